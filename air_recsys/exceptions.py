@@ -1,0 +1,102 @@
+"""Every error and warning that the library raises, one class a kind of fault.
+
+All errors derive from `AirRecsysError` and from the built-in class a caller would expect, so both
+``except AirRecsysError`` and ``except ValueError`` work.
+"""
+
+from __future__ import annotations
+
+
+class AirRecsysError(Exception):
+    """Base class of every error raised on purpose by the library."""
+
+
+class DataError(AirRecsysError, ValueError):
+    """Interaction data that cannot be used: what was expected and what was found."""
+
+
+class ParameterError(AirRecsysError, ValueError):
+    """A parameter outside its range, or a combination that makes no sense."""
+
+
+class UnknownIdError(AirRecsysError, KeyError):
+    """An id that was not in the training data.
+
+    Parameters
+    ----------
+    kind : str
+        "user" or "item" (or another word of the caller's layer).
+    unknown : list
+        The ids that are not known.
+    hint : str, optional
+        What the caller can do about it.
+    """
+
+    def __init__(self, kind: str, unknown: list, hint: str = "") -> None:
+        shown = ", ".join(repr(value) for value in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        message = f"{len(unknown)} {kind} id(s) were not in the training data: {shown}"
+        super().__init__(f"{message}; {hint}" if hint else message)
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, which would put the sentence in quotes.
+        return str(self.args[0])
+
+
+class NotFittedError(AirRecsysError, AttributeError):
+    """A model was asked for results before `fit`."""
+
+
+class DivergenceError(AirRecsysError, ArithmeticError):
+    """Training left the finite numbers; the model keeps its last good state.
+
+    Parameters
+    ----------
+    epoch : int
+        The epoch at which the objective was seen to have diverged.
+    last_good_epoch : int
+        The epoch whose state the model was set back to.
+    found : float
+        The objective at `epoch`.
+    learning_rate : float
+        The learning rate in use.
+    """
+
+    def __init__(self, epoch: int, last_good_epoch: int, found: float, learning_rate: float) -> None:
+        self.epoch = epoch
+        self.last_good_epoch = last_good_epoch
+        super().__init__(
+            f"training diverged: the objective is {found:g} at epoch {epoch} with learning_rate="
+            f"{learning_rate:g}; lower learning_rate (try {learning_rate / 10:g}). The model holds the last "
+            f"good state, of epoch {last_good_epoch}"
+        )
+
+
+class ModelFileError(AirRecsysError, ValueError):
+    """A file that is not a usable model: truncated, foreign, or of a newer format."""
+
+
+class DataFileError(AirRecsysError, ValueError):
+    """A data file or data folder that is missing or does not hold what its format promises."""
+
+
+class MissingExtraError(AirRecsysError, ImportError):
+    """An optional dependency is not installed.
+
+    Parameters
+    ----------
+    package : str
+        The distribution that could not be imported.
+    extra : str
+        The extra of air-recsys that brings it.
+    """
+
+    def __init__(self, package: str, extra: str) -> None:
+        super().__init__(f"this needs {package}, which is not installed: pip install 'air-recsys[{extra}]'")
+
+
+class DeviceError(AirRecsysError, RuntimeError):
+    """A device that was asked for by name is not there."""
+
+
+class DataWarning(UserWarning):
+    """Data that can be used but hardly with the effect that the caller wants."""

@@ -1,0 +1,109 @@
+"""Ids of any hashable type to indices and back."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.exceptions import DataError
+
+
+def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
+    """Return ids as a 1-D array: int64 where all are integers, else of objects.
+
+    Examples
+    --------
+    >>> as_id_array([3, 1]).dtype, as_id_array(["a", 1]).dtype
+    (dtype('int64'), dtype('O'))
+    """
+    values = list(ids) if not isinstance(ids, (np.ndarray, pd.Series, pd.Index)) else ids
+    array = np.asarray(values)
+    if array.ndim == 1 and array.dtype.kind in "iu":
+        return array.astype(np.int64)
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = array.tolist() if isinstance(values, (np.ndarray, pd.Series, pd.Index)) else values
+    return objects
+
+
+def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Encode a column of ids as indices into its distinct ids.
+
+    Ids are sorted where they can be compared, so the order of the rows does not matter; otherwise they stand in
+    order of appearance.
+
+    Parameters
+    ----------
+    values : array_like, shape (n_ratings,)
+        One id per rating.
+    kind : str
+        "user" or "item", for messages.
+
+    Returns
+    -------
+    indices : ndarray of int64, shape (n_ratings,)
+    ids : ndarray, shape (n_distinct,)
+
+    Raises
+    ------
+    DataError
+        Where an id is missing (None or NaN).
+
+    Examples
+    --------
+    >>> encode_ids(["b", "a", "b"], "user")
+    (array([1, 0, 1]), array(['a', 'b'], dtype=object))
+    """
+    array = as_id_array(values)
+    missing = np.flatnonzero(pd.isna(array)) if array.dtype == object else np.empty(0, dtype=int)
+    if missing.size:
+        raise DataError(
+            f"every rating needs a {kind} id, found {missing.size} without one, the first in row {missing[0]}"
+        )
+    indices, ids = pd.factorize(array)
+    ids = as_id_array(ids)
+    try:
+        order = np.argsort(ids, kind="stable")
+    except TypeError:
+        return indices.astype(np.int64), ids
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return rank[indices].astype(np.int64), ids[order]
+
+
+class IdIndex:
+    """A fixed sequence of distinct ids that answers which index an id has.
+
+    Parameters
+    ----------
+    ids : iterable of hashable
+        Distinct ids; position is index.
+    kind : str
+        "user" or "item", for messages.
+
+    Examples
+    --------
+    >>> index = IdIndex(["ann", "bob"], "user")
+    >>> index.lookup(["bob", "eve"])
+    array([ 1, -1])
+    """
+
+    def __init__(self, ids: Iterable[Hashable], kind: str) -> None:
+        self.ids = as_id_array(ids)
+        self.kind = kind
+        self._index = pd.Index(self.ids, dtype=self.ids.dtype)
+        if not self._index.is_unique:
+            repeated = self.ids[self._index.duplicated()][0]
+            raise DataError(f"{kind} ids must be distinct, found {repeated!r} twice")
+
+    def __len__(self) -> int:
+        return self.ids.size
+
+    def lookup(self, ids: Any) -> np.ndarray:
+        """Return the index of each id, -1 where it is unknown; shape (n,)."""
+        queried = as_id_array([ids] if np.ndim(ids) == 0 else ids)
+        if queried.dtype != self.ids.dtype:
+            queried = queried.astype(object)
+        return self._index.get_indexer(pd.Index(queried, dtype=queried.dtype)).astype(np.int64)

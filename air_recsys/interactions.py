@@ -1,0 +1,398 @@
+"""`Interactions`: who rated what, with the caller's own ids, in and out of the usual containers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.exceptions import DataError
+from air_recsys.ids import IdIndex, encode_ids
+from air_recsys.validation import check_choice
+
+if TYPE_CHECKING:
+    from surprise import Trainset
+
+Duplicates = Literal["error", "first", "last", "mean", "sum"]
+
+
+class Interactions:
+    """Ratings of users for items: index pairs, values, and the ids behind the indices.
+
+    The rules, applied by every constructor:
+
+    * A pair that stands twice is an error unless `duplicates` says which value counts.
+    * NaN and infinite ratings are errors (in a dense array NaN means "not rated"); so are negative ratings, which
+      are mostly a code for "missing", unless `allow_negative`.
+    * Users and items without ratings are kept where the container has a place for them (matrix rows and columns);
+      a table of ratings has none. A stored zero in a sparse matrix is a rating of zero.
+    * Ids are sorted where they can be compared, so the order of the ratings does not matter to a model.
+
+    Parameters
+    ----------
+    user_index, item_index : array_like of int, shape (n_ratings,)
+        Positions in `user_ids` and `item_ids`.
+    ratings : array_like of float, shape (n_ratings,)
+    user_ids, item_ids : iterable of hashable
+        Distinct ids.
+    timestamps : array_like of float, shape (n_ratings,), optional
+        When each rating was given, in any unit that grows with time.
+    duplicates : {"error", "first", "last", "mean", "sum"}
+        What a pair that stands more than once becomes.
+    allow_negative : bool
+        Accept negative ratings.
+
+    Raises
+    ------
+    DataError
+        Where a rule is broken, with the first offending row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"], "rating": [5, 3]})
+    >>> data = Interactions.from_frame(frame)
+    >>> data
+    Interactions(n_users=2, n_items=2, n_ratings=2, density=50.00 %, ratings 3..5)
+    >>> data.to_csr().toarray()
+    array([[5., 0.],
+           [0., 3.]])
+    """
+
+    def __init__(
+        self,
+        user_index: Any,
+        item_index: Any,
+        ratings: Any,
+        user_ids: Iterable[Hashable],
+        item_ids: Iterable[Hashable],
+        *,
+        timestamps: Any = None,
+        duplicates: Duplicates = "error",
+        allow_negative: bool = False,
+    ) -> None:
+        check_choice("duplicates", duplicates, ("error", "first", "last", "mean", "sum"))
+        self.users = IdIndex(user_ids, "user")
+        self.items = IdIndex(item_ids, "item")
+        self.user_index = _as_index(user_index, len(self.users), "user")
+        self.item_index = _as_index(item_index, len(self.items), "item")
+        self.ratings = _as_ratings(ratings, self.user_index.size, allow_negative)
+        self.timestamps = None if timestamps is None else _as_timestamps(timestamps, self.ratings.size)
+        if self.item_index.size != self.user_index.size:
+            raise DataError(f"found {self.user_index.size} users but {self.item_index.size} items of ratings")
+        self._resolve_duplicates(duplicates)
+
+    # ---------------------------------------------------------------- from other containers
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        user: str = "user",
+        item: str = "item",
+        rating: str | None = "rating",
+        *,
+        timestamp: str | None = None,
+        duplicates: Duplicates = "error",
+        allow_negative: bool = False,
+    ) -> Interactions:
+        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1."""
+        wanted = [name for name in (user, item, rating, timestamp) if name is not None]
+        absent = [name for name in wanted if name not in df.columns]
+        if absent:
+            raise DataError(f"expected the column(s) {absent}, found {list(df.columns)}")
+        if df.empty:
+            raise DataError("expected at least one rating, found an empty table")
+        users, user_ids = encode_ids(df[user], "user")
+        items, item_ids = encode_ids(df[item], "item")
+        ratings = np.ones(len(df)) if rating is None else df[rating].to_numpy()
+        return cls(
+            users,
+            items,
+            ratings,
+            user_ids,
+            item_ids,
+            timestamps=None if timestamp is None else df[timestamp].to_numpy(),
+            duplicates=duplicates,
+            allow_negative=allow_negative,
+        )
+
+    @classmethod
+    def from_csr(
+        cls,
+        matrix: Any,
+        user_ids: Iterable[Hashable] | None = None,
+        item_ids: Iterable[Hashable] | None = None,
+        *,
+        duplicates: Duplicates = "error",
+        allow_negative: bool = False,
+    ) -> Interactions:
+        """Read any SciPy sparse matrix or array (users x items); stored entries are the ratings.
+
+        Ids default to the row and column numbers. No dense copy is made.
+        """
+        if not sp.issparse(matrix):
+            raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
+        coo = matrix.tocoo()
+        n_users, n_items = coo.shape
+        return cls(
+            coo.row,
+            coo.col,
+            coo.data,
+            _ids_or_range(user_ids, n_users, "user"),
+            _ids_or_range(item_ids, n_items, "item"),
+            duplicates=duplicates,
+            allow_negative=allow_negative,
+        )
+
+    @classmethod
+    def from_dense(
+        cls,
+        matrix: Any,
+        user_ids: Iterable[Hashable] | None = None,
+        item_ids: Iterable[Hashable] | None = None,
+        *,
+        allow_negative: bool = False,
+    ) -> Interactions:
+        """Read a 2-D array (users x items) in which NaN means "not rated".
+
+        Examples
+        --------
+        >>> Interactions.from_dense([[5, float("nan")], [2, 1]]).n_ratings
+        3
+        """
+        array = np.asarray(matrix)
+        if array.ndim != 2:
+            raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
+        array = _as_float(array)
+        users, items = np.nonzero(~np.isnan(array))
+        return cls(
+            users,
+            items,
+            array[users, items],
+            _ids_or_range(user_ids, array.shape[0], "user"),
+            _ids_or_range(item_ids, array.shape[1], "item"),
+            allow_negative=allow_negative,
+        )
+
+    @classmethod
+    def from_surprise(cls, trainset: Trainset, *, duplicates: Duplicates = "mean") -> Interactions:
+        """Read a Surprise trainset, with its raw ids; Surprise keeps duplicates, so their mean is the default."""
+        triples = list(trainset.all_ratings())
+        if not triples:
+            raise DataError("expected at least one rating, found an empty trainset")
+        users, items, ratings = (np.asarray(column) for column in zip(*triples, strict=True))
+        return cls(
+            users,
+            items,
+            ratings,
+            [trainset.to_raw_uid(index) for index in range(trainset.n_users)],
+            [trainset.to_raw_iid(index) for index in range(trainset.n_items)],
+            duplicates=duplicates,
+            allow_negative=True,
+        )
+
+    # ---------------------------------------------------------------- what is in them
+
+    @property
+    def user_ids(self) -> np.ndarray:
+        """Ids of the users in index order, shape (n_users,)."""
+        return self.users.ids
+
+    @property
+    def item_ids(self) -> np.ndarray:
+        """Ids of the items in index order, shape (n_items,)."""
+        return self.items.ids
+
+    @property
+    def n_users(self) -> int:
+        """Number of users, those without ratings included."""
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, those without ratings included."""
+        return len(self.items)
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        return self.ratings.size
+
+    @cached_property
+    def density(self) -> float:
+        """Share of the user-item pairs that are rated."""
+        return self.n_ratings / (self.n_users * self.n_items)
+
+    def __repr__(self) -> str:
+        low, high = self.ratings.min(), self.ratings.max()
+        return (
+            f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
+            f"density={self.density:.2%}, ratings {low:g}..{high:g})".replace("%", " %")
+        )
+
+    # ---------------------------------------------------------------- to other containers
+
+    def select(self, mask: Any) -> Interactions:
+        """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
+        chosen = np.asarray(mask)
+        if chosen.dtype == bool and chosen.shape != self.ratings.shape:
+            raise DataError(f"expected a mask of {self.n_ratings} ratings, found shape {chosen.shape}")
+        return Interactions(
+            self.user_index[chosen],
+            self.item_index[chosen],
+            self.ratings[chosen],
+            self.user_ids,
+            self.item_ids,
+            timestamps=None if self.timestamps is None else self.timestamps[chosen],
+            allow_negative=True,
+        )
+
+    def to_csr(self) -> sp.csr_array:
+        """Return the ratings as a SciPy CSR array, shape (n_users, n_items); ratings of zero stay stored."""
+        pairs = (self.user_index, self.item_index)
+        return sp.csr_array((self.ratings, pairs), shape=(self.n_users, self.n_items))
+
+    def to_dense(self) -> np.ndarray:
+        """Return a float64 array (n_users, n_items) with NaN where there is no rating; for small data."""
+        array = np.full((self.n_users, self.n_items), np.nan)
+        array[self.user_index, self.item_index] = self.ratings
+        return array
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per rating: user, item, rating, and timestamp where there is one."""
+        columns: dict[str, Any] = {
+            "user": self.user_ids[self.user_index],
+            "item": self.item_ids[self.item_index],
+            "rating": self.ratings,
+        }
+        if self.timestamps is not None:
+            columns["timestamp"] = self.timestamps
+        return pd.DataFrame(columns)
+
+    def to_surprise(self) -> Trainset:
+        """Return a Surprise trainset with the same raw ids (needs the extra ``surprise``)."""
+        # The one import against the layers, inside the method: hosts are known to the adapters only.
+        from air_recsys.adapters.surprise import to_trainset
+
+        return to_trainset(self)
+
+    # ---------------------------------------------------------------- internals
+
+    def _resolve_duplicates(self, rule: Duplicates) -> None:
+        if self.n_ratings == 0:
+            raise DataError("expected at least one rating, found none")
+        pair = self.user_index * self.n_items + self.item_index
+        _, first, group, counts = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
+        if first.size == pair.size:
+            return
+        if rule == "error":
+            repeated = first[counts > 1][0]
+            user, item = self.user_ids[self.user_index[repeated]], self.item_ids[self.item_index[repeated]]
+            raise DataError(
+                f"expected one rating per pair, found {pair.size - first.size} duplicate(s), the first for "
+                f"user {user!r} and item {item!r}; choose duplicates='first', 'last', 'mean' or 'sum'"
+            )
+        last = np.empty_like(first)
+        last[group] = np.arange(pair.size)  # the last write wins
+        kept = last if rule == "last" else first
+        ratings = self.ratings[kept]
+        if rule in ("mean", "sum"):
+            total = np.bincount(group, weights=self.ratings)
+            ratings = total / counts if rule == "mean" else total
+        order = np.argsort(kept, kind="stable")  # the caller's order
+        self.user_index, self.item_index = self.user_index[kept][order], self.item_index[kept][order]
+        self.ratings = ratings[order]
+        self.timestamps = None if self.timestamps is None else self.timestamps[kept][order]
+
+
+def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:
+    """Accept what people have: `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing.
+
+    Raises
+    ------
+    DataError
+        For any other type, naming the accepted ones.
+    """
+    if isinstance(data, Interactions):
+        return data
+    if isinstance(data, pd.DataFrame):
+        return Interactions.from_frame(data, allow_negative=allow_negative)
+    if sp.issparse(data):
+        return Interactions.from_csr(data, allow_negative=allow_negative)
+    if isinstance(data, (np.ndarray, list, tuple)):
+        return Interactions.from_dense(data, allow_negative=allow_negative)
+    raise DataError(
+        "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
+        f"2-D array with NaN for missing ratings, found {type(data).__name__}"
+    )
+
+
+def _as_index(values: Any, size: int, kind: str) -> np.ndarray:
+    index = np.asarray(values)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise DataError(f"{kind} indices must be a 1-D array of integers, found {index.dtype} {index.shape}")
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise DataError(f"{kind} indices must lie in 0..{size - 1}, found {index.min()}..{index.max()}")
+    return index.astype(np.int64)
+
+
+def _as_float(values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values).astype(np.float64)
+    except (TypeError, ValueError):
+        found = next(
+            (value for value in np.ravel(np.asarray(values, dtype=object)) if not _is_number(value)), None
+        )
+        raise DataError(f"ratings must be numbers, found {found!r}") from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def _as_ratings(values: Any, size: int, allow_negative: bool) -> np.ndarray:
+    ratings = _as_float(values)
+    if ratings.shape != (size,):
+        raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
+    broken = np.flatnonzero(~np.isfinite(ratings))
+    if broken.size:
+        raise DataError(
+            f"ratings must be finite, found {broken.size} NaN or infinite, the first in row {broken[0]}: "
+            f"{ratings[broken[0]]}; drop those rows"
+        )
+    negative = np.flatnonzero(ratings < 0)
+    if negative.size and not allow_negative:
+        raise DataError(
+            f"ratings must be >= 0, found {negative.size} negative, the first in row {negative[0]}: "
+            f"{ratings[negative[0]]:g}; pass allow_negative=True if the scale has negative ratings"
+        )
+    return ratings
+
+
+def _as_timestamps(values: Any, size: int) -> np.ndarray:
+    array = np.asarray(values)
+    times = array.astype("datetime64[ns]").astype(np.int64) if array.dtype.kind == "M" else _as_float(array)
+    if times.shape != (size,) or not np.isfinite(times).all():
+        raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {times.shape}")
+    return times
+
+
+def _ids_or_range(ids: Iterable[Hashable] | None, size: int, kind: str) -> Iterable[Hashable]:
+    if ids is None:
+        return np.arange(size)
+    chosen = list(ids)
+    if len(chosen) != size:
+        raise DataError(
+            f"expected {size} {kind} ids, one a matrix {'row' if kind == 'user' else 'column'}, "
+            f"found {len(chosen)}"
+        )
+    return chosen

@@ -1,0 +1,89 @@
+"""Checks used at the public doors, each with a message that says what was expected and what was found."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import numbers
+from collections.abc import Collection
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from air_recsys.exceptions import MissingExtraError, ParameterError
+
+RandomState = int | np.random.RandomState | np.random.Generator | None
+
+
+def check_integer(name: str, value: Any, *, minimum: int = 0) -> int:
+    """Return `value` as an int, or raise `ParameterError` unless it is an integer >= `minimum`.
+
+    Examples
+    --------
+    >>> check_integer("n_factors", 20, minimum=1)
+    20
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
+        raise ParameterError(f"{name} must be an integer >= {minimum}, found {value!r}")
+    return int(value)
+
+
+def check_real(
+    name: str, value: Any, *, minimum: float = 0.0, maximum: float = math.inf, strict: bool = False
+) -> float:
+    """Return `value` as a float, or raise `ParameterError` unless it lies in the stated interval.
+
+    Parameters
+    ----------
+    name : str
+        The parameter's name, for the message.
+    value : object
+        What the caller gave.
+    minimum, maximum : float
+        The interval; `minimum` itself is excluded where `strict`.
+    strict : bool
+        Whether `value` must be larger than `minimum`.
+    """
+    sign = ">" if strict else ">="
+    bound = f"{sign} {minimum:g}" + ("" if math.isinf(maximum) else f" and <= {maximum:g}")
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise ParameterError(f"{name} must be a number {bound}, found {value!r}")
+    number = float(value)
+    too_low = number <= minimum if strict else number < minimum
+    if not math.isfinite(number) or too_low or number > maximum:
+        raise ParameterError(f"{name} must be a number {bound}, found {value!r}")
+    return number
+
+
+def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
+    """Return `value`, or raise `ParameterError` unless it is one of `choices`."""
+    if value not in choices:
+        expected = ", ".join(repr(choice) for choice in choices)
+        raise ParameterError(f"{name} must be one of {expected}, found {value!r}")
+    return value
+
+
+def as_generator(random_state: RandomState) -> np.random.Generator:
+    """Turn a seed, a RandomState, a Generator or None into a Generator; global state stays untouched.
+
+    Examples
+    --------
+    >>> int(as_generator(0).integers(100)) == int(as_generator(0).integers(100))
+    True
+    """
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**31 - 1))
+    if random_state is None:
+        return np.random.default_rng()
+    return np.random.default_rng(check_integer("random_state", random_state))
+
+
+def import_extra(module: str, extra: str) -> ModuleType:
+    """Import an optional dependency, or raise `MissingExtraError` naming the extra that brings it."""
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError(module.partition(".")[0], extra) from error
