@@ -20,12 +20,14 @@ def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
     (dtype('int64'), dtype('O'))
     """
     values = list(ids) if not isinstance(ids, (np.ndarray, pd.Series, pd.Index)) else ids
-    array = np.asarray(values)
-    if array.ndim == 1 and array.dtype.kind in "iu":
+    try:
+        array = np.asarray(values)
+    except ValueError:  # tuples of different lengths, or bytes beside strings
+        array = np.empty(0, dtype=object)
+    if array.ndim == 1 and (array.dtype.kind == "i" or (array.dtype.kind == "u" and array.max(initial=0) < 2**63)):
         return array.astype(np.int64)
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = array.tolist() if isinstance(values, (np.ndarray, pd.Series, pd.Index)) else values
-    return objects
+    objects = values if isinstance(values, list) else array.tolist()
+    return np.fromiter(objects, dtype=object, count=len(objects))
 
 
 def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -60,7 +62,7 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     missing = np.flatnonzero(pd.isna(array)) if array.dtype == object else np.empty(0, dtype=int)
     if missing.size:
         raise DataError(
-            f"every rating needs a {kind} id, found {missing.size} without one, the first in row {missing[0]}"
+            f"every rating needs its {kind} id, found {missing.size} without one, the first in row {missing[0]}"
         )
     indices, ids = pd.factorize(array)
     ids = as_id_array(ids)
@@ -95,7 +97,7 @@ class IdIndex:
         self.kind = kind
         self._index = pd.Index(self.ids, dtype=self.ids.dtype)
         if not self._index.is_unique:
-            repeated = self.ids[self._index.duplicated()][0]
+            repeated = self.ids[self._index.duplicated()].tolist()[0]
             raise DataError(f"{kind} ids must be distinct, found {repeated!r} twice")
 
     def __len__(self) -> int:
@@ -103,7 +105,9 @@ class IdIndex:
 
     def lookup(self, ids: Any) -> np.ndarray:
         """Return the index of each id, -1 where it is unknown; shape (n,)."""
-        queried = as_id_array([ids] if np.ndim(ids) == 0 else ids)
+        scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
+        column: Any = [ids] if scalar else ids
+        queried = as_id_array(column)
         if queried.dtype != self.ids.dtype:
             queried = queried.astype(object)
         return self._index.get_indexer(pd.Index(queried, dtype=queried.dtype)).astype(np.int64)

@@ -137,6 +137,8 @@ class Interactions:
         """
         if not sp.issparse(matrix):
             raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
+        if matrix.ndim != 2:
+            raise DataError(f"expected a 2-D matrix (users x items), found {matrix.ndim} dimension(s)")
         coo = matrix.tocoo()
         n_users, n_items = coo.shape
         return cls(
@@ -165,10 +167,9 @@ class Interactions:
         >>> Interactions.from_dense([[5, float("nan")], [2, 1]]).n_ratings
         3
         """
-        array = np.asarray(matrix)
+        array = _as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
-        array = _as_float(array)
         users, items = np.nonzero(~np.isnan(array))
         return cls(
             users,
@@ -240,7 +241,9 @@ class Interactions:
     def select(self, mask: Any) -> Interactions:
         """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
         chosen = np.asarray(mask)
-        if chosen.dtype == bool and chosen.shape != self.ratings.shape:
+        if chosen.dtype != bool:
+            chosen = _as_index(chosen, self.n_ratings, "rating")
+        elif chosen.shape != self.ratings.shape:
             raise DataError(f"expected a mask of {self.n_ratings} ratings, found shape {chosen.shape}")
         return Interactions(
             self.user_index[chosen],
@@ -291,8 +294,9 @@ class Interactions:
         if first.size == pair.size:
             return
         if rule == "error":
-            repeated = first[counts > 1][0]
-            user, item = self.user_ids[self.user_index[repeated]], self.item_ids[self.item_index[repeated]]
+            repeated = [first[counts > 1].min()]
+            user = self.user_ids[self.user_index[repeated]].tolist()[0]
+            item = self.item_ids[self.item_index[repeated]].tolist()[0]
             raise DataError(
                 f"expected one rating per pair, found {pair.size - first.size} duplicate(s), the first for "
                 f"user {user!r} and item {item!r}; choose duplicates='first', 'last', 'mean' or 'sum'"
@@ -341,14 +345,16 @@ def _as_index(values: Any, size: int, kind: str) -> np.ndarray:
     return index.astype(np.int64)
 
 
-def _as_float(values: Any) -> np.ndarray:
+def _as_float(values: Any, name: str = "ratings") -> np.ndarray:
     try:
-        return np.asarray(values).astype(np.float64)
+        array = np.asarray(values)
+        if array.dtype.kind in "cmM":
+            raise TypeError("NumPy would make real numbers of complex ones and of dates")
+        return array.astype(np.float64)
     except (TypeError, ValueError):
-        found = next(
-            (value for value in np.ravel(np.asarray(values, dtype=object)) if not _is_number(value)), None
-        )
-        raise DataError(f"ratings must be numbers, found {found!r}") from None
+        objects = np.ravel(np.asarray(values, dtype=object))
+        found = next((value for value in objects if not _is_number(value)), "dates")
+        raise DataError(f"{name} must be numbers, found {found!r}") from None
 
 
 def _is_number(value: Any) -> bool:
@@ -380,9 +386,19 @@ def _as_ratings(values: Any, size: int, allow_negative: bool) -> np.ndarray:
 
 def _as_timestamps(values: Any, size: int) -> np.ndarray:
     array = np.asarray(values)
-    times = array.astype("datetime64[ns]").astype(np.int64) if array.dtype.kind == "M" else _as_float(array)
-    if times.shape != (size,) or not np.isfinite(times).all():
-        raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {times.shape}")
+    if array.shape != (size,):
+        raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
+    column = pd.Series(array).infer_objects()  # dates with a time zone come as objects
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        missing, times = column.isna().to_numpy(), pd.DatetimeIndex(column).as_unit("ns").asi8
+    else:
+        times = array.astype(np.int64) if array.dtype.kind == "i" else _as_float(array, "timestamps")
+        missing = ~np.isfinite(times)
+    if missing.any():
+        raise DataError(
+            f"timestamps must be finite numbers or dates, found {missing.sum()} missing, the first in row "
+            f"{missing.argmax()}"
+        )
     return times
 
 
@@ -392,7 +408,6 @@ def _ids_or_range(ids: Iterable[Hashable] | None, size: int, kind: str) -> Itera
     chosen = list(ids)
     if len(chosen) != size:
         raise DataError(
-            f"expected {size} {kind} ids, one a matrix {'row' if kind == 'user' else 'column'}, "
-            f"found {len(chosen)}"
+            f"expected {size} {kind} ids, one a matrix {'row' if kind == 'user' else 'column'}, found {len(chosen)}"
         )
     return chosen

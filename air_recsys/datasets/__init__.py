@@ -1,0 +1,42 @@
+"""Data sets: loaders of published files, the caller's own tables, downloads, and a generator.
+
+Every loader takes a local folder or file and never the network; `fetch` downloads.
+"""
+
+from air_recsys.datasets.davis import load_davis
+from air_recsys.datasets.drug_target import DrugTargetData
+from air_recsys.datasets.fetching import fetch
+from air_recsys.datasets.folders import data_root
+from air_recsys.datasets.implicit_lists import load_implicit_lists
+from air_recsys.datasets.monti import MontiGraphs, load_monti, load_monti_graphs
+from air_recsys.datasets.movielens import (
+    load_movielens,
+    load_movielens_fold,
+    load_movielens_genres,
+    load_movielens_titles,
+)
+from air_recsys.datasets.ratings_file import read_ratings
+from air_recsys.datasets.registry import available
+from air_recsys.datasets.syn_netflix import SynNetflix, load_syn_netflix, make_syn_netflix
+from air_recsys.datasets.yamanishi import load_yamanishi
+
+__all__ = [
+    "DrugTargetData",
+    "MontiGraphs",
+    "SynNetflix",
+    "available",
+    "data_root",
+    "fetch",
+    "load_davis",
+    "load_implicit_lists",
+    "load_monti",
+    "load_monti_graphs",
+    "load_movielens",
+    "load_movielens_fold",
+    "load_movielens_genres",
+    "load_movielens_titles",
+    "load_syn_netflix",
+    "load_yamanishi",
+    "make_syn_netflix",
+    "read_ratings",
+]

@@ -1,0 +1,85 @@
+"""Implicit feedback in the layout of NGCF and LightGCN: one line a user, ids separated by blanks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from air_recsys.datasets.files import build_interactions, malformed, read_lines
+from air_recsys.datasets.folders import find_file
+from air_recsys.exceptions import DataFileError
+from air_recsys.interactions import Interactions
+from air_recsys.validation import check_choice
+
+ListName = Literal["gowalla", "yelp2018"]
+
+
+def load_implicit_lists(root: str | Path, name: ListName) -> tuple[Interactions, Interactions]:
+    """Load the published train/test split of Gowalla or Yelp 2018.
+
+    Parameters
+    ----------
+    root : str or Path
+        The folder with ``train.txt`` and ``test.txt`` of the set, or a folder above it. A line holds a user and
+        the items that the user interacted with.
+    name : {"gowalla", "yelp2018"}
+        Gowalla: 29,858 users, 40,981 items, 810,128 + 217,242 interactions. Yelp 2018: 31,668 users, 38,048
+        items, 1,237,259 + 324,147 interactions.
+
+    Returns
+    -------
+    train, test : Interactions
+        Over the same ids, with the value 1 for every pair. A pair that a file repeats counts once.
+
+    Raises
+    ------
+    DataFileError
+        Where a file is missing, or at its first malformed line.
+
+    References
+    ----------
+    X. He et al., "LightGCN: Simplifying and Powering Graph Convolution Network for Recommendation", SIGIR 2020.
+
+    Examples
+    --------
+    >>> from air_recsys.datasets import data_root, load_implicit_lists
+    >>> train, test = load_implicit_lists(data_root(), "gowalla")  # doctest: +SKIP
+    >>> train.n_ratings, test.n_ratings  # doctest: +SKIP
+    (810128, 217242)
+    """
+    check_choice("name", name, ("gowalla", "yelp2018"))
+    paths = [find_file(root, name, [part]) for part in ("train.txt", "test.txt")]
+    pairs = [_read_pairs(path) for path in paths]
+    user_ids, user_index = np.unique(np.concatenate([users for users, _ in pairs]), return_inverse=True)
+    item_ids, item_index = np.unique(np.concatenate([items for _, items in pairs]), return_inverse=True)
+    n_train = pairs[0][0].size
+    parts = [slice(0, n_train), slice(n_train, None)]
+    train, test = (
+        build_interactions(path, lambda part=part: _ones(user_index[part], item_index[part], user_ids, item_ids))
+        for path, part in zip(paths, parts, strict=True)
+    )
+    return train, test
+
+
+def _ones(users: np.ndarray, items: np.ndarray, user_ids: np.ndarray, item_ids: np.ndarray) -> Interactions:
+    return Interactions(users, items, np.ones(users.size), user_ids, item_ids, duplicates="first")
+
+
+def _read_pairs(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    users: list[int] = []
+    counts: list[int] = []
+    items: list[int] = []
+    for number, line in enumerate(read_lines(path), start=1):
+        try:
+            user, *liked = map(int, line.split())
+        except ValueError:
+            raise malformed(path, number, "a user id and item ids, integers separated by blanks", line) from None
+        users.append(user)
+        counts.append(len(liked))
+        items.extend(liked)
+    try:
+        return np.repeat(np.array(users, dtype=np.int64), counts), np.array(items, dtype=np.int64)
+    except OverflowError:
+        raise DataFileError(f"{path}: expected ids below 2**63, found a larger one") from None

@@ -1,0 +1,64 @@
+"""The closer look at a text file of ratings: find the line that is wrong and say so."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from air_recsys.datasets.files import is_finite_number, malformed
+from air_recsys.exceptions import DataFileError
+
+
+@contextmanager
+def open_text(path: Path) -> Iterator[TextIO]:
+    """Open a UTF-8 file, gzipped if its name ends in ``.gz``; what cannot be read raises `DataFileError`."""
+    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as handle:
+            yield handle  # pyright: ignore[reportReturnType]
+    except UnicodeDecodeError as error:
+        byte = f"byte 0x{error.object[error.start]:02x}"
+        raise DataFileError(f"{path}: expected text encoded in utf-8, found {byte}") from None
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataFileError(f"{path}: expected a readable file, found: {error}") from None
+    except csv.Error as error:
+        raise DataFileError(f"{path}: expected a table of text, found: {error}") from None
+
+
+def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str | None) -> None:
+    """Raise for the first line with a wrong number of fields, an empty field or a rating that is no number.
+
+    Parameters
+    ----------
+    path : Path
+    separator : str
+    columns : sequence of str
+        Names of the columns that must not be empty.
+    rating : str or None
+        Name of the column with numbers.
+
+    Raises
+    ------
+    DataFileError
+        With the line number.
+    """
+    with open_text(path) as lines:
+        reader = csv.reader(lines, delimiter=separator)
+        filled = (fields for fields in reader if fields)
+        header = next(filled, [])
+        for fields in filled:
+            found = separator.join(fields)
+            if len(fields) != len(header):
+                expected = f"{len(header)} fields separated by {separator!r}, as in the header"
+                raise malformed(path, reader.line_num, expected, found)
+            record = dict(zip(header, fields, strict=True))
+            for name in columns:
+                if not record[name]:
+                    raise malformed(path, reader.line_num, f"a value as {name!r}", found)
+            if rating is not None and not is_finite_number(record[rating]):
+                raise malformed(path, reader.line_num, f"a finite number as {rating!r}", record[rating])

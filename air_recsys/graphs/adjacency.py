@@ -1,0 +1,100 @@
+r"""The three adjacencies of AIR: from free logits to a graph, its Dirichlet energy and the gradient.
+
+With :math:`D_{ij} = \|x_i - x_j\|^2` every adjacency :math:`A(W)` gives the energy
+
+.. math:: E(X; A) = \mathrm{tr}(X^\top L X) = \tfrac12 \sum_{ij} A_{ij} D_{ij}, \qquad L = \mathrm{diag}(A 1) - A,
+
+whose gradient in :math:`X` is :math:`2 L X`. What differs is how the logits :math:`W` become weights:
+
+=================  ====================================================  ==========================================
+name               adjacency                                             dE/dW
+=================  ====================================================  ==========================================
+row_softmin        P = softmax of each row of -W; A = (P + P^T)/2        -1/2 (P*D - P * rowsum(P*D))
+global_sum         A' = exp(W) / sum(exp(W)); A = A' + A'^T              A' * (D - sum(A'*D))
+global_product     A = exp(W + W^T) / sum(exp(W))                        A*D - E * exp(W) / sum(exp(W))
+=================  ====================================================  ==========================================
+
+The softmin runs over all j, i itself included, and only then is the diagonal of A cleared: the weight that flows to
+the self-edge (D_ii = 0) is what lets the regularizer vanish row by row.
+
+Source: Li, Sun, Wang, Wang, SIAM J. Imaging Sciences 15(4), 2022: equation 4 (global_product), Proposition 1 and
+Theorem 2 (global_sum), and the program behind its tables (row_softmin).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+
+class GraphTerm(NamedTuple):
+    """A graph seen from one set of distances."""
+
+    energy: Tensor  # () Dirichlet energy
+    adjacency: Tensor  # (m, m) symmetric, zero diagonal
+    gradient: Tensor  # (m, m) dE/dW
+
+
+def softmin_rows(logits: Tensor, distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the row softmin P of `logits`, each row's share of the energy, and dE/dW.
+
+    Parameters
+    ----------
+    logits, distances : Tensor, shape (m, k)
+        Row i holds the logits and squared distances of i's edges, the self-edge (distance 0) among them.
+
+    Returns
+    -------
+    weights : Tensor, shape (m, k)
+        P, rows summing to 1.
+    row_energy : Tensor, shape (m, 1)
+        rowsum(P*D); the energy is half its sum.
+    gradient : Tensor, shape (m, k)
+        -1/2 (P*D - P * rowsum(P*D)).
+    """
+    weights = torch.softmax(-logits, dim=1)  # (m, k)
+    weighted = weights * distances  # (m, k)
+    row_energy = weighted.sum(dim=1, keepdim=True)  # (m, 1)
+    gradient = weighted.addcmul_(weights, row_energy, value=-1).mul_(-0.5)
+    return weights, row_energy, gradient
+
+
+def row_softmin(logits: Tensor, distances: Tensor) -> GraphTerm:
+    """Return the graph of P = softmax over each row of -W: A = (P + P^T)/2 with a zero diagonal."""
+    weights, row_energy, gradient = softmin_rows(logits, distances)
+    adjacency = weights.add(weights.T).mul_(0.5).fill_diagonal_(0)
+    return GraphTerm(row_energy.sum() / 2, adjacency, gradient)
+
+
+def global_sum(logits: Tensor, distances: Tensor) -> GraphTerm:
+    """Return the graph of A' = exp(W) / sum(exp(W)): A = A' + A'^T with a zero diagonal."""
+    weights = _softmax_of_all(logits)  # A', (m, m)
+    gradient = weights * distances
+    energy = gradient.sum()
+    gradient.addcmul_(weights, energy, value=-1)
+    return GraphTerm(energy, weights.add(weights.T).fill_diagonal_(0), gradient)
+
+
+def global_product(logits: Tensor, distances: Tensor) -> GraphTerm:
+    """Return the graph of A = exp(W + W^T) / sum(exp(W)) with a zero diagonal."""
+    weights = _softmax_of_all(logits)  # exp(W) / sum(exp(W)), (m, m)
+    total = torch.exp(torch.logsumexp(logits.flatten(), dim=0))
+    full = weights.mul(weights.T).mul_(total)  # diagonal included: it meets D_ii = 0
+    gradient = full * distances
+    energy = gradient.sum() / 2
+    gradient.addcmul_(weights, energy, value=-1)
+    return GraphTerm(energy, full.fill_diagonal_(0), gradient)
+
+
+def _softmax_of_all(logits: Tensor) -> Tensor:
+    return torch.softmax(logits.flatten(), dim=0).view_as(logits)
+
+
+ADJACENCIES: dict[str, Callable[[Tensor, Tensor], GraphTerm]] = {
+    "row_softmin": row_softmin,
+    "global_sum": global_sum,
+    "global_product": global_product,
+}

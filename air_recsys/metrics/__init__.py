@@ -1,0 +1,22 @@
+"""Measures of how good predictions are: errors of ratings, binary scores, and rankings at k."""
+
+from air_recsys.metrics.at_k import hit_rate_at_k, map_at_k, ndcg_at_k, precision_at_k, recall_at_k
+from air_recsys.metrics.binary import aupr, auroc, average_precision
+from air_recsys.metrics.ranking import ranking_report, top_k
+from air_recsys.metrics.rating import mae, nmae, rmse
+
+__all__ = [
+    "aupr",
+    "auroc",
+    "average_precision",
+    "hit_rate_at_k",
+    "mae",
+    "map_at_k",
+    "ndcg_at_k",
+    "nmae",
+    "precision_at_k",
+    "ranking_report",
+    "recall_at_k",
+    "rmse",
+    "top_k",
+]

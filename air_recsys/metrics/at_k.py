@@ -1,0 +1,229 @@
+r"""Quality of lists of k recommended items, averaged over the users.
+
+Notation: user u has the relevant items :math:`R_u` and is recommended the items :math:`i_1, \dots, i_k`;
+:math:`h_j = 1` where :math:`i_j \in R_u`, else 0. Users without relevant items are left out of the mean. A place
+that could not be filled (-1) counts as a miss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.metrics.checks import Csr
+from air_recsys.metrics.hits import MEASURES, as_relevant, find_hits
+from air_recsys.validation import check_integer
+
+
+def precision_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
+    r"""Return the mean share of relevant items among the first k recommended.
+
+    .. math:: \mathrm{precision@k} = \tfrac1k \sum_{j=1}^k h_j
+
+    Parameters
+    ----------
+    recommended : array_like of int, shape (n_users, at least k)
+        Item indices, best first; -1 for a place that could not be filled, which counts as a miss.
+    relevant : SciPy sparse, shape (n_users, n_items)
+        Non-zero where the item is relevant for the user.
+    k : int
+        Length of the list, at least 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], the mean over the users with relevant items.
+
+    Raises
+    ------
+    ParameterError
+        Where k is below 1 or larger than the number of recommended columns.
+    DataError
+        For shapes that do not match, indices that are no items, an item recommended twice to a user, or where no
+        user has relevant items.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> relevant = sparse.csr_array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> precision_at_k([[0, 2], [3, -1]], relevant, k=2)
+    0.5
+    """
+    return _mean("precision_at_k", recommended, relevant, k)
+
+
+def recall_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
+    r"""Return the mean share of the relevant items that are among the first k recommended.
+
+    .. math:: \mathrm{recall@k} = \tfrac{1}{|R_u|} \sum_{j=1}^k h_j
+
+    The sum is divided by the number of relevant items, also where that is larger than k.
+
+    Parameters
+    ----------
+    recommended : array_like of int, shape (n_users, at least k)
+        As in `precision_at_k`.
+    relevant : SciPy sparse, shape (n_users, n_items)
+        As in `precision_at_k`.
+    k : int
+        Length of the list, at least 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], the mean over the users with relevant items.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> relevant = sparse.csr_array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> recall_at_k([[0, 2], [3, -1]], relevant, k=2)
+    0.75
+    """
+    return _mean("recall_at_k", recommended, relevant, k)
+
+
+def ndcg_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
+    r"""Return the mean normalised discounted cumulative gain with binary gains.
+
+    .. math:: \mathrm{NDCG@k} = \frac{\sum_{j=1}^{k} h_j / \log_2(j + 1)}
+              {\sum_{j=1}^{\min(k, |R_u|)} 1 / \log_2(j + 1)}
+
+    The ideal list is truncated at k, so a list of k relevant items has 1 however many there are.
+
+    Parameters
+    ----------
+    recommended : array_like of int, shape (n_users, at least k)
+        As in `precision_at_k`.
+    relevant : SciPy sparse, shape (n_users, n_items)
+        As in `precision_at_k`.
+    k : int
+        Length of the list, at least 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], the mean over the users with relevant items.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> relevant = sparse.csr_array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> round(ndcg_at_k([[0, 2], [3, -1]], relevant, k=2), 4)
+    0.8066
+
+    References
+    ----------
+    Järvelin, Kekäläinen: Cumulated gain-based evaluation of IR techniques, ACM TOIS 20(4), 2002.
+    """
+    return _mean("ndcg_at_k", recommended, relevant, k)
+
+
+def map_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
+    r"""Return the mean average precision of the first k recommended.
+
+    .. math:: \mathrm{AP@k} = \frac{1}{\min(k, |R_u|)} \sum_{j=1}^k h_j \, \mathrm{precision@}j
+
+    Parameters
+    ----------
+    recommended : array_like of int, shape (n_users, at least k)
+        As in `precision_at_k`.
+    relevant : SciPy sparse, shape (n_users, n_items)
+        As in `precision_at_k`.
+    k : int
+        Length of the list, at least 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], the mean over the users with relevant items.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> relevant = sparse.csr_array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> map_at_k([[0, 2], [3, -1]], relevant, k=2)
+    0.75
+    """
+    return _mean("map_at_k", recommended, relevant, k)
+
+
+def hit_rate_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
+    r"""Return the share of users with at least one relevant item among the first k recommended.
+
+    .. math:: \mathrm{hit\ rate@k} = \max_{j \le k} h_j
+
+    Parameters
+    ----------
+    recommended : array_like of int, shape (n_users, at least k)
+        As in `precision_at_k`.
+    relevant : SciPy sparse, shape (n_users, n_items)
+        As in `precision_at_k`.
+    k : int
+        Length of the list, at least 1.
+
+    Returns
+    -------
+    float
+        In [0, 1], the mean over the users with relevant items.
+
+    Raises
+    ------
+    ParameterError, DataError
+        As `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> relevant = sparse.csr_array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> hit_rate_at_k([[2, 3], [3, -1]], relevant, k=2)
+    0.5
+    """
+    return _mean("hit_rate_at_k", recommended, relevant, k)
+
+
+def _mean(name: str, recommended: Any, relevant: Any, k: int) -> float:
+    matrix = as_relevant(relevant)
+    lists = _check_lists(recommended, matrix, k)
+    n_relevant = np.diff(matrix.indptr)
+    rated = n_relevant > 0
+    if not rated.any():
+        raise DataError("expected at least one user with relevant items, found none")
+    hits = find_hits(lists, matrix)
+    return float(MEASURES[name](hits[rated], n_relevant[rated]).mean())
+
+
+def _check_lists(recommended: Any, relevant: Csr, k: int) -> np.ndarray:
+    lists = np.asarray(recommended)
+    n_users, n_items = relevant.shape
+    if lists.ndim != 2 or lists.dtype.kind not in "iu" or lists.shape[0] != n_users:
+        raise DataError(
+            f"expected item indices in an integer array ({n_users} users x k), found {lists.dtype} {lists.shape}"
+        )
+    if check_integer("k", k, minimum=1) > lists.shape[1]:
+        raise ParameterError(f"k must be <= the {lists.shape[1]} recommended items per user, found {k}")
+    lists = lists[:, :k].astype(np.int64)
+    if lists.size and (lists.min() < -1 or lists.max() >= n_items):
+        raise DataError(f"expected item indices in -1..{n_items - 1}, found {lists.min()}..{lists.max()}")
+    ordered = np.sort(lists, axis=1)
+    repeated = ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] >= 0)).any(axis=1)
+    if repeated.any():
+        raise DataError(f"expected each item once per user, found one twice in row {repeated.argmax()}")
+    return lists

@@ -1,0 +1,341 @@
+"""`AIR`: deep matrix factorization with two learned graph Laplacians."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+import torch
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.interactions import Interactions
+from air_recsys.models.base import Factors, Recommender
+from air_recsys.models.devices import resolve_device
+from air_recsys.models.scaling import Scaling
+from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.objective import Objective, Observations, Penalties
+from air_recsys.splits import random_holdout
+from air_recsys.training import SCHEDULES, Callback, Plan, Record, Result, train
+from air_recsys.validation import RandomState, as_generator, check_choice, check_integer, check_real
+
+_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+class AIR(Recommender):
+    r"""Adaptive and implicit regularization for collaborative filtering.
+
+    The ratings Y (n_users x n_items) are completed by X = W0 W1 ... W(L-1), trained on
+
+    .. math:: \frac{1}{mn}\|P_\Omega(X - Y)\|^2 + \eta_u\,\mathrm{tr}(X^\top L_u X) + \eta_i\,\mathrm{tr}(X L_i X^\top)
+
+    where the Laplacians of the user graph and of the item graph are learned together with the factors. Start from one
+    of the presets: `for_ratings` (noisy ratings), `for_interactions` (0/1 data), `for_completion` (exact data, the
+    paper's setting, which are also the defaults).
+
+    Parameters
+    ----------
+    n_factors : int, optional
+        Width of the factorization; None is full width, min(n_users, n_items), where X is held as a dense matrix.
+    depth : int
+        Number of factors L >= 2.
+    user_graph_reg, item_graph_reg : float
+        Strengths of the two energies; 0 leaves that graph out.
+    adjacency : {"row_softmin", "global_sum", "global_product"}
+        How logits become a graph; see `air_recsys.graphs.adjacency`.
+    graph_neighbors : int, optional
+        Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes are taken); None weighs
+        all pairs.
+    graph_refresh : int
+        Epochs between two choices of a sparse graph's edges.
+    graph_rate : float
+        Step size of the graphs' logits as a multiple of `learning_rate`.
+    n_epochs : int
+        Optimiser steps, each over all ratings.
+    learning_rate : float
+        Adam's step size.
+    schedule : {"constant", "cooldown", "cosine", "linear"}
+        How the step size falls; "cooldown" keeps it for 60 % of the epochs.
+    weight_decay, bias_decay : float
+        Weights of the squared factors and biases against the sum of squared errors.
+    biases : bool
+        Add a trained bias per user and item.
+    center, scale : bool
+        Subtract the mean rating; divide by the largest absolute one. Undone in all results.
+    unobserved_weight : float
+        Weight, against that of a rating, with which every pair without a rating is drawn to 0; for data where only
+        positive pairs are recorded. Goes without biases and centring.
+    init_mean, init_std : float
+        Factors start from N(init_mean, init_std^2).
+    validation_fraction : float
+        Share of the ratings held out, at random, to watch the error; the best state is kept.
+    patience : int, optional
+        Records without a better validation error before training stops.
+    stopping_delta : float, optional
+        The paper's stopping rule, on the change of n_users * n_items * objective in one epoch.
+    evaluate_every : int
+        Epochs between two records in `history_`.
+    clip : bool
+        Limit predictions to the range of the training ratings.
+    dtype : {"float32", "float64"}
+    device : str
+        "cpu", "cuda", "cuda:1", ..., or "auto": the GPU where there is one.
+    random_state : int, RandomState, Generator or None
+        Source of the start and of the validation part; the same seed gives the same model.
+    verbose : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    user_graph_, item_graph_ : SimilarityGraph or None
+        Who is alike, learned.
+    user_factors_, item_factors_ : ndarray
+        The collapsed factorization, in the unit of the ratings.
+    history_ : DataFrame
+        One row per record: epoch, fit, user_energy, item_energy, decay, objective, validation_rmse, learning_rate,
+        seconds.
+    n_iter_ : int
+        Epoch of the state that was kept.
+    stopped_by_ : str
+        "n_epochs", "patience", "stopping_delta", "callback" or "divergence".
+    device_ : str
+        Where the model was trained.
+
+    Source: Li, Sun, Wang, Wang, SIAM J. Imaging Sciences 15(4), 2022.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))  # two groups of users, two of items
+    >>> ratings[0, 0] = ratings[4, 5] = np.nan
+    >>> model = AIR.for_completion(n_epochs=3000, init_std=0.1, random_state=0, device="cpu").fit(ratings)
+    >>> model.predict([0, 4], [0, 5]).round(1)
+    array([5., 4.])
+    >>> sorted(model.similar_users(0, n=2)["user"])
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        n_factors: int | None = None,
+        depth: int = 3,
+        user_graph_reg: float = 1e-4,
+        item_graph_reg: float = 1e-4,
+        adjacency: str = "row_softmin",
+        graph_neighbors: int | None = None,
+        graph_refresh: int = 100,
+        graph_rate: float = 1.0,
+        n_epochs: int = 10_000,
+        learning_rate: float = 1e-3,
+        schedule: str = "constant",
+        weight_decay: float = 0.0,
+        bias_decay: float = 0.0,
+        biases: bool = False,
+        center: bool = False,
+        scale: bool = True,
+        unobserved_weight: float = 0.0,
+        init_mean: float = 1e-3,
+        init_std: float = 1e-3,
+        validation_fraction: float = 0.0,
+        patience: int | None = None,
+        stopping_delta: float | None = None,
+        evaluate_every: int = 50,
+        clip: bool = False,
+        dtype: str = "float32",
+        device: str = "auto",
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_factors = n_factors
+        self.depth = depth
+        self.user_graph_reg = user_graph_reg
+        self.item_graph_reg = item_graph_reg
+        self.adjacency = adjacency
+        self.graph_neighbors = graph_neighbors
+        self.graph_refresh = graph_refresh
+        self.graph_rate = graph_rate
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+        self.schedule = schedule
+        self.weight_decay = weight_decay
+        self.bias_decay = bias_decay
+        self.biases = biases
+        self.center = center
+        self.scale = scale
+        self.unobserved_weight = unobserved_weight
+        self.init_mean = init_mean
+        self.init_std = init_std
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.stopping_delta = stopping_delta
+        self.evaluate_every = evaluate_every
+        self.clip = clip
+        self.dtype = dtype
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---------------------------------------------------------------- presets
+
+    @classmethod
+    def for_completion(cls, **overrides: Any) -> Self:
+        """Return a model for exact data: full width, all pairs, the paper's setting with a falling step size."""
+        return cls(**PRESETS["completion"] | overrides)
+
+    @classmethod
+    def for_ratings(cls, **overrides: Any) -> Self:
+        """Return a model for noisy ratings: biases, few factors, weight decay, sparse graphs."""
+        return cls(**PRESETS["ratings"] | overrides)
+
+    @classmethod
+    def for_interactions(cls, **overrides: Any) -> Self:
+        """Return a model for 0/1 data such as drug-target interactions: full width, sparse graphs."""
+        return cls(**PRESETS["interactions"] | overrides)
+
+    # ---------------------------------------------------------------- fitting
+
+    def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
+        device = resolve_device(self.device)
+        rng = as_generator(self.random_state)
+        training, held_out = self._split(data, rng)
+        scaling = Scaling.of(training.ratings, center=self.center, scale=self.scale)
+        objective = build_objective(self._observations(training, scaling, device), self._settings(), rng)
+        result = train(
+            objective,
+            self._plan(),
+            validation=None if held_out is None else self._observations(held_out, scaling, device),
+            callbacks=callbacks,
+            progress=self.verbose,
+        )
+        self._keep(data, objective, scaling, result)
+        self.device_ = str(device)
+        if result.error is not None:
+            raise result.error
+
+    def _split(self, data: Interactions, rng: np.random.Generator) -> tuple[Interactions, Interactions | None]:
+        if self.validation_fraction == 0:
+            return data, None
+        split = random_holdout(data, self.validation_fraction, random_state=rng)
+        return data.select(split.train), data.select(split.test)
+
+    def _observations(self, data: Interactions, scaling: Scaling, device: torch.device) -> Observations:
+        return observations(data.to_csr(), scaling.forward, _DTYPES[self.dtype], device)
+
+    def _settings(self) -> Settings:
+        return Settings(
+            width=self.n_factors,
+            depth=self.depth,
+            init=(self.init_mean, self.init_std),
+            strengths=(self.user_graph_reg, self.item_graph_reg),
+            adjacency=self.adjacency,
+            n_neighbors=self.graph_neighbors,
+            biases=self.biases,
+            penalties=Penalties(self.weight_decay, self.bias_decay, self.unobserved_weight),
+        )
+
+    def _plan(self) -> Plan:
+        return Plan(
+            n_epochs=self.n_epochs,
+            learning_rate=self.learning_rate,
+            schedule=self.schedule,
+            graph_rate=self.graph_rate,
+            graph_refresh=self.graph_refresh,
+            evaluate_every=self.evaluate_every,
+            patience=self.patience,
+            stopping_delta=self.stopping_delta,
+        )
+
+    def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
+        with torch.no_grad():
+            left, right = (tensor.cpu().numpy() for tensor in objective.factorization.factors())
+        if objective.biases is None:
+            biases = (np.zeros(data.n_users, left.dtype), np.zeros(data.n_items, left.dtype))
+        else:
+            biases = tuple(tensor.cpu().numpy() for tensor in objective.biases)
+        unit = scaling.unit
+        self._set_factors(Factors(left * unit, right, biases[0] * unit, biases[1] * unit, scaling.mean))
+        graphs = (objective.row_graph, objective.column_graph)
+        self.user_graph_, self.item_graph_ = (
+            None if graph is None else SimilarityGraph(graph.laplacian.adjacency(), ids, kind)
+            for graph, ids, kind in zip(graphs, (data.user_ids, data.item_ids), ("user", "item"), strict=True)
+        )
+        self.history_ = _history(result.records, unit)
+        self.n_iter_, self.stopped_by_ = result.kept_epoch, result.stopped_by
+
+    # ---------------------------------------------------------------- checks
+
+    @property
+    def _clips(self) -> bool:
+        return self.clip
+
+    def _learns_from_constant(self) -> bool:
+        return self.unobserved_weight > 0
+
+    def _check_parameters(self, data: Interactions) -> None:
+        if self.n_factors is not None:
+            check_integer("n_factors", self.n_factors, minimum=1)
+        check_integer("depth", self.depth, minimum=2)
+        check_choice("adjacency", self.adjacency, list(ADJACENCIES))
+        check_choice("schedule", self.schedule, list(SCHEDULES))
+        check_choice("dtype", self.dtype, list(_DTYPES))
+        for name in ("graph_refresh", "n_epochs", "evaluate_every"):
+            check_integer(name, getattr(self, name), minimum=1)
+        for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "unobserved_weight"):
+            check_real(name, getattr(self, name))
+        for name in ("learning_rate", "graph_rate", "init_std"):
+            check_real(name, getattr(self, name), strict=True)
+        check_real("validation_fraction", self.validation_fraction, maximum=0.9)
+        self._check_optional()
+
+    def _check_optional(self) -> None:
+        if self.graph_neighbors is not None:
+            check_integer("graph_neighbors", self.graph_neighbors, minimum=1)
+            if self.adjacency != "row_softmin":
+                raise ParameterError(
+                    f"graph_neighbors needs adjacency='row_softmin', found {self.adjacency!r}; set it to None"
+                )
+        if self.patience is not None:
+            check_integer("patience", self.patience, minimum=1)
+            if self.validation_fraction == 0:
+                raise ParameterError("patience needs a validation part, found validation_fraction=0")
+        if self.stopping_delta is not None:
+            check_real("stopping_delta", self.stopping_delta, strict=True)
+        if self.unobserved_weight > 0 and (self.biases or self.center):
+            raise ParameterError(
+                "unobserved_weight draws pairs to 0 and goes without biases and centring, found "
+                f"biases={self.biases}, center={self.center}"
+            )
+
+
+PRESETS: dict[str, dict[str, Any]] = {
+    "completion": {"schedule": "cooldown"},
+    "interactions": {"graph_neighbors": 10, "schedule": "cooldown"},
+    "ratings": {
+        "n_factors": 20,
+        "depth": 2,
+        "weight_decay": 12.0,
+        "bias_decay": 1.0,
+        "biases": True,
+        "center": True,
+        "scale": False,
+        "clip": True,
+        "graph_neighbors": 20,
+        "user_graph_reg": 1e-6,
+        "item_graph_reg": 1e-6,
+        "init_mean": 0.0,
+        "init_std": 0.1,
+        "n_epochs": 300,
+        "learning_rate": 0.02,
+        "schedule": "cosine",
+        "evaluate_every": 10,
+    },
+}
+"""What each preset changes from the defaults; docs/presets.md says how the values were chosen."""
+
+
+def _history(records: list[Record], unit: float) -> pd.DataFrame:
+    frame = pd.DataFrame(records, columns=list(Record._fields))
+    frame["validation_rmse"] *= unit
+    return frame.rename(columns={"row_energy": "user_energy", "column_energy": "item_energy"})

@@ -1,0 +1,42 @@
+"""Which device a model trains on."""
+
+from __future__ import annotations
+
+import functools
+import logging
+
+import torch
+
+from air_recsys.exceptions import DeviceError, ParameterError
+
+_LOGGER = logging.getLogger("air_recsys")
+
+
+def resolve_device(device: str) -> torch.device:
+    """Return the torch device of a name; "auto" is the GPU where there is one, and says once where there is none.
+
+    Raises
+    ------
+    DeviceError
+        Where a GPU is asked for by name and there is none.
+    """
+    if device == "auto":
+        if torch.cuda.is_available():
+            return torch.device("cuda")
+        _say_once("no CUDA device found, training on the CPU")
+        return torch.device("cpu")
+    try:
+        chosen = torch.device(device)
+    except (RuntimeError, TypeError):
+        raise ParameterError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}") from None
+    if chosen.type not in ("cpu", "cuda"):
+        raise ParameterError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}")
+    count = torch.cuda.device_count() if chosen.type == "cuda" else 1
+    if (chosen.index or 0) >= count:
+        raise DeviceError(f"device={device!r} was asked for, found {count} CUDA device(s); use device='cpu' or 'auto'")
+    return chosen
+
+
+@functools.cache
+def _say_once(message: str) -> None:
+    _LOGGER.warning(message)

@@ -1,0 +1,33 @@
+"""The affine map between ratings and the numbers that are trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """rating = mean + unit * value.
+
+    Examples
+    --------
+    >>> scaling = Scaling.of(np.array([2.0, 4.0]), center=True, scale=True)
+    >>> scaling.mean, scaling.unit, scaling.forward(np.array([4.0]))
+    (3.0, 4.0, array([0.25]))
+    """
+
+    mean: float
+    unit: float
+
+    @classmethod
+    def of(cls, ratings: np.ndarray, *, center: bool, scale: bool) -> Self:
+        """Take the mean from the ratings if `center`, and their largest absolute value as unit if `scale`."""
+        largest = float(np.abs(ratings).max())
+        return cls(float(ratings.mean()) if center else 0.0, largest if scale and largest > 0 else 1.0)
+
+    def forward(self, ratings: np.ndarray) -> np.ndarray:
+        """Return the values that stand for `ratings`."""
+        return (ratings - self.mean) / self.unit

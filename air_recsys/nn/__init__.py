@@ -1,0 +1,1 @@
+"""Deep factorization, adaptive Laplacian and objective: torch, rows and columns only."""

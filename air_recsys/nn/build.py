@@ -1,0 +1,116 @@
+"""From observed entries and settings to an objective: the form is chosen by the width."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, DenseLaplacian, SparseLaplacian
+from air_recsys.nn.factorization import DeepFactorization
+from air_recsys.nn.objective import (
+    FactorWidthObjective,
+    FullWidthObjective,
+    Graph,
+    Objective,
+    Observations,
+    Penalties,
+)
+from air_recsys.nn.pattern import SparsePattern
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What defines an objective beside its data.
+
+    Parameters
+    ----------
+    width : int, optional
+        Columns of the factors; None, or min(m, n), is full width.
+    depth : int
+        Number of factors.
+    init : tuple of float
+        Mean and standard deviation of the factors' start.
+    strengths : tuple of float
+        eta of the row graph and of the column graph; 0 leaves a graph out.
+    adjacency : str
+        A key of `air_recsys.graphs.adjacency.ADJACENCIES`.
+    n_neighbors : int, optional
+        Edges per row of sparse graphs; None for dense ones.
+    biases : bool
+        Train a bias per row and column.
+    penalties : Penalties
+    """
+
+    width: int | None = None
+    depth: int = 3
+    init: tuple[float, float] = (1e-3, 1e-3)
+    strengths: tuple[float, float] = (1e-4, 1e-4)
+    adjacency: str = "row_softmin"
+    n_neighbors: int | None = None
+    biases: bool = False
+    penalties: Penalties = field(default_factory=Penalties)
+
+
+def observations(
+    ratings: sp.csr_array,
+    transform: Callable[[np.ndarray], np.ndarray],
+    dtype: torch.dtype,
+    device: torch.device,
+) -> Observations:
+    """Return the stored entries of a CSR matrix, their values transformed, as tensors on a device."""
+    assert ratings.shape is not None  # SciPy types it as optional
+    ratings.sort_indices()
+    starts = torch.as_tensor(ratings.indptr.astype(np.int64), device=device)
+    columns = torch.as_tensor(ratings.indices.astype(np.int64), device=device)
+    values = torch.as_tensor(transform(ratings.data), dtype=dtype, device=device)
+    return Observations(SparsePattern(starts, columns, ratings.shape[1]), values)
+
+
+def build_objective(observed: Observations, settings: Settings, rng: np.random.Generator) -> Objective:
+    """Return the objective of `settings` on observed entries, at a start drawn from `rng`."""
+    m, n = observed.pattern.shape
+    width = settings.width or min(m, n)
+    dtype, device = observed.values.dtype, observed.values.device
+    generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
+    factorization = DeepFactorization(
+        m,
+        n,
+        width,
+        settings.depth,
+        mean=settings.init[0],
+        std=settings.init[1],
+        generator=generator,
+        dtype=dtype,
+        device=device,
+    )
+
+    def graph(size: int, strength: float) -> Graph | None:
+        if strength == 0 or size < 2:
+            return None
+        return Graph(_laplacian(size, settings, generator, dtype, device), strength)
+
+    biases = None
+    if settings.biases:
+        biases = (torch.zeros(m, dtype=dtype, device=device), torch.zeros(n, dtype=dtype, device=device))
+    form = FullWidthObjective if width >= min(m, n) else FactorWidthObjective
+    return form(
+        observed,
+        factorization,
+        graph(m, settings.strengths[0]),
+        graph(n, settings.strengths[1]),
+        biases,
+        settings.penalties,
+    )
+
+
+def _laplacian(
+    size: int, settings: Settings, generator: torch.Generator, dtype: torch.dtype, device: torch.device
+) -> AdaptiveLaplacian:
+    if settings.n_neighbors is None:
+        return DenseLaplacian(size, settings.adjacency, generator=generator, dtype=dtype, device=device)
+    neighbors = min(settings.n_neighbors, size - 1)
+    return SparseLaplacian(size, neighbors, generator=generator, dtype=dtype, device=device)

@@ -1,0 +1,272 @@
+r"""The objective of AIR and its gradient, written by hand.
+
+.. math::
+    F = \frac{1}{mn}\Big(\sum_{(i,j)\in\Omega} (\hat y_{ij} - y_{ij})^2 + \omega \sum_{(i,j)\notin\Omega} \hat y_{ij}^2
+        + \lambda \sum_l \|W_l\|^2 + \lambda_b (\|b\|^2 + \|c\|^2)\Big) + \eta_r E(X; A_r) + \eta_c E(X^\top; A_c)
+
+with :math:`X = U V^\top` a deep factorization and :math:`\hat y_{ij} = x_{ij} + b_i + c_j`. The energies are those of
+X alone. Two forms compute the same F: `FullWidthObjective` holds X itself, `FactorWidthObjective` never forms an
+m x n array.
+
+Source: the paper's objective in the normalisation behind its published tables (the mean over all m n entries).
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, Carry
+from air_recsys.nn.factorization import DeepFactorization
+from air_recsys.nn.pattern import SparsePattern
+
+State = list[Tensor | dict[str, Tensor]]
+"""Copies of the model parameters, then the state of each graph."""
+
+
+class Observations(NamedTuple):
+    """Observed entries in row-major order."""
+
+    pattern: SparsePattern
+    values: Tensor  # (nnz,)
+
+
+class Graph(NamedTuple):
+    """A learned graph and the strength eta of its energy."""
+
+    laplacian: AdaptiveLaplacian
+    strength: float
+
+
+class Terms(NamedTuple):
+    """The parts of F at one point; each a scalar tensor."""
+
+    fit: Tensor  # data term, divided by m n
+    row_energy: Tensor  # E(X; A_r)
+    column_energy: Tensor  # E(X^T; A_c)
+    decay: Tensor  # weight decay, divided by m n
+    objective: Tensor  # F
+
+
+class Penalties(NamedTuple):
+    """Weights of the terms that need no graph, in units of squared ratings."""
+
+    weight_decay: float = 0.0  # lambda
+    bias_decay: float = 0.0  # lambda_b
+    unobserved_weight: float = 0.0  # omega
+
+
+_NO_PENALTIES = Penalties()
+
+
+class Objective:
+    """What both forms share: parameters, weight decay, and the sum of the terms.
+
+    Parameters
+    ----------
+    observations : Observations
+    factorization : DeepFactorization
+    row_graph, column_graph : Graph, optional
+        Absent graphs cost nothing.
+    biases : tuple of Tensor, optional
+        b (m,) and c (n,), trained with the factors.
+    penalties : Penalties
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        factorization: DeepFactorization,
+        row_graph: Graph | None = None,
+        column_graph: Graph | None = None,
+        biases: tuple[Tensor, Tensor] | None = None,
+        penalties: Penalties = _NO_PENALTIES,
+    ) -> None:
+        self.observations, self.factorization = observations, factorization
+        self.row_graph, self.column_graph = row_graph, column_graph
+        self.biases, self.penalties = biases, penalties
+        self.size = observations.pattern.shape[0] * observations.pattern.shape[1]  # m n
+
+    @property
+    def graphs(self) -> list[Graph]:
+        """The graphs that are there, rows before columns."""
+        return [graph for graph in (self.row_graph, self.column_graph) if graph is not None]
+
+    def model_parameters(self) -> list[Tensor]:
+        """Return the trained tensors that predictions depend on: factors and biases."""
+        return [*self.factorization.weights, *(self.biases or ())]
+
+    def logits(self) -> list[Tensor]:
+        """Return the logits of the graphs, rows before columns."""
+        return [graph.laplacian.logits for graph in self.graphs]
+
+    def parameters(self) -> list[Tensor]:
+        """Return all trained tensors: factors, biases, logits."""
+        return [*self.model_parameters(), *self.logits()]
+
+    def evaluate(self) -> Terms:
+        """Return the terms of F at the current parameters and write every parameter's gradient."""
+        left, right = self.factorization.factors()  # (m, r), (n, r)
+        fit, energies, gradients = self._evaluate(left, right)
+        self.factorization.backward(*gradients)
+        decay = self._decay()
+        fit = fit / self.size
+        objective = fit + decay
+        for graph, energy in zip((self.row_graph, self.column_graph), energies, strict=True):
+            objective = objective if graph is None else objective + graph.strength * energy
+        return Terms(fit, *energies, decay, objective)
+
+    def refresh_graphs(self) -> list[tuple[Tensor, Carry]]:
+        """Let each graph choose its edges anew; return (logits, carry) for those that did."""
+        left, right = self.factorization.factors()
+        carried = []
+        for graph, rows in zip((self.row_graph, self.column_graph), self._metric_rows(left, right), strict=True):
+            carry = None if graph is None else graph.laplacian.refresh(*rows)
+            if graph is not None and carry is not None:
+                carried.append((graph.laplacian.logits, carry))
+        return carried
+
+    def predict_pairs(self, pattern: SparsePattern) -> Tensor:
+        """Return the predictions at the positions of `pattern`, shape (nnz,)."""
+        left, right = self.factorization.factors()
+        return self._with_biases(pattern.sampled_product(left, right), pattern)
+
+    def state(self) -> State:
+        """Return copies of everything that training changes."""
+        plain = self.model_parameters()
+        return [*(tensor.clone() for tensor in plain), *(graph.laplacian.state() for graph in self.graphs)]
+
+    def load_state(self, state: State) -> None:
+        """Go back to what `state` returned."""
+        plain = self.model_parameters()
+        for tensor, saved in zip(plain, state[: len(plain)], strict=True):
+            assert isinstance(saved, Tensor)
+            tensor.copy_(saved)
+        for graph, saved in zip(self.graphs, state[len(plain) :], strict=True):
+            assert isinstance(saved, dict)
+            graph.laplacian.load_state(saved)
+
+    def _evaluate(self, left: Tensor, right: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Return the summed squared error, both energies, and dF/dU and dF/dV; write the biases' gradients."""
+        raise NotImplementedError
+
+    def _metric_rows(self, left: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        """Return (points, weighted) of the rows and of the columns of X."""
+        raise NotImplementedError
+
+    def _decay(self) -> Tensor:
+        """Return the weight decay and add its gradients."""
+        total = self.observations.values.new_zeros(())
+        decays = [self.penalties.weight_decay] * len(self.factorization.weights) + [self.penalties.bias_decay] * 2
+        for tensor, decay in zip(self.model_parameters(), decays, strict=False):
+            if decay > 0:
+                scale = decay / self.size
+                total = total + scale * tensor.square().sum()
+                assert tensor.grad is not None
+                tensor.grad.add_(tensor, alpha=2 * scale)
+        return total
+
+    def _with_biases(self, products: Tensor, pattern: SparsePattern) -> Tensor:
+        if self.biases is None:
+            return products
+        rows, columns = self.biases
+        return products + rows.repeat_interleave(pattern.row_starts.diff()) + columns[pattern.columns]
+
+
+class FactorWidthObjective(Objective):
+    """F from the factors alone: data by gather and scatter on the observed pairs, energies through Gram matrices.
+
+    With G_V = V^T V the row energy is tr(G_V U^T L_r U); its gradients are 2 (L_r U) G_V in U and 2 V (U^T L_r U)
+    in V. Columns likewise, with the roles exchanged.
+    """
+
+    def _evaluate(self, left: Tensor, right: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        grams = left.T @ left, right.T @ right  # (r, r) each
+        fit, grad_left, grad_right = self._data_term(left, right, grams)
+        row_energy = _add_energy(self.row_graph, left, right, grams[1], grad_left, grad_right)
+        column_energy = _add_energy(self.column_graph, right, left, grams[0], grad_right, grad_left)
+        return fit, (row_energy, column_energy), (grad_left, grad_right)
+
+    def _metric_rows(self, left: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        return (left, left @ (right.T @ right)), (right, right @ (left.T @ left))
+
+    def _data_term(self, left: Tensor, right: Tensor, grams: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
+        pattern, targets = self.observations
+        products = pattern.sampled_product(left, right)  # (nnz,)
+        residual = self._with_biases(products, pattern) - targets
+        fit = torch.dot(residual, residual)
+        unobserved = self.penalties.unobserved_weight
+        if unobserved > 0:
+            # The sum over all pairs is tr(G_U G_V); take back the observed part.
+            fit = fit + unobserved * (torch.sum(grams[0] * grams[1]) - torch.dot(products, products))
+            residual = residual.sub_(products, alpha=unobserved)
+        residual = residual.mul_(2 / self.size)
+        if self.biases is not None:
+            self.biases[0].grad = pattern.row_sum(residual)
+            self.biases[1].grad = pattern.column_sum(residual)
+        grad_left = pattern.matmul(residual, right)
+        grad_right = pattern.transpose_matmul(residual, left)
+        if unobserved > 0:
+            grad_left.addmm_(left, grams[1], alpha=2 * unobserved / self.size)
+            grad_right.addmm_(right, grams[0], alpha=2 * unobserved / self.size)
+        return fit, grad_left, grad_right
+
+
+class FullWidthObjective(Objective):
+    """F with X held as a dense matrix: the paper's setting, and the faster one where the width is min(m, n)."""
+
+    @cached_property
+    def _dense(self) -> tuple[Tensor, Tensor]:
+        """Return targets and weights of all entries, (m, n) each."""
+        pattern, values = self.observations
+        rows = torch.arange(pattern.shape[0], device=values.device).repeat_interleave(pattern.row_starts.diff())
+        targets = values.new_zeros(pattern.shape)
+        targets[rows, pattern.columns] = values
+        weights = values.new_full(pattern.shape, self.penalties.unobserved_weight)
+        weights[rows, pattern.columns] = 1
+        return targets, weights
+
+    def _evaluate(self, left: Tensor, right: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        completed = left @ right.T  # X, (m, n)
+        targets, weights = self._dense
+        residual = completed - targets
+        if self.biases is not None:
+            residual += self.biases[0][:, None]
+            residual += self.biases[1]
+        gradient = residual * weights
+        fit = torch.sum(residual.mul_(gradient))
+        gradient.mul_(2 / self.size)
+        if self.biases is not None:
+            self.biases[0].grad, self.biases[1].grad = gradient.sum(1), gradient.sum(0)
+        row_energy = _add_full_energy(self.row_graph, completed, gradient)
+        column_energy = _add_full_energy(self.column_graph, completed.T, gradient.T)
+        return fit, (row_energy, column_energy), (gradient @ right, gradient.T @ left)
+
+    def _metric_rows(self, left: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+        completed = left @ right.T
+        columns = completed.T.contiguous()
+        return (completed, completed), (columns, columns)
+
+
+def _add_energy(
+    graph: Graph | None, points: Tensor, others: Tensor, gram: Tensor, grad_points: Tensor, grad_others: Tensor
+) -> Tensor:
+    """Return tr(G P^T L P) and add its gradients in P (m, r) and in the others (n, r), G = others^T others."""
+    if graph is None:
+        return points.new_zeros(())
+    energy, smoothed = graph.laplacian.apply(points, points @ gram, graph.strength)
+    grad_points.addmm_(smoothed, gram, alpha=2 * graph.strength)
+    grad_others.addmm_(others, points.T @ smoothed, alpha=2 * graph.strength)
+    return energy
+
+
+def _add_full_energy(graph: Graph | None, rows: Tensor, gradient: Tensor) -> Tensor:
+    """Return E(X; A) and add its gradient 2 eta L X, for the rows of X (m, n)."""
+    if graph is None:
+        return rows.new_zeros(())
+    energy, smoothed = graph.laplacian.apply(rows, rows, graph.strength)
+    gradient.add_(smoothed, alpha=2 * graph.strength)
+    return energy

@@ -1,0 +1,35 @@
+"""Ways to divide ratings into a training and a test part, as boolean masks in the order of the ratings.
+
+>>> from air_recsys import Interactions
+>>> from air_recsys.splits import random_holdout
+>>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
+>>> train, test = random_holdout(data, test_fraction=0.5)
+>>> data.select(train).n_ratings, data.select(test).n_ratings
+(3, 3)
+"""
+
+from air_recsys.splits.base import Split, StrongSplit
+from air_recsys.splits.cold import cold_both_folds, cold_item_folds, cold_user_folds
+from air_recsys.splits.core import k_core
+from air_recsys.splits.predefined import predefined, predefined_folds
+from air_recsys.splits.random import k_fold, random_holdout, repeated_k_fold, user_holdout
+from air_recsys.splits.strong import strong_generalisation
+from air_recsys.splits.temporal import global_time, leave_last
+
+__all__ = [
+    "Split",
+    "StrongSplit",
+    "cold_both_folds",
+    "cold_item_folds",
+    "cold_user_folds",
+    "global_time",
+    "k_core",
+    "k_fold",
+    "leave_last",
+    "predefined",
+    "predefined_folds",
+    "random_holdout",
+    "repeated_k_fold",
+    "strong_generalisation",
+    "user_holdout",
+]

@@ -1,0 +1,117 @@
+"""What every way of splitting shares: the result types, seeds, and the checks."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.validation import RandomState, check_integer
+
+
+class Split(NamedTuple):
+    """Two disjoint masks over the ratings of an `Interactions`, for `Interactions.select`.
+
+    Attributes
+    ----------
+    train, test : ndarray of bool, shape (n_ratings,)
+        Neither is empty. Together they cover all ratings unless the split says otherwise.
+    """
+
+    train: np.ndarray
+    test: np.ndarray
+
+
+class StrongSplit(NamedTuple):
+    """Three disjoint masks over the ratings: other users, and two parts of the hidden users' ratings.
+
+    Attributes
+    ----------
+    train : ndarray of bool, shape (n_ratings,)
+        All ratings of the users that the model is trained on.
+    fold_in : ndarray of bool, shape (n_ratings,)
+        The ratings of the hidden users that the trained model is shown.
+    test : ndarray of bool, shape (n_ratings,)
+        The ratings of the hidden users that it has to predict.
+    """
+
+    train: np.ndarray
+    fold_in: np.ndarray
+    test: np.ndarray
+
+
+def as_random_state(random_state: RandomState) -> np.random.RandomState:
+    """Turn a seed, a RandomState, a Generator or None into a RandomState; global state stays untouched.
+
+    scikit-learn and Surprise shuffle with a RandomState, so an int seed here gives their folds. A Generator lends
+    its stream of bits, so drawing from the result moves the Generator on.
+
+    Raises
+    ------
+    ParameterError
+        For an int outside 0..2**32 - 1, or anything else.
+
+    Examples
+    --------
+    >>> int(as_random_state(0).randint(100)) == int(np.random.RandomState(0).randint(100))
+    True
+    """
+    if isinstance(random_state, np.random.RandomState):
+        return random_state
+    if isinstance(random_state, np.random.Generator):
+        return np.random.RandomState(random_state.bit_generator)
+    if random_state is None:
+        return np.random.RandomState()
+    seed = check_integer("random_state", random_state)
+    if seed >= 2**32:
+        raise ParameterError(f"random_state must be an integer < 2**32, found {seed}")
+    return np.random.RandomState(seed)
+
+
+def check_fraction(name: str, value: Any) -> float:
+    """Return `value` as a float, or raise `ParameterError` unless it lies strictly between 0 and 1."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not 0 < float(value) < 1:
+        raise ParameterError(f"{name} must be a number > 0 and < 1, found {value!r}")
+    return float(value)
+
+
+def split_off(test: np.ndarray) -> Split:
+    """Return the split with this test mask and all other ratings for training.
+
+    Raises
+    ------
+    DataError
+        Where that leaves no training or no test ratings.
+    """
+    n_test = np.count_nonzero(test)
+    if n_test in (0, test.size):
+        raise DataError(
+            f"expected ratings on both sides of the split, found {test.size - n_test} for training and {n_test} "
+            "for testing"
+        )
+    return Split(~test, test)
+
+
+def rank_within(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
+    """Return each rating's place 0, 1, ... among the ratings of its group, walked through in `order`.
+
+    Parameters
+    ----------
+    groups : ndarray of int, shape (n_ratings,)
+        The group (mostly the user) of each rating.
+    order : ndarray of int, shape (n_ratings,)
+        A permutation of the ratings.
+
+    Examples
+    --------
+    >>> rank_within(np.array([0, 1, 0, 0]), np.array([3, 2, 1, 0]))
+    array([2, 0, 1, 0])
+    """
+    grouped = order[np.argsort(groups[order], kind="stable")]
+    counts = np.bincount(groups)
+    starts = np.cumsum(counts) - counts
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[grouped] = np.arange(order.size) - starts[groups[grouped]]
+    return rank

@@ -1,0 +1,184 @@
+"""Random splits: of all ratings, in folds, and user by user."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator
+
+import numpy as np
+from sklearn.model_selection import RepeatedKFold, ShuffleSplit
+
+from air_recsys.exceptions import DataError
+from air_recsys.interactions import Interactions
+from air_recsys.splits.base import Split, as_random_state, check_fraction, rank_within, split_off
+from air_recsys.validation import RandomState, check_integer
+
+
+def random_holdout(interactions: Interactions, test_fraction: float = 0.1, random_state: RandomState = 0) -> Split:
+    """Hold out a random share of all ratings.
+
+    Parameters
+    ----------
+    interactions : Interactions
+    test_fraction : float
+        Share of the ratings to hold out, in (0, 1); the number of test ratings is rounded up.
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    Split
+
+    Raises
+    ------
+    ParameterError
+        For a `test_fraction` outside (0, 1).
+    DataError
+        Where no rating would be left for training.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
+    >>> random_holdout(data, test_fraction=1 / 3).test
+    array([False, False,  True, False, False,  True])
+
+    Notes
+    -----
+    The split is that of scikit-learn's ``ShuffleSplit`` and ``train_test_split`` with the same seed.
+    """
+    fraction = check_fraction("test_fraction", test_fraction)
+    n_ratings = interactions.n_ratings
+    n_test = int(np.ceil(fraction * n_ratings))
+    if n_test == n_ratings:
+        raise DataError(
+            f"expected enough ratings to leave one for training, found {n_ratings} with "
+            f"test_fraction={test_fraction!r}"
+        )
+    shuffle = ShuffleSplit(1, test_size=n_test, random_state=as_random_state(random_state))
+    _, chosen = next(shuffle.split(np.arange(n_ratings)))
+    return split_off(_mask(chosen, n_ratings))
+
+
+def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
+    """Divide the ratings at random into `n_splits` folds, each the test part once.
+
+    Parameters
+    ----------
+    interactions : Interactions
+    n_splits : int
+        Number of folds, at least 2. Their sizes differ by at most one rating.
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    iterator of Split
+
+    Raises
+    ------
+    ParameterError
+        For fewer than two folds.
+    DataError
+        Where there are fewer ratings than folds.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5, 3], [1, 2]])
+    >>> [split.test.tolist() for split in k_fold(data, n_splits=2)]
+    [[False, False, True, True], [True, True, False, False]]
+
+    Notes
+    -----
+    With an int or a RandomState the folds are exactly those of scikit-learn's and of Surprise's ``KFold`` (with
+    shuffling) of the same seed.
+    """
+    return repeated_k_fold(interactions, n_splits, 1, random_state)
+
+
+def repeated_k_fold(
+    interactions: Interactions, n_splits: int = 5, n_repeats: int = 10, random_state: RandomState = 0
+) -> Iterator[Split]:
+    """Run `k_fold` several times, each time with other folds.
+
+    Parameters
+    ----------
+    interactions : Interactions
+    n_splits : int
+        Number of folds, at least 2.
+    n_repeats : int
+        Number of runs, at least 1.
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    iterator of Split
+        ``n_splits * n_repeats`` splits, those of one run next to each other; with an int or a RandomState the same
+        as scikit-learn's and Surprise's ``RepeatedKFold``.
+
+    Raises
+    ------
+    ParameterError
+        For fewer than two folds or less than one run.
+    DataError
+        Where there are fewer ratings than folds.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5, 3], [1, 2]])
+    >>> len(list(repeated_k_fold(data, n_splits=2, n_repeats=3)))
+    6
+    """
+    check_integer("n_splits", n_splits, minimum=2)
+    check_integer("n_repeats", n_repeats, minimum=1)
+    n_ratings = interactions.n_ratings
+    if n_ratings < n_splits:
+        raise DataError(f"expected at least one rating per fold, found {n_ratings} for n_splits={n_splits}")
+    folds = RepeatedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=as_random_state(random_state))
+    return (split_off(_mask(chosen, n_ratings)) for _, chosen in folds.split(np.arange(n_ratings)))
+
+
+def user_holdout(interactions: Interactions, test_size: float | int = 0.2, random_state: RandomState = 0) -> Split:
+    """Hold out a random share, or a fixed number, of the ratings of every user.
+
+    Parameters
+    ----------
+    interactions : Interactions
+    test_size : float or int
+        A float in (0, 1) is the share of each user's ratings, rounded to the nearest number (halves up), but never
+        all of them. An int >= 1 is a number per user; users with no more ratings than that keep all of them for
+        training, so every user has either `test_size` test ratings or none.
+    random_state : int, RandomState, Generator or None
+
+    Returns
+    -------
+    Split
+        Every user with ratings has at least one for training.
+
+    Raises
+    ------
+    ParameterError
+        For a `test_size` that is neither.
+    DataError
+        Where no user has enough ratings to hold one out.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
+    >>> split = user_holdout(data, test_size=1)
+    >>> data.user_index[split.test]
+    array([0, 1])
+    """
+    counts = np.bincount(interactions.user_index, minlength=interactions.n_users)
+    if isinstance(test_size, numbers.Integral):
+        number = check_integer("test_size", test_size, minimum=1)
+        n_test = np.where(counts > number, number, 0)
+    else:
+        fraction = check_fraction("test_size", test_size)
+        n_test = np.minimum(np.floor(fraction * counts + 0.5), counts - 1)
+    order = as_random_state(random_state).permutation(interactions.n_ratings)
+    rank = rank_within(interactions.user_index, order)
+    return split_off(rank < n_test[interactions.user_index])
+
+
+def _mask(positions: np.ndarray, size: int) -> np.ndarray:
+    mask = np.zeros(size, dtype=bool)
+    mask[positions] = True
+    return mask

@@ -1,0 +1,89 @@
+"""Splits in time: the last ratings of each user, or of everyone."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from air_recsys.exceptions import DataError
+from air_recsys.interactions import Interactions
+from air_recsys.splits.base import Split, check_fraction, rank_within, split_off
+from air_recsys.validation import check_integer
+
+
+def leave_last(interactions: Interactions, n: int = 1) -> Split:
+    """Hold out the last `n` ratings of each user.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        With timestamps.
+    n : int
+        Number of test ratings per user, at least 1. Users with no more ratings than that keep all of them for
+        training. Of ratings given at the same time, the one that stands later counts as later.
+
+    Returns
+    -------
+    Split
+        No test rating of a user is older than a training rating of the same user.
+
+    Raises
+    ------
+    DataError
+        Without timestamps, or where no user has more than `n` ratings.
+
+    Examples
+    --------
+    >>> data = Interactions([0, 0, 0], [0, 1, 2], [5, 3, 4], ["ann"], ["x", "y", "z"], timestamps=[30, 10, 20])
+    >>> leave_last(data).test
+    array([ True, False, False])
+    """
+    check_integer("n", n, minimum=1)
+    users = interactions.user_index
+    counts = np.bincount(users)
+    rank = rank_within(users, _order_in_time(interactions))
+    return split_off((rank >= counts[users] - n) & (counts[users] > n))
+
+
+def global_time(interactions: Interactions, test_fraction: float = 0.1) -> Split:
+    """Hold out the latest share of all ratings.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        With timestamps.
+    test_fraction : float
+        Share of the ratings to hold out, in (0, 1); the number of test ratings is rounded up. Of ratings given at
+        the same time, the one that stands later counts as later.
+
+    Returns
+    -------
+    Split
+        No test rating is older than a training rating.
+
+    Raises
+    ------
+    ParameterError
+        For a `test_fraction` outside (0, 1).
+    DataError
+        Without timestamps, or where no rating would be left for training.
+
+    Examples
+    --------
+    >>> data = Interactions([0, 0, 0], [0, 1, 2], [5, 3, 4], ["ann"], ["x", "y", "z"], timestamps=[30, 10, 20])
+    >>> global_time(data, test_fraction=0.5).test
+    array([ True, False,  True])
+    """
+    fraction = check_fraction("test_fraction", test_fraction)
+    order = _order_in_time(interactions)
+    test = np.zeros(order.size, dtype=bool)
+    test[order[order.size - int(np.ceil(fraction * order.size)) :]] = True
+    return split_off(test)
+
+
+def _order_in_time(interactions: Interactions) -> np.ndarray:
+    if interactions.timestamps is None:
+        raise DataError(
+            "expected ratings with timestamps, found none; pass timestamp= to Interactions.from_frame or "
+            "timestamps= to Interactions"
+        )
+    return np.argsort(interactions.timestamps, kind="stable")
