@@ -143,9 +143,9 @@ def parse_numbers(path: Path, line: int, fields: Sequence[str]) -> list[float]:
 
 
 def is_finite_number(field: str) -> bool:
-    """Return whether a field is a finite number."""
+    """Return whether a field is a finite number in plain digits, unlike "1_000", which Python takes too."""
     try:
-        return math.isfinite(float(field))
+        return math.isfinite(float(field)) and field.isascii() and "_" not in field
     except ValueError:
         return False
 

@@ -198,12 +198,8 @@ def _read_films(root: str | Path, variant: Variant) -> pd.DataFrame:
 
 def _read_genre_names(path: Path) -> list[str]:
     table = read_records(path, "|", {"name": str, "position": int})
-    require(
-        path,
-        table["position"].to_numpy() == np.arange(len(table)),
-        "positions 0, 1, 2, ...",
-        table["position"].tolist(),
-    )
+    positions = table["position"].to_numpy()
+    require(path, positions == np.arange(positions.size), "positions 0, 1, 2, ...", positions)
     if len(table) != _N_GENRES:
         raise DataFileError(f"{path}: expected {_N_GENRES} genres, found {len(table)}")
     return table["name"].tolist()

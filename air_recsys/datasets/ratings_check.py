@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from air_recsys.datasets.files import is_finite_number, malformed
 from air_recsys.exceptions import DataFileError
@@ -26,8 +26,6 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise DataFileError(f"{path}: expected text encoded in utf-8, found {byte}") from None
     except (OSError, EOFError, zlib.error) as error:
         raise DataFileError(f"{path}: expected a readable file, found: {error}") from None
-    except csv.Error as error:
-        raise DataFileError(f"{path}: expected a table of text, found: {error}") from None
 
 
 def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str | None) -> None:
@@ -48,17 +46,28 @@ def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str
         With the line number.
     """
     with open_text(path) as lines:
-        reader = csv.reader(lines, delimiter=separator)
-        filled = (fields for fields in reader if fields)
-        header = next(filled, [])
-        for fields in filled:
+        records = _numbered_records(path, csv.reader(lines, delimiter=separator, strict=True))
+        header = next(records, (1, []))[1]
+        for line, fields in records:
             found = separator.join(fields)
             if len(fields) != len(header):
                 expected = f"{len(header)} fields separated by {separator!r}, as in the header"
-                raise malformed(path, reader.line_num, expected, found)
+                raise malformed(path, line, expected, found)
             record = dict(zip(header, fields, strict=True))
             for name in columns:
                 if not record[name]:
-                    raise malformed(path, reader.line_num, f"a value as {name!r}", found)
+                    raise malformed(path, line, f"a value as {name!r}", found)
             if rating is not None and not is_finite_number(record[rating]):
-                raise malformed(path, reader.line_num, f"a finite number as {rating!r}", record[rating])
+                raise malformed(path, line, f"a finite number as {rating!r}", record[rating])
+
+
+def _numbered_records(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
+    """Yield the line on which each record starts, and its fields; empty lines are left out."""
+    line = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield line, fields
+            line = reader.line_num + 1
+    except csv.Error as error:
+        raise DataFileError(f"{path}, line {line}: expected fields with closed quotes, found: {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import string
 import zlib
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from air_recsys.interactions import Duplicates, Interactions
 from air_recsys.validation import import_extra
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+_ALLOWED_SEPARATORS = frozenset(string.punctuation + " \t") - {'"'}
 _OTHER_SEPARATORS = (",", "\t", ";", "|")
 
 
@@ -104,8 +106,8 @@ def read_ratings(
 
 def _choose_separator(path: Path, columns: list[str], sep: str | None, kind: str) -> str:
     """Return the separator, after a check that the header has each named column once."""
-    if sep is not None and (len(sep) != 1 or sep in '"\r\n'):
-        raise ParameterError(f"sep must be one character and no quote or line end, found {sep!r}")
+    if sep is not None and sep not in _ALLOWED_SEPARATORS:
+        raise ParameterError(f"sep must be one ASCII sign, blank or tab, but no quote, found {sep!r}")
     default = sep or _SEPARATORS[kind]
     header = _read_header(path)
     for candidate in (default, *(() if sep else _OTHER_SEPARATORS)):
@@ -138,11 +140,11 @@ def _split(header: str, separator: str) -> list[str]:
 def _read_text(path: Path, columns: list[str], rating: str | None, separator: str) -> pd.DataFrame:
     ids = columns[:2]
     try:
-        # Categories keep ids as written, and are compact; "NA" and the like are ids as good as any.
+        # Ids are read as text, so that they stay as written, and "NA" is an id as good as any.
         frame: Any = pd.read_csv(
             path,
             sep=separator,
-            dtype=dict.fromkeys(ids, "category"),
+            dtype=dict.fromkeys(ids, str) | ({} if rating is None else {rating: np.float64}),
             keep_default_na=False,
             na_values=[""],
             encoding="utf-8-sig",
@@ -165,12 +167,12 @@ def _is_broken(frame: pd.DataFrame, columns: list[str], rating: str | None) -> b
     shifted = not isinstance(frame.index, pd.RangeIndex)  # what pandas makes of lines that are too long
     if shifted or frame[columns].isna().to_numpy().any():
         return True
-    return rating is not None and not (frame[rating].dtype.kind in "iuf" and bool(np.isfinite(frame[rating]).all()))
+    return rating is not None and not np.isfinite(frame[rating]).all()
 
 
 def _as_ids(column: pd.Series) -> np.ndarray:
-    names = column.cat.categories.astype(object).to_numpy()
-    return _as_integers(names)[column.cat.codes.to_numpy()]
+    codes, names = pd.factorize(column)
+    return _as_integers(np.asarray(names, dtype=object))[codes]
 
 
 def _as_integers(names: np.ndarray) -> np.ndarray:
@@ -182,12 +184,17 @@ def _as_integers(names: np.ndarray) -> np.ndarray:
 
 
 def _as_times(path: Path, column: pd.Series) -> pd.Series:
-    if column.dtype.kind in "iufM":
+    if column.dtype.kind in "iuf":
         return column
-    try:
-        return pd.to_datetime(column, format="ISO8601", utc=True).dt.tz_localize(None)
-    except (ValueError, TypeError) as error:
-        raise DataFileError(f"{path}: expected numbers or ISO 8601 dates as {column.name!r}, found: {error}") from None
+    dates = column if column.dtype.kind == "M" else column.astype(str)
+    times = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
+    broken = np.flatnonzero(times.isna())
+    if broken.size:
+        raise DataFileError(
+            f"{path}: expected numbers or ISO 8601 dates as {column.name!r}, found {dates.iloc[broken[0]]!r} "
+            f"with rating number {broken[0] + 1}"
+        )
+    return times
 
 
 def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
@@ -195,10 +202,12 @@ def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
     try:
         with parquet.ParquetFile(path) as file:
             found = file.schema_arrow.names
-            absent = [name for name in columns if found.count(name) != 1]
-            if absent:
-                raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {found}")
-            return file.read(columns=columns).to_pandas()
-    except (pyarrow.ArrowException, OSError) as error:
+            # Without pandas' metadata an index is a column like any other.
+            frame = file.read(columns=columns).to_pandas(ignore_metadata=True)
+    except (pyarrow.ArrowException, OSError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise DataFileError(f"{path}: expected a Parquet file, found: {reason}") from None
+    absent = [name for name in columns if found.count(name) != 1]
+    if absent:
+        raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {found}")
+    return frame

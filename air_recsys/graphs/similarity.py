@@ -100,7 +100,7 @@ class SimilarityGraph:
             raise UnknownIdError(self.kind, [id])
         span = slice(self._adjacency.indptr[row], self._adjacency.indptr[row + 1])
         others, weights = self._adjacency.indices[span], self._adjacency.data[span]
-        order = np.lexsort((others, -weights))[:n]
+        order = np.lexsort((others, np.negative(weights)))[:n]
         return pd.DataFrame({self.kind: self.ids[others[order]], "weight": weights[order]})
 
     def communities(self, random_state: int = 0, resolution: float = 1.0) -> pd.Series:

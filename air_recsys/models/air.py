@@ -335,6 +335,12 @@ PRESETS: dict[str, dict[str, Any]] = {
 """What each preset changes from the defaults; docs/presets.md says how the values were chosen."""
 
 
+def preset(name: str, **overrides: Any) -> AIR:
+    """Return the model of a preset by its name, a key of `PRESETS`."""
+    check_choice("preset", name, list(PRESETS))
+    return AIR(**PRESETS[name] | overrides)
+
+
 def _history(records: list[Record], unit: float) -> pd.DataFrame:
     frame = pd.DataFrame(records, columns=list(Record._fields))
     frame["validation_rmse"] *= unit

@@ -79,7 +79,8 @@ class Recommender(BaseEstimator):
         data = as_interactions(interactions)
         self._check_parameters(data)
         _warn_if_constant(data, self._learns_from_constant())
-        self.__dict__.pop("_popularity", None)
+        for name in ("_popularity", "global_mean_"):  # a fit that fails leaves no half of two models
+            self.__dict__.pop(name, None)
         self.interactions_ = data
         self.user_graph_: SimilarityGraph | None = None
         self.item_graph_: SimilarityGraph | None = None
@@ -216,8 +217,8 @@ class Recommender(BaseEstimator):
         if exclude_seen:
             seen = self._seen[users[known]].tocoo()
             ranking[np.flatnonzero(known)[seen.row], seen.col] = -np.inf
-        best = top_k(ranking, n)  # (b, n), -1 where no item is left
-        rows, ranks = np.nonzero(best >= 0)
+        best = top_k(ranking, n)  # (b, n), seen items last
+        rows, ranks = np.nonzero(~np.isneginf(np.take_along_axis(ranking, best, axis=1)))
         items = best[rows, ranks]
         shown = np.empty(len(ids), dtype=object)
         shown[:] = ids
@@ -263,8 +264,8 @@ class Recommender(BaseEstimator):
             raise UnknownIdError(index.kind, [id])
         norms = np.linalg.norm(factors, axis=1)
         cosine = factors @ factors[row] / np.maximum(norms * norms[row], np.finfo(np.float32).tiny)
-        cosine[row] = -np.inf
-        best = top_k(cosine[None], min(n, cosine.size - 1))[0]
+        cosine[row] = -np.inf  # last, so never among all but one
+        best = top_k(cosine[None], min(n, cosine.size))[0][: cosine.size - 1]
         return pd.DataFrame({index.kind: index.ids[best], "weight": cosine[best]})
 
     # ---------------------------------------------------------------- files

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import re
 
 import torch
 
@@ -25,14 +26,11 @@ def resolve_device(device: str) -> torch.device:
             return torch.device("cuda")
         _say_once("no CUDA device found, training on the CPU")
         return torch.device("cpu")
-    try:
-        chosen = torch.device(device)
-    except (RuntimeError, TypeError):
-        raise ParameterError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}") from None
-    if chosen.type not in ("cpu", "cuda"):
+    if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
         raise ParameterError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}")
-    count = torch.cuda.device_count() if chosen.type == "cuda" else 1
-    if (chosen.index or 0) >= count:
+    chosen = torch.device(device)
+    count = torch.cuda.device_count()
+    if chosen.type == "cuda" and (chosen.index or 0) >= count:
         raise DeviceError(f"device={device!r} was asked for, found {count} CUDA device(s); use device='cpu' or 'auto'")
     return chosen
 

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save as to_bytes
 
-from air_recsys.exceptions import AirRecsysError, DataError, ModelFileError
+from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 
@@ -27,6 +27,7 @@ FORMAT = "air_recsys model"
 FORMAT_VERSION = 1
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 _GRAPHS = ("user_graph_", "item_graph_")
+_COURSE = ("n_iter_", "stopped_by_", "device_")
 
 Model = TypeVar("Model", bound="Recommender")
 
@@ -39,7 +40,7 @@ def write(model: Recommender, path: str | os.PathLike[str]) -> Path:
         "format_version": str(FORMAT_VERSION),
         "model": type(model).__name__,
         "parameters": json.dumps(_parameters(model)),
-        "attributes": json.dumps({"global_mean_": model.global_mean_, "history_": list(model.history_.columns)}),
+        "attributes": json.dumps(_attributes(model)),
     }
     write_atomically(target, to_bytes(_arrays(model), metadata))
     return target
@@ -56,7 +57,7 @@ def read(cls: type[Model], path: str | os.PathLike[str]) -> Model:
             _check_header(source, metadata)
             arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
         return _restore(cls, source, metadata, arrays)
-    except AirRecsysError:
+    except ModelFileError:
         raise
     except (SafetensorError, OSError, KeyError, ValueError, TypeError, IndexError) as error:
         raise ModelFileError(f"{source} is not a whole air_recsys model file: {error}") from None
@@ -86,6 +87,11 @@ def _parameters(model: Recommender) -> dict[str, Any]:
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
 
 
+def _attributes(model: Recommender) -> dict[str, Any]:
+    present = {name: getattr(model, name) for name in _COURSE if hasattr(model, name)}
+    return {"global_mean_": model.global_mean_, "history_": list(model.history_.columns), "course": present}
+
+
 def _arrays(model: Recommender) -> dict[str, np.ndarray]:
     data = model.interactions_
     arrays: dict[str, np.ndarray] = {
@@ -95,7 +101,7 @@ def _arrays(model: Recommender) -> dict[str, np.ndarray]:
         **{name: getattr(model, name) for name in _FACTORS},
         **_ids_to_arrays("user_ids", data.user_ids),
         **_ids_to_arrays("item_ids", data.item_ids),
-        **{f"history_{name}": model.history_[name].to_numpy(np.float64) for name in model.history_.columns},
+        **{f"history_{name}": model.history_[name].to_numpy() for name in model.history_.columns},
     }
     for name in _GRAPHS:
         graph = getattr(model, name)
@@ -154,6 +160,8 @@ def _restore(cls: type[Model], source: Path, metadata: dict[str, str], arrays: d
     for name in _FACTORS:
         setattr(model, name, arrays[name])
     model.global_mean_ = float(attributes["global_mean_"])
+    for name in attributes["course"].keys() & set(_COURSE):
+        setattr(model, name, attributes["course"][name])
     model.history_ = pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]})
     model.user_graph_ = _graph("user", model.interactions_.user_ids, arrays)
     model.item_graph_ = _graph("item", model.interactions_.item_ids, arrays)

@@ -14,9 +14,7 @@ from air_recsys.splits.base import Split, as_random_state, split_off
 from air_recsys.validation import RandomState, check_integer
 
 
-def cold_user_folds(
-    interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0
-) -> Iterator[Split]:
+def cold_user_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
     """Divide the users at random into folds and hide all ratings of one fold at a time.
 
     Parameters
@@ -52,9 +50,7 @@ def cold_user_folds(
     return (split_off(fold == number) for number in range(n_splits))
 
 
-def cold_item_folds(
-    interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0
-) -> Iterator[Split]:
+def cold_item_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
     """Divide the items at random into folds and hide all ratings of one fold at a time.
 
     As `cold_user_folds`, with the roles of users and items exchanged.
@@ -88,9 +84,7 @@ def cold_item_folds(
     return (split_off(fold == number) for number in range(n_splits))
 
 
-def cold_both_folds(
-    interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0
-) -> Iterator[Split]:
+def cold_both_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
     """Hide a fold of the users and a fold of the items at a time, and test where they meet.
 
     The test part holds the ratings whose user *and* item are hidden, the training part those whose user and item

@@ -45,8 +45,7 @@ def predefined(interactions: Interactions, test_users: Any, test_items: Any) -> 
     absent = np.flatnonzero((users < 0) | (items < 0) | ~np.isin(wanted, rated))
     if absent.size:
         raise DataError(
-            f"expected test pairs that have a rating, found {absent.size} without, the first at position "
-            f"{absent[0]}"
+            f"expected test pairs that have a rating, found {absent.size} without, the first at position {absent[0]}"
         )
     return split_off(np.isin(rated, wanted))
 
@@ -79,8 +78,7 @@ def predefined_folds(interactions: Interactions, test_fold: Any) -> Iterator[Spl
     fold = np.asarray(test_fold)
     if fold.shape != (interactions.n_ratings,) or fold.dtype.kind not in "iu":
         raise DataError(
-            f"expected one integer fold for each of {interactions.n_ratings} ratings, found {fold.dtype} "
-            f"{fold.shape}"
+            f"expected one integer fold for each of {interactions.n_ratings} ratings, found {fold.dtype} {fold.shape}"
         )
     if fold.min() < -1 or fold.max() < 0 or (fold == fold[0]).all():
         raise DataError(

@@ -226,7 +226,8 @@ class _Run:
         change, self.previous_objective = abs(self.previous_objective - value), value
         if not change < self.plan.stopping_delta:
             return False
-        if not self._stop_after_record(epoch, terms, last=True):
+        recorded = self.result.records[-1].epoch == epoch
+        if recorded or not self._stop_after_record(epoch, terms, last=True):
             self.result.stopped_by = "stopping_delta"
         return True
 

@@ -1,0 +1,83 @@
+"""Completion of a fully known matrix of which a random part is hidden: Syn-Netflix and drug-target data."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from air_recsys.benchmarks.graph_quality import group_recovery
+from air_recsys.interactions import Interactions
+from air_recsys.metrics import auroc, average_precision, nmae
+from air_recsys.models import AIR, DMF, Recommender
+from air_recsys.validation import check_real
+
+
+class Hidden(NamedTuple):
+    """A matrix of which some entries are shown to the model and some others are asked for."""
+
+    observed: Interactions
+    asked: np.ndarray  # (m, n) of bool
+    truth: np.ndarray  # (m, n)
+
+
+def hide(truth: np.ndarray, share: float, seed: int, validation: float = 0.0) -> Hidden:
+    """Hide every entry with probability `share`; with `validation`, ask for that share of the rest instead.
+
+    With ``validation > 0`` the hidden entries are neither shown nor asked for, so settings that are chosen there owe
+    nothing to them.
+
+    Parameters
+    ----------
+    truth : ndarray, shape (m, n)
+    share : float
+        Probability of an entry to be hidden.
+    seed : int
+    validation : float
+        Probability of an entry that is not hidden to be asked for.
+    """
+    check_real("share", share, strict=True, maximum=0.99)
+    rng = np.random.default_rng(seed)
+    hidden = rng.random(truth.shape) < share
+    shown, asked = ~hidden, hidden
+    if validation > 0:
+        asked = shown & (rng.random(truth.shape) < validation)
+        shown = shown & ~asked
+    return Hidden(Interactions.from_dense(np.where(shown, truth, np.nan)), asked, truth)
+
+
+def complete(model: Recommender, data: Hidden) -> dict[str, Any]:
+    """Fit a model to the observed part and return its error on the entries asked for, and its time."""
+    start = time.perf_counter()
+    model.fit(data.observed)
+    seconds = time.perf_counter() - start
+    users, items = np.nonzero(data.asked)
+    expected, found = data.truth[users, items], model.predict(users, items)
+    value_range = float(data.truth.max() - data.truth.min())
+    row: dict[str, Any] = {"nmae": nmae(expected, found, value_range=value_range)}
+    if np.isin(data.truth, (0, 1)).all():
+        row |= {"average_precision": average_precision(expected, found), "auroc": auroc(expected, found)}
+    return row | {"seconds": seconds}
+
+
+def recovery(model: Recommender, user_groups: np.ndarray, item_groups: np.ndarray) -> dict[str, float]:
+    """Return AUC and NMI of both learned graphs; nothing for a model without graphs."""
+    if model.user_graph_ is None or model.item_graph_ is None:
+        return {}
+    user_auc, user_nmi = group_recovery(model.user_graph_, user_groups)
+    item_auc, item_nmi = group_recovery(model.item_graph_, item_groups)
+    return {"user_auc": user_auc, "item_auc": item_auc, "user_nmi": user_nmi, "item_nmi": item_nmi}
+
+
+def systems(air: AIR, forms: Iterable[str]) -> Iterator[tuple[str, AIR]]:
+    """Yield the named forms of a model: AIR with sparse or dense graphs, and DMF with the same settings."""
+    for form in forms:
+        if form == "DMF":
+            yield form, DMF.like(air)
+        elif form == "AIR dense":
+            yield form, clone(air).set_params(graph_neighbors=None)
+        else:
+            yield form, clone(air)

@@ -1,0 +1,70 @@
+"""The main job on embedded data: complete ratings, and find the hidden groups of users and items."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from air_recsys.benchmarks.completion import complete, hide, recovery
+from air_recsys.benchmarks.recipes import recipe
+from air_recsys.benchmarks.report import Report
+from air_recsys.datasets import make_syn_netflix
+from air_recsys.models import AIR, DMF, BiasModel, GlobalMean
+from air_recsys.models.air import preset
+
+
+class Demo(NamedTuple):
+    """The fitted model, the comparison, and how well the groups were found."""
+
+    model: AIR
+    comparison: Report
+    groups: Report
+
+
+def run_demo(seed: int = 0, missing: float = 0.7, device: str = "auto", verbose: bool = True) -> Demo:
+    """Train AIR and its baselines on generated Syn-Netflix data of which a part is hidden.
+
+    Parameters
+    ----------
+    seed : int
+        For the data, the mask and the start.
+    missing : float
+        Share of the ratings hidden.
+    device : str
+    verbose : bool
+        Show a progress bar.
+    """
+    data = make_syn_netflix(random_state=seed)
+    hidden = hide(data.matrix, missing, seed)
+    chosen = recipe("syn-netflix")
+    model = preset(chosen["preset"], **chosen["settings"], random_state=seed, device=device, verbose=verbose)
+    protocol = (
+        f"generated data: {data.matrix.shape[0]} users x {data.matrix.shape[1]} items, {missing:.0%} of the ratings "
+        f"hidden, seed {seed}"
+    )
+    comparison = Report("Error on the hidden ratings (NMAE: share of the rating range)", protocol)
+    for name, contender in (
+        ("AIR", model),
+        ("DMF", DMF.like(model)),
+        ("BiasModel", BiasModel()),
+        ("Mean", GlobalMean()),
+    ):
+        comparison.rows.append({"model": name} | complete(contender, hidden))
+    groups = Report("Hidden groups, found by communities of the learned graphs", protocol)
+    found = recovery(model, data.user_groups, data.item_groups)
+    for kind, truth, graph in (
+        ("user", data.user_groups, model.user_graph_),
+        ("item", data.item_groups, model.item_graph_),
+    ):
+        assert graph is not None
+        groups.rows.append(
+            {
+                "graph": f"{kind}s",
+                "true groups": int(np.unique(truth).size),
+                "communities": int(graph.communities().nunique()),
+                "NMI": found[f"{kind}_nmi"],
+                "AUC": found[f"{kind}_auc"],
+            }
+        )
+    return Demo(model, comparison, groups)

@@ -1,0 +1,80 @@
+"""The objective of AIR as one would write it first: autograd, one optimiser a group of parameters, no tricks.
+
+It serves as the yardstick of ``air-recsys bench step`` and, in the tests, as an independent statement of what the
+engine computes. It follows the structure of the authors' program.
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import torch
+from torch import Tensor, nn
+
+
+class PlainAIR(nn.Module):
+    """X = W0 W1 ... W(L-1) at full width with two row-softmin Laplacians.
+
+    Parameters
+    ----------
+    n_rows, n_columns, depth : int
+    strength : float
+        eta of both energies.
+    generator : torch.Generator
+    """
+
+    def __init__(self, n_rows: int, n_columns: int, depth: int, strength: float, generator: torch.Generator) -> None:
+        super().__init__()
+        width = min(n_rows, n_columns)
+        sizes = [n_rows, *[width] * (depth - 1), n_columns]
+        self.layers = nn.ParameterList(
+            nn.Parameter(torch.empty(rows, columns).normal_(1e-3, 1e-3, generator=generator))
+            for rows, columns in itertools.pairwise(sizes)
+        )
+        self.row_logits = nn.Parameter(_uniform(n_rows, generator))
+        self.column_logits = nn.Parameter(_uniform(n_columns, generator))
+        self.strength = strength
+
+    def completed(self) -> Tensor:
+        """Return X, (n_rows, n_columns)."""
+        product = self.layers[0]
+        for layer in self.layers[1:]:
+            product = product @ layer
+        return product
+
+    def forward(self, targets: Tensor, mask: Tensor) -> Tensor:
+        """Return the objective."""
+        completed = self.completed()
+        fit = (((completed - targets) * mask) ** 2).sum() / mask.numel()
+        energy = _energy(completed, self.row_logits) + _energy(completed.T, self.column_logits)
+        return fit + self.strength * energy
+
+
+def plain_optimizers(model: PlainAIR, learning_rate: float) -> list[torch.optim.Optimizer]:
+    """Return one Adam for the factors and one for each graph, as in the authors' program."""
+    groups = [list(model.layers), [model.row_logits], [model.column_logits]]
+    return [torch.optim.Adam(group, lr=learning_rate) for group in groups]
+
+
+def plain_step(model: PlainAIR, optimizers: list[torch.optim.Optimizer], targets: Tensor, mask: Tensor) -> Tensor:
+    """Make one step of all optimisers and return the objective before it."""
+    objective = model(targets, mask)
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+    objective.backward()
+    for optimizer in optimizers:
+        optimizer.step()
+    return objective.detach()
+
+
+def _energy(rows: Tensor, logits: Tensor) -> Tensor:
+    weights = torch.softmax(-logits, dim=1)
+    adjacency = (weights + weights.T) / 2
+    adjacency = adjacency - torch.diag(torch.diag(adjacency))
+    laplacian = torch.diag(adjacency.sum(dim=1)) - adjacency
+    return torch.trace(rows.T @ laplacian @ rows)
+
+
+def _uniform(size: int, generator: torch.Generator) -> Tensor:
+    bound = size**-0.5
+    return torch.empty(size, size).uniform_(-bound, bound, generator=generator)

@@ -1,0 +1,136 @@
+"""What every measurement is reported with: protocol, versions and machine; as a table and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import sys
+from dataclasses import dataclass, field
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from air_recsys.exceptions import ParameterError
+
+_PACKAGES = ("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "scikit-surprise")
+
+
+@dataclass
+class Report:
+    """A table of results and all that is needed to measure it again.
+
+    Parameters
+    ----------
+    title : str
+    protocol : str
+        How the figures were obtained: data, split, seeds, selection.
+    rows : list of dict
+        One result each; floats keep full precision in JSON.
+    notes : list of str
+        What a reader has to know about the figures.
+    """
+
+    title: str
+    protocol: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def table(self) -> str:
+        """Return the rows as text, with three significant digits and more where they matter."""
+        frame = pd.DataFrame(self.rows)
+        for name in frame.columns:
+            if frame[name].dtype.kind == "f":
+                frame[name] = [format_number(value) for value in frame[name]]
+        return frame.to_string(index=False, na_rep="-", justify="right")
+
+    def text(self) -> str:
+        """Return title, protocol, table and notes for the terminal."""
+        return "\n".join([self.title, self.protocol, "", self.table(), *[f"* {note}" for note in self.notes]])
+
+    def to_json(self, path: str | Path, single: Report | None = None) -> None:
+        """Write everything, with versions and machine, as one JSON document; `single` adds the single runs."""
+        content = {
+            "title": self.title,
+            "protocol": self.protocol,
+            "rows": [_plain(row) for row in self.rows],
+            "single_runs": [] if single is None else [_plain(row) for row in single.rows],
+            "notes": self.notes,
+            "versions": versions(),
+            "machine": machine(),
+        }
+        target = Path(path)
+        if not target.parent.is_dir():
+            raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+        target.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def format_number(value: Any) -> str:
+    """Return a number with four decimals, or three significant digits where it is smaller.
+
+    Examples
+    --------
+    >>> format_number(0.91234), format_number(0.0001234), format_number(12.345), format_number(float("nan"))
+    ('0.9123', '0.000123', '12.3', '-')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if abs(value) >= 10:
+        return f"{value:.1f}"
+    return f"{value:.4f}" if abs(value) >= 0.005 or value == 0 else f"{value:.3g}"
+
+
+def versions() -> dict[str, str]:
+    """Return the installed versions of what figures depend on."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def machine() -> dict[str, Any]:
+    """Return processor, cores and GPU."""
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
+    return {"processor": _processor(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": gpu}
+
+
+def peak_memory() -> float:
+    """Return the largest resident memory of this process so far, in GiB; NaN where the system does not tell."""
+    try:
+        import resource
+    except ImportError:  # not a POSIX system
+        return math.nan
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak / 2**30 if sys.platform == "darwin" else peak / 2**20
+
+
+def mean_of(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the mean of every number over the rows that agree in `keys`, in order of appearance."""
+    frame = pd.DataFrame(rows)
+    numbers = [
+        name for name in frame.columns if name not in keys and name != "seed" and frame[name].dtype.kind in "if"
+    ]
+    means = frame.groupby(list(keys), sort=False, dropna=False, as_index=False)[numbers].mean()
+    return [{str(name): value for name, value in row.items()} for row in pd.DataFrame(means).to_dict("records")]
+
+
+def _processor() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.is_file():
+        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
+    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in plain.items()}

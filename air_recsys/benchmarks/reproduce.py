@@ -1,0 +1,120 @@
+"""Runs of the paper's tables: every recipe's systems over its data, missing rates and seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from air_recsys.benchmarks.completion import complete, hide, recovery, systems
+from air_recsys.benchmarks.recipes import recipe
+from air_recsys.benchmarks.report import Report, mean_of
+from air_recsys.datasets import load_syn_netflix, load_yamanishi
+from air_recsys.models import AIR
+from air_recsys.models.air import preset
+
+Groups = tuple[np.ndarray, np.ndarray]
+
+
+class Case(NamedTuple):
+    """One row of a table: a fully known matrix and the share of it to hide."""
+
+    data: str
+    missing: float
+    truth: np.ndarray  # (m, n)
+    groups: Groups | None
+    published: dict[str, float]
+
+
+def reproduce(
+    name: str,
+    root: Path,
+    *,
+    seeds: int | None = None,
+    validation: float = 0.0,
+    overrides: dict[str, Any] | None = None,
+    device: str = "auto",
+    progress: bool = True,
+) -> tuple[Report, Report]:
+    """Run a recipe and return the means over seeds and the single runs.
+
+    Parameters
+    ----------
+    name : {"syn-netflix", "dti-completion"}
+    root : Path
+        Folder of the benchmark data.
+    seeds : int, optional
+        Run the seeds 0 .. seeds - 1 instead of the recipe's.
+    validation : float
+        Ask for this share of the observed entries instead of the hidden ones: how settings are chosen.
+    overrides : dict, optional
+        Parameters of AIR that differ from the recipe.
+    device : str
+    progress : bool
+        Show a progress bar.
+    """
+    chosen = recipe(name)
+    settings = chosen["settings"] | (overrides or {})
+    used = range(seeds) if seeds is not None else chosen["seeds"]
+    runs = [(case, seed) for case in CASES[name](chosen, root) for seed in used]
+    single = Report(f"{name}: single runs", _protocol(chosen, settings, list(used), validation))
+    with tqdm(total=len(runs) * len(chosen["systems"]), disable=not progress, unit="run", desc=name) as bar:
+        for case, seed in runs:
+            air = preset(chosen["preset"], **settings, random_state=seed, device=device)
+            for row in _run(case, seed, air, chosen["systems"], validation):
+                single.rows.append(row)
+                bar.update()
+    means = Report(f"{name}: means of {len(used)} seed(s)", single.protocol)
+    means.rows = mean_of(single.rows, ("data", "missing", "system"))
+    return means, single
+
+
+def _run(case: Case, seed: int, air: AIR, names: list[str], validation: float) -> Iterator[dict[str, Any]]:
+    data = hide(case.truth, case.missing, seed, validation)
+    for system, model in systems(air, names):
+        row: dict[str, Any] = {"data": case.data, "missing": case.missing, "system": system, "seed": seed}
+        row["published"] = case.published.get(system.partition(" ")[0], float("nan"))
+        row |= complete(model, data)
+        if case.groups is not None:
+            row |= recovery(model, *case.groups)
+        yield row
+
+
+def _syn_netflix(chosen: dict[str, Any], root: Path) -> list[Case]:
+    data = load_syn_netflix(root)
+    groups = (data.user_groups, data.item_groups)
+    return [
+        Case("Syn-Netflix", missing, data.matrix, groups, _published(chosen, position))
+        for position, missing in enumerate(chosen["missing"])
+    ]
+
+
+def _dti_completion(chosen: dict[str, Any], root: Path) -> list[Case]:
+    return [
+        Case(name.upper(), missing, load_yamanishi(root, name).interactions.to_dense(), None, published)
+        for position, name in enumerate(chosen["sets"])
+        for published in [_published(chosen, position)]
+        for missing in chosen["missing"]
+    ]
+
+
+CASES: dict[str, Callable[[dict[str, Any], Path], list[Case]]] = {
+    "syn-netflix": _syn_netflix,
+    "dti-completion": _dti_completion,
+}
+
+
+def _published(chosen: dict[str, Any], position: int) -> dict[str, float]:
+    return {system: values[position] for system, values in chosen["published"].items()}
+
+
+def _protocol(chosen: dict[str, Any], settings: dict[str, Any], seeds: list[int], validation: float) -> str:
+    asked = f"asked for {validation:.0%} of the observed entries" if validation else "asked for the hidden entries"
+    parameters = ", ".join(f"{name}={value}" for name, value in settings.items())
+    return (
+        f"uniform random masks, seeds {seeds}, {asked}; AIR.for_{chosen['preset']}({parameters}); "
+        "DMF: the same without graphs; NMAE = mean absolute error / range of the truth"
+    )

@@ -1,0 +1,114 @@
+"""The cost of one training step against plain autograd and against its matrix products, in one run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from tqdm import tqdm
+
+from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
+from air_recsys.benchmarks.report import Report
+from air_recsys.nn.build import Settings, build_objective, observations
+
+_MISSING = 0.3
+_STRENGTH = 1e-4
+
+
+def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 20, device: str = "cpu") -> Report:
+    """Time steps of the engine, of plain autograd, and of the bare matrix products, in turn.
+
+    Parameters
+    ----------
+    size : int
+        Rows and columns of the matrix; full width.
+    depth : int
+    rounds, steps : int
+        Each contender runs `steps` steps in every round; the median round counts.
+    device : str
+    """
+    contenders = {
+        "engine, AIR": _engine(size, depth, device, _STRENGTH),
+        "engine, DMF": _engine(size, depth, device, 0.0),
+        "plain autograd, AIR": _plain(size, depth, device),
+        "matrix products of AIR": _products(size, depth, device),
+    }
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in tqdm(range(rounds), unit="round", desc="bench step"):
+        for name, step in contenders.items():
+            times[name].append(_time(step, steps, device))
+    medians = {name: statistics.median(values) for name, values in times.items()}
+    report = Report(
+        "Cost of a training step",
+        f"{size} x {size}, full width, depth {depth}, {_MISSING:.0%} missing, float32, Adam, device {device}; median "
+        f"of {rounds} rounds of {steps} steps, contenders in turn",
+    )
+    for name, median in medians.items():
+        report.rows.append(
+            {
+                "contender": name,
+                "milliseconds": 1e3 * median,
+                "plain / this": medians["plain autograd, AIR"] / median,
+                "this / products": median / medians["matrix products of AIR"],
+            }
+        )
+    return report
+
+
+def _data(size: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+    rng = np.random.default_rng(0)
+    targets, mask = rng.random((size, size)), rng.random((size, size)) >= _MISSING
+    return (torch.as_tensor(array, dtype=torch.float32, device=device) for array in (targets, mask))  # type: ignore[return-value]
+
+
+def _engine(size: int, depth: int, device: str, strength: float) -> Callable[[], object]:
+    targets, mask = _data(size, device)
+    rows, columns = np.nonzero(mask.cpu().numpy())
+    ratings = sp.csr_array((targets.cpu().numpy()[rows, columns], (rows, columns)), shape=(size, size))
+    observed = observations(ratings, lambda values: values, torch.float32, torch.device(device))
+    settings = Settings(depth=depth, strengths=(strength, strength))
+    objective = build_objective(observed, settings, np.random.default_rng(0))
+    optimizer = torch.optim.Adam(objective.parameters(), lr=1e-3, fused=True)
+
+    def step() -> None:
+        with torch.no_grad():
+            objective.evaluate()
+            optimizer.step()
+
+    return step
+
+
+def _plain(size: int, depth: int, device: str) -> Callable[[], object]:
+    targets, mask = _data(size, device)
+    model = PlainAIR(size, size, depth, _STRENGTH, torch.Generator().manual_seed(0)).to(device)
+    optimizers = plain_optimizers(model, 1e-3)
+    return lambda: plain_step(model, optimizers, targets, mask)
+
+
+def _products(size: int, depth: int, device: str) -> Callable[[], object]:
+    """Multiply as often as a step of AIR must: 3 (depth - 1) for the factors, 2 for each graph."""
+    left, out = torch.rand(size, size, device=device), torch.empty(size, size, device=device)
+
+    def step() -> None:
+        for _ in range(3 * (depth - 1) + 4):
+            torch.mm(left, left, out=out)
+
+    return step
+
+
+def _time(step: Callable[[], object], steps: int, device: str) -> float:
+    _wait(device)
+    start = time.perf_counter()
+    for _ in range(steps):
+        step()
+    _wait(device)
+    return (time.perf_counter() - start) / steps
+
+
+def _wait(device: str) -> None:
+    if device.startswith("cuda"):
+        torch.cuda.synchronize()

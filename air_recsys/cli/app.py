@@ -1,0 +1,54 @@
+"""The application: its commands, and errors as one line."""
+
+from __future__ import annotations
+
+import logging
+import sys
+
+import typer
+from typer.exceptions import TyperException
+
+from air_recsys.cli import bench, data, demo, models
+from air_recsys.exceptions import AirRecsysError
+
+app = typer.Typer(
+    help="Collaborative filtering that learns which users and which items are alike.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command("demo")(demo.demo)
+app.command("train")(models.train)
+app.command("evaluate")(bench.evaluate)
+app.command("recommend")(models.recommend)
+app.command("similar")(models.similar)
+app.command("graph")(models.graph)
+app.add_typer(bench.reproduce_app, name="reproduce")
+app.add_typer(bench.bench_app, name="bench")
+app.add_typer(data.app, name="datasets")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line; every expected failure ends with one line on the standard error and a status > 0."""
+    logging.basicConfig(format="%(message)s", stream=sys.stderr)
+    try:
+        status = app(arguments, standalone_mode=False)
+    except TyperException as error:
+        sys.exit(_fail(_message(error), 2))
+    except typer.Abort:
+        sys.exit(_fail("aborted", 130))
+    except AirRecsysError as error:
+        sys.exit(_fail(str(error), 1))
+    except OSError as error:
+        sys.exit(_fail(f"{error.strerror}: {error.filename}" if error.filename else str(error), 1))
+    sys.exit(status if isinstance(status, int) else 0)
+
+
+def _message(error: TyperException) -> str:
+    text = error.format_message() if hasattr(error, "format_message") else str(error)
+    return " ".join(text.split()) or "see --help"
+
+
+def _fail(message: str, status: int) -> int:
+    sys.stderr.write(f"error: {message}\n")
+    return status

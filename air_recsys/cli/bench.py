@@ -1,0 +1,167 @@
+"""Commands that measure: evaluate, reproduce, bench."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from air_recsys.benchmarks import evaluate as evaluation
+from air_recsys.benchmarks.report import Report
+from air_recsys.benchmarks.reproduce import reproduce
+from air_recsys.benchmarks.step import bench_step
+from air_recsys.cli import options
+from air_recsys.datasets import data_root, load_movielens, load_movielens_fold, read_ratings
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.models.air import preset as make_preset
+
+reproduce_app = typer.Typer(help="Measure again what the paper prints.", no_args_is_help=True)
+bench_app = typer.Typer(help="Measure the speed of the library.", no_args_is_help=True)
+
+Seeds = Annotated[int | None, typer.Option(min=1, help="Run the seeds 0 .. SEEDS - 1 instead of the recipe's.")]
+ValidationShare = Annotated[
+    float,
+    typer.Option(
+        "--validation",
+        help="Ask for this share of the observed entries instead of the hidden ones: to choose settings.",
+    ),
+]
+
+
+class DataSet(StrEnum):
+    """Rating data with a loader."""
+
+    ML_100K = "movielens-100k"
+    ML_1M = "movielens-1m"
+
+
+def evaluate(
+    file: Annotated[Path | None, typer.Argument(help="CSV, TSV or Parquet of your own.")] = None,
+    dataset: Annotated[DataSet | None, typer.Option(help="A data set instead of a file.")] = None,
+    data: options.DataFolder = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Cross-validate; for movielens-100k the predefined u1 .. u5.")
+    ] = None,
+    test_fraction: Annotated[float, typer.Option(help="Without --folds: the share held out at random.")] = 0.1,
+    peers: Annotated[str, typer.Option(help="Also run, of Surprise: svd,svdpp,knnbaseline.")] = "",
+    preset: options.PresetName = options.Preset.RATINGS,
+    user: options.UserColumn = "user",
+    item: options.ItemColumn = "item",
+    rating: options.RatingColumn = "rating",
+    sep: options.Separator = None,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Print the test error of AIR beside its baselines, on your data or a data set."""
+    options.check_folder_of(json_file)
+    if (file is None) == (dataset is None):
+        raise ParameterError("expected either a file or --dataset")
+    chosen = options.parse_settings(settings)
+    air = make_preset(preset.value, **{"random_state": seed, "device": device} | chosen)
+    if dataset is DataSet.ML_100K and folds == 5:
+        parts = [evaluation.Fold(name, *load_movielens_fold(data_root(data), name)) for name in _PREDEFINED]
+        origin = "MovieLens-100K, predefined folds u1 .. u5"
+    else:
+        ratings = _ratings(file, dataset, data, user=user, item=item, rating=rating, sep=sep)
+        parts = _folds(ratings, folds, test_fraction, seed)
+        how = f"{folds} random folds" if folds else f"random hold-out of {test_fraction:.0%}"
+        origin = f"{dataset.value if dataset else file.name if file else ''}: {ratings!r}, {how}, seed {seed}"
+    protocol = f"{origin}; AIR.for_{preset.value}({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed {seed}"
+    names = [name.strip() for name in peers.split(",") if name.strip()]
+    means, single = evaluation.evaluate(parts, air, peers=names, seed=seed, protocol=protocol)
+    _publish(means, single, json_file)
+
+
+_PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
+
+
+@reproduce_app.command("syn-netflix")
+def syn_netflix(
+    data: options.DataFolder = None,
+    seeds: Seeds = None,
+    validation: ValidationShare = 0.0,
+    settings: options.Settings = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Table 1, Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the hidden groups."""
+    _reproduce("syn-netflix", data, seeds, validation, settings, device, json_file)
+
+
+@reproduce_app.command("dti-completion")
+def dti_completion(
+    data: options.DataFolder = None,
+    seeds: Seeds = None,
+    validation: ValidationShare = 0.0,
+    settings: options.Settings = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Table 1, drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF."""
+    _reproduce("dti-completion", data, seeds, validation, settings, device, json_file)
+
+
+@bench_app.command("step")
+def step(
+    size: Annotated[int, typer.Option(min=2, help="Rows and columns of the matrix.")] = 240,
+    depth: Annotated[int, typer.Option(min=2, help="Number of factors.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the median counts.")] = 30,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time of one training step against plain autograd and against the bare matrix products."""
+    options.check_folder_of(json_file)
+    report = bench_step(size, depth, rounds, device=device)
+    options.show(report)
+    if json_file is not None:
+        report.to_json(json_file)
+
+
+def _reproduce(
+    name: str,
+    data: Path | None,
+    seeds: int | None,
+    validation: float,
+    settings: list[str] | None,
+    device: str,
+    json_file: Path | None,
+) -> None:
+    options.check_folder_of(json_file)
+    overrides = options.parse_settings(settings)
+    means, single = reproduce(
+        name, data_root(data), seeds=seeds, validation=validation, overrides=overrides, device=device
+    )
+    _publish(means, single, json_file)
+
+
+def _publish(means: Report, single: Report, json_file: Path | None) -> None:
+    options.show(means)
+    if json_file is not None:
+        means.to_json(json_file, single=single)
+
+
+def _ratings(
+    file: Path | None,
+    dataset: DataSet | None,
+    data: Path | None,
+    *,
+    user: str,
+    item: str,
+    rating: str,
+    sep: str | None,
+) -> Interactions:
+    if dataset is None:
+        assert file is not None
+        return read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+    return load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
+
+
+def _folds(ratings: Interactions, folds: int | None, test_fraction: float, seed: int) -> list[evaluation.Fold]:
+    if folds is None:
+        return evaluation.holdout_folds(ratings, test_fraction, seed)
+    return evaluation.cross_validation_folds(ratings, folds, seed)

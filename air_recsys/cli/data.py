@@ -1,0 +1,28 @@
+"""Commands on data sets: list and fetch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from air_recsys import datasets
+from air_recsys.cli import options
+
+app = typer.Typer(help="Data sets: what there is, and downloads from their publishers.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_sets(json_file: options.JsonFile = None) -> None:
+    """Print the data sets that have a loader, their size, terms of use, and whether they can be fetched."""
+    options.show_frame(datasets.available(), json_file)
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="A name that `datasets list` prints.")],
+    destination: Annotated[Path | None, typer.Option("--to", help="Folder; else a cache folder.")] = None,
+) -> None:
+    """Download a data set from its publisher, check it and unpack it."""
+    options.say(f"{name} is in {datasets.fetch(name, destination)}")

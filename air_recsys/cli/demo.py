@@ -1,0 +1,49 @@
+"""The command ``demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from air_recsys.benchmarks.demo import run_demo
+from air_recsys.benchmarks.report import machine, versions
+from air_recsys.cli import options
+from air_recsys.exceptions import ParameterError
+from air_recsys.plotting import plot_completion
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model, the graphs and the picture.")] = Path(
+        "air_recsys_demo"
+    ),
+    missing: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of the ratings hidden.")] = 0.7,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Complete ratings of which most are hidden, and find the hidden groups of users and items."""
+    options.check_folder_of(json_file)
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"expected a folder for --out, found the file {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    result = run_demo(seed, missing, device)
+    options.show(result.comparison)
+    options.say("")
+    options.show(result.groups)
+    user = result.model.interactions_.user_ids[0]
+    options.say(f"\nBest unrated items for user {user}")
+    options.show_frame(result.model.recommend(user, n=3), None)
+    options.say(f"\nMost alike to user {user}")
+    options.show_frame(result.model.similar_users(user, n=3), None)
+    files = [result.model.save(out / "model.air")]
+    for kind, graph in (("user", result.model.user_graph_), ("item", result.model.item_graph_)):
+        if graph is not None:
+            files.append(graph.to_graphml(out / f"{kind}_graph.graphml"))
+    picture = out / "completion.png"
+    plot_completion(result.model).savefig(picture, dpi=110)
+    options.say(f"\nwrote {', '.join(str(file) for file in [*files, picture])}")
+    if json_file is not None:
+        figures = {"models": result.comparison.rows, "groups": result.groups.rows}
+        options.write_json(json_file, figures | {"versions": versions(), "machine": machine()})

@@ -1,0 +1,119 @@
+"""Commands on models: train, recommend, similar, graph."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from air_recsys.cli import options
+from air_recsys.datasets import read_ratings
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.models import Recommender
+from air_recsys.models.air import preset as make_preset
+
+ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
+
+
+class Side(StrEnum):
+    """Users or items."""
+
+    USERS = "users"
+    ITEMS = "items"
+
+
+def train(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating a row.")],
+    model: Annotated[Path, typer.Option("--model", help="Where to write the model.")] = Path("model.air"),
+    preset: options.PresetName = options.Preset.RATINGS,
+    user: options.UserColumn = "user",
+    item: options.ItemColumn = "item",
+    rating: options.RatingColumn = "rating",
+    sep: options.Separator = None,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Train AIR on a table of ratings and write the model."""
+    options.check_folder_of(json_file)
+    options.check_folder_of(model)
+    parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
+    air = make_preset(preset.value, **parameters)
+    data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+    options.say(repr(data))
+    air.fit(data)
+    last = air.history_.iloc[-1]
+    options.say(f"trained {air.n_iter_} epochs in {last['seconds']:.1f} s on {air.device_}")
+    for graph in (air.user_graph_, air.item_graph_):
+        options.say(repr(graph) if graph is not None else "no graph")
+    options.say(f"wrote {air.save(model)}")
+    if json_file is not None:
+        options.write_json(json_file, {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index})
+
+
+def recommend(
+    model: ModelFile,
+    user: Annotated[list[str], typer.Option("--user", help="A user's id; may be repeated.")],
+    n: Annotated[int, typer.Option("--n", help="Items per user.")] = 10,
+    include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Print the best items for users."""
+    loaded = Recommender.load(model)
+    ids = _as_ids(user, loaded.interactions_.user_ids)
+    options.show_frame(loaded.recommend(ids, n=n, exclude_seen=not include_seen), json_file)
+
+
+def similar(
+    model: ModelFile,
+    user: Annotated[str | None, typer.Option("--user", help="A user's id.")] = None,
+    item: Annotated[str | None, typer.Option("--item", help="An item's id.")] = None,
+    n: Annotated[int, typer.Option("--n", help="How many.")] = 10,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Print the users or items that are most alike to one."""
+    if (user is None) == (item is None):
+        raise ParameterError("expected either --user or --item")
+    loaded = Recommender.load(model)
+    if user is not None:
+        frame = loaded.similar_users(_as_ids([user], loaded.interactions_.user_ids)[0], n)
+    else:
+        frame = loaded.similar_items(_as_ids([str(item)], loaded.interactions_.item_ids)[0], n)
+    options.show_frame(frame, json_file)
+
+
+def graph(
+    model: ModelFile,
+    side: Annotated[Side, typer.Option(help="Which of the two graphs.")] = Side.ITEMS,
+    graphml: Annotated[Path | None, typer.Option(help="Write the graph as GraphML to this file.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Describe a learned graph: its size and communities; write it for other programs."""
+    options.check_folder_of(json_file)
+    loaded = Recommender.load(model)
+    chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
+    if chosen is None:
+        raise DataError(f"this {type(loaded).__name__} has learned no graph of {side.value}")
+    options.say(repr(chosen))
+    communities = chosen.communities()
+    sizes = communities.value_counts().sort_index()
+    options.say(f"{sizes.size} communities, sizes {', '.join(map(str, sizes.head(20)))}{', ...' * (sizes.size > 20)}")
+    if graphml is not None:
+        options.say(f"wrote {chosen.to_graphml(graphml)}")
+    if json_file is not None:
+        summary = {"nodes": len(chosen), "edges": chosen.n_edges}
+        options.write_json(json_file, summary | {"communities": {str(k): int(v) for k, v in communities.items()}})
+
+
+def _as_ids(texts: list[str], known: np.ndarray) -> list:
+    """Turn ids from the command line into the model's kind: integers where all its ids are."""
+    if known.dtype == object:
+        return texts
+    try:
+        return [int(text) for text in texts]
+    except ValueError:
+        raise DataError(f"this model's ids are integers, found {', '.join(map(repr, texts))}") from None

@@ -1,0 +1,97 @@
+"""Options that several commands share, and how their values are read."""
+
+from __future__ import annotations
+
+import ast
+import json
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import pandas as pd
+import typer
+
+from air_recsys.benchmarks.report import Report, format_number
+from air_recsys.exceptions import ParameterError
+from air_recsys.models import AIR
+
+
+class Preset(StrEnum):
+    """The presets of AIR by name."""
+
+    RATINGS = "ratings"
+    INTERACTIONS = "interactions"
+    COMPLETION = "completion"
+
+
+JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
+Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, or auto.")]
+PresetName = Annotated[Preset, typer.Option(help="Which kind of data this is.")]
+Settings = Annotated[
+    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of AIR; may be repeated.")
+]
+DataFolder = Annotated[
+    Path | None, typer.Option("--data", help="Folder of the data sets; else AIR_RECSYS_DATA, else ../shared/data.")
+]
+UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the user ids.")]
+ItemColumn = Annotated[str, typer.Option("--item-column", help="Column of the item ids.")]
+RatingColumn = Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")]
+Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
+
+
+def parse_settings(settings: list[str] | None) -> dict[str, Any]:
+    """Turn NAME=VALUE texts into parameters of AIR.
+
+    Examples
+    --------
+    >>> parse_settings(["n_factors=30", "schedule=cosine", "graph_neighbors=None"])
+    {'n_factors': 30, 'schedule': 'cosine', 'graph_neighbors': None}
+    """
+    known = AIR().get_params()
+    parsed: dict[str, Any] = {}
+    for text in settings or []:
+        name, sign, value = text.partition("=")
+        if not sign or name not in known:
+            raise ParameterError(
+                f"--set expects NAME=VALUE with a parameter of AIR ({', '.join(known)}), found {text!r}"
+            )
+        try:
+            parsed[name] = ast.literal_eval(value)
+        except (ValueError, SyntaxError):
+            parsed[name] = value
+    return parsed
+
+
+def show(report: Report) -> None:
+    """Print a report."""
+    sys.stdout.write(report.text() + "\n")
+
+
+def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
+    """Print a table, and write it as JSON where asked for."""
+    shown = frame.copy()
+    for name in shown.columns:
+        if shown[name].dtype.kind == "f":
+            shown[name] = [format_number(value) for value in shown[name]]
+    sys.stdout.write(shown.to_string(index=False) + "\n")
+    if json_file is not None:
+        write_json(json_file, json.loads(str(frame.to_json(orient="records"))))
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write figures as JSON."""
+    check_folder_of(path)
+    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+
+
+def check_folder_of(path: Path | None) -> None:
+    """Raise before any work where a file could not be written."""
+    if path is not None and not path.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {path.name}, found no {path.parent}")
+
+
+def say(text: str) -> None:
+    """Print a line."""
+    sys.stdout.write(text + "\n")

@@ -1,0 +1,107 @@
+"""Scores of a binary truth: oracles, laws, and the trap of the trapezoid."""
+
+import itertools
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.metrics import average_precision_score, roc_auc_score
+
+from air_recsys.exceptions import DataError
+from air_recsys.metrics import aupr, auroc, average_precision
+
+fast = settings(deadline=None, max_examples=60)
+rows = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=2, max_size=25)
+samples = rows.filter(lambda chosen: {label for label, _ in chosen} == {0, 1}).map(lambda chosen: np.array(chosen).T)
+
+
+def curve(truth, score):
+    """Precision and recall at each threshold, by counting, from the highest threshold down."""
+    for threshold in sorted(set(score), reverse=True):
+        taken = truth[score >= threshold]
+        yield taken.mean(), taken.sum() / truth.sum()
+
+
+@fast
+@given(samples)
+def test_auroc_counts_the_pairs_in_order(sample):
+    truth, score = sample
+    wins = [(p > n) + 0.5 * (p == n) for p, n in itertools.product(score[truth == 1], score[truth == 0])]
+    assert auroc(truth, score) == pytest.approx(np.mean(wins))
+    assert auroc(truth, score) == pytest.approx(roc_auc_score(truth, score))
+
+
+@fast
+@given(samples)
+def test_average_precision_is_its_sum(sample):
+    truth, score = sample
+    total, before = 0.0, 0.0
+    for precision, recall in curve(truth, score):
+        total, before = total + precision * (recall - before), recall
+    assert average_precision(truth, score) == pytest.approx(total)
+    assert average_precision(truth, score) == pytest.approx(average_precision_score(truth, score))
+
+
+@fast
+@given(samples)
+def test_aupr_is_the_trapezoid_from_precision_one(sample):
+    truth, score = sample
+    total, before = 0.0, (1.0, 0.0)
+    for precision, recall in curve(truth, score):
+        total += (precision + before[0]) / 2 * (recall - before[1])
+        before = (precision, recall)
+    assert aupr(truth, score) == pytest.approx(total)
+
+
+@fast
+@given(samples, st.randoms())
+def test_only_the_order_of_the_scores_counts(sample, random):
+    truth, score = sample
+    order = random.sample(range(len(truth)), len(truth))
+    for measure in (auroc, average_precision, aupr):
+        assert measure(truth, 3.0 * score**3 + score - 7) == pytest.approx(measure(truth, score))
+        assert measure(truth[order], score[order]) == pytest.approx(measure(truth, score))
+        assert 0 <= measure(truth, score) <= 1
+        assert measure(truth, truth) == 1
+    assert auroc(truth, -score) == pytest.approx(1 - auroc(truth, score))
+
+
+@pytest.mark.parametrize("share", [0.01, 0.2, 0.5])
+def test_the_trap_a_constant_score(share):
+    truth = np.arange(100) < 100 * share
+    constant = np.zeros(100)
+    assert auroc(truth, constant) == 0.5
+    assert average_precision(truth, constant) == pytest.approx(share)
+    assert aupr(truth, constant) == pytest.approx((1 + share) / 2)
+
+
+def test_labels_may_be_booleans_or_floats():
+    for truth in ([True, False, True], [1.0, 0.0, 1.0], np.array([1, 0, 1], dtype=np.int8)):
+        assert auroc(truth, [3, 2, 1]) == 0.5
+
+
+def test_only_positives_have_precision_one():
+    assert average_precision([1, 1], [0.2, 0.1]) == aupr([1, 1], [0.2, 0.1]) == 1
+
+
+@pytest.mark.parametrize("measure", [auroc, average_precision, aupr])
+@pytest.mark.parametrize(
+    ("truth", "score", "message"),
+    [
+        ([1, 0], [1], "expected y_true and y_score of the same length, found 2 and 1"),
+        ([], [], "expected y_true as a 1-D array with at least one value, found shape (0,)"),
+        ([1, 0], [1, np.nan], "expected finite numbers in y_score, found 1 NaN or infinite, the first at position 1"),
+        ([1, -1], [1, 2], "expected labels 0 and 1 in y_true, found -1"),
+        ([0, 0, 0], [1, 2, 3], "expected at least one label 1 in y_true, found only 0 in 3 values"),
+    ],
+)
+def test_input_that_is_refused(measure, truth, score, message):
+    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
+        measure(truth, score)
+
+
+def test_auroc_needs_both_labels():
+    with pytest.raises(DataError, match="expected labels 0 and 1 in y_true, found only 1 in 2 values"):
+        auroc([1, 1], [0.2, 0.1])

@@ -1,0 +1,263 @@
+"""Rankings at k: brute force, scikit-learn, ties, blocks, and memory."""
+
+import math
+import re
+import tracemalloc
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+from sklearn.metrics import average_precision_score, ndcg_score
+
+from air_recsys import metrics
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.metrics import ranking_report, top_k
+
+fast = settings(deadline=None, max_examples=60)
+NAMES = ["precision_at_k", "recall_at_k", "ndcg_at_k", "map_at_k", "hit_rate_at_k"]
+shapes = st.tuples(st.integers(1, 6), st.integers(1, 7))
+
+
+@st.composite
+def problems(draw):
+    """Scores with ties, a truth and a seen part that do not meet, and a k."""
+    shape = draw(shapes)
+    scores = draw(hnp.arrays(np.float64, shape, elements=st.integers(0, 4).map(float)))
+    state = draw(hnp.arrays(np.int8, shape, elements=st.integers(0, 2)))
+    state[draw(st.integers(0, shape[0] - 1)), draw(st.integers(0, shape[1] - 1))] = 1
+    return scores, sp.csr_array(state == 1), sp.csr_array(state == 2), draw(st.integers(1, shape[1]))
+
+
+def brute_force(ranked, wanted, k):
+    """All measures of one user, by loops."""
+    hits = [item in wanted for item in ranked[:k]]
+    gains = [hit / math.log2(place + 2) for place, hit in enumerate(hits)]
+    ideal = [1 / math.log2(place + 2) for place in range(min(k, len(wanted)))]
+    precisions = [sum(hits[: place + 1]) / (place + 1) for place, hit in enumerate(hits) if hit]
+    return {
+        "precision_at_k": sum(hits) / k,
+        "recall_at_k": sum(hits) / len(wanted),
+        "ndcg_at_k": sum(gains) / sum(ideal),
+        "map_at_k": sum(precisions) / min(k, len(wanted)),
+        "hit_rate_at_k": float(any(hits)),
+    }
+
+
+def rank(scores, seen):
+    """The items that are not seen, by falling score and rising index."""
+    return sorted(set(range(len(scores))) - set(seen), key=lambda item: (-scores[item], item))
+
+
+# -------------------------------------------------------------------- oracles
+
+
+@fast
+@given(problems(), st.integers(1, 7))
+def test_report_and_functions_agree_with_loops(problem, block_size):
+    scores, relevant, seen, k = problem
+    lists = [rank(row, seen[[user]].indices) for user, row in enumerate(scores)]
+    users = [user for user in range(len(scores)) if relevant[[user]].nnz]
+    expected = [brute_force(lists[user], set(relevant[[user]].indices), k) for user in users]
+    report = ranking_report(lambda block: scores[block], relevant, seen, k, block_size)
+    padded = np.array([(items + [-1] * k)[:k] for items in lists])
+    assert report["n_users"] == len(users)
+    assert report["k"] == k
+    for name in NAMES:
+        mean = np.mean([measures[name] for measures in expected])
+        assert report[name] == pytest.approx(mean)
+        assert getattr(metrics, name)(padded, relevant, k) == pytest.approx(mean)
+
+
+@fast
+@given(shapes, st.integers(0, 2**32 - 1), st.data())
+def test_ndcg_is_that_of_scikit_learn(shape, seed, data):
+    n_users, n_items = shape[0], shape[1] + 1
+    k = data.draw(st.integers(1, n_items))
+    rng = np.random.default_rng(seed)
+    scores = rng.permuted(np.tile(np.arange(float(n_items)), (n_users, 1)), axis=1)
+    truth = rng.random((n_users, n_items)) < 0.5
+    truth[:, 0] = True
+    found = ranking_report(lambda users: scores[users], sp.csr_array(truth), k=k)["ndcg_at_k"]
+    assert found == pytest.approx(ndcg_score(truth, scores, k=k))
+
+
+@fast
+@given(st.integers(1, 12), st.integers(0, 2**32 - 1))
+def test_map_over_all_items_is_the_average_precision_of_scikit_learn(n_items, seed):
+    rng = np.random.default_rng(seed)
+    scores = rng.permutation(float(n_items) + np.arange(n_items))[None]
+    truth = rng.random((1, n_items)) < 0.5
+    truth[0, 0] = True
+    found = ranking_report(lambda users: scores[users], sp.csr_array(truth), k=n_items)["map_at_k"]
+    assert found == pytest.approx(average_precision_score(truth[0], scores[0]))
+
+
+@fast
+@given(shapes, st.data())
+def test_top_k_is_a_stable_sort(shape, data):
+    elements = st.sampled_from([-np.inf, -1.0, 0.0, 0.5, np.inf])
+    scores = data.draw(hnp.arrays(st.sampled_from([np.float32, np.float64]), shape, elements=elements))
+    k = data.draw(st.integers(1, shape[1]))
+    np.testing.assert_array_equal(top_k(scores, k), np.argsort(-scores, axis=1, kind="stable")[:, :k])
+
+
+# -------------------------------------------------------------------- laws
+
+
+@fast
+@given(problems())
+def test_laws(problem):
+    scores, relevant, seen, k = problem
+    report = ranking_report(lambda users: scores[users], relevant, seen, k)
+    assert all(0 <= report[name] <= 1 for name in NAMES)
+    assert report["map_at_k"] <= report["hit_rate_at_k"]
+    assert report["precision_at_k"] <= report["hit_rate_at_k"]
+    perfect = ranking_report(lambda users: relevant.toarray()[users].astype(float), relevant, seen, k)
+    assert perfect["ndcg_at_k"] == perfect["map_at_k"] == perfect["hit_rate_at_k"] == 1
+    moved = ranking_report(lambda users: 2 * scores[users] + 1, relevant, seen, k)
+    assert moved == report
+
+
+@fast
+@given(problems())
+def test_recall_grows_with_k_and_ends_at_one(problem):
+    scores, relevant, seen, _ = problem
+    n_items = scores.shape[1]
+    recalls = [
+        ranking_report(lambda users: scores[users], relevant, seen, k)["recall_at_k"] for k in range(1, n_items + 1)
+    ]
+    assert recalls == sorted(recalls)
+    assert recalls[-1] == pytest.approx(1)
+
+
+def test_a_longer_list_may_be_cut():
+    relevant = sp.csr_array([[1, 0, 0, 1]])
+    for name in NAMES:
+        measure = getattr(metrics, name)
+        assert measure([[2, 0, 3, 1]], relevant, k=2) == measure([[2, 0]], relevant, k=2)
+
+
+def test_users_without_relevant_items_are_left_out():
+    scores, relevant = np.eye(3), sp.csr_array([[1, 0, 0], [0, 0, 0], [0, 1, 0]])
+    asked = []
+    report = ranking_report(lambda users: asked.extend(users) or scores[users], relevant, k=1)
+    assert asked == [0, 2]
+    assert report["n_users"] == 2
+    assert report["recall_at_k"] == 0.5
+    assert metrics.recall_at_k([[0], [1], [2]], relevant, k=1) == 0.5
+
+
+def test_a_stored_zero_is_seen_but_not_relevant():
+    zero = sp.csr_array(([0.0], ([0], [0])), shape=(1, 3))
+    relevant = sp.csr_array(([1.0, 0.0], ([0, 0], [1, 2])), shape=(1, 3))
+    report = ranking_report(lambda users: np.array([[3.0, 2.0, 1.0]]), relevant, seen=zero, k=1)
+    assert report["recall_at_k"] == 1
+    assert metrics.recall_at_k([[2, 1]], relevant, k=1) == 0
+
+
+def test_items_that_score_minus_infinity_are_not_recommended():
+    relevant = sp.csr_array([[1, 1]])
+    report = ranking_report(lambda users: np.array([[-np.inf, 1.0]]), relevant, k=2)
+    assert report["recall_at_k"] == report["precision_at_k"] == 0.5
+
+
+def test_scores_and_matrices_are_left_as_they_were():
+    scores = np.ones((2, 2))
+    relevant = sp.csr_array(([1.0, 1.0, 0.0], ([0, 1, 1], [1, 0, 1])), shape=(2, 2))
+    seen = sp.csr_array(np.eye(2))
+    ranking_report(lambda users: scores, relevant, seen, k=1)
+    assert (scores == 1).all()
+    assert relevant.nnz == 3
+    assert seen.nnz == 2
+
+
+@pytest.mark.parametrize("form", ["csc", "coo", "lil"])
+def test_every_sparse_format_will_do(form):
+    relevant, scores = sp.csr_array([[0, 1, 1], [1, 0, 0]]), np.array([[1.0, 2, 0], [0, 2, 1]])
+    expected = ranking_report(lambda users: scores[users], relevant, relevant[[1, 0]], k=2)
+    found = ranking_report(lambda users: scores[users], relevant.asformat(form), relevant[[1, 0]].asformat(form), k=2)
+    assert found == expected
+
+
+def test_memory_stays_with_the_block():
+    n_users, n_items, block_size = 4000, 3000, 64
+    rng = np.random.default_rng(0)
+    left, right = rng.random((n_users, 8)), rng.random((n_items, 8))
+    columns = rng.integers(0, n_items, n_users)
+    relevant = sp.csr_array((np.ones(n_users), (np.arange(n_users), columns)), shape=(n_users, n_items))
+    seen = sp.csr_array((np.ones(n_users), (np.arange(n_users), (columns + 1) % n_items)), shape=relevant.shape)
+    tracemalloc.start()
+    try:
+        ranking_report(lambda users: left[users] @ right.T, relevant, seen, k=10, block_size=block_size)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    block = block_size * n_items * 8
+    assert peak < 4 * block
+    assert peak < n_users * n_items * 8 / 10
+
+
+# -------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("recommended", "k", "error", "message"),
+    [
+        ([[0, 1], [1, 2]], 0, ParameterError, "k must be an integer >= 1, found 0"),
+        ([[0, 1], [1, 2]], 3, ParameterError, "k must be <= the 2 recommended items per user, found 3"),
+        ([[0, 1]], 1, DataError, "expected item indices in an integer array (2 users x k), found int64 (1, 2)"),
+        (
+            [[0.0], [1.0]],
+            1,
+            DataError,
+            "expected item indices in an integer array (2 users x k), found float64 (2, 1)",
+        ),
+        ([0, 1], 1, DataError, "expected item indices in an integer array (2 users x k), found int64 (2,)"),
+        ([[0], [3]], 1, DataError, "expected item indices in -1..2, found 0..3"),
+        ([[-2], [1]], 1, DataError, "expected item indices in -1..2, found -2..1"),
+        ([[-1, -1, 0], [1, 2, 1]], 3, DataError, "expected each item once per user, found one twice in row 1"),
+    ],
+)
+def test_lists_that_are_refused(name, recommended, k, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        getattr(metrics, name)(recommended, sp.csr_array([[1, 0, 0], [0, 0, 1]]), k)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_truth_that_is_refused(name):
+    with pytest.raises(DataError, match=r"expected relevant as a SciPy sparse matrix .*, found ndarray"):
+        getattr(metrics, name)([[0]], np.eye(1), 1)
+    with pytest.raises(DataError, match="expected at least one user with relevant items, found none"):
+        getattr(metrics, name)([[0]], sp.csr_array((1, 1)), 1)
+
+
+@pytest.mark.parametrize(
+    ("scores", "changes", "error", "message"),
+    [
+        (np.ones((2, 3)), {"k": 0}, ParameterError, "k must be an integer >= 1, found 0"),
+        (np.ones((2, 3)), {"k": 4}, ParameterError, "k must be <= the number of items, 3, found 4"),
+        (np.ones((2, 3)), {"block_size": 0}, ParameterError, "block_size must be an integer >= 1, found 0"),
+        (np.ones((2, 2)), {}, DataError, "expected scores of shape (2, 3), found shape (2, 2)"),
+        (np.full((2, 3), np.nan), {}, DataError, "expected scores without NaN, found NaN in row 0"),
+        (np.ones((2, 3)), {"seen": sp.csr_array((2, 4))}, DataError, "expected seen with 3 items, found 4"),
+        (np.ones((2, 3)), {"seen": sp.csr_array((1, 3))}, DataError, "expected seen with 2 users, found 1"),
+        (np.ones((2, 3)), {"relevant": sp.csr_array((2, 3))}, DataError, "expected at least one user with relevant"),
+    ],
+)
+def test_reports_that_are_refused(scores, changes, error, message):
+    relevant = sp.csr_array([[1, 0, 0], [0, 0, 1]])
+    with pytest.raises(error, match=f"^{re.escape(message)}"):
+        ranking_report(lambda users: scores, **({"relevant": relevant, "k": 1} | changes))
+
+
+def test_top_k_refuses_what_it_cannot_rank():
+    with pytest.raises(ParameterError, match="k must be <= the number of items, 2, found 3"):
+        top_k([[1, 2]], 3)
+    with pytest.raises(DataError, match="expected scores without NaN, found NaN in row 1"):
+        top_k([[1, 2], [np.nan, 1]], 1)
+    with pytest.raises(DataError, match=r"expected scores in a 2-D array \(users x items\), found shape \(2,\)"):
+        top_k([1, 2], 1)
