@@ -4,6 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+import torch
+
+# The models in the tests are tiny: threads would only wait for each other.
+torch.set_num_threads(1)
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.ids import as_id_array
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.validation import import_extra
 
@@ -16,7 +18,8 @@ if TYPE_CHECKING:
 def to_trainset(interactions: Interactions) -> Trainset:
     """Return a Surprise trainset with the same raw ids, inner ids equal to our indices.
 
-    Users and items without ratings are left out of Surprise's rating lists but keep their ids.
+    Users and items without ratings keep their ids, with empty rating lists; some of Surprise's algorithms fail on
+    those.
     """
     surprise = import_extra("surprise", "surprise")
     by_user: dict[int, list[tuple[int, float]]] = {index: [] for index in range(interactions.n_users)}
@@ -49,14 +52,22 @@ class SurpriseModel:
     """
 
     def __init__(self, algorithm: str, **parameters: Any) -> None:
-        self.algorithm = getattr(import_extra("surprise", "surprise"), algorithm)(**parameters)
+        found = getattr(import_extra("surprise.prediction_algorithms", "surprise"), algorithm, None)
+        if not isinstance(found, type):
+            raise ParameterError(f"algorithm must be a class of surprise.prediction_algorithms, found {algorithm!r}")
+        self.algorithm: Any = found(**parameters)
 
     def fit(self, interactions: Any) -> Self:
         """Train on whatever `as_interactions` accepts."""
-        self.algorithm.fit(to_trainset(as_interactions(interactions)))
+        # Several algorithms divide by the number of ratings, so users and items without any are left out.
+        rated = Interactions.from_frame(as_interactions(interactions).to_frame(), allow_negative=True)
+        self.algorithm.fit(to_trainset(rated))
         return self
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
         """Return the estimate of each pair, shape (n,)."""
-        pairs = zip(np.asarray(user_ids).tolist(), np.asarray(item_ids).tolist(), strict=True)
+        users, items = as_id_array(user_ids).tolist(), as_id_array(item_ids).tolist()
+        if len(users) != len(items):
+            raise DataError(f"expected as many users as items, found {len(users)} and {len(items)}")
+        pairs = zip(users, items, strict=True)
         return np.array([self.algorithm.predict(user, item).est for user, item in pairs])

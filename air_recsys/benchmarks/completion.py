@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 
 from air_recsys.benchmarks.graph_quality import group_recovery
 from air_recsys.interactions import Interactions
@@ -72,12 +71,18 @@ def recovery(model: Recommender, user_groups: np.ndarray, item_groups: np.ndarra
     return {"user_auc": user_auc, "item_auc": item_auc, "user_nmi": user_nmi, "item_nmi": item_nmi}
 
 
+def fresh(air: AIR, **changes: Any) -> AIR:
+    """Return an unfitted AIR with the same parameters but for the changes."""
+    parameters: dict[str, Any] = air.get_params()
+    return AIR(**parameters | changes)
+
+
 def systems(air: AIR, forms: Iterable[str]) -> Iterator[tuple[str, AIR]]:
     """Yield the named forms of a model: AIR with sparse or dense graphs, and DMF with the same settings."""
     for form in forms:
         if form == "DMF":
             yield form, DMF.like(air)
         elif form == "AIR dense":
-            yield form, clone(air).set_params(graph_neighbors=None)
+            yield form, fresh(air, graph_neighbors=None)
         else:
-            yield form, clone(air)
+            yield form, fresh(air)

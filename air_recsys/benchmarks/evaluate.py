@@ -8,10 +8,10 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from sklearn.base import clone
 from tqdm import tqdm
 
 from air_recsys.adapters.surprise import SurpriseModel
+from air_recsys.benchmarks.completion import fresh
 from air_recsys.benchmarks.report import Report, mean_of, peak_memory
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
@@ -60,7 +60,7 @@ def cross_validation_folds(data: Interactions, n_splits: int, seed: int) -> list
 
 def contenders(air: AIR, peers: Iterable[str], seed: int) -> Iterator[tuple[str, Callable[[], Predictor]]]:
     """Yield name and factory of AIR, its baselines, and the peers asked for."""
-    yield "AIR", partial(clone, air)
+    yield "AIR", partial(fresh, air)
     yield "DMF", partial(DMF.like, air)
     yield "BiasModel", BiasModel
     yield "GlobalMean", GlobalMean

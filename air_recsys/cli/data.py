@@ -15,8 +15,11 @@ app = typer.Typer(help="Data sets: what there is, and downloads from their publi
 
 @app.command("list")
 def list_sets(json_file: options.JsonFile = None) -> None:
-    """Print the data sets that have a loader, their size, terms of use, and whether they can be fetched."""
-    options.show_frame(datasets.available(), json_file)
+    """Print the data sets that have a loader, their size, and whether they can be fetched; terms of use as JSON."""
+    table = datasets.available().reset_index()
+    options.show_frame(table[["name", "users", "items", "ratings", "fetchable", "title"]], None)
+    if json_file is not None:
+        options.write_json(json_file, table.to_dict("records"))
 
 
 @app.command()

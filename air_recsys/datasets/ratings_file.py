@@ -139,12 +139,13 @@ def _split(header: str, separator: str) -> list[str]:
 
 def _read_text(path: Path, columns: list[str], rating: str | None, separator: str) -> pd.DataFrame:
     ids = columns[:2]
+    # Ids are read as text, so that they stay as written, and "NA" is an id as good as any.
+    kinds: Any = dict.fromkeys(ids, str) | ({} if rating is None else {rating: np.float64})
     try:
-        # Ids are read as text, so that they stay as written, and "NA" is an id as good as any.
         frame: Any = pd.read_csv(
             path,
             sep=separator,
-            dtype=dict.fromkeys(ids, str) | ({} if rating is None else {rating: np.float64}),
+            dtype=kinds,
             keep_default_na=False,
             na_values=[""],
             encoding="utf-8-sig",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, Self
 
 import numpy as np
@@ -182,17 +183,22 @@ class AIR(Recommender):
     @classmethod
     def for_completion(cls, **overrides: Any) -> Self:
         """Return a model for exact data: full width, all pairs, the paper's setting with a falling step size."""
-        return cls(**PRESETS["completion"] | overrides)
+        return cls(**cls._of_preset("completion") | overrides)
 
     @classmethod
     def for_ratings(cls, **overrides: Any) -> Self:
         """Return a model for noisy ratings: biases, few factors, weight decay, sparse graphs."""
-        return cls(**PRESETS["ratings"] | overrides)
+        return cls(**cls._of_preset("ratings") | overrides)
 
     @classmethod
     def for_interactions(cls, **overrides: Any) -> Self:
         """Return a model for 0/1 data such as drug-target interactions: full width, sparse graphs."""
-        return cls(**PRESETS["interactions"] | overrides)
+        return cls(**cls._of_preset("interactions") | overrides)
+
+    @classmethod
+    def _of_preset(cls, name: str) -> dict[str, Any]:
+        known = cls().get_params()  # `DMF` knows nothing of graphs
+        return {key: value for key, value in PRESETS[name].items() if key in known}
 
     # ---------------------------------------------------------------- fitting
 
@@ -286,7 +292,11 @@ class AIR(Recommender):
             check_real(name, getattr(self, name))
         for name in ("learning_rate", "graph_rate", "init_std"):
             check_real(name, getattr(self, name), strict=True)
+        for name in ("biases", "center", "scale", "clip", "verbose"):
+            check_choice(name, getattr(self, name), (True, False))
+        check_real("init_mean", self.init_mean, minimum=-math.inf)
         check_real("validation_fraction", self.validation_fraction, maximum=0.9)
+        resolve_device(self.device)
         self._check_optional()
 
     def _check_optional(self) -> None:

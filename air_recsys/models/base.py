@@ -206,8 +206,10 @@ class Recommender(BaseEstimator):
         for start in range(0, len(queried), block):
             part = slice(start, start + block)
             frames.append(self._recommend_block(queried[part], indices[part], n, exclude_seen))
-        columns = ["user", "item", "score", "rank", "source"]
-        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
+        if not frames:
+            return pd.DataFrame(columns=["user", "item", "score", "rank", "source"])
+        # An empty column has no type of its own and would spoil that of the others.
+        return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
     def _recommend_block(self, ids: list, users: np.ndarray, n: int, exclude_seen: bool) -> pd.DataFrame:
         counts, means = self._popularity

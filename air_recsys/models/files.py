@@ -160,8 +160,9 @@ def _restore(cls: type[Model], source: Path, metadata: dict[str, str], arrays: d
     for name in _FACTORS:
         setattr(model, name, arrays[name])
     model.global_mean_ = float(attributes["global_mean_"])
-    for name in attributes["course"].keys() & set(_COURSE):
-        setattr(model, name, attributes["course"][name])
+    for name in _COURSE:
+        if name in attributes["course"]:
+            setattr(model, name, attributes["course"][name])
     model.history_ = pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]})
     model.user_graph_ = _graph("user", model.interactions_.user_ids, arrays)
     model.item_graph_ = _graph("item", model.interactions_.item_ids, arrays)

@@ -1,0 +1,83 @@
+"""The models and the data that the contract tests share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from air_recsys import AIR, DMF, BiasModel, GlobalMean
+from air_recsys.models import Recommender
+
+CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
+MODELS: dict[str, Callable[..., Recommender]] = {
+    "AIR-dense": partial(AIR.for_completion, n_epochs=60, init_std=0.1, **CPU),
+    "AIR-sparse": partial(AIR.for_interactions, n_epochs=60, init_std=0.1, graph_neighbors=3, graph_refresh=20, **CPU),
+    "AIR-ratings": partial(AIR.for_ratings, n_epochs=60, n_factors=3, graph_neighbors=3, weight_decay=1.0, **CPU),
+    "DMF": partial(DMF, n_epochs=60, init_std=0.1, **CPU),
+    "BiasModel": BiasModel,
+    "GlobalMean": GlobalMean,
+}
+TRAINED = ["AIR-dense", "AIR-sparse", "AIR-ratings", "DMF"]
+GRAPHS = ["AIR-dense", "AIR-sparse", "AIR-ratings"]
+
+every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
+trained_models = pytest.mark.parametrize("make", [MODELS[name] for name in TRAINED], ids=TRAINED)
+models_with_graphs = pytest.mark.parametrize("make", [MODELS[name] for name in GRAPHS], ids=GRAPHS)
+
+N_USERS, N_ITEMS = 12, 9
+
+
+def dense(seed: int = 0) -> np.ndarray:
+    """Ratings 1..5 of users x items with NaN for missing; every user and item has some, user 0 has them all."""
+    rng = np.random.default_rng(seed)
+    truth = 3 + 2 * np.outer(rng.normal(size=N_USERS), rng.normal(size=N_ITEMS))
+    array = np.where(rng.random(truth.shape) < 0.6, truth.round().clip(1, 5), np.nan)
+    array[0] = truth[0].round().clip(1, 5)
+    array[:, 0] = 2.0
+    return array
+
+
+def frame(seed: int = 0) -> pd.DataFrame:
+    """The same ratings as a table with ids of strings."""
+    users, items = np.nonzero(~np.isnan(dense(seed)))
+    names = [f"u{user:02}" for user in users], [f"i{item}" for item in items]
+    return pd.DataFrame({"user": names[0], "item": names[1], "rating": dense(seed)[users, items]})
+
+
+USERS = [f"u{user:02}" for user in range(N_USERS)]
+ITEMS = [f"i{item}" for item in range(N_ITEMS)]
+
+
+def all_scores(model: Recommender) -> np.ndarray:
+    """The score of every pair of `frame`, shape (N_USERS * N_ITEMS,)."""
+    return model.predict(np.repeat(USERS, N_ITEMS), np.tile(ITEMS, N_USERS))
+
+
+def assert_same_answers(first: Recommender, second: Recommender) -> None:
+    """Both models answer every question alike, to the bit."""
+    np.testing.assert_array_equal(all_scores(first), all_scores(second))
+    for exclude_seen in (True, False):
+        pd.testing.assert_frame_equal(
+            first.recommend([*USERS, "nobody"], 5, exclude_seen), second.recommend([*USERS, "nobody"], 5, exclude_seen)
+        )
+    for user, item in zip(USERS, ITEMS, strict=False):
+        pd.testing.assert_frame_equal(first.similar_users(user, 4), second.similar_users(user, 4))
+        pd.testing.assert_frame_equal(first.similar_items(item, 4), second.similar_items(item, 4))
+    for one, other in ((first.user_graph_, second.user_graph_), (first.item_graph_, second.item_graph_)):
+        assert (one is None) is (other is None)
+        if one is not None and other is not None:
+            np.testing.assert_array_equal(one.to_scipy().toarray(), other.to_scipy().toarray())
+            assert one.ids.tolist() == other.ids.tolist()
+    one, other = (model.history_.drop(columns="seconds", errors="ignore") for model in (first, second))
+    pd.testing.assert_frame_equal(one, other)
+
+
+def global_numpy_state() -> np.ndarray:
+    """What NumPy's global generator would draw from."""
+    state: Any = np.random.get_state()  # noqa: NPY002, it is what must not move
+    return state[1].copy()

@@ -1,0 +1,96 @@
+"""Every parameter out of range is named before any work, and so are combinations that make no sense."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from model_cases import dense
+
+from air_recsys import AIR, DMF
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
+
+POSITIVE_INTEGERS = ["n_factors", "graph_refresh", "n_epochs", "evaluate_every", "graph_neighbors"]
+NOT_NEGATIVE = ["user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "unobserved_weight"]
+POSITIVE = ["learning_rate", "graph_rate", "init_std", "stopping_delta"]
+FLAGS = ["biases", "center", "scale", "clip", "verbose"]
+
+CASES = [
+    *(
+        (name, value, f"{name} must be an integer >= 1, found")
+        for name in POSITIVE_INTEGERS
+        for value in (0, 2.5, "3")
+    ),
+    *((name, True, f"{name} must be an integer >= 1, found True") for name in POSITIVE_INTEGERS),
+    *((name, value, f"{name} must be a number >= 0, found") for name in NOT_NEGATIVE for value in (-1, np.nan, "1")),
+    *((name, None, f"{name} must be a number >= 0, found None") for name in NOT_NEGATIVE),
+    *((name, value, f"{name} must be a number > 0, found") for name in POSITIVE for value in (0, -0.1, np.inf, "1")),
+    *((name, "no", f"{name} must be one of True, False, found 'no'") for name in FLAGS),
+    *((name, None, f"{name} must be one of True, False, found None") for name in FLAGS),
+    ("depth", 1, "depth must be an integer >= 2, found 1"),
+    ("depth", None, "depth must be an integer >= 2, found None"),
+    ("init_mean", "small", "init_mean must be a number"),
+    ("init_mean", np.nan, "init_mean must be a number"),
+    ("validation_fraction", -0.1, "validation_fraction must be a number >= 0 and <= 0.9, found -0.1"),
+    ("validation_fraction", 0.95, "validation_fraction must be a number >= 0 and <= 0.9, found 0.95"),
+    ("adjacency", "cosine", "adjacency must be one of 'row_softmin', 'global_sum', 'global_product', found 'cosine'"),
+    ("schedule", "step", "schedule must be one of 'constant', 'cosine', 'linear', 'cooldown', found 'step'"),
+    ("dtype", "float16", "dtype must be one of 'float32', 'float64', found 'float16'"),
+    ("device", "gpu", "device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found 'gpu'"),
+    ("random_state", "seven", "random_state must be an integer >= 0, found 'seven'"),
+    ("random_state", -1, "random_state must be an integer >= 0, found -1"),
+    ("patience", 2, "patience needs a validation part, found validation_fraction=0"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "message"), CASES)
+def test_a_parameter_out_of_range_is_named(name, value, message):
+    model = AIR(**{"device": "cpu", name: value})  # the constructor only stores
+    with pytest.raises(ParameterError, match=f"^{re.escape(message)}"):
+        model.fit(dense())
+    assert not hasattr(model, "user_factors_")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"patience": 0, "validation_fraction": 0.1}, "patience must be an integer >= 1, found 0"),
+        (
+            {"graph_neighbors": 3, "adjacency": "global_sum"},
+            "graph_neighbors needs adjacency='row_softmin', found 'global_sum'; set it to None",
+        ),
+        (
+            {"unobserved_weight": 0.1, "biases": True},
+            "unobserved_weight draws pairs to 0 and goes without biases and centring, found biases=True, center=False",
+        ),
+        (
+            {"unobserved_weight": 0.1, "center": True},
+            "unobserved_weight draws pairs to 0 and goes without biases and centring, found biases=False, center=True",
+        ),
+    ],
+)
+def test_combinations_that_make_no_sense_are_named(options, message):
+    with pytest.raises(ParameterError, match=f"^{re.escape(message)}"):
+        AIR(device="cpu", **options).fit(dense())
+
+
+@pytest.mark.parametrize(("name", "value"), [("n_factors", 0), ("weight_decay", -1.0), ("schedule", "step")])
+def test_dmf_checks_the_parameters_that_it_has(name, value):
+    with pytest.raises(ParameterError, match=f"^{name} must be"):
+        DMF(**{"device": "cpu", name: value}).fit(dense())
+
+
+def test_numbers_of_numpy_are_numbers():
+    options: dict[str, Any] = {"n_factors": np.int64(3), "learning_rate": np.float32(0.01), "biases": np.bool_(True)}
+    model = AIR(device="cpu", **options).set_params(n_epochs=np.int32(5)).fit(dense())
+    assert model.n_iter_ == 5
+
+
+def test_too_few_ratings_for_a_validation_part():
+    array = np.full((2, 2), np.nan)
+    array[0, 0] = 3
+    with (
+        pytest.warns(DataWarning, match="nothing tells good pairs from bad ones"),
+        pytest.raises(DataError, match="expected enough ratings to leave one for training"),
+    ):
+        AIR(validation_fraction=0.5, device="cpu").fit(array)

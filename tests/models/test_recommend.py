@@ -1,0 +1,166 @@
+"""Recommendations and similarities: order, what is left out, who is unknown."""
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import ITEMS, MODELS, N_ITEMS, N_USERS, USERS, dense, every_model, frame, models_with_graphs
+
+from air_recsys import GlobalMean
+from air_recsys.exceptions import ParameterError, UnknownIdError
+from air_recsys.models import base
+
+
+def fails(error, message):
+    return pytest.raises(error, match=re.escape(message))
+
+
+def unseen(user):
+    table = frame()
+    return set(ITEMS) - set(table.loc[table["user"] == user, "item"])
+
+
+# -------------------------------------------------------------------- recommend
+
+
+@every_model
+def test_recommendations_are_the_best_unseen_items(make):
+    model = make().fit(frame())
+    found = model.recommend(USERS, N_ITEMS)
+    assert list(found.columns) == ["user", "item", "score", "rank", "source"]
+    assert set(found["source"]) == {"model"}
+    for user in USERS:
+        own = found[found["user"] == user]
+        assert set(own["item"]) == unseen(user)
+        assert own["rank"].tolist() == list(range(1, len(own) + 1))
+        assert (np.diff(own["score"]) <= 0).all()
+        np.testing.assert_allclose(own["score"], model.predict(user, own["item"]), rtol=1e-5, atol=1e-6)
+
+
+@every_model
+def test_fewer_are_the_first_of_more(make):
+    model = make().fit(frame())
+    whole = model.recommend(USERS, N_ITEMS, exclude_seen=False)
+    for n in (1, 4):
+        first = model.recommend(USERS, n, exclude_seen=False)
+        pd.testing.assert_frame_equal(first, whole[whole["rank"] <= n].reset_index(drop=True))
+
+
+@every_model
+def test_seen_items_come_where_asked_for(make):
+    found = make().fit(frame()).recommend(USERS, N_ITEMS, exclude_seen=False)
+    assert len(found) == N_USERS * N_ITEMS
+    assert set(found.loc[found["user"] == USERS[0], "item"]) == set(ITEMS)
+
+
+@every_model
+def test_a_user_who_has_seen_everything_gets_nothing(make):
+    model = make().fit(frame())
+    assert model.recommend(USERS[0], 3).empty
+    found = model.recommend([USERS[1], USERS[0], USERS[2]], 1)
+    assert found["user"].tolist() == [USERS[1], USERS[2]]
+
+
+@every_model
+def test_an_unknown_user_gets_the_most_rated_items_with_their_mean_rating(make):
+    found = make().fit(frame()).recommend(["nobody", USERS[1]], 3)
+    items: Any = frame().groupby("item")["rating"].agg(["count", "mean"])
+    expected = items.sort_values("count", ascending=False, kind="stable")[:3]
+    own = found[found["user"] == "nobody"]
+    assert own["source"].tolist() == ["popular"] * 3
+    assert own["item"].tolist() == expected.index.tolist()
+    np.testing.assert_allclose(own["score"], expected["mean"])
+    assert set(found.loc[found["user"] == USERS[1], "source"]) == {"model"}
+
+
+@every_model
+def test_call_forms_of_recommend_agree(make):
+    model = make().fit(dense())
+    expected = model.recommend([3], 2)
+    for users in (3, np.int64(3), np.array([3]), pd.Series([3]), (3,)):
+        pd.testing.assert_frame_equal(model.recommend(users, 2), expected)
+    assert model.recommend([], 2).empty
+    assert list(model.recommend([], 2).columns) == list(expected.columns)
+
+
+@every_model
+def test_blocks_of_users_change_nothing(make, monkeypatch):
+    model = make().fit(frame())
+    asked = [*USERS, "nobody", *USERS[::-1]]
+    expected = model.recommend(asked, 4)
+    monkeypatch.setattr(base, "_BLOCK_ENTRIES", 3 * N_ITEMS)
+    found = model.recommend(asked, 4)
+    pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("n", "message"),
+    [
+        (N_ITEMS + 1, f"n must be at most the number of items, {N_ITEMS}, found {N_ITEMS + 1}"),
+        (0, "n must be an integer >= 1, found 0"),
+        (2.5, "n must be an integer >= 1, found 2.5"),
+    ],
+)
+def test_n_out_of_range(n, message):
+    with fails(ParameterError, message):
+        GlobalMean().fit(frame()).recommend(USERS[0], n)
+
+
+def test_clipped_scores_rank_as_unclipped_ones():
+    """Clipping makes ties at the ends of the scale; it may change scores, never the order."""
+    clipped, free = (
+        MODELS["AIR-ratings"](clip=clip, n_epochs=300, weight_decay=1e-3).fit(frame()) for clip in (True, False)
+    )
+    found, expected = (model.recommend(USERS, N_ITEMS, exclude_seen=False) for model in (clipped, free))
+    assert found["item"].tolist() == expected["item"].tolist()
+    np.testing.assert_allclose(found["score"], expected["score"].clip(1, 5))
+    assert np.max(expected["score"]) > 5  # otherwise the test says nothing
+
+
+# -------------------------------------------------------------------- similar
+
+
+@every_model
+def test_similar_ones_come_strongest_first_without_the_one_asked_for(make):
+    model = make().fit(frame())
+    for ids, ask, kind in ((USERS, model.similar_users, "user"), (ITEMS, model.similar_items, "item")):
+        for one in ids:
+            found = ask(one, 4)
+            assert list(found.columns) == [kind, "weight"]
+            assert one not in set(found[kind]) <= set(ids)
+            assert found[kind].is_unique
+            assert (np.diff(found["weight"]) <= 0).all()
+            assert len(ask(one, 2)) <= 2
+
+
+@models_with_graphs
+def test_similar_ones_are_the_neighbors_in_the_learned_graph(make):
+    model = make().fit(frame())
+    pd.testing.assert_frame_equal(model.similar_users(USERS[2], 3), model.user_graph_.neighbors(USERS[2], 3))
+    pd.testing.assert_frame_equal(model.similar_items(ITEMS[2], 3), model.item_graph_.neighbors(ITEMS[2], 3))
+
+
+def test_without_a_graph_similarity_is_the_cosine_of_the_factors():
+    model = MODELS["DMF"]().fit(frame())
+    unit = model.item_factors_ / np.linalg.norm(model.item_factors_, axis=1, keepdims=True)
+    cosine = unit @ unit[4]
+    cosine[4] = -2
+    order = np.argsort(-cosine)[:3]
+    found = model.similar_items(ITEMS[4], 3)
+    assert found["item"].tolist() == [ITEMS[item] for item in order]
+    np.testing.assert_allclose(found["weight"], cosine[order], rtol=1e-5)
+    assert len(model.similar_items(ITEMS[4], 100)) == N_ITEMS - 1
+
+
+@every_model
+def test_unknown_ids_and_bad_n_are_errors(make):
+    model = make().fit(frame())
+    with fails(UnknownIdError, "1 user id(s) were not in the training data: 'nobody'"):
+        model.similar_users("nobody")
+    with fails(UnknownIdError, "1 item id(s) were not in the training data: 'nothing'"):
+        model.similar_items("nothing")
+    with fails(ParameterError, "n must be an integer >= 1, found 0"):
+        model.similar_users(USERS[0], 0)

@@ -1,0 +1,193 @@
+"""Both forms of the objective: their gradients against autograd, against each other, and what they allocate."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+import torch
+from nn_references import autograd_objective, dense, gradient_of, random_objective, random_observations
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.nn.build import Settings
+from air_recsys.nn.objective import FactorWidthObjective, FullWidthObjective, Penalties
+from air_recsys.nn.pattern import SparsePattern
+
+M, N = 7, 6
+WIDE: dict[str, Any] = {"init": (0.1, 0.6), "strengths": (0.05, 0.02)}
+DECAYS = Penalties(weight_decay=0.7, bias_decay=0.3)
+GRAPHS = [*({"adjacency": name} for name in ADJACENCIES), {"n_neighbors": 2}, {"n_neighbors": M - 2}]
+TERMS = [
+    {},
+    {"penalties": DECAYS},
+    {"biases": True},
+    {"biases": True, "penalties": DECAYS},
+    {"penalties": Penalties(unobserved_weight=0.4)},
+    {"penalties": Penalties(weight_decay=0.5, unobserved_weight=1.0)},
+]
+CASES = [
+    pytest.param(graph | terms, id=f"{'-'.join(map(str, graph.values()))}-{number}")
+    for graph, (number, terms) in product(GRAPHS, enumerate(TERMS))
+]
+
+
+def close(found, expected, tolerance=1e-10):
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+def check_against_autograd(objective, settings):
+    terms = objective.evaluate()._asdict()
+    expected, gradients = autograd_objective(objective, settings)
+    assert {name: float(value) for name, value in terms.items()} == pytest.approx(expected, rel=1e-10, abs=1e-10)
+    for parameter, gradient in zip(objective.parameters(), gradients, strict=True):
+        assert gradient.abs().max() > 1e-6  # a term left out would show
+        close(parameter.grad, gradient)
+
+
+@pytest.mark.parametrize("options", CASES)
+@pytest.mark.parametrize("width", [None, 3], ids=["full", "factor"])
+def test_terms_and_gradients_are_those_of_autograd(width, options):
+    settings = Settings(width=width, **WIDE, **options)
+    objective = random_objective(random_observations(M, N), settings)
+    assert type(objective) is (FullWidthObjective if width is None else FactorWidthObjective)
+    check_against_autograd(objective, settings)
+
+
+@pytest.mark.parametrize("depth", [2, 3, 5])
+@pytest.mark.parametrize("width", [None, 2], ids=["full", "factor"])
+def test_every_depth_has_the_gradients_of_autograd(width, depth):
+    settings = Settings(width=width, depth=depth, **WIDE)
+    check_against_autograd(random_objective(random_observations(M, N), settings), settings)
+
+
+@pytest.mark.parametrize("strengths", [(0.3, 0.0), (0.0, 0.3), (0.0, 0.0)])
+@pytest.mark.parametrize("width", [None, 3], ids=["full", "factor"])
+def test_a_graph_of_no_strength_is_left_out(width, strengths):
+    settings = Settings(width=width, init=(0.1, 0.6), strengths=strengths)
+    objective = random_objective(random_observations(M, N), settings)
+    assert [graph.strength for graph in objective.graphs] == [value for value in strengths if value]
+    check_against_autograd(objective, settings)
+
+
+@pytest.mark.parametrize("options", CASES)
+def test_both_forms_agree_at_full_width(options):
+    full = random_objective(random_observations(M, N), Settings(**WIDE, **options))
+    factor = FactorWidthObjective(
+        full.observations, full.factorization, full.row_graph, full.column_graph, full.biases, full.penalties
+    )
+    expected = full.evaluate()
+    gradients = [gradient_of(parameter) for parameter in full.parameters()]
+    close(factor.evaluate(), expected)
+    for parameter, gradient in zip(factor.parameters(), gradients, strict=True):
+        close(parameter.grad, gradient)
+
+
+def test_both_forms_choose_the_same_neighbors():
+    full = random_objective(random_observations(M, N), Settings(n_neighbors=2, **WIDE))
+    factor = FactorWidthObjective(full.observations, full.factorization, full.row_graph, full.column_graph)
+    chosen = []
+    for objective in (full, factor):
+        full.factorization.weights[0].normal_(generator=torch.Generator().manual_seed(7))
+        objective.refresh_graphs()
+        chosen.append([graph.laplacian.state()["neighbors"] for graph in objective.graphs])
+    assert all(torch.equal(*pair) for pair in zip(*chosen, strict=True))
+
+
+def test_evaluating_twice_gives_the_same_and_moves_nothing():
+    for width in (None, 3):
+        objective = random_objective(random_observations(M, N), Settings(width=width, **WIDE, penalties=DECAYS))
+        state, first = objective.state(), objective.evaluate()
+        gradients = [gradient_of(parameter) for parameter in objective.parameters()]
+        close(objective.evaluate(), first, 0)
+        for parameter, gradient in zip(objective.parameters(), gradients, strict=True):
+            close(parameter.grad, gradient, 0)
+        close(objective.state()[0], state[0], 0)
+
+
+@pytest.mark.parametrize("width", [None, 3], ids=["full", "factor"])
+@pytest.mark.parametrize("biases", [False, True])
+def test_predictions_are_the_completed_matrix_at_the_pairs(width, biases):
+    objective = random_objective(random_observations(M, N), Settings(width=width, biases=biases, **WIDE))
+    pairs = random_observations(M, N, seed=1).pattern
+    left, right = objective.factorization.factors()
+    completed = left @ right.T
+    if objective.biases is not None:
+        completed = completed + objective.biases[0][:, None] + objective.biases[1]
+    _, mask = dense(random_observations(M, N, seed=1))
+    close(objective.predict_pairs(pairs), completed[mask])
+
+
+@pytest.mark.parametrize("options", [{}, {"n_neighbors": 2, "biases": True}])
+def test_state_is_a_copy_and_brings_everything_back(options):
+    objective = random_objective(random_observations(M, N), Settings(width=3, **WIDE, **options))
+    state, expected = objective.state(), objective.evaluate()
+    for _ in range(2):
+        for parameter in objective.parameters():
+            parameter.mul_(1.5).add_(0.1)
+        objective.refresh_graphs()
+        assert not torch.allclose(objective.evaluate().objective, expected.objective)
+        objective.load_state(state)
+        close(objective.evaluate(), expected, 0)
+
+
+# -------------------------------------------------------------------- after optimiser steps
+
+
+@pytest.mark.parametrize("options", GRAPHS)
+@pytest.mark.parametrize("width", [None, 3], ids=["full", "factor"])
+def test_graphs_stay_graphs_after_optimiser_steps(width, options):
+    objective = random_objective(random_observations(M, N), Settings(width=width, **WIDE, **options))
+    optimizer = torch.optim.Adam(objective.parameters(), lr=0.1)
+    before = [logits.clone() for logits in objective.logits()]
+    for step in range(12):
+        if step % 4 == 0:
+            objective.refresh_graphs()
+        objective.evaluate()
+        optimizer.step()
+        for graph in objective.graphs:
+            adjacency = torch.as_tensor(graph.laplacian.adjacency().toarray())
+            close(adjacency, adjacency.T, 1e-15)
+            assert not adjacency.diagonal().any()
+            assert (adjacency >= 0).all()
+            ones = torch.ones(len(adjacency), 1, dtype=torch.float64)
+            energy, smoothed = graph.laplacian.apply(ones, ones, 1.0)
+            assert float(energy) == pytest.approx(0, abs=1e-14)
+            assert smoothed.abs().max() < 1e-14
+    assert not any(torch.equal(*pair) for pair in zip(before, objective.logits(), strict=True))
+
+
+# -------------------------------------------------------------------- memory
+
+
+class LargestOutput(TorchDispatchMode):
+    """Records the largest number of entries that any operation returns."""
+
+    numel = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        for value in result if isinstance(result, tuple | list) else [result]:
+            if isinstance(value, torch.Tensor) and value.layout == torch.strided:
+                self.numel = max(self.numel, value.numel())
+        return result
+
+
+@pytest.mark.parametrize(
+    "options", [{"biases": True, "penalties": DECAYS}, {"penalties": Penalties(unobserved_weight=0.1)}]
+)
+def test_factor_width_holds_nothing_larger_than_its_data(options):
+    m, n, width, neighbors = 300, 400, 3, 4
+    observed = random_observations(m, n, density=0.05)
+    objective = random_objective(observed, Settings(width=width, n_neighbors=neighbors, **WIDE, **options))
+    objective.evaluate()
+    with LargestOutput() as largest:
+        objective.evaluate()
+    nnz = observed.values.numel()
+    assert nnz <= largest.numel <= max(nnz, n * (neighbors + 1)) < m * n / 10
+    with LargestOutput() as largest:
+        objective.predict_pairs(SparsePattern(*_first_pairs(m), n))
+    assert largest.numel <= max(m, n) * width
+
+
+def _first_pairs(m):
+    return torch.arange(m + 1), torch.zeros(m, dtype=torch.int64)

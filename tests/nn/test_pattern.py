@@ -1,0 +1,88 @@
+"""`SparsePattern` against dense matrices, empty rows and columns included."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from air_recsys.nn.pattern import SparsePattern
+
+fast = settings(deadline=None, max_examples=30)
+masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7)))
+dtypes = st.sampled_from([torch.float32, torch.float64])
+widths = st.integers(1, 5)
+
+
+def build(mask):
+    matrix = sp.csr_array(mask)
+    starts, columns = (torch.as_tensor(array.astype(np.int64)) for array in (matrix.indptr, matrix.indices))
+    return SparsePattern(starts, columns, mask.shape[1])
+
+
+def problem(mask, width, dtype):
+    """The pattern, values on it, the dense matrix they make, and a left and a right factor."""
+    generator = torch.Generator().manual_seed(0)
+    left = torch.randn(mask.shape[0], width, dtype=dtype, generator=generator)
+    right = torch.randn(mask.shape[1], width, dtype=dtype, generator=generator)
+    values = torch.randn(int(mask.sum()), dtype=dtype, generator=generator)
+    matrix = torch.zeros(mask.shape, dtype=dtype)
+    matrix[torch.as_tensor(mask)] = values
+    return build(mask), values, matrix, left, right
+
+
+def close(found, expected):
+    tolerance = 1e-5 if expected.dtype == torch.float32 else 1e-13
+    torch.testing.assert_close(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@fast
+@given(masks, widths, dtypes)
+def test_sampled_product_is_the_product_on_the_pattern(mask, width, dtype):
+    pattern, _, _, left, right = problem(mask, width, dtype)
+    close(pattern.sampled_product(left, right), (left @ right.T)[torch.as_tensor(mask)])
+
+
+@fast
+@given(masks, widths, dtypes)
+def test_products_with_the_matrix_and_its_transpose(mask, width, dtype):
+    pattern, values, matrix, left, right = problem(mask, width, dtype)
+    close(pattern.matmul(values, right), matrix @ right)
+    close(pattern.transpose_matmul(values, left), matrix.T @ left)
+
+
+@fast
+@given(masks, dtypes)
+def test_sums_over_rows_and_columns(mask, dtype):
+    pattern, values, matrix, _, _ = problem(mask, 1, dtype)
+    close(pattern.row_sum(values), matrix.sum(dim=1))
+    close(pattern.column_sum(values), matrix.sum(dim=0))
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
+def test_a_pattern_without_positions(shape):
+    pattern, values, matrix, left, right = problem(np.zeros(shape, dtype=bool), 2, torch.float64)
+    assert pattern.sampled_product(left, right).shape == (0,)
+    close(pattern.matmul(values, right), matrix @ right)
+    close(pattern.column_sum(values), matrix.sum(dim=0))
+
+
+def test_one_pattern_serves_both_precisions():
+    mask = np.eye(3, dtype=bool)
+    pattern, _, _, left, right = problem(mask, 2, torch.float64)
+    for dtype in (torch.float32, torch.float64, torch.float32):
+        found = pattern.sampled_product(left.to(dtype), right.to(dtype))
+        assert found.dtype == dtype
+        close(found, (left * right).sum(dim=1).to(dtype))
+
+
+def test_arguments_stay_untouched():
+    pattern, values, _, left, right = problem(np.ones((3, 4), dtype=bool), 2, torch.float64)
+    before = [tensor.clone() for tensor in (values, left, right)]
+    pattern.sampled_product(left, right)
+    pattern.matmul(values, right)
+    pattern.transpose_matmul(values, left)
+    pattern.column_sum(values)
+    assert all(torch.equal(*pair) for pair in zip(before, (values, left, right), strict=True))

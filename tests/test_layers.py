@@ -1,0 +1,175 @@
+"""Imports point one way: a module imports only from its own layer and from those before it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
+LAYERS = (
+    {"exceptions", "validation", "ids"},
+    {"metrics", "interactions", "splits"},
+    {"graphs"},
+    {"nn"},
+    {"training"},
+    {"models"},
+    {"datasets"},
+    {"adapters"},
+    {"dti"},
+    {"distributed"},
+    {"plotting", "report"},
+    {"benchmarks"},
+    {"cli"},
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+HOSTS = {"surprise", "implicit", "cornac"}
+# `Interactions.to_surprise` is a fixed public name; its import stands inside the method.
+ALLOWED = {("air_recsys.interactions", "air_recsys.adapters.surprise", "to_surprise")}
+
+
+class Import(NamedTuple):
+    """One imported module: by whom, what, and where."""
+
+    importer: str
+    imported: str
+    function: str | None  # the function that the import stands in
+    typing_only: bool
+    line: int
+
+
+def dotted(path: Path) -> str:
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+MODULES = {dotted(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def imported_names(node: ast.AST) -> list[str]:
+    """The modules that a statement or a call of `import_extra` or `import_module` imports."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if isinstance(node, ast.ImportFrom):
+        assert node.level == 0, f"relative import in line {node.lineno}"
+        assert node.module is not None
+        whole = [f"{node.module}.{alias.name}" for alias in node.names]
+        return [name if name in MODULES else node.module for name in whole]
+    if isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+        called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+        if called in ("import_extra", "import_module", "__import__"):
+            return [str(node.args[0].value)]
+    return []
+
+
+def walk(node: ast.AST, function: str | None = None, typing_only: bool = False) -> Iterator[tuple]:
+    """Every node below `node` with the function it stands in and whether only type checkers see it."""
+    for child in ast.iter_child_nodes(node):
+        inside, unseen = function, typing_only
+        if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            inside = child.name
+        if isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"):
+            unseen = True
+        yield child, inside, unseen
+        yield from walk(child, inside, unseen)
+
+
+def imports_of(source: str, importer: str) -> list[Import]:
+    return [
+        Import(importer, imported, function, typing_only, getattr(node, "lineno", 0))
+        for node, function, typing_only in walk(ast.parse(source))
+        for imported in imported_names(node)
+    ]
+
+
+IMPORTS = [entry for name, path in MODULES.items() for entry in imports_of(path.read_text(encoding="utf-8"), name)]
+
+
+def layer(module: str) -> int:
+    """The rank of a module; the package itself gathers what is public up to the models."""
+    parts = module.split(".")
+    return RANK[parts[1]] if len(parts) > 1 else RANK["models"]
+
+
+def against_the_layers(entry: Import) -> bool:
+    if entry.imported.split(".")[0] != "air_recsys":
+        return False
+    return layer(entry.imported) > layer(entry.importer)
+
+
+def foreign_host(entry: Import) -> bool:
+    return (
+        entry.imported.split(".")[0] in HOSTS
+        and not entry.typing_only
+        and not entry.importer.startswith("air_recsys.adapters")
+    )
+
+
+def shown(entries: list[Import]) -> list[str]:
+    return [f"{entry.importer}:{entry.line} imports {entry.imported}" for entry in entries]
+
+
+def test_every_module_has_a_layer():
+    names = {module.split(".")[1] for module in MODULES if "." in module}
+    assert names <= RANK.keys() | {"__main__"}
+    assert len(IMPORTS) > 100  # the parser sees them
+
+
+def test_imports_point_one_way():
+    broken = [entry for entry in IMPORTS if against_the_layers(entry)]
+    assert {(entry.importer, entry.imported, entry.function) for entry in broken} == ALLOWED, shown(broken)
+
+
+def test_hosts_are_imported_by_adapters_only():
+    assert shown([entry for entry in IMPORTS if foreign_host(entry)]) == []
+
+
+def test_hosts_are_never_imported_when_a_module_is():
+    eager = [entry for entry in IMPORTS if entry.imported.split(".")[0] in HOSTS]
+    assert shown([entry for entry in eager if entry.function is None and not entry.typing_only]) == []
+
+
+def test_modules_import_each_other_in_no_circle():
+    graph = {name: set() for name in MODULES}
+    for entry in IMPORTS:
+        if entry.function is None and not entry.typing_only and entry.imported in MODULES:
+            graph[entry.importer].add(entry.imported)
+    TopologicalSorter(graph).prepare()  # raises CycleError
+
+
+@pytest.mark.parametrize(
+    ("source", "importer", "broken"),
+    [
+        ("from air_recsys.nn.build import Settings", "air_recsys.graphs.similarity", True),
+        ("from air_recsys import graphs", "air_recsys.splits.base", True),
+        ("def f():\n    import air_recsys.cli", "air_recsys.models.air", True),
+        ("if TYPE_CHECKING:\n    from air_recsys.models import AIR", "air_recsys.nn.build", True),
+        ("from air_recsys.adapters.surprise import to_trainset", "air_recsys.interactions", True),
+        ("from air_recsys import AIR", "air_recsys.training.loop", True),
+        ("from air_recsys import AIR, __version__", "air_recsys.cli.app", False),
+        ("from air_recsys.interactions import Interactions", "air_recsys.splits.base", False),
+        ("import numpy", "air_recsys.exceptions", False),
+    ],
+)
+def test_the_check_sees_what_it_should(source, importer, broken):
+    found = [against_the_layers(entry) for entry in imports_of(source, importer)]
+    assert any(found) is broken
+
+
+@pytest.mark.parametrize(
+    ("source", "importer", "foreign"),
+    [
+        ("import surprise", "air_recsys.benchmarks.run", True),
+        ("def f():\n    from implicit.als import X", "air_recsys.models.air", True),
+        ("import_extra('cornac', 'cornac')", "air_recsys.cli.app", True),
+        ("if TYPE_CHECKING:\n    import surprise", "air_recsys.interactions", False),
+        ("import_extra('surprise', 'surprise')", "air_recsys.adapters.surprise", False),
+        ("from air_recsys.adapters.surprise import X", "air_recsys.benchmarks.run", False),
+    ],
+)
+def test_the_check_of_hosts_sees_what_it_should(source, importer, foreign):
+    assert any(foreign_host(entry) for entry in imports_of(source, importer)) is foreign
