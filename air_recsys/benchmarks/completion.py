@@ -39,6 +39,7 @@ def hide(truth: np.ndarray, share: float, seed: int, validation: float = 0.0) ->
         Probability of an entry that is not hidden to be asked for.
     """
     check_real("share", share, strict=True, maximum=0.99)
+    check_real("validation", validation, maximum=0.99)
     rng = np.random.default_rng(seed)
     hidden = rng.random(truth.shape) < share
     shown, asked = ~hidden, hidden
@@ -77,11 +78,11 @@ def fresh(air: AIR, **changes: Any) -> AIR:
     return AIR(**parameters | changes)
 
 
-def systems(air: AIR, forms: Iterable[str]) -> Iterator[tuple[str, AIR]]:
-    """Yield the named forms of a model: AIR with sparse or dense graphs, and DMF with the same settings."""
+def systems(air: AIR, forms: Iterable[str], dmf: dict[str, Any]) -> Iterator[tuple[str, AIR]]:
+    """Yield the named forms of a model: AIR with sparse or dense graphs, and DMF with some settings of its own."""
     for form in forms:
         if form == "DMF":
-            yield form, DMF.like(air)
+            yield form, DMF.like(air).set_params(**dmf)
         elif form == "AIR dense":
             yield form, fresh(air, graph_neighbors=None)
         else:

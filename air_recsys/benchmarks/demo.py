@@ -12,6 +12,7 @@ from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import make_syn_netflix
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean
 from air_recsys.models.air import preset
+from air_recsys.validation import import_extra
 
 
 class Demo(NamedTuple):
@@ -35,6 +36,7 @@ def run_demo(seed: int = 0, missing: float = 0.7, device: str = "auto", verbose:
     verbose : bool
         Show a progress bar.
     """
+    import_extra("networkx", "viz")  # before anything is trained
     data = make_syn_netflix(random_state=seed)
     hidden = hide(data.matrix, missing, seed)
     chosen = recipe("syn-netflix")
@@ -46,7 +48,7 @@ def run_demo(seed: int = 0, missing: float = 0.7, device: str = "auto", verbose:
     comparison = Report("Error on the hidden ratings (NMAE: share of the rating range)", protocol)
     for name, contender in (
         ("AIR", model),
-        ("DMF", DMF.like(model)),
+        ("DMF", DMF.like(model).set_params(**chosen["dmf"])),
         ("BiasModel", BiasModel()),
         ("Mean", GlobalMean()),
     ):

@@ -63,8 +63,8 @@ def reproduce(
     single = Report(f"{name}: single runs", _protocol(chosen, settings, list(used), validation))
     with tqdm(total=len(runs) * len(chosen["systems"]), disable=not progress, unit="run", desc=name) as bar:
         for case, seed in runs:
-            air = preset(chosen["preset"], **settings, random_state=seed, device=device)
-            for row in _run(case, seed, air, chosen["systems"], validation):
+            air = preset(chosen["preset"], **{"random_state": seed, "device": device} | settings)
+            for row in _run(case, seed, air, chosen, validation):
                 single.rows.append(row)
                 bar.update()
     means = Report(f"{name}: means of {len(used)} seed(s)", single.protocol)
@@ -72,9 +72,9 @@ def reproduce(
     return means, single
 
 
-def _run(case: Case, seed: int, air: AIR, names: list[str], validation: float) -> Iterator[dict[str, Any]]:
+def _run(case: Case, seed: int, air: AIR, chosen: dict[str, Any], validation: float) -> Iterator[dict[str, Any]]:
     data = hide(case.truth, case.missing, seed, validation)
-    for system, model in systems(air, names):
+    for system, model in systems(air, chosen["systems"], chosen["dmf"]):
         row: dict[str, Any] = {"data": case.data, "missing": case.missing, "system": system, "seed": seed}
         row["published"] = case.published.get(system.partition(" ")[0], float("nan"))
         row |= complete(model, data)
@@ -113,8 +113,8 @@ def _published(chosen: dict[str, Any], position: int) -> dict[str, float]:
 
 def _protocol(chosen: dict[str, Any], settings: dict[str, Any], seeds: list[int], validation: float) -> str:
     asked = f"asked for {validation:.0%} of the observed entries" if validation else "asked for the hidden entries"
-    parameters = ", ".join(f"{name}={value}" for name, value in settings.items())
+    parameters, own = (", ".join(f"{k}={v}" for k, v in part.items()) for part in (settings, chosen["dmf"]))
     return (
         f"uniform random masks, seeds {seeds}, {asked}; AIR.for_{chosen['preset']}({parameters}); "
-        "DMF: the same without graphs; NMAE = mean absolute error / range of the truth"
+        f"DMF: the same without graphs and with {own}; NMAE = mean absolute error / range of the truth"
     )

@@ -13,6 +13,7 @@ from tqdm import tqdm
 
 from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
 from air_recsys.benchmarks.report import Report
+from air_recsys.models.devices import resolve_device
 from air_recsys.nn.build import Settings, build_objective, observations
 
 _MISSING = 0.3
@@ -31,6 +32,7 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
         Each contender runs `steps` steps in every round; the median round counts.
     device : str
     """
+    device = str(resolve_device(device))
     contenders = {
         "engine, AIR": _engine(size, depth, device, _STRENGTH),
         "engine, DMF": _engine(size, depth, device, 0.0),

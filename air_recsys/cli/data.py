@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import pandas as pd
 import typer
 
 from air_recsys import datasets
@@ -16,8 +17,10 @@ app = typer.Typer(help="Data sets: what there is, and downloads from their publi
 @app.command("list")
 def list_sets(json_file: options.JsonFile = None) -> None:
     """Print the data sets that have a loader, their size, and whether they can be fetched; terms of use as JSON."""
+    options.check_folder_of(json_file)
     table = datasets.available().reset_index()
-    options.show_frame(table[["name", "users", "items", "ratings", "fetchable", "title"]], None)
+    shown = pd.DataFrame(table, columns=["name", "users", "items", "ratings", "fetchable", "title"])
+    options.show_frame(shown, None)
     if json_file is not None:
         options.write_json(json_file, table.to_dict("records"))
 

@@ -12,6 +12,7 @@ from air_recsys.benchmarks.report import machine, versions
 from air_recsys.cli import options
 from air_recsys.exceptions import ParameterError
 from air_recsys.plotting import plot_completion
+from air_recsys.validation import import_extra
 
 
 def demo(
@@ -25,6 +26,7 @@ def demo(
 ) -> None:
     """Complete ratings of which most are hidden, and find the hidden groups of users and items."""
     options.check_folder_of(json_file)
+    import_extra("matplotlib", "viz")  # before anything is trained
     if out.exists() and not out.is_dir():
         raise ParameterError(f"expected a folder for --out, found the file {out}")
     out.mkdir(parents=True, exist_ok=True)

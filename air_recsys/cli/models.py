@@ -63,6 +63,7 @@ def recommend(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the best items for users."""
+    options.check_folder_of(json_file)
     loaded = Recommender.load(model)
     ids = _as_ids(user, loaded.interactions_.user_ids)
     options.show_frame(loaded.recommend(ids, n=n, exclude_seen=not include_seen), json_file)
@@ -76,6 +77,7 @@ def similar(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the users or items that are most alike to one."""
+    options.check_folder_of(json_file)
     if (user is None) == (item is None):
         raise ParameterError("expected either --user or --item")
     loaded = Recommender.load(model)
@@ -94,6 +96,7 @@ def graph(
 ) -> None:
     """Describe a learned graph: its size and communities; write it for other programs."""
     options.check_folder_of(json_file)
+    options.check_folder_of(graphml)
     loaded = Recommender.load(model)
     chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
     if chosen is None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ast
 import json
+import math
+import os
 import sys
 from enum import StrEnum
 from pathlib import Path
@@ -59,7 +61,7 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
             )
         try:
             parsed[name] = ast.literal_eval(value)
-        except (ValueError, SyntaxError):
+        except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all that literal_eval raises
             parsed[name] = value
     return parsed
 
@@ -81,15 +83,29 @@ def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
 
 
 def write_json(path: Path, content: Any) -> None:
-    """Write figures as JSON."""
+    """Write figures as JSON, which knows no NaN: null stands for it."""
     check_folder_of(path)
-    path.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(_without_nan(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+
+
+def _without_nan(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _without_nan(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_without_nan(value) for value in content]
+    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def check_folder_of(path: Path | None) -> None:
     """Raise before any work where a file could not be written."""
-    if path is not None and not path.parent.is_dir():
+    if path is None:
+        return
+    if path.is_dir():
+        raise ParameterError(f"expected a file to write to, found the folder {path}")
+    if not path.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {path.name}, found no {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise ParameterError(f"expected a folder that can be written to for {path.name}, found {path.parent}")
 
 
 def say(text: str) -> None:

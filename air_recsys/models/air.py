@@ -22,6 +22,7 @@ from air_recsys.splits import random_holdout
 from air_recsys.training import SCHEDULES, Callback, Plan, Record, Result, train
 from air_recsys.validation import RandomState, as_generator, check_choice, check_integer, check_real
 
+_AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -42,8 +43,9 @@ class AIR(Recommender):
         Width of the factorization; None is full width, min(n_users, n_items), where X is held as a dense matrix.
     depth : int
         Number of factors L >= 2.
-    user_graph_reg, item_graph_reg : float
-        Strengths of the two energies; 0 leaves that graph out.
+    user_graph_reg, item_graph_reg : float or "auto"
+        Strengths of the two energies; 0 leaves that graph out, "auto" is 3 n_ratings / (n_users n_items)^2, which
+        weighs a user's energy against its ratings alike at every size of the data.
     adjacency : {"row_softmin", "global_sum", "global_product"}
         How logits become a graph; see `air_recsys.graphs.adjacency`.
     graph_neighbors : int, optional
@@ -122,8 +124,8 @@ class AIR(Recommender):
         self,
         n_factors: int | None = None,
         depth: int = 3,
-        user_graph_reg: float = 1e-4,
-        item_graph_reg: float = 1e-4,
+        user_graph_reg: float | str = 1e-4,
+        item_graph_reg: float | str = 1e-4,
         adjacency: str = "row_softmin",
         graph_neighbors: int | None = None,
         graph_refresh: int = 100,
@@ -207,7 +209,7 @@ class AIR(Recommender):
         rng = as_generator(self.random_state)
         training, held_out = self._split(data, rng)
         scaling = Scaling.of(training.ratings, center=self.center, scale=self.scale)
-        objective = build_objective(self._observations(training, scaling, device), self._settings(), rng)
+        objective = build_objective(self._observations(training, scaling, device), self._settings(training), rng)
         result = train(
             objective,
             self._plan(),
@@ -229,12 +231,12 @@ class AIR(Recommender):
     def _observations(self, data: Interactions, scaling: Scaling, device: torch.device) -> Observations:
         return observations(data.to_csr(), scaling.forward, _DTYPES[self.dtype], device)
 
-    def _settings(self) -> Settings:
+    def _settings(self, data: Interactions) -> Settings:
         return Settings(
             width=self.n_factors,
             depth=self.depth,
             init=(self.init_mean, self.init_std),
-            strengths=(self.user_graph_reg, self.item_graph_reg),
+            strengths=(_strength(self.user_graph_reg, data), _strength(self.item_graph_reg, data)),
             adjacency=self.adjacency,
             n_neighbors=self.graph_neighbors,
             biases=self.biases,
@@ -289,7 +291,8 @@ class AIR(Recommender):
         for name in ("graph_refresh", "n_epochs", "evaluate_every"):
             check_integer(name, getattr(self, name), minimum=1)
         for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "unobserved_weight"):
-            check_real(name, getattr(self, name))
+            if not (name.endswith("graph_reg") and getattr(self, name) == "auto"):
+                check_real(name, getattr(self, name))
         for name in ("learning_rate", "graph_rate", "init_std"):
             check_real(name, getattr(self, name), strict=True)
         for name in ("biases", "center", "scale", "clip", "verbose"):
@@ -321,7 +324,14 @@ class AIR(Recommender):
 
 PRESETS: dict[str, dict[str, Any]] = {
     "completion": {"schedule": "cooldown"},
-    "interactions": {"graph_neighbors": 10, "schedule": "cooldown"},
+    "interactions": {
+        "graph_neighbors": 10,
+        "schedule": "cooldown",
+        "learning_rate": 3e-3,
+        "graph_rate": 0.3,
+        "init_mean": 0.0,
+        "init_std": 0.01,
+    },
     "ratings": {
         "n_factors": 20,
         "depth": 2,
@@ -332,8 +342,8 @@ PRESETS: dict[str, dict[str, Any]] = {
         "scale": False,
         "clip": True,
         "graph_neighbors": 20,
-        "user_graph_reg": 1e-6,
-        "item_graph_reg": 1e-6,
+        "user_graph_reg": "auto",
+        "item_graph_reg": "auto",
         "init_mean": 0.0,
         "init_std": 0.1,
         "n_epochs": 300,
@@ -349,6 +359,12 @@ def preset(name: str, **overrides: Any) -> AIR:
     """Return the model of a preset by its name, a key of `PRESETS`."""
     check_choice("preset", name, list(PRESETS))
     return AIR(**PRESETS[name] | overrides)
+
+
+def _strength(value: float | str, data: Interactions) -> float:
+    if value == "auto":
+        return _AUTO_STRENGTH * data.n_ratings / (data.n_users * data.n_items) ** 2
+    return float(value)
 
 
 def _history(records: list[Record], unit: float) -> pd.DataFrame:

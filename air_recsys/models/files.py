@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import tempfile
+import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -67,15 +67,17 @@ def write_atomically(target: Path, content: bytes) -> None:
     """Write `content` beside `target` and move it there, so that no reader ever sees half a file."""
     if not target.parent.is_dir():
         raise ModelFileError(f"cannot write {target.name}: there is no folder {target.parent}")
-    handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    if target.is_dir():
+        raise ModelFileError(f"cannot write {target.name}: it is a folder")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(name).replace(target)
+        temporary.replace(target)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
 
 

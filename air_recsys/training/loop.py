@@ -16,7 +16,7 @@ from air_recsys.exceptions import DivergenceError
 from air_recsys.nn.objective import Objective, Observations, Terms
 from air_recsys.training.schedules import SCHEDULES
 
-# An objective this many times its starting value is never on its way to a minimum.
+# An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
 _DIVERGED = 1e3
 
 
@@ -207,7 +207,7 @@ class _Run:
 
     def _diverged(self, record: Record) -> bool:
         first = self.result.records[0].objective if self.result.records else math.inf
-        if math.isfinite(record.objective) and record.objective <= _DIVERGED * first:
+        if math.isfinite(record.objective) and record.objective <= _DIVERGED * max(first, 1.0):
             return False
         epoch, state = self.last_good
         self.objective.load_state(state)

@@ -1,0 +1,186 @@
+"""Train, ask, measure: every command on tables of every kind, and JSON with the figures that are printed."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+from conftest import SHORT, ratings, read_json
+
+import air_recsys.benchmarks.demo
+from air_recsys import AIR
+from air_recsys.benchmarks.recipes import recipe
+from air_recsys.benchmarks.report import format_number
+
+PROGRAM = Path(sys.executable).with_name("air-recsys")
+
+
+def write_table(path, ids):
+    frame = ratings(ids)
+    if path.suffix == ".parquet":
+        frame.to_parquet(path, index=False)
+    else:
+        frame.to_csv(path, index=False, sep="," if path.suffix == ".csv" else "\t")
+    return path
+
+
+@pytest.mark.parametrize("ids", ["integer", "text"])
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
+def test_train_writes_the_model_that_the_library_would_train(cli, tmp_path, ids, suffix):
+    table, model = write_table(tmp_path / f"table{suffix}", ids), tmp_path / "m.air"
+    ended = cli("train", table, "--model", model, "--json", tmp_path / "t.json", *SHORT)
+    assert ended.status == 0
+    assert f"wrote {model}" in ended.out
+    figures = read_json(tmp_path / "t.json")
+    assert figures["epochs"] == 20
+    assert figures["validation_rmse"] is None
+    frame = ratings(ids)
+    same = AIR.for_ratings(n_epochs=20, n_factors=2, graph_neighbors=2, random_state=0, device="cpu").fit(frame)
+    loaded = AIR.load(model)
+    assert loaded.predict(frame["user"], frame["item"]).tolist() == pytest.approx(
+        same.predict(frame["user"], frame["item"]).tolist(), rel=1e-5
+    )
+    assert figures["objective"] == pytest.approx(same.history_["objective"].iloc[-1], rel=1e-5)
+
+
+def test_other_column_names_separator_preset_and_seed(cli, tmp_path):
+    frame = ratings("text").rename(columns={"user": "who", "item": "what", "rating": "stars"})
+    frame.to_csv(tmp_path / "t.txt", sep="|", index=False)
+    names = ["--user-column", "who", "--item-column", "what", "--rating-column", "stars", "--sep", "|"]
+    asked = ["--preset", "completion", "--seed", 3, "--device", "cpu", "--set", "n_epochs=5"]
+    assert cli("train", tmp_path / "t.txt", "--model", tmp_path / "m.air", *names, *asked).status == 0
+    model = AIR.load(tmp_path / "m.air")
+    assert (model.random_state, model.n_factors, model.n_iter_) == (3, None, 5)
+
+
+@pytest.mark.parametrize(("ids", "user", "stranger"), [("integer", "10", "77"), ("text", "u10", "nobody")])
+def test_recommend_prints_and_writes_what_the_model_answers(cli, folder, tmp_path, ids, user, stranger):
+    target = tmp_path / "r.json"
+    asked = ["--user", user, "--user", stranger, "--n", 3, "--include-seen", "--json", target]
+    ended = cli("recommend", folder / f"{ids}.air", *asked)
+    assert ended.status == 0
+    rows = read_json(target)
+    kind = int if ids == "integer" else str
+    expected = AIR.load(folder / f"{ids}.air").recommend([kind(user), kind(stranger)], n=3, exclude_seen=False)
+    assert [row["item"] for row in rows] == expected["item"].tolist()
+    assert [row["score"] for row in rows] == pytest.approx(expected["score"].tolist(), rel=1e-6)
+    assert [row["source"] for row in rows] == ["model"] * 3 + ["popular"] * 3
+    assert all(format_number(row["score"]) in ended.out for row in rows)
+
+
+def test_recommend_leaves_out_what_the_user_has_rated(cli, folder, tmp_path):
+    assert cli("recommend", folder / "text.air", "--user", "u10", "--n", 6, "--json", tmp_path / "r.json").status == 0
+    assert [row["item"] for row in read_json(tmp_path / "r.json")] == ["i5"]
+
+
+@pytest.mark.parametrize(("ids", "user", "item"), [("integer", "10", "0"), ("text", "u10", "i0")])
+def test_similar_of_a_user_and_of_an_item(cli, folder, tmp_path, ids, user, item):
+    model, kind = AIR.load(folder / f"{ids}.air"), int if ids == "integer" else str
+    expected = {"user": model.similar_users(kind(user), 2), "item": model.similar_items(kind(item), 2)}
+    for side, id in (("user", user), ("item", item)):
+        target = tmp_path / f"{side}.json"
+        ended = cli("similar", folder / f"{ids}.air", f"--{side}", id, "--n", 2, "--json", target)
+        assert ended.status == 0
+        rows = read_json(target)
+        assert [row[side] for row in rows] == expected[side][side].tolist()
+        assert all(format_number(row["weight"]) in ended.out for row in rows)
+
+
+@pytest.mark.parametrize("side", ["users", "items"])
+def test_graph_describes_the_graph_and_writes_it(cli, folder, tmp_path, side):
+    graphml, target = tmp_path / "g.graphml", tmp_path / "g.json"
+    ended = cli("graph", folder / "text.air", "--side", side, "--graphml", graphml, "--json", target)
+    assert ended.status == 0
+    figures, written = read_json(target), nx.read_graphml(graphml)
+    assert (figures["nodes"], figures["edges"]) == (len(written), written.number_of_edges())
+    assert f"{figures['nodes']} {side}, {figures['edges']} edges" in ended.out
+    assert set(figures["communities"]) == set(written)
+    assert f"{len(set(figures['communities'].values()))} communities" in ended.out
+
+
+@pytest.mark.parametrize("how", [[], ["--folds", 2], ["--test-fraction", 0.3, "--seed", 1]])
+def test_evaluate_prints_and_writes_the_error_of_every_model(cli, folder, tmp_path, how):
+    target = tmp_path / "e.json"
+    ended = cli("evaluate", folder / "text.csv", *how, *SHORT, "--peers", "svd, knnbaseline", "--json", target)
+    assert ended.status == 0
+    report = read_json(target)
+    names = ["AIR", "DMF", "BiasModel", "GlobalMean", "Surprise SVD", "Surprise KNNBaseline"]
+    assert [row["model"] for row in report["rows"]] == names
+    assert len(report["single_runs"]) == len(names) * (2 if "--folds" in how else 1)
+    for row in report["rows"]:
+        assert row["model"] in ended.out
+        assert all(format_number(row[name]) in ended.out for name in ("rmse", "mae", "nmae"))
+    assert "n_epochs=20" in report["protocol"]
+    assert report["protocol"] in ended.out
+    assert report["versions"]["air-recsys"]
+    assert report["machine"]["threads"] >= 1
+
+
+def test_bench_step(cli, tmp_path):
+    ended = cli("bench", "step", "--size", 16, "--rounds", 1, "--json", tmp_path / "b.json")
+    assert ended.status == 0
+    rows = read_json(tmp_path / "b.json")["rows"]
+    assert len(rows) == 4
+    assert all(format_number(row["milliseconds"]) in ended.out for row in rows)
+
+
+def test_datasets_list(cli, tmp_path):
+    ended = cli("datasets", "list", "--json", tmp_path / "d.json")
+    assert ended.status == 0
+    rows = read_json(tmp_path / "d.json")
+    assert all(row["name"] in ended.out and row["terms"] and isinstance(row["fetchable"], bool) for row in rows)
+
+
+def test_demo_writes_model_graphs_picture_and_figures(cli, tmp_path, monkeypatch):
+    def short(name):
+        chosen = recipe(name)
+        return chosen | {"settings": chosen["settings"] | {"n_epochs": 20}}
+
+    monkeypatch.setattr(air_recsys.benchmarks.demo, "recipe", short)
+    out, target = tmp_path / "deep" / "out", tmp_path / "d.json"
+    ended = cli("demo", "--out", out, "--device", "cpu", "--json", target)
+    assert ended.status == 0
+    expected = ["completion.png", "item_graph.graphml", "model.air", "user_graph.graphml"]
+    assert sorted(path.name for path in out.iterdir()) == expected
+    assert all(str(out / name) in ended.out for name in expected)
+    assert AIR.load(out / "model.air").n_iter_ == 20
+    assert len(nx.read_graphml(out / "user_graph.graphml")) == 150
+    assert (out / "completion.png").read_bytes().startswith(b"\x89PNG")
+    figures = read_json(target)
+    assert [row["model"] for row in figures["models"]] == ["AIR", "DMF", "BiasModel", "Mean"]
+    assert all(format_number(row["nmae"]) in ended.out for row in figures["models"])
+    assert [row["graph"] for row in figures["groups"]] == ["users", "items"]
+    assert {"versions", "machine"} < set(figures)
+
+
+@pytest.mark.data
+def test_evaluate_and_reproduce_on_real_data(cli, data_root, tmp_path):
+    target, few = tmp_path / "r.json", ["--set", "n_epochs=2", "--device", "cpu", "--data", data_root]
+    ended = cli("reproduce", "syn-netflix", "--seeds", 1, "--validation", 0.1, *few, "--json", target)
+    assert ended.status == 0
+    report = read_json(target)
+    assert len(report["rows"]) == len(report["single_runs"]) == 6
+    assert "10% of the observed entries" in report["protocol"]
+    assert all(format_number(row["nmae"]) in ended.out for row in report["rows"])
+    assert report["rows"][1]["user_auc"] is None  # DMF learns no graph
+    ended = cli("evaluate", "--dataset", "movielens-100k", *few, "--json", target)
+    assert ended.status == 0
+    assert 1.1 < read_json(target)["rows"][3]["rmse"] < 1.15  # the standard deviation of the ratings
+
+
+@pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not installed beside this Python")
+def test_the_installed_program(folder, tmp_path):
+    good = subprocess.run(
+        [PROGRAM, "similar", folder / "text.air", "--item", "i0", "--json", tmp_path / "s.json"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (good.returncode, good.stderr) == (0, "")
+    assert read_json(tmp_path / "s.json")[0]["item"] in good.stdout
+    bad = subprocess.run(
+        [PROGRAM, "train", tmp_path / "none.csv", "--device", "cpu"], capture_output=True, text=True, check=False
+    )
+    assert bad.returncode == 1
+    assert bad.stderr.splitlines() == [f"error: expected a file with ratings, found no file '{tmp_path / 'none.csv'}'"]
