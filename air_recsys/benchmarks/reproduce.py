@@ -15,6 +15,7 @@ from air_recsys.benchmarks.report import Report, mean_of
 from air_recsys.datasets import load_syn_netflix, load_yamanishi
 from air_recsys.models import AIR
 from air_recsys.models.air import preset
+from air_recsys.validation import check_choice
 
 Groups = tuple[np.ndarray, np.ndarray]
 
@@ -36,6 +37,7 @@ def reproduce(
     seeds: int | None = None,
     validation: float = 0.0,
     overrides: dict[str, Any] | None = None,
+    names: list[str] | None = None,
     device: str = "auto",
     progress: bool = True,
 ) -> tuple[Report, Report]:
@@ -52,11 +54,16 @@ def reproduce(
         Ask for this share of the observed entries instead of the hidden ones: how settings are chosen.
     overrides : dict, optional
         Parameters of AIR that differ from the recipe.
+    names : list of str, optional
+        Only these of the recipe's systems.
     device : str
     progress : bool
         Show a progress bar.
     """
     chosen = recipe(name)
+    for system in names or []:
+        check_choice("systems", system, chosen["systems"])
+    chosen["systems"] = names or chosen["systems"]
     settings = chosen["settings"] | (overrides or {})
     used = range(seeds) if seeds is not None else chosen["seeds"]
     runs = [(case, seed) for case in CASES[name](chosen, root) for seed in used]

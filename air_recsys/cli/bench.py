@@ -29,6 +29,7 @@ ValidationShare = Annotated[
         help="Ask for this share of the observed entries instead of the hidden ones: to choose settings.",
     ),
 ]
+Systems = Annotated[str, typer.Option(help="Only these of the recipe's systems, separated by commas.")]
 
 
 class DataSet(StrEnum):
@@ -72,8 +73,7 @@ def evaluate(
         how = f"{folds} random folds" if folds else f"random hold-out of {test_fraction:.0%}"
         origin = f"{dataset.value if dataset else file.name if file else ''}: {ratings!r}, {how}, seed {seed}"
     protocol = f"{origin}; AIR.for_{preset.value}({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed {seed}"
-    names = [name.strip() for name in peers.split(",") if name.strip()]
-    means, single = evaluation.evaluate(parts, air, peers=names, seed=seed, protocol=protocol)
+    means, single = evaluation.evaluate(parts, air, peers=options.parse_names(peers), seed=seed, protocol=protocol)
     _publish(means, single, json_file)
 
 
@@ -85,12 +85,13 @@ def syn_netflix(
     data: options.DataFolder = None,
     seeds: Seeds = None,
     validation: ValidationShare = 0.0,
+    systems: Systems = "",
     settings: options.Settings = None,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
 ) -> None:
     """Table 1, Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the hidden groups."""
-    _reproduce("syn-netflix", data, seeds, validation, settings, device, json_file)
+    _reproduce("syn-netflix", data, seeds, validation, systems, settings, device, json_file)
 
 
 @reproduce_app.command("dti-completion")
@@ -98,12 +99,13 @@ def dti_completion(
     data: options.DataFolder = None,
     seeds: Seeds = None,
     validation: ValidationShare = 0.0,
+    systems: Systems = "",
     settings: options.Settings = None,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
 ) -> None:
     """Table 1, drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF."""
-    _reproduce("dti-completion", data, seeds, validation, settings, device, json_file)
+    _reproduce("dti-completion", data, seeds, validation, systems, settings, device, json_file)
 
 
 @bench_app.command("step")
@@ -127,6 +129,7 @@ def _reproduce(
     data: Path | None,
     seeds: int | None,
     validation: float,
+    systems: str,
     settings: list[str] | None,
     device: str,
     json_file: Path | None,
@@ -134,7 +137,13 @@ def _reproduce(
     options.check_folder_of(json_file)
     overrides = options.parse_settings(settings)
     means, single = reproduce(
-        name, data_root(data), seeds=seeds, validation=validation, overrides=overrides, device=device
+        name,
+        data_root(data),
+        seeds=seeds,
+        validation=validation,
+        overrides=overrides,
+        names=options.parse_names(systems),
+        device=device,
     )
     _publish(means, single, json_file)
 

@@ -66,6 +66,17 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
     return parsed
 
 
+def parse_names(text: str) -> list[str]:
+    """Split names at commas.
+
+    Examples
+    --------
+    >>> parse_names("svd, svdpp")
+    ['svd', 'svdpp']
+    """
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
 def show(report: Report) -> None:
     """Print a report."""
     sys.stdout.write(report.text() + "\n")

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import torch
-from conftest import SHORT
+from cli_cases import SHORT
 
 from air_recsys import AIR
 from air_recsys.cli import models, options
@@ -140,7 +140,7 @@ def test_files_that_cannot_be_written_are_told_before_any_work(cli, folder, tmp_
         ended = cli(*command, option, target)
         assert_one_line(ended, word)
         assert ended.out == ""
-    monkeypatch.setattr(os, "access", lambda *args: False)
+    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)
     assert_one_line(cli(*command, option, "x"), "expected a folder that can be written to for x")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
@@ -178,7 +178,8 @@ def test_an_interrupt_leaves_no_file(cli, folder, tmp_path, monkeypatch):
 
     monkeypatch.setattr(AIR, "_fit", interrupt)
     ended = cli("train", folder / "text.csv", "--model", tmp_path / "m.air", *SHORT)
-    assert (ended.status, ended.err.split()) == (130, ["error:", "aborted"])
+    assert ended.status == 130
+    assert "Traceback" not in ended.err
     assert list(tmp_path.iterdir()) == []
 
 

@@ -6,14 +6,21 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from conftest import SHORT, ratings, read_json
+from cli_cases import SHORT, ratings, read_json
 
 import air_recsys.benchmarks.demo
+import air_recsys.benchmarks.reproduce
 from air_recsys import AIR
 from air_recsys.benchmarks.recipes import recipe
 from air_recsys.benchmarks.report import format_number
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
+
+
+def short_recipe(name):
+    """The recipe with 20 epochs for every system."""
+    chosen = recipe(name)
+    return chosen | {part: chosen[part] | {"n_epochs": 20} for part in ("settings", "dmf")}
 
 
 def write_table(path, ids):
@@ -133,11 +140,7 @@ def test_datasets_list(cli, tmp_path):
 
 
 def test_demo_writes_model_graphs_picture_and_figures(cli, tmp_path, monkeypatch):
-    def short(name):
-        chosen = recipe(name)
-        return chosen | {"settings": chosen["settings"] | {"n_epochs": 20}}
-
-    monkeypatch.setattr(air_recsys.benchmarks.demo, "recipe", short)
+    monkeypatch.setattr(air_recsys.benchmarks.demo, "recipe", short_recipe)
     out, target = tmp_path / "deep" / "out", tmp_path / "d.json"
     ended = cli("demo", "--out", out, "--device", "cpu", "--json", target)
     assert ended.status == 0
@@ -155,7 +158,8 @@ def test_demo_writes_model_graphs_picture_and_figures(cli, tmp_path, monkeypatch
 
 
 @pytest.mark.data
-def test_evaluate_and_reproduce_on_real_data(cli, data_root, tmp_path):
+def test_evaluate_and_reproduce_on_real_data(cli, data_root, tmp_path, monkeypatch):
+    monkeypatch.setattr(air_recsys.benchmarks.reproduce, "recipe", short_recipe)
     target, few = tmp_path / "r.json", ["--set", "n_epochs=2", "--device", "cpu", "--data", data_root]
     ended = cli("reproduce", "syn-netflix", "--seeds", 1, "--validation", 0.1, *few, "--json", target)
     assert ended.status == 0

@@ -113,7 +113,7 @@ def test_sparse_graphs_have_at_most_k_edges_chosen_by_each_node():
 
 
 def test_clip_limits_predictions_to_the_range_of_the_ratings():
-    options = {"n_epochs": 300, "weight_decay": 1e-3}
+    options = {"n_epochs": 300, "weight_decay": 1e-3, "user_graph_reg": 0.0, "item_graph_reg": 0.0}
     free, clipped = (MODELS["AIR-ratings"](clip=clip, **options).fit(frame()) for clip in (False, True))
     assert all_scores(free).max() > 5
     np.testing.assert_array_equal(all_scores(clipped), all_scores(free).clip(1, 5))
@@ -240,3 +240,13 @@ def test_negative_ratings_are_taken_where_the_interactions_allow_them():
 
 def test_the_repr_shows_what_differs_from_the_defaults():
     assert re.sub(r"\s+", " ", repr(AIR(n_factors=3, device="cpu"))) == "AIR(device='cpu', n_factors=3)"
+
+
+def test_auto_strength_is_that_of_its_formula():
+    data = frame()
+    auto = MODELS["AIR-ratings"](user_graph_reg="auto", item_graph_reg="auto").fit(data).interactions_
+    strength = 3 * auto.n_ratings / (auto.n_users * auto.n_items) ** 2
+    models = [
+        MODELS["AIR-ratings"](user_graph_reg=value, item_graph_reg=value).fit(data) for value in ("auto", strength)
+    ]
+    np.testing.assert_array_equal(all_scores(models[0]), all_scores(models[1]))
