@@ -18,7 +18,6 @@ from air_recsys.interactions import Interactions
 from air_recsys.metrics import mae, nmae, rmse
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean
 from air_recsys.splits import k_fold, random_holdout
-from air_recsys.validation import import_extra
 
 PEERS = {"svd": "SVD", "svdpp": "SVDpp", "knnbaseline": "KNNBaseline"}
 """Names on the command line and the classes of Surprise behind them, run with Surprise's defaults."""
@@ -68,9 +67,10 @@ def contenders(air: AIR, peers: Iterable[str], seed: int) -> Iterator[tuple[str,
     for peer in peers:
         if peer not in PEERS:
             raise ParameterError(f"peers must be of {list(PEERS)}, found {peer!r}")
-        import_extra("surprise", "surprise")  # before anything is trained
         options = {"verbose": False} if peer == "knnbaseline" else {"random_state": seed}
-        yield f"Surprise {PEERS[peer]}", partial(SurpriseModel, PEERS[peer], **options)
+        factory = partial(SurpriseModel, PEERS[peer], **options)
+        factory()  # a missing extra is told before anything is trained
+        yield f"Surprise {PEERS[peer]}", factory
 
 
 def evaluate(

@@ -130,7 +130,7 @@ def test_unknown_peers_and_a_missing_surprise_are_told_before_any_work(data, mon
     monkeypatch.setattr(evaluation, "_measure", refuse)
     with pytest.raises(ParameterError, match=r"peers must be of \['svd', 'svdpp', 'knnbaseline'\], found 'als'"):
         evaluate(holdout_folds(data, 0.3, 0), AIR_SHORT, peers=["svd", "als"], progress=False)
-    monkeypatch.setitem(sys.modules, "surprise", None)
+    monkeypatch.setitem(sys.modules, "surprise.prediction_algorithms", None)
     with pytest.raises(MissingExtraError, match="this needs surprise"):
         evaluate(holdout_folds(data, 0.3, 0), AIR_SHORT, peers=["svd"], progress=False)
 

@@ -1,12 +1,19 @@
-"""What the tests of the command line share: a short training, its table, and strict JSON."""
+"""The command line run inside the process, and a folder with good and bad files."""
 
+import contextlib
+import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pytest
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from air_recsys import AIR, BiasModel
+from air_recsys.cli import main
 
 SHORT = ["--device", "cpu", "--set", "n_epochs=20", "--set", "n_factors=2", "--set", "graph_neighbors=2"]
 """Options of a training that takes no time."""
@@ -20,7 +27,13 @@ class Ended(NamedTuple):
     err: str
 
 
-Cli = Callable[..., Ended]
+def cli(*arguments: object) -> Ended:
+    """Run the command line with these arguments; it must end by SystemExit."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    code: Any = ended.value.code
+    return Ended(code, out.getvalue(), err.getvalue())
 
 
 def read_json(path: Path) -> Any:
@@ -42,3 +55,23 @@ def ratings(ids: str) -> pd.DataFrame:
     if ids == "text":
         frame["user"], frame["item"] = [f"u{user}" for user in frame["user"]], [f"i{item}" for item in frame["item"]]
     return frame
+
+
+def fill(root: Path) -> Path:
+    """Tables and models, good and bad."""
+    for ids in ("integer", "text"):
+        frame = ratings(ids)
+        frame.to_csv(root / f"{ids}.csv", index=False)
+        model = AIR.for_ratings(n_epochs=20, n_factors=2, graph_neighbors=2, random_state=0, device="cpu")
+        model.fit(frame).save(root / f"{ids}.air")
+    BiasModel().fit(ratings("text")).save(root / "bias.air")
+    (root / "empty.csv").write_bytes(b"")
+    (root / "broken.csv").write_text("user,item,rating\na,x,1\nb,x,2,3,4\n", encoding="utf-8")
+    (root / "words.csv").write_text("user,item,rating\na,x,1\nb,x,many\n", encoding="utf-8")
+    (root / "binary.csv").write_bytes(np.random.default_rng(0).bytes(500))
+    (root / "truncated.air").write_bytes((root / "text.air").read_bytes()[:-100])
+    with safe_open(root / "text.air", framework="numpy") as file:
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
+        save_file(arrays, root / "newer.air", file.metadata() | {"format_version": "99"})
+    save_file({"weight": np.zeros(3)}, root / "foreign.air")
+    return root

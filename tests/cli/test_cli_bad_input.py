@@ -5,10 +5,16 @@ import sys
 
 import pytest
 import torch
-from cli_cases import SHORT
+from cli_cases import SHORT, cli, fill
 
 from air_recsys import AIR
 from air_recsys.cli import models, options
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables and models, good and bad."""
+    return fill(tmp_path_factory.mktemp("cli"))
 
 
 def assert_one_line(ended, *words):
@@ -98,7 +104,7 @@ def no_training(monkeypatch):
         ("no-such-command", ["no-such-command"]),
     ],
 )
-def test_bad_input(cli, folder, tmp_path, monkeypatch, arguments, words):
+def test_bad_input(folder, tmp_path, monkeypatch, arguments, words):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AIR_RECSYS_DATA", raising=False)
     assert_one_line(cli(*[part.format(folder) for part in arguments.split(" ")]), *words)
@@ -107,7 +113,7 @@ def test_bad_input(cli, folder, tmp_path, monkeypatch, arguments, words):
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 @pytest.mark.parametrize("arguments", ["train {}/text.csv", "evaluate {}/text.csv", "bench step --size 16", "demo"])
-def test_a_gpu_where_there_is_none(cli, folder, tmp_path, monkeypatch, arguments):
+def test_a_gpu_where_there_is_none(folder, tmp_path, monkeypatch, arguments):
     monkeypatch.chdir(tmp_path)
     ended = cli(*[part.format(folder) for part in arguments.split(" ")], "--device", "cuda")
     assert ended.status == 1
@@ -132,7 +138,7 @@ WRITERS = [
 
 @pytest.mark.usefixtures("no_training")
 @pytest.mark.parametrize(("arguments", "option"), WRITERS)
-def test_files_that_cannot_be_written_are_told_before_any_work(cli, folder, tmp_path, monkeypatch, arguments, option):
+def test_files_that_cannot_be_written_are_told_before_any_work(folder, tmp_path, monkeypatch, arguments, option):
     monkeypatch.chdir(tmp_path)
     command = [part.format(folder) for part in arguments.split(" ")]
     (tmp_path / "file").touch()
@@ -146,24 +152,26 @@ def test_files_that_cannot_be_written_are_told_before_any_work(cli, folder, tmp_
 
 
 @pytest.mark.parametrize(
-    ("package", "arguments"),
+    ("module", "arguments"),
     [
         ("networkx", ["demo", "--device", "cpu"]),
         ("matplotlib", ["demo", "--device", "cpu"]),
-        ("surprise", ["evaluate", "text.csv", "--peers", "svd"]),
+        ("surprise.prediction_algorithms", ["evaluate", "text.csv", "--peers", "svd"]),
     ],
 )
 @pytest.mark.usefixtures("no_training")
-def test_a_missing_extra_is_told_before_any_training(cli, folder, tmp_path, monkeypatch, package, arguments):
+def test_a_missing_extra_is_told_before_any_training(folder, tmp_path, monkeypatch, module, arguments):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.csv").write_bytes((folder / "text.csv").read_bytes())
-    monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setitem(sys.modules, module, None)
     ended = cli(*arguments)
     assert ended.status == 1
-    assert ended.err.splitlines()[-1].startswith(f"error: this needs {package}, which is not installed: pip install")
+    assert ended.err.splitlines()[-1].startswith(
+        f"error: this needs {module.partition('.')[0]}, which is not installed: pip install"
+    )
 
 
-def test_a_training_that_diverges(cli, folder, tmp_path):
+def test_a_training_that_diverges(folder, tmp_path):
     wild = ["--set", "learning_rate=1e9", "--set", "dtype=float64", "--set", "n_epochs=2000", "--set", "clip=False"]
     ended = cli("train", folder / "text.csv", "--model", tmp_path / "m.air", *SHORT, *wild, "--preset", "completion")
     assert ended.status == 1
@@ -172,7 +180,7 @@ def test_a_training_that_diverges(cli, folder, tmp_path):
     assert not (tmp_path / "m.air").exists()
 
 
-def test_an_interrupt_leaves_no_file(cli, folder, tmp_path, monkeypatch):
+def test_an_interrupt_leaves_no_file(folder, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
@@ -183,7 +191,7 @@ def test_an_interrupt_leaves_no_file(cli, folder, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_of_the_system_are_one_line_too(cli, folder, monkeypatch):
+def test_errors_of_the_system_are_one_line_too(folder, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device", "m.air")
 
@@ -200,7 +208,7 @@ def test_settings_keep_their_kind():
 
 
 @pytest.mark.parametrize("command", ["", "reproduce", "bench", "datasets"])
-def test_help_lists_every_command(cli, command):
+def test_help_lists_every_command(command):
     ended = cli(*command.split(), "--help")
     assert (ended.status, ended.err) == (0, "")
     assert "Usage" in ended.out

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import networkx as nx
 import pytest
-from cli_cases import SHORT, ratings, read_json
+from cli_cases import SHORT, cli, fill, ratings, read_json
 
 import air_recsys.benchmarks.demo
 import air_recsys.benchmarks.reproduce
@@ -15,6 +15,12 @@ from air_recsys.benchmarks.recipes import recipe
 from air_recsys.benchmarks.report import format_number
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables and models, good and bad."""
+    return fill(tmp_path_factory.mktemp("cli"))
 
 
 def short_recipe(name):
@@ -34,7 +40,7 @@ def write_table(path, ids):
 
 @pytest.mark.parametrize("ids", ["integer", "text"])
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet"])
-def test_train_writes_the_model_that_the_library_would_train(cli, tmp_path, ids, suffix):
+def test_train_writes_the_model_that_the_library_would_train(tmp_path, ids, suffix):
     table, model = write_table(tmp_path / f"table{suffix}", ids), tmp_path / "m.air"
     ended = cli("train", table, "--model", model, "--json", tmp_path / "t.json", *SHORT)
     assert ended.status == 0
@@ -51,7 +57,7 @@ def test_train_writes_the_model_that_the_library_would_train(cli, tmp_path, ids,
     assert figures["objective"] == pytest.approx(same.history_["objective"].iloc[-1], rel=1e-5)
 
 
-def test_other_column_names_separator_preset_and_seed(cli, tmp_path):
+def test_other_column_names_separator_preset_and_seed(tmp_path):
     frame = ratings("text").rename(columns={"user": "who", "item": "what", "rating": "stars"})
     frame.to_csv(tmp_path / "t.txt", sep="|", index=False)
     names = ["--user-column", "who", "--item-column", "what", "--rating-column", "stars", "--sep", "|"]
@@ -62,7 +68,7 @@ def test_other_column_names_separator_preset_and_seed(cli, tmp_path):
 
 
 @pytest.mark.parametrize(("ids", "user", "stranger"), [("integer", "10", "77"), ("text", "u10", "nobody")])
-def test_recommend_prints_and_writes_what_the_model_answers(cli, folder, tmp_path, ids, user, stranger):
+def test_recommend_prints_and_writes_what_the_model_answers(folder, tmp_path, ids, user, stranger):
     target = tmp_path / "r.json"
     asked = ["--user", user, "--user", stranger, "--n", 3, "--include-seen", "--json", target]
     ended = cli("recommend", folder / f"{ids}.air", *asked)
@@ -76,13 +82,13 @@ def test_recommend_prints_and_writes_what_the_model_answers(cli, folder, tmp_pat
     assert all(format_number(row["score"]) in ended.out for row in rows)
 
 
-def test_recommend_leaves_out_what_the_user_has_rated(cli, folder, tmp_path):
+def test_recommend_leaves_out_what_the_user_has_rated(folder, tmp_path):
     assert cli("recommend", folder / "text.air", "--user", "u10", "--n", 6, "--json", tmp_path / "r.json").status == 0
     assert [row["item"] for row in read_json(tmp_path / "r.json")] == ["i5"]
 
 
 @pytest.mark.parametrize(("ids", "user", "item"), [("integer", "10", "0"), ("text", "u10", "i0")])
-def test_similar_of_a_user_and_of_an_item(cli, folder, tmp_path, ids, user, item):
+def test_similar_of_a_user_and_of_an_item(folder, tmp_path, ids, user, item):
     model, kind = AIR.load(folder / f"{ids}.air"), int if ids == "integer" else str
     expected = {"user": model.similar_users(kind(user), 2), "item": model.similar_items(kind(item), 2)}
     for side, id in (("user", user), ("item", item)):
@@ -95,7 +101,7 @@ def test_similar_of_a_user_and_of_an_item(cli, folder, tmp_path, ids, user, item
 
 
 @pytest.mark.parametrize("side", ["users", "items"])
-def test_graph_describes_the_graph_and_writes_it(cli, folder, tmp_path, side):
+def test_graph_describes_the_graph_and_writes_it(folder, tmp_path, side):
     graphml, target = tmp_path / "g.graphml", tmp_path / "g.json"
     ended = cli("graph", folder / "text.air", "--side", side, "--graphml", graphml, "--json", target)
     assert ended.status == 0
@@ -107,7 +113,7 @@ def test_graph_describes_the_graph_and_writes_it(cli, folder, tmp_path, side):
 
 
 @pytest.mark.parametrize("how", [[], ["--folds", 2], ["--test-fraction", 0.3, "--seed", 1]])
-def test_evaluate_prints_and_writes_the_error_of_every_model(cli, folder, tmp_path, how):
+def test_evaluate_prints_and_writes_the_error_of_every_model(folder, tmp_path, how):
     target = tmp_path / "e.json"
     ended = cli("evaluate", folder / "text.csv", *how, *SHORT, "--peers", "svd, knnbaseline", "--json", target)
     assert ended.status == 0
@@ -124,7 +130,7 @@ def test_evaluate_prints_and_writes_the_error_of_every_model(cli, folder, tmp_pa
     assert report["machine"]["threads"] >= 1
 
 
-def test_bench_step(cli, tmp_path):
+def test_bench_step(tmp_path):
     ended = cli("bench", "step", "--size", 16, "--rounds", 1, "--json", tmp_path / "b.json")
     assert ended.status == 0
     rows = read_json(tmp_path / "b.json")["rows"]
@@ -132,14 +138,14 @@ def test_bench_step(cli, tmp_path):
     assert all(format_number(row["milliseconds"]) in ended.out for row in rows)
 
 
-def test_datasets_list(cli, tmp_path):
+def test_datasets_list(tmp_path):
     ended = cli("datasets", "list", "--json", tmp_path / "d.json")
     assert ended.status == 0
     rows = read_json(tmp_path / "d.json")
     assert all(row["name"] in ended.out and row["terms"] and isinstance(row["fetchable"], bool) for row in rows)
 
 
-def test_demo_writes_model_graphs_picture_and_figures(cli, tmp_path, monkeypatch):
+def test_demo_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
     monkeypatch.setattr(air_recsys.benchmarks.demo, "recipe", short_recipe)
     out, target = tmp_path / "deep" / "out", tmp_path / "d.json"
     ended = cli("demo", "--out", out, "--device", "cpu", "--json", target)
@@ -158,7 +164,7 @@ def test_demo_writes_model_graphs_picture_and_figures(cli, tmp_path, monkeypatch
 
 
 @pytest.mark.data
-def test_evaluate_and_reproduce_on_real_data(cli, data_root, tmp_path, monkeypatch):
+def test_evaluate_and_reproduce_on_real_data(data_root, tmp_path, monkeypatch):
     monkeypatch.setattr(air_recsys.benchmarks.reproduce, "recipe", short_recipe)
     target, few = tmp_path / "r.json", ["--set", "n_epochs=2", "--device", "cpu", "--data", data_root]
     ended = cli("reproduce", "syn-netflix", "--seeds", 1, "--validation", 0.1, *few, "--json", target)
