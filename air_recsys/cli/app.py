@@ -6,10 +6,13 @@ import logging
 import sys
 
 import typer
-from typer.exceptions import TyperException
-
 from air_recsys.cli import bench, data, demo, models
 from air_recsys.exceptions import AirRecsysError
+
+try:
+    from typer.exceptions import TyperException
+except ImportError:  # typer before 0.28 raises click's errors
+    from click import ClickException as TyperException  # pyright: ignore[reportMissingImports]
 
 app = typer.Typer(
     help="Collaborative filtering that learns which users and which items are alike.",

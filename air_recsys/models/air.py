@@ -325,7 +325,7 @@ class AIR(Recommender):
 PRESETS: dict[str, dict[str, Any]] = {
     "completion": {"schedule": "cooldown"},
     "interactions": {
-        "graph_neighbors": 10,
+        "graph_neighbors": 5,
         "schedule": "cooldown",
         "learning_rate": 3e-3,
         "graph_rate": 0.3,
