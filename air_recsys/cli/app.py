@@ -6,6 +6,7 @@ import logging
 import sys
 
 import typer
+
 from air_recsys.cli import bench, data, demo, models
 from air_recsys.exceptions import AirRecsysError
 
