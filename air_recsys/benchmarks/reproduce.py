@@ -64,6 +64,7 @@ def reproduce(
     for system in names or []:
         check_choice("systems", system, chosen["systems"])
     chosen["systems"] = names or chosen["systems"]
+    chosen["dmf"] |= {name: value for name, value in (overrides or {}).items() if name in chosen["dmf"]}
     settings = chosen["settings"] | (overrides or {})
     used = range(seeds) if seeds is not None else chosen["seeds"]
     runs = [(case, seed) for case in CASES[name](chosen, root) for seed in used]
