@@ -1,7 +1,8 @@
 """The objective of AIR as one would write it first: autograd, one optimiser a group of parameters, no tricks.
 
 It serves as the yardstick of ``air-recsys bench step`` and, in the tests, as an independent statement of what the
-engine computes. It follows the structure of the authors' program.
+engine computes. `program_step` makes the same step in the way of the authors' program: degrees through a product with
+a matrix of ones, constants made anew, both energies once more after the update, and the error recorded at every step.
 """
 
 from __future__ import annotations
@@ -65,6 +66,42 @@ def plain_step(model: PlainAIR, optimizers: list[torch.optim.Optimizer], targets
     for optimizer in optimizers:
         optimizer.step()
     return objective.detach()
+
+
+def program_step(model: PlainAIR, optimizers: list[torch.optim.Optimizer], targets: Tensor, mask: Tensor) -> Tensor:
+    """Make the step of `plain_step` as the authors' program composes it, and return the objective before it."""
+    completed = model.completed()
+    fit = (((completed - targets) * mask) ** 2).sum() / mask.numel()
+    energies = [
+        _program_energy(completed, model.row_logits),
+        _program_energy(completed.T, model.column_logits),
+    ]
+    objective = fit + model.strength * energies[0] + model.strength * energies[1]
+    with torch.no_grad():
+        error = ((completed - targets).abs() * (1 - mask)).sum() / (1 - mask).sum()
+        _ = [value.item() for value in (fit, *energies, objective, error)]  # its records
+    for optimizer in optimizers:
+        optimizer.zero_grad()
+    objective.backward()
+    optimizers[0].step()
+    completed = model.completed()
+    for optimizer, rows, logits in (
+        (optimizers[1], completed, model.row_logits),
+        (optimizers[2], completed.T, model.column_logits),
+    ):
+        optimizer.step()
+        _program_energy(rows, logits)
+    return objective.detach()
+
+
+def _program_energy(rows: Tensor, logits: Tensor) -> Tensor:
+    size, device = logits.shape[0], logits.device
+    ones = torch.ones(size, 1, device=device)
+    identity = torch.eye(size, device=device)
+    weights = torch.softmax(-logits, dim=1)
+    adjacency = (weights + weights.T) / 2 * (ones @ ones.T - identity)
+    laplacian = (adjacency @ (ones @ ones.T)) * identity - adjacency
+    return torch.trace(rows.T @ (laplacian @ rows))
 
 
 def _energy(rows: Tensor, logits: Tensor) -> Tensor:

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from tqdm import tqdm
 
-from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
+from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
 from air_recsys.benchmarks.report import Report
 from air_recsys.models.devices import resolve_device
 from air_recsys.nn.build import Settings, build_objective, observations
@@ -36,7 +36,8 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
     contenders = {
         "engine, AIR": _engine(size, depth, device, _STRENGTH),
         "engine, DMF": _engine(size, depth, device, 0.0),
-        "plain autograd, AIR": _plain(size, depth, device),
+        "plain autograd, AIR": _plain(size, depth, device, plain_step),
+        "authors' program, AIR": _plain(size, depth, device, program_step),
         "matrix products of AIR": _products(size, depth, device),
     }
     times: dict[str, list[float]] = {name: [] for name in contenders}
@@ -55,6 +56,7 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
                 "contender": name,
                 "milliseconds": 1e3 * median,
                 "plain / this": medians["plain autograd, AIR"] / median,
+                "program / this": medians["authors' program, AIR"] / median,
                 "this / products": median / medians["matrix products of AIR"],
             }
         )
@@ -84,11 +86,11 @@ def _engine(size: int, depth: int, device: str, strength: float) -> Callable[[],
     return step
 
 
-def _plain(size: int, depth: int, device: str) -> Callable[[], object]:
+def _plain(size: int, depth: int, device: str, step: Callable[..., object]) -> Callable[[], object]:
     targets, mask = _data(size, device)
     model = PlainAIR(size, size, depth, _STRENGTH, torch.Generator().manual_seed(0)).to(device)
     optimizers = plain_optimizers(model, 1e-3)
-    return lambda: plain_step(model, optimizers, targets, mask)
+    return lambda: step(model, optimizers, targets, mask)
 
 
 def _products(size: int, depth: int, device: str) -> Callable[[], object]:

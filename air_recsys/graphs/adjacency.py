@@ -65,7 +65,7 @@ def softmin_rows(logits: Tensor, distances: Tensor) -> tuple[Tensor, Tensor, Ten
 def row_softmin(logits: Tensor, distances: Tensor) -> GraphTerm:
     """Return the graph of P = softmax over each row of -W: A = (P + P^T)/2 with a zero diagonal."""
     weights, row_energy, gradient = softmin_rows(logits, distances)
-    adjacency = weights.add(weights.T).mul_(0.5).fill_diagonal_(0)
+    adjacency = torch.lerp(weights, weights.T, 0.5).fill_diagonal_(0)
     return GraphTerm(row_energy.sum() / 2, adjacency, gradient)
 
 

@@ -35,8 +35,7 @@ def squared_distances(points: Tensor, weighted: Tensor) -> Tensor:
             [25.,  0.]])
     """
     norms = squared_norms(points, weighted)  # (m,)
-    products = points @ weighted.T  # (m, m)
-    distances = products.mul_(-2).add_(norms).add_(norms[:, None])
+    distances = torch.addmm(norms, points, weighted.T, alpha=-2).add_(norms[:, None])  # (m, m)
     return distances.clamp_(min=0).fill_diagonal_(0)
 
 
@@ -55,7 +54,7 @@ def laplacian(adjacency: Tensor) -> Tensor:
 def laplacian_product(adjacency: Tensor, points: Tensor) -> Tensor:
     """Return L X = diag(A 1) X - A X without forming L, shape (m, d)."""
     degree = adjacency.sum(dim=1, keepdim=True)  # (m, 1)
-    return torch.addcmul(torch.neg(adjacency @ points), degree, points)
+    return (degree * points).addmm_(adjacency, points, alpha=-1)
 
 
 def dirichlet_energy(adjacency: Tensor, points: Tensor) -> Tensor:

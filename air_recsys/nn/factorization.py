@@ -51,8 +51,6 @@ class DeepFactorization:
         self.weights = [
             torch.empty(shape, dtype=dtype).normal_(mean, std, generator=generator).to(device) for shape in shapes
         ]
-        for weight in self.weights:
-            weight.grad = torch.zeros_like(weight)
         self._prefixes: list[Tensor] = []
 
     def factors(self) -> tuple[Tensor, Tensor]:
@@ -73,14 +71,9 @@ class DeepFactorization:
         grad_right : Tensor, shape (n_columns, width)
             dF/dV.
         """
-        _gradient(self.weights[-1]).copy_(grad_right)
+        self.weights[-1].grad = grad_right
         for level in range(len(self.weights) - 2, 0, -1):
             weight = self.weights[level]
-            torch.mm(self._prefixes[level - 1].T, grad_left, out=_gradient(weight))
+            weight.grad = self._prefixes[level - 1].T @ grad_left
             grad_left = grad_left @ weight.T
-        _gradient(self.weights[0]).copy_(grad_left)
-
-
-def _gradient(parameter: Tensor) -> Tensor:
-    assert parameter.grad is not None  # allocated with the parameter
-    return parameter.grad
+        self.weights[0].grad = grad_left

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
+from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
 from air_recsys.benchmarks.step import bench_step
 from air_recsys.exceptions import ParameterError
 from air_recsys.nn.build import Settings, build_objective, observations
@@ -74,9 +74,23 @@ def test_steps_of_both_go_the_same_way():
         assert (other - before).abs().max() > 1e-3
 
 
+def test_the_program_makes_the_same_steps():
+    rng = np.random.default_rng(0)
+    targets, mask = (
+        torch.as_tensor(array, dtype=torch.float32) for array in (rng.random((6, 5)), rng.random((6, 5)) > 0.3)
+    )
+    results = []
+    for step in (plain_step, program_step):
+        model = PlainAIR(6, 5, 3, 1e-2, torch.Generator().manual_seed(0))
+        optimizers = plain_optimizers(model, 1e-2)
+        results.append(torch.stack([step(model, optimizers, targets, mask) for _ in range(20)]))
+    torch.testing.assert_close(*results)
+    assert results[0][-1] < results[0][0]
+
+
 def test_bench_step_is_a_table_of_positive_times():
     report = bench_step(16, 3, 1, steps=2)
-    names = ["engine, AIR", "engine, DMF", "plain autograd, AIR", "matrix products of AIR"]
+    names = ["engine, AIR", "engine, DMF", "plain autograd, AIR", "authors' program, AIR", "matrix products of AIR"]
     assert [row["contender"] for row in report.rows] == names
     assert all(row["milliseconds"] > 0 for row in report.rows)
     rows = {row["contender"]: row for row in report.rows}
