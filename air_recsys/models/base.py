@@ -11,7 +11,6 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, UnknownIdError
@@ -19,6 +18,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models import files
+from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.training import Callback
 from air_recsys.validation import check_choice, check_integer
 
@@ -79,7 +79,7 @@ class Recommender(BaseEstimator):
         data = as_interactions(interactions)
         self._check_parameters(data)
         _warn_if_constant(data, self._learns_from_constant())
-        for name in ("_popularity", "global_mean_"):  # a fit that fails leaves no half of two models
+        for name in ("_statistics", "global_mean_"):  # a fit that fails leaves no half of two models
             self.__dict__.pop(name, None)
         self.interactions_ = data
         self.user_graph_: SimilarityGraph | None = None
@@ -136,7 +136,8 @@ class Recommender(BaseEstimator):
         known = (users >= 0) & (items >= 0)
         scores = np.empty(users.size)
         scores[known] = self._score_pairs(users[known], items[known])
-        scores[~known] = self._fallback(users[~known], items[~known])
+        if not known.all():
+            scores[~known] = self._fallback(users[~known], items[~known])
         return scores
 
     def _pair_indices(self, user_ids: Any, item_ids: Any, unknown: str) -> tuple[np.ndarray, np.ndarray]:
@@ -164,17 +165,12 @@ class Recommender(BaseEstimator):
         return products + self.user_biases_[users, None] + self.item_biases_ + self.global_mean_
 
     def _clip(self, scores: np.ndarray) -> np.ndarray:
-        ratings = self.interactions_.ratings
-        return scores.clip(ratings.min(), ratings.max()) if self._clips else scores
+        return scores.clip(*self._statistics.rating_range) if self._clips else scores
 
     def _fallback(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        data = self.interactions_
-        mean = data.ratings.mean()
-        by_user, by_item = (
-            _means(index, data.ratings, size, mean)
-            for index, size in ((data.user_index, data.n_users), (data.item_index, data.n_items))
-        )
-        return np.where(users >= 0, by_user[users], np.where(items >= 0, by_item[items], mean))
+        known = self._statistics
+        by_item = np.where(items >= 0, known.item_means[items], known.mean)
+        return np.where(users >= 0, known.user_means[users], by_item)
 
     # ---------------------------------------------------------------- recommendations and similarities
 
@@ -212,12 +208,11 @@ class Recommender(BaseEstimator):
         return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
     def _recommend_block(self, ids: list, users: np.ndarray, n: int, exclude_seen: bool) -> pd.DataFrame:
-        counts, means = self._popularity
         known = users >= 0
-        ranking = np.tile(counts.astype(np.float64), (users.size, 1))  # (b, n_items)
+        ranking = np.tile(self._statistics.item_counts.astype(np.float64), (users.size, 1))  # (b, n_items)
         ranking[known] = self._score_block(users[known])
         if exclude_seen:
-            seen = self._seen[users[known]].tocoo()
+            seen = self._statistics.seen[users[known]].tocoo()
             ranking[np.flatnonzero(known)[seen.row], seen.col] = -np.inf
         best = top_k(ranking, n)  # (b, n), seen items last
         rows, ranks = np.nonzero(~np.isneginf(np.take_along_axis(ranking, best, axis=1)))
@@ -228,23 +223,15 @@ class Recommender(BaseEstimator):
             {
                 "user": shown[rows].tolist(),
                 "item": self.interactions_.item_ids[items],
-                "score": np.where(known[rows], self._clip(ranking[rows, items]), means[items]),
+                "score": np.where(known[rows], self._clip(ranking[rows, items]), self._statistics.item_means[items]),
                 "rank": ranks + 1,
                 "source": np.where(known[rows], "model", "popular"),
             }
         )
 
     @cached_property
-    def _popularity(self) -> tuple[np.ndarray, np.ndarray]:
-        data = self.interactions_
-        counts = np.bincount(data.item_index, minlength=data.n_items)
-        return counts, _means(data.item_index, data.ratings, data.n_items, data.ratings.mean())
-
-    @property
-    def _seen(self) -> sp.csr_array:
-        data = self.interactions_
-        ones = np.ones(data.n_ratings, dtype=bool)
-        return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+    def _statistics(self) -> TrainingStatistics:
+        return TrainingStatistics(self.interactions_)
 
     def similar_users(self, user_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n users most alike to one: from the learned graph, else by the cosine of the factors."""
@@ -290,12 +277,6 @@ class Recommender(BaseEstimator):
             Where the file is truncated, not a model, of another model class, or of a newer format.
         """
         return files.read(cls, path)
-
-
-def _means(index: np.ndarray, ratings: np.ndarray, size: int, default: float) -> np.ndarray:
-    counts = np.bincount(index, minlength=size)
-    sums = np.bincount(index, weights=ratings, minlength=size)
-    return np.where(counts > 0, sums / np.maximum(counts, 1), default)
 
 
 def _warn_if_constant(data: Interactions, learns: bool) -> None:
