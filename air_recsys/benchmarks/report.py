@@ -58,16 +58,27 @@ class Report:
         content = {
             "title": self.title,
             "protocol": self.protocol,
-            "rows": [_plain(row) for row in self.rows],
-            "single_runs": [] if single is None else [_plain(row) for row in single.rows],
+            "rows": self.rows,
+            "single_runs": [] if single is None else single.rows,
             "notes": self.notes,
             "versions": versions(),
             "machine": machine(),
         }
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
-        target.write_text(json.dumps(content, indent=2) + "\n", encoding="utf-8")
+        write_json(path, content)
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write figures as JSON, which knows no NaN: null stands for it.
+
+    Raises
+    ------
+    ParameterError
+        Where the folder does not exist.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    target.write_text(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
 
 
 def format_number(value: Any) -> str:
@@ -131,6 +142,10 @@ def _processor() -> str:
     return platform.processor() or platform.machine()
 
 
-def _plain(row: dict[str, Any]) -> dict[str, Any]:
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in row.items()}
-    return {name: None if isinstance(value, float) and math.isnan(value) else value for name, value in plain.items()}
+def _plain(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _plain(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_plain(value) for value in content]
+    value = content.item() if isinstance(content, np.generic) else content
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,6 +9,7 @@ import pandas as pd
 import typer
 
 from air_recsys import datasets
+from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
 
 app = typer.Typer(help="Data sets: what there is, and downloads from their publishers.", no_args_is_help=True)
@@ -22,7 +23,7 @@ def list_sets(json_file: options.JsonFile = None) -> None:
     shown = pd.DataFrame(table, columns=["name", "users", "items", "ratings", "fetchable", "title"])
     options.show_frame(shown, None)
     if json_file is not None:
-        options.write_json(json_file, table.to_dict("records"))
+        write_json(json_file, table.to_dict("records"))
 
 
 @app.command()

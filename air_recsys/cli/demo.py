@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from air_recsys.benchmarks.demo import run_demo
-from air_recsys.benchmarks.report import machine, versions
+from air_recsys.benchmarks.report import machine, versions, write_json
 from air_recsys.cli import options
 from air_recsys.exceptions import ParameterError
 from air_recsys.plotting import plot_completion
@@ -48,4 +48,4 @@ def demo(
     options.say(f"\nwrote {', '.join(str(file) for file in [*files, picture])}")
     if json_file is not None:
         figures = {"models": result.comparison.rows, "groups": result.groups.rows}
-        options.write_json(json_file, figures | {"versions": versions(), "machine": machine()})
+        write_json(json_file, figures | {"versions": versions(), "machine": machine()})

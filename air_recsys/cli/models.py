@@ -9,6 +9,7 @@ from typing import Annotated
 import numpy as np
 import typer
 
+from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
 from air_recsys.datasets import read_ratings
 from air_recsys.exceptions import DataError, ParameterError
@@ -52,7 +53,7 @@ def train(
         options.say(repr(graph) if graph is not None else "no graph")
     options.say(f"wrote {air.save(model)}")
     if json_file is not None:
-        options.write_json(json_file, {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index})
+        write_json(json_file, {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index})
 
 
 def recommend(
@@ -109,7 +110,7 @@ def graph(
         options.say(f"wrote {chosen.to_graphml(graphml)}")
     if json_file is not None:
         summary = {"nodes": len(chosen), "edges": chosen.n_edges}
-        options.write_json(json_file, summary | {"communities": {str(k): int(v) for k, v in communities.items()}})
+        write_json(json_file, summary | {"communities": {str(k): int(v) for k, v in communities.items()}})
 
 
 def _as_ids(texts: list[str], known: np.ndarray) -> list:

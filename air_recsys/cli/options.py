@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import math
 import os
 import sys
 from enum import StrEnum
@@ -14,7 +13,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from air_recsys.benchmarks.report import Report, format_number
+from air_recsys.benchmarks.report import Report, format_number, write_json
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR
 
@@ -91,20 +90,6 @@ def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
     sys.stdout.write(shown.to_string(index=False) + "\n")
     if json_file is not None:
         write_json(json_file, json.loads(str(frame.to_json(orient="records"))))
-
-
-def write_json(path: Path, content: Any) -> None:
-    """Write figures as JSON, which knows no NaN: null stands for it."""
-    check_folder_of(path)
-    path.write_text(json.dumps(_without_nan(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
-
-
-def _without_nan(content: Any) -> Any:
-    if isinstance(content, dict):
-        return {name: _without_nan(value) for name, value in content.items()}
-    if isinstance(content, list):
-        return [_without_nan(value) for value in content]
-    return None if isinstance(content, float) and not math.isfinite(content) else content
 
 
 def check_folder_of(path: Path | None) -> None:
