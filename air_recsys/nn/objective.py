@@ -173,7 +173,7 @@ class Objective:
         if self.biases is None:
             return products
         rows, columns = self.biases
-        return products + rows.repeat_interleave(pattern.row_starts.diff()) + columns[pattern.columns]
+        return products + rows[pattern.rows] + columns[pattern.columns]
 
 
 class FactorWidthObjective(Objective):
@@ -222,11 +222,10 @@ class FullWidthObjective(Objective):
     def _dense(self) -> tuple[Tensor, Tensor]:
         """Return targets and weights of all entries, (m, n) each."""
         pattern, values = self.observations
-        rows = torch.arange(pattern.shape[0], device=values.device).repeat_interleave(pattern.row_starts.diff())
         targets = values.new_zeros(pattern.shape)
-        targets[rows, pattern.columns] = values
+        targets[pattern.rows, pattern.columns] = values
         weights = values.new_full(pattern.shape, self.penalties.unobserved_weight)
-        weights[rows, pattern.columns] = 1
+        weights[pattern.rows, pattern.columns] = 1
         return targets, weights
 
     def _evaluate(self, left: Tensor, right: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:

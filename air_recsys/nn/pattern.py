@@ -27,6 +27,11 @@ class SparsePattern:
         Column of each position, ascending within a row.
     n_columns : int
 
+    Attributes
+    ----------
+    rows : Tensor of int64, shape (nnz,)
+        Row of each position.
+
     Examples
     --------
     >>> pattern = SparsePattern(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), 2)
@@ -39,10 +44,10 @@ class SparsePattern:
         self.row_starts, self.columns = row_starts, columns
         self.shape = (row_starts.numel() - 1, n_columns)
         counts = row_starts.diff()
-        rows = torch.repeat_interleave(torch.arange(self.shape[0], device=columns.device), counts)
+        self.rows = torch.repeat_interleave(torch.arange(self.shape[0], device=columns.device), counts)  # (nnz,)
         # Row-major order of the transpose: what turns column sums into row sums.
         self._transposed = torch.argsort(columns, stable=True)  # (nnz,)
-        self._rows_transposed = rows[self._transposed]
+        self._rows_transposed = self.rows[self._transposed]
         self._column_starts = functional.pad(torch.bincount(columns, minlength=n_columns).cumsum(0), (1, 0))
         self._ones: Tensor | None = None
 
