@@ -35,6 +35,7 @@ def reproduce(
     root: Path,
     *,
     seeds: int | None = None,
+    first_seed: int = 0,
     validation: float = 0.0,
     overrides: dict[str, Any] | None = None,
     names: list[str] | None = None,
@@ -49,7 +50,9 @@ def reproduce(
     root : Path
         Folder of the benchmark data.
     seeds : int, optional
-        Run the seeds 0 .. seeds - 1 instead of the recipe's.
+        Run this many seeds, from `first_seed` on, instead of the recipe's.
+    first_seed : int
+        Other seeds are other masks: what was chosen by looking at some has to hold on those never looked at.
     validation : float
         Ask for this share of the observed entries instead of the hidden ones: how settings are chosen.
     overrides : dict, optional
@@ -66,7 +69,7 @@ def reproduce(
     chosen["systems"] = names or chosen["systems"]
     chosen["dmf"] |= {name: value for name, value in (overrides or {}).items() if name in chosen["dmf"]}
     settings = chosen["settings"] | (overrides or {})
-    used = range(seeds) if seeds is not None else chosen["seeds"]
+    used = chosen["seeds"] if seeds is None else range(first_seed, first_seed + seeds)
     runs = [(case, seed) for case in CASES[name](chosen, root) for seed in used]
     single = Report(f"{name}: single runs", _protocol(chosen, settings, list(used), validation))
     with tqdm(total=len(runs) * len(chosen["systems"]), disable=not progress, unit="run", desc=name) as bar:

@@ -21,7 +21,10 @@ from air_recsys.models.air import preset as make_preset
 reproduce_app = typer.Typer(help="Measure again what the paper prints.", no_args_is_help=True)
 bench_app = typer.Typer(help="Measure the speed of the library.", no_args_is_help=True)
 
-Seeds = Annotated[int | None, typer.Option(min=1, help="Run the seeds 0 .. SEEDS - 1 instead of the recipe's.")]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="Run this many seeds, from --first-seed on, instead of the recipe's.")
+]
+FirstSeed = Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")]
 ValidationShare = Annotated[
     float,
     typer.Option(
@@ -84,6 +87,7 @@ _PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
 def syn_netflix(
     data: options.DataFolder = None,
     seeds: Seeds = None,
+    first_seed: FirstSeed = 0,
     validation: ValidationShare = 0.0,
     systems: Systems = "",
     settings: options.Settings = None,
@@ -91,13 +95,14 @@ def syn_netflix(
     json_file: options.JsonFile = None,
 ) -> None:
     """Table 1, Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the hidden groups."""
-    _reproduce("syn-netflix", data, seeds, validation, systems, settings, device, json_file)
+    _reproduce("syn-netflix", data, seeds, first_seed, validation, systems, settings, device, json_file)
 
 
 @reproduce_app.command("dti-completion")
 def dti_completion(
     data: options.DataFolder = None,
     seeds: Seeds = None,
+    first_seed: FirstSeed = 0,
     validation: ValidationShare = 0.0,
     systems: Systems = "",
     settings: options.Settings = None,
@@ -105,7 +110,7 @@ def dti_completion(
     json_file: options.JsonFile = None,
 ) -> None:
     """Table 1, drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF."""
-    _reproduce("dti-completion", data, seeds, validation, systems, settings, device, json_file)
+    _reproduce("dti-completion", data, seeds, first_seed, validation, systems, settings, device, json_file)
 
 
 @bench_app.command("step")
@@ -128,6 +133,7 @@ def _reproduce(
     name: str,
     data: Path | None,
     seeds: int | None,
+    first_seed: int,
     validation: float,
     systems: str,
     settings: list[str] | None,
@@ -140,6 +146,7 @@ def _reproduce(
         name,
         data_root(data),
         seeds=seeds,
+        first_seed=first_seed,
         validation=validation,
         overrides=overrides,
         names=options.parse_names(systems),

@@ -137,6 +137,15 @@ def test_reproduce_tells_its_protocol_and_repeats_itself(tmp_path):
 
 
 @pytest.mark.usefixtures("toy")
+def test_reproduce_starts_at_the_first_seed_asked_for(tmp_path):
+    _, single = reproduce(
+        "syn-netflix", tmp_path, seeds=2, first_seed=5, overrides=SHORT, device="cpu", progress=False
+    )
+    assert {row["seed"] for row in single.rows} == {5, 6}
+    assert "seeds [5, 6]" in single.protocol
+
+
+@pytest.mark.usefixtures("toy")
 def test_overrides_go_before_the_seed_and_the_device(tmp_path):
     asked = SHORT | {"random_state": 5, "device": "cpu"}
     means, _ = reproduce("syn-netflix", tmp_path, seeds=1, overrides=asked, device="cuda:99", progress=False)
