@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any, Self
+from collections.abc import Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 import torch
 
 from air_recsys.exceptions import ParameterError
@@ -16,6 +18,7 @@ from air_recsys.interactions import Interactions
 from air_recsys.models.base import Factors, Recommender
 from air_recsys.models.devices import resolve_device
 from air_recsys.models.scaling import Scaling
+from air_recsys.models.transforms import parse_transforms
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.objective import Objective, Observations, Penalties
 from air_recsys.splits import random_holdout
@@ -24,6 +27,14 @@ from air_recsys.validation import RandomState, as_generator, check_choice, check
 
 _AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
 _DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+class Snapshot(NamedTuple):
+    """The learned graphs at one epoch."""
+
+    user_graph: SimilarityGraph | None
+    item_graph: SimilarityGraph | None
+    transform_graphs: list[SimilarityGraph]
 
 
 class AIR(Recommender):
@@ -67,6 +78,12 @@ class AIR(Recommender):
         Add a trained bias per user and item.
     center, scale : bool
         Subtract the mean rating; divide by the largest absolute one. Undone in all results.
+    transforms : sequence of tuple
+        Further transformations T_i of the matrix, each with a graph of its own that is learned: tuples (transform,
+        strength) or (transform, strength, n_neighbors), see `air_recsys.models.transforms.parse_transforms`; for
+        example ``[("blocks:8", 1e-5)]``. Needs full width.
+    tv_reg : float
+        Strength of the total variation, for matrices that are pictures. Needs full width.
     unobserved_weight : float
         Weight, against that of a rating, with which every pair without a rating is drawn to 0; for data where only
         positive pairs are recorded. Goes without biases and centring.
@@ -80,6 +97,8 @@ class AIR(Recommender):
         The paper's stopping rule, on the change of n_users * n_items * objective in one epoch.
     evaluate_every : int
         Epochs between two records in `history_`.
+    snapshot_epochs : sequence of int
+        Epochs at which both graphs are kept in `snapshots_`.
     clip : bool
         Limit predictions to the range of the training ratings.
     dtype : {"float32", "float64"}
@@ -97,8 +116,12 @@ class AIR(Recommender):
     user_factors_, item_factors_ : ndarray
         The collapsed factorization, in the unit of the ratings.
     history_ : DataFrame
-        One row per record: epoch, fit, user_energy, item_energy, decay, objective, validation_rmse, learning_rate,
-        seconds.
+        One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
+        objective, validation_rmse, learning_rate, seconds.
+    transform_graphs_ : list of SimilarityGraph
+        The graphs of `transforms`, over the rows of each T_i(X).
+    snapshots_ : dict of int to Snapshot
+        The graphs at the epochs asked for; not part of a saved model.
     n_iter_ : int
         Epoch of the state that was kept.
     stopped_by_ : str
@@ -138,6 +161,8 @@ class AIR(Recommender):
         biases: bool = False,
         center: bool = False,
         scale: bool = True,
+        transforms: Sequence[tuple[Any, ...]] = (),
+        tv_reg: float = 0.0,
         unobserved_weight: float = 0.0,
         init_mean: float = 1e-3,
         init_std: float = 1e-3,
@@ -145,6 +170,7 @@ class AIR(Recommender):
         patience: int | None = None,
         stopping_delta: float | None = None,
         evaluate_every: int = 50,
+        snapshot_epochs: Sequence[int] = (),
         clip: bool = False,
         dtype: str = "float32",
         device: str = "auto",
@@ -167,6 +193,8 @@ class AIR(Recommender):
         self.biases = biases
         self.center = center
         self.scale = scale
+        self.transforms = transforms
+        self.tv_reg = tv_reg
         self.unobserved_weight = unobserved_weight
         self.init_mean = init_mean
         self.init_std = init_std
@@ -174,6 +202,7 @@ class AIR(Recommender):
         self.patience = patience
         self.stopping_delta = stopping_delta
         self.evaluate_every = evaluate_every
+        self.snapshot_epochs = snapshot_epochs
         self.clip = clip
         self.dtype = dtype
         self.device = device
@@ -241,6 +270,8 @@ class AIR(Recommender):
             n_neighbors=self.graph_neighbors,
             biases=self.biases,
             penalties=Penalties(self.weight_decay, self.bias_decay, self.unobserved_weight),
+            transforms=parse_transforms(self.transforms, (data.n_users, data.n_items)),
+            tv_strength=self.tv_reg,
         )
 
     def _plan(self) -> Plan:
@@ -253,6 +284,7 @@ class AIR(Recommender):
             evaluate_every=self.evaluate_every,
             patience=self.patience,
             stopping_delta=self.stopping_delta,
+            snapshot_epochs=frozenset(self.snapshot_epochs),
         )
 
     def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
@@ -264,13 +296,26 @@ class AIR(Recommender):
             biases = tuple(tensor.cpu().numpy() for tensor in objective.biases)
         unit = scaling.unit
         self._set_factors(Factors(left * unit, right, biases[0] * unit, biases[1] * unit, scaling.mean))
-        graphs = (objective.row_graph, objective.column_graph)
-        self.user_graph_, self.item_graph_ = (
-            None if graph is None else SimilarityGraph(graph.laplacian.adjacency(), ids, kind)
-            for graph, ids, kind in zip(graphs, (data.user_ids, data.item_ids), ("user", "item"), strict=True)
-        )
+        final = [laplacian.adjacency() for laplacian in objective.laplacians]
+        self.user_graph_, self.item_graph_, self.transform_graphs_ = _snapshot(objective, data, final)
+        self.snapshots_ = {epoch: _snapshot(objective, data, kept) for epoch, kept in result.snapshots.items()}
         self.history_ = _history(result.records, unit)
         self.n_iter_, self.stopped_by_ = result.kept_epoch, result.stopped_by
+
+    # ---------------------------------------------------------------- files
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        saved = super()._saved_parameters()
+        if "transforms" in saved:
+            saved["transforms"] = [(_name_of(transform), *rest) for transform, *rest in self.transforms]
+        if "snapshot_epochs" in saved:
+            saved["snapshot_epochs"] = [int(epoch) for epoch in self.snapshot_epochs]
+        return saved
+
+    def _after_load(self) -> None:
+        self.transforms = tuple(tuple(entry) for entry in self.transforms)
+        self.snapshot_epochs = tuple(self.snapshot_epochs)
+        self.snapshots_ = {}
 
     # ---------------------------------------------------------------- checks
 
@@ -290,7 +335,7 @@ class AIR(Recommender):
         check_choice("dtype", self.dtype, list(_DTYPES))
         for name in ("graph_refresh", "n_epochs", "evaluate_every"):
             check_integer(name, getattr(self, name), minimum=1)
-        for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "unobserved_weight"):
+        for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "tv_reg", "unobserved_weight"):
             if not (name.endswith("graph_reg") and getattr(self, name) == "auto"):
                 check_real(name, getattr(self, name))
         for name in ("learning_rate", "graph_rate", "init_std"):
@@ -301,6 +346,7 @@ class AIR(Recommender):
         check_real("validation_fraction", self.validation_fraction, maximum=0.9)
         resolve_device(self.device)
         self._check_optional()
+        self._check_further(data)
 
     def _check_optional(self) -> None:
         if self.graph_neighbors is not None:
@@ -320,6 +366,16 @@ class AIR(Recommender):
                 "unobserved_weight draws pairs to 0 and goes without biases and centring, found "
                 f"biases={self.biases}, center={self.center}"
             )
+
+    def _check_further(self, data: Interactions) -> None:
+        for epoch in self.snapshot_epochs:
+            if check_integer("an entry of snapshot_epochs", epoch) > self.n_epochs:
+                raise ParameterError(f"snapshot_epochs must be at most n_epochs, {self.n_epochs}, found {epoch}")
+        full_width = self.n_factors is None or self.n_factors >= min(data.n_users, data.n_items)
+        if parse_transforms(self.transforms, (data.n_users, data.n_items)) and not full_width:
+            raise ParameterError(f"transforms need full width, n_factors=None, found n_factors={self.n_factors}")
+        if self.tv_reg > 0 and not full_width:
+            raise ParameterError(f"tv_reg needs full width, n_factors=None, found n_factors={self.n_factors}")
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -359,6 +415,20 @@ def preset(name: str, **overrides: Any) -> AIR:
     """Return the model of a preset by its name, a key of `PRESETS`."""
     check_choice("preset", name, list(PRESETS))
     return AIR(**PRESETS[name] | overrides)
+
+
+def _snapshot(objective: Objective, data: Interactions, adjacencies: list[sp.csr_array]) -> Snapshot:
+    """Give the graphs of an objective, in its order, the ids of their nodes."""
+    rest = iter(adjacencies)
+    users = None if objective.row_graph is None else SimilarityGraph(next(rest), data.user_ids, "user")
+    items = None if objective.column_graph is None else SimilarityGraph(next(rest), data.item_ids, "item")
+    others = [SimilarityGraph(adjacency, range(len(adjacency.indptr) - 1)) for adjacency in rest]
+    return Snapshot(users, items, others)
+
+
+def _name_of(transform: Any) -> str:
+    """Return how a file names a transform: code is not saved, so a function has to be given again before a refit."""
+    return transform if isinstance(transform, str) else getattr(transform, "__qualname__", type(transform).__name__)
 
 
 def _strength(value: float | str, data: Interactions) -> float:

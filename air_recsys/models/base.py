@@ -48,6 +48,8 @@ class Recommender(BaseEstimator):
         The score of a pair is the sum of this mean, its two biases and the product of its two factors.
     user_graph_, item_graph_ : SimilarityGraph or None
         The learned graphs; None where the model learns none.
+    transform_graphs_ : list of SimilarityGraph
+        Graphs over other rows than users and items; mostly empty.
     history_ : DataFrame
         The course of training; empty where there was none.
     interactions_ : Interactions
@@ -84,6 +86,7 @@ class Recommender(BaseEstimator):
         self.interactions_ = data
         self.user_graph_: SimilarityGraph | None = None
         self.item_graph_: SimilarityGraph | None = None
+        self.transform_graphs_: list[SimilarityGraph] = []
         self.history_ = pd.DataFrame()
         self._fit(data, list(callbacks))
         return self
@@ -258,6 +261,17 @@ class Recommender(BaseEstimator):
         return pd.DataFrame({index.kind: index.ids[best], "weight": cosine[best]})
 
     # ---------------------------------------------------------------- files
+
+    def _saved_parameters(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them."""
+        parameters: dict[str, Any] = self.get_params(deep=False)
+        state = parameters.get("random_state")
+        if state is not None and not isinstance(state, (int, np.integer)):
+            parameters["random_state"] = None  # a generator's position is not part of a model
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+
+    def _after_load(self) -> None:
+        """Bring back what JSON could not hold."""
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one file (safetensors with JSON metadata), replacing an older one at once.

@@ -1,18 +1,17 @@
-"""Models to be compared with: the mean, biases, and AIR without its graphs."""
+"""Models to be compared with: the mean and biases."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
 from air_recsys.interactions import Interactions
-from air_recsys.models.air import AIR
 from air_recsys.models.base import Factors, Recommender
 from air_recsys.training import Callback
-from air_recsys.validation import RandomState, check_real
+from air_recsys.validation import check_real
 
 
 class GlobalMean(Recommender):
@@ -58,49 +57,6 @@ class BiasModel(Recommender):
         # lsmr is damped by sqrt(lambda), and returns the smallest solution where lambda is 0.
         biases = scipy.sparse.linalg.lsmr(design, data.ratings - mean, damp=np.sqrt(self.bias_decay), atol=1e-9)[0]
         self._set_factors(_without_factors(biases[: data.n_users], biases[data.n_users :], mean))
-
-
-class DMF(AIR):
-    """Deep matrix factorization: `AIR` without the two graphs, so only the depth regularizes.
-
-    Parameters
-    ----------
-    n_factors, depth, n_epochs, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
-unobserved_weight, init_mean, init_std, clip, dtype, device, random_state, verbose
-        As in `AIR`.
-
-    Source: Arora, Cohen, Hu, Luo, Implicit Regularization in Deep Matrix Factorization, NeurIPS 2019.
-    """
-
-    def __init__(
-        self,
-        n_factors: int | None = None,
-        depth: int = 3,
-        n_epochs: int = 10_000,
-        learning_rate: float = 1e-3,
-        schedule: str = "constant",
-        weight_decay: float = 0.0,
-        bias_decay: float = 0.0,
-        biases: bool = False,
-        center: bool = False,
-        scale: bool = True,
-        unobserved_weight: float = 0.0,
-        init_mean: float = 1e-3,
-        init_std: float = 1e-3,
-        clip: bool = False,
-        dtype: str = "float32",
-        device: str = "auto",
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        own = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        super().__init__(user_graph_reg=0.0, item_graph_reg=0.0, **own)
-
-    @classmethod
-    def like(cls, model: AIR) -> Self:
-        """Return the same model as `model` but for the graphs, not fitted."""
-        names = cls().get_params()
-        return cls(**{name: value for name, value in model.get_params().items() if name in names})
 
 
 def _without_factors(user_biases: np.ndarray, item_biases: np.ndarray, mean: Any) -> Factors:

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 FORMAT = "air_recsys model"
 FORMAT_VERSION = 1
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
-_GRAPHS = ("user_graph_", "item_graph_")
 _COURSE = ("n_iter_", "stopped_by_", "device_")
 
 Model = TypeVar("Model", bound="Recommender")
@@ -39,7 +38,7 @@ def write(model: Recommender, path: str | os.PathLike[str]) -> Path:
         "format": FORMAT,
         "format_version": str(FORMAT_VERSION),
         "model": type(model).__name__,
-        "parameters": json.dumps(_parameters(model)),
+        "parameters": json.dumps(model._saved_parameters()),
         "attributes": json.dumps(_attributes(model)),
     }
     write_atomically(target, to_bytes(_arrays(model), metadata))
@@ -81,17 +80,14 @@ def write_atomically(target: Path, content: bytes) -> None:
         raise
 
 
-def _parameters(model: Recommender) -> dict[str, Any]:
-    parameters = model.get_params(deep=False)
-    state = parameters.get("random_state")
-    if state is not None and not isinstance(state, (int, np.integer)):
-        parameters["random_state"] = None  # a generator's position is not part of a model
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
-
-
 def _attributes(model: Recommender) -> dict[str, Any]:
     present = {name: getattr(model, name) for name in _COURSE if hasattr(model, name)}
-    return {"global_mean_": model.global_mean_, "history_": list(model.history_.columns), "course": present}
+    return {
+        "global_mean_": model.global_mean_,
+        "history_": list(model.history_.columns),
+        "course": present,
+        "transform_graphs": [len(graph) for graph in model.transform_graphs_],
+    }
 
 
 def _arrays(model: Recommender) -> dict[str, np.ndarray]:
@@ -105,8 +101,8 @@ def _arrays(model: Recommender) -> dict[str, np.ndarray]:
         **_ids_to_arrays("item_ids", data.item_ids),
         **{f"history_{name}": model.history_[name].to_numpy() for name in model.history_.columns},
     }
-    for name in _GRAPHS:
-        graph = getattr(model, name)
+    further = {f"transform_{number}_": graph for number, graph in enumerate(model.transform_graphs_)}
+    for name, graph in {"user_graph_": model.user_graph_, "item_graph_": model.item_graph_, **further}.items():
         if graph is not None:
             matrix = graph.to_scipy()
             arrays |= {
@@ -166,9 +162,14 @@ def _restore(cls: type[Model], source: Path, metadata: dict[str, str], arrays: d
         if name in attributes["course"]:
             setattr(model, name, attributes["course"][name])
     model.history_ = pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]})
-    model.user_graph_ = _graph("user", model.interactions_.user_ids, arrays)
-    model.item_graph_ = _graph("item", model.interactions_.item_ids, arrays)
+    model.user_graph_ = _graph("user_graph_", "user", model.interactions_.user_ids, arrays)
+    model.item_graph_ = _graph("item_graph_", "item", model.interactions_.item_ids, arrays)
+    model.transform_graphs_ = [
+        SimilarityGraph(_adjacency(f"transform_{number}_", int(size), arrays), range(int(size)))
+        for number, size in enumerate(attributes.get("transform_graphs", ()))
+    ]
     _check_shapes(source, model)
+    model._after_load()
     return model
 
 
@@ -180,14 +181,16 @@ def _check_shapes(source: Path, model: Recommender) -> None:
         raise ModelFileError(f"{source} is inconsistent: expected factors of shapes {expected}, found {found}")
 
 
-def _graph(kind: str, ids: np.ndarray, arrays: dict[str, np.ndarray]) -> SimilarityGraph | None:
-    name = f"{kind}_graph_"
+def _graph(name: str, kind: str, ids: np.ndarray, arrays: dict[str, np.ndarray]) -> SimilarityGraph | None:
     if f"{name}data" not in arrays:
         return None
-    parts = tuple(arrays[f"{name}{part}"] for part in ("data", "indices", "indptr"))
-    matrix = sp.csr_array(parts, shape=(ids.size, ids.size))
+    return SimilarityGraph(_adjacency(name, ids.size, arrays), ids, kind)
+
+
+def _adjacency(name: str, size: int, arrays: dict[str, np.ndarray]) -> sp.csr_array:
+    matrix = sp.csr_array(tuple(arrays[f"{name}{part}"] for part in ("data", "indices", "indptr")), shape=(size, size))
     matrix.check_format(full_check=True)
-    return SimilarityGraph(matrix, ids, kind)
+    return matrix
 
 
 def _subclasses(cls: type) -> list[type]:

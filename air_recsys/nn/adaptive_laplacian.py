@@ -1,6 +1,7 @@
 """The adaptive Laplacian: a graph whose logits are trained together with the factors.
 
-`DenseLaplacian` weighs all pairs of rows, `SparseLaplacian` each row's nearest ones. Both are used alike:
+`DenseLaplacian` weighs all pairs of rows, `SparseLaplacian` each row's nearest ones, `FixedLaplacian` learns nothing
+and keeps the graph that it was given. All are used alike:
 
 * ``apply(points, weighted, strength)`` returns the energy and L @ points, and writes the logits' gradient,
 * ``refresh(points, weighted)`` lets a graph choose its edges anew and returns what carries per-edge state along,
@@ -26,12 +27,16 @@ from air_recsys.graphs.laplacian import laplacian_product, squared_distances, sq
 from air_recsys.nn.pattern import SparsePattern
 
 Carry = Callable[[Tensor], Tensor]
+_SPARSE_BELOW = 0.05
 
 
 class AdaptiveLaplacian(Protocol):
     """What the objective asks of a learned graph."""
 
-    logits: Tensor
+    @property
+    def logits(self) -> Tensor | None:
+        """What is trained; None where nothing is learned."""
+        ...
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points; write strength * dE/dlogits into ``logits.grad``."""
@@ -188,6 +193,47 @@ class SparseLaplacian:
 
     def _edge_weights(self, weights: Tensor) -> Tensor:
         return weights[:, 1:].mul(0.5).flatten()
+
+
+class FixedLaplacian:
+    """A graph that is given and stays: the Dirichlet energy of DMF + DE.
+
+    Parameters
+    ----------
+    adjacency : sparse array, shape (m, m)
+        Symmetric with an empty diagonal.
+    dtype : torch.dtype
+    device : torch.device
+    """
+
+    logits = None
+
+    def __init__(self, adjacency: sp.csr_array, *, dtype: torch.dtype, device: torch.device) -> None:
+        self._given = adjacency
+        dense = torch.as_tensor(adjacency.toarray(), dtype=dtype, device=device)
+        # A product with a sparse matrix pays off where few entries are stored.
+        self._weights = dense.to_sparse_csr() if adjacency.nnz < _SPARSE_BELOW * dense.numel() else dense
+        self._degree = dense.sum(dim=1, keepdim=True)  # (m, 1)
+
+    def apply(self, points: Tensor, weighted: Tensor, strength: float) -> tuple[Tensor, Tensor]:
+        """Return the energy and L @ points (m, d)."""
+        smoothed = self._degree * points - self._weights @ points
+        return torch.sum(weighted * smoothed), smoothed
+
+    def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
+        """Keep the graph."""
+        return None
+
+    def adjacency(self) -> sp.csr_array:
+        """Return the graph as given."""
+        return self._given
+
+    def state(self) -> dict[str, Tensor]:
+        """Return nothing: nothing changes."""
+        return {}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Do nothing: nothing has changed."""
 
 
 def _uniform_logits(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
-from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, DenseLaplacian, SparseLaplacian
+from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, DenseLaplacian, FixedLaplacian, SparseLaplacian
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.objective import (
     FactorWidthObjective,
@@ -20,6 +21,15 @@ from air_recsys.nn.objective import (
     Penalties,
 )
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.terms import Term, TotalVariation, Transform, TransformedEnergy
+
+
+class TransformedGraph(NamedTuple):
+    """A transformation of X, the strength of its energy, and the edges per row of its graph (None: all pairs)."""
+
+    transform: Transform
+    strength: float
+    n_neighbors: int | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +53,12 @@ class Settings:
     biases : bool
         Train a bias per row and column.
     penalties : Penalties
+    given : tuple of sparse array, optional
+        Graphs of the rows and of the columns that are not learned.
+    transforms : tuple of TransformedGraph
+        Further transformations of X with a graph each.
+    tv_strength : float
+        tau of the total variation; 0 leaves it out.
     """
 
     width: int | None = None
@@ -53,6 +69,9 @@ class Settings:
     n_neighbors: int | None = None
     biases: bool = False
     penalties: Penalties = field(default_factory=Penalties)
+    given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)
+    transforms: tuple[TransformedGraph, ...] = ()
+    tv_strength: float = 0.0
 
 
 def observations(
@@ -88,10 +107,25 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
         device=device,
     )
 
-    def graph(size: int, strength: float) -> Graph | None:
+    def learned(size: int, n_neighbors: int | None) -> AdaptiveLaplacian:
+        if n_neighbors is None:
+            return DenseLaplacian(size, settings.adjacency, generator=generator, dtype=dtype, device=device)
+        return SparseLaplacian(size, min(n_neighbors, size - 1), generator=generator, dtype=dtype, device=device)
+
+    def graph(size: int, strength: float, given: sp.csr_array | None) -> Graph | None:
         if strength == 0 or size < 2:
             return None
-        return Graph(_laplacian(size, settings, generator, dtype, device), strength)
+        if given is not None:
+            return Graph(FixedLaplacian(given, dtype=dtype, device=device), strength)
+        return Graph(learned(size, settings.n_neighbors), strength)
+
+    def further() -> Iterator[Term]:
+        for transform, strength, n_neighbors in settings.transforms:
+            n_points = len(transform(torch.zeros(m, n, dtype=dtype, device=device)))
+            if n_points > 1:
+                yield TransformedEnergy(transform, learned(n_points, n_neighbors), strength)
+        if settings.tv_strength > 0:
+            yield TotalVariation(settings.tv_strength)
 
     biases = None
     if settings.biases:
@@ -100,17 +134,9 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
     return form(
         observed,
         factorization,
-        graph(m, settings.strengths[0]),
-        graph(n, settings.strengths[1]),
+        graph(m, settings.strengths[0], settings.given[0]),
+        graph(n, settings.strengths[1], settings.given[1]),
         biases,
         settings.penalties,
+        list(further()),
     )
-
-
-def _laplacian(
-    size: int, settings: Settings, generator: torch.Generator, dtype: torch.dtype, device: torch.device
-) -> AdaptiveLaplacian:
-    if settings.n_neighbors is None:
-        return DenseLaplacian(size, settings.adjacency, generator=generator, dtype=dtype, device=device)
-    neighbors = min(settings.n_neighbors, size - 1)
-    return SparseLaplacian(size, neighbors, generator=generator, dtype=dtype, device=device)

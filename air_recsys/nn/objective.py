@@ -3,16 +3,18 @@ r"""The objective of AIR and its gradient, written by hand.
 .. math::
     F = \frac{1}{mn}\Big(\sum_{(i,j)\in\Omega} (\hat y_{ij} - y_{ij})^2 + \omega \sum_{(i,j)\notin\Omega} \hat y_{ij}^2
         + \lambda \sum_l \|W_l\|^2 + \lambda_b (\|b\|^2 + \|c\|^2)\Big) + \eta_r E(X; A_r) + \eta_c E(X^\top; A_c)
+        + \sum_i R_i(X)
 
 with :math:`X = U V^\top` a deep factorization and :math:`\hat y_{ij} = x_{ij} + b_i + c_j`. The energies are those of
 X alone. Two forms compute the same F: `FullWidthObjective` holds X itself, `FactorWidthObjective` never forms an
-m x n array.
+m x n array and knows no further terms R_i (`air_recsys.nn.terms`).
 
 Source: the paper's objective in the normalisation behind its published tables (the mean over all m n entries).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -22,6 +24,7 @@ from torch import Tensor
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, Carry
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.terms import Term
 
 State = list[Tensor | dict[str, Tensor]]
 """Copies of the model parameters, then the state of each graph."""
@@ -48,6 +51,7 @@ class Terms(NamedTuple):
     row_energy: Tensor  # E(X; A_r)
     column_energy: Tensor  # E(X^T; A_c)
     decay: Tensor  # weight decay, divided by m n
+    further: Tensor  # sum of the further terms
     objective: Tensor  # F
 
 
@@ -57,6 +61,15 @@ class Penalties(NamedTuple):
     weight_decay: float = 0.0  # lambda
     bias_decay: float = 0.0  # lambda_b
     unobserved_weight: float = 0.0  # omega
+
+
+class Evaluation(NamedTuple):
+    """What the two forms compute each in its way."""
+
+    fit: Tensor  # summed squared error
+    energies: tuple[Tensor, Tensor]
+    further: Tensor
+    gradients: tuple[Tensor, Tensor]  # dF/dU (m, r), dF/dV (n, r)
 
 
 _NO_PENALTIES = Penalties()
@@ -74,6 +87,8 @@ class Objective:
     biases : tuple of Tensor, optional
         b (m,) and c (n,), trained with the factors.
     penalties : Penalties
+    terms : sequence of Term
+        Further terms R_i; at full width only.
     """
 
     def __init__(
@@ -84,10 +99,11 @@ class Objective:
         column_graph: Graph | None = None,
         biases: tuple[Tensor, Tensor] | None = None,
         penalties: Penalties = _NO_PENALTIES,
+        terms: Sequence[Term] = (),
     ) -> None:
         self.observations, self.factorization = observations, factorization
         self.row_graph, self.column_graph = row_graph, column_graph
-        self.biases, self.penalties = biases, penalties
+        self.biases, self.penalties, self.terms = biases, penalties, terms
         self.size = observations.pattern.shape[0] * observations.pattern.shape[1]  # m n
 
     @property
@@ -99,9 +115,17 @@ class Objective:
         """Return the trained tensors that predictions depend on: factors and biases."""
         return [*self.factorization.weights, *(self.biases or ())]
 
+    @property
+    def laplacians(self) -> list[AdaptiveLaplacian]:
+        """The graphs of rows, columns and further terms, as far as they are there."""
+        return [
+            *(graph.laplacian for graph in self.graphs),
+            *(term.laplacian for term in self.terms if term.laplacian is not None),
+        ]
+
     def logits(self) -> list[Tensor]:
-        """Return the logits of the graphs, rows before columns."""
-        return [graph.laplacian.logits for graph in self.graphs]
+        """Return the logits of all learned graphs, rows before columns before further terms."""
+        return [laplacian.logits for laplacian in self.laplacians if laplacian.logits is not None]
 
     def parameters(self) -> list[Tensor]:
         """Return all trained tensors: factors, biases, logits."""
@@ -110,23 +134,22 @@ class Objective:
     def evaluate(self) -> Terms:
         """Return the terms of F at the current parameters and write every parameter's gradient."""
         left, right = self.factorization.factors()  # (m, r), (n, r)
-        fit, energies, gradients = self._evaluate(left, right)
+        fit, energies, further, gradients = self._evaluate(left, right)
         self.factorization.backward(*gradients)
         decay = self._decay()
         fit = fit / self.size
-        objective = fit + decay
+        objective = fit + decay + further
         for graph, energy in zip((self.row_graph, self.column_graph), energies, strict=True):
             objective = objective if graph is None else objective + graph.strength * energy
-        return Terms(fit, *energies, decay, objective)
+        return Terms(fit, *energies, decay, further, objective)
 
     def refresh_graphs(self) -> list[tuple[Tensor, Carry]]:
         """Let each graph choose its edges anew; return (logits, carry) for those that did."""
-        left, right = self.factorization.factors()
         carried = []
-        for graph, rows in zip((self.row_graph, self.column_graph), self._metric_rows(left, right), strict=True):
-            carry = None if graph is None else graph.laplacian.refresh(*rows)
-            if graph is not None and carry is not None:
-                carried.append((graph.laplacian.logits, carry))
+        for laplacian, points, weighted in self._metric_rows(*self.factorization.factors()):
+            carry = laplacian.refresh(points, weighted)
+            if carry is not None and laplacian.logits is not None:
+                carried.append((laplacian.logits, carry))
         return carried
 
     def predict_pairs(self, pattern: SparsePattern) -> Tensor:
@@ -137,7 +160,7 @@ class Objective:
     def state(self) -> State:
         """Return copies of everything that training changes."""
         plain = self.model_parameters()
-        return [*(tensor.clone() for tensor in plain), *(graph.laplacian.state() for graph in self.graphs)]
+        return [*(tensor.clone() for tensor in plain), *(laplacian.state() for laplacian in self.laplacians)]
 
     def load_state(self, state: State) -> None:
         """Go back to what `state` returned."""
@@ -145,16 +168,16 @@ class Objective:
         for tensor, saved in zip(plain, state[: len(plain)], strict=True):
             assert isinstance(saved, Tensor)
             tensor.copy_(saved)
-        for graph, saved in zip(self.graphs, state[len(plain) :], strict=True):
+        for laplacian, saved in zip(self.laplacians, state[len(plain) :], strict=True):
             assert isinstance(saved, dict)
-            graph.laplacian.load_state(saved)
+            laplacian.load_state(saved)
 
-    def _evaluate(self, left: Tensor, right: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Return the summed squared error, both energies, and dF/dU and dF/dV; write the biases' gradients."""
+    def _evaluate(self, left: Tensor, right: Tensor) -> Evaluation:
+        """Return the parts of F and dF/dU and dF/dV; write the biases' gradients."""
         raise NotImplementedError
 
-    def _metric_rows(self, left: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        """Return (points, weighted) of the rows and of the columns of X."""
+    def _metric_rows(self, left: Tensor, right: Tensor) -> Iterator[tuple[AdaptiveLaplacian, Tensor, Tensor]]:
+        """Yield every graph with the (points, weighted) of its rows."""
         raise NotImplementedError
 
     def _decay(self) -> Tensor:
@@ -183,15 +206,18 @@ class FactorWidthObjective(Objective):
     in V. Columns likewise, with the roles exchanged.
     """
 
-    def _evaluate(self, left: Tensor, right: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    def _evaluate(self, left: Tensor, right: Tensor) -> Evaluation:
         grams = left.T @ left, right.T @ right  # (r, r) each
         fit, grad_left, grad_right = self._data_term(left, right, grams)
         row_energy = _add_energy(self.row_graph, left, right, grams[1], grad_left, grad_right)
         column_energy = _add_energy(self.column_graph, right, left, grams[0], grad_right, grad_left)
-        return fit, (row_energy, column_energy), (grad_left, grad_right)
+        return Evaluation(fit, (row_energy, column_energy), fit.new_zeros(()), (grad_left, grad_right))
 
-    def _metric_rows(self, left: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
-        return (left, left @ (right.T @ right)), (right, right @ (left.T @ left))
+    def _metric_rows(self, left: Tensor, right: Tensor) -> Iterator[tuple[AdaptiveLaplacian, Tensor, Tensor]]:
+        if self.row_graph is not None:
+            yield self.row_graph.laplacian, left, left @ (right.T @ right)
+        if self.column_graph is not None:
+            yield self.column_graph.laplacian, right, right @ (left.T @ left)
 
     def _data_term(self, left: Tensor, right: Tensor, grams: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
         pattern, targets = self.observations
@@ -228,7 +254,7 @@ class FullWidthObjective(Objective):
         weights[pattern.rows, pattern.columns] = 1
         return targets, weights
 
-    def _evaluate(self, left: Tensor, right: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    def _evaluate(self, left: Tensor, right: Tensor) -> Evaluation:
         completed = left @ right.T  # X, (m, n)
         targets, weights = self._dense
         residual = completed - targets
@@ -242,12 +268,21 @@ class FullWidthObjective(Objective):
             self.biases[0].grad, self.biases[1].grad = gradient.sum(1), gradient.sum(0)
         row_energy = _add_full_energy(self.row_graph, completed, gradient)
         column_energy = _add_full_energy(self.column_graph, completed.T, gradient.T)
-        return fit, (row_energy, column_energy), (gradient @ right, gradient.T @ left)
+        further = fit.new_zeros(())
+        for term in self.terms:
+            further = further + term.add(completed, gradient)
+        return Evaluation(fit, (row_energy, column_energy), further, (gradient @ right, gradient.T @ left))
 
-    def _metric_rows(self, left: Tensor, right: Tensor) -> tuple[tuple[Tensor, Tensor], tuple[Tensor, Tensor]]:
+    def _metric_rows(self, left: Tensor, right: Tensor) -> Iterator[tuple[AdaptiveLaplacian, Tensor, Tensor]]:
         completed = left @ right.T
-        columns = completed.T.contiguous()
-        return (completed, completed), (columns, columns)
+        for graph, rows in ((self.row_graph, completed), (self.column_graph, completed.T)):
+            if graph is not None:
+                points = rows.contiguous()
+                yield graph.laplacian, points, points
+        for term in self.terms:
+            if term.laplacian is not None:
+                points = term.rows(completed).contiguous()
+                yield term.laplacian, points, points
 
 
 def _add_energy(

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 from tqdm import tqdm
@@ -42,6 +43,8 @@ class Plan:
         Records without a better validation error before training stops.
     stopping_delta : float, optional
         The paper's rule: stop once m n |F(t+1) - F(t)| falls below it.
+    snapshot_epochs : frozenset of int
+        Epochs at which the graphs are kept.
     """
 
     n_epochs: int
@@ -52,6 +55,7 @@ class Plan:
     evaluate_every: int = 50
     patience: int | None = None
     stopping_delta: float | None = None
+    snapshot_epochs: frozenset[int] = frozenset()
 
 
 class Record(NamedTuple):
@@ -62,6 +66,7 @@ class Record(NamedTuple):
     row_energy: float
     column_energy: float
     decay: float
+    further: float
     objective: float
     validation_rmse: float  # NaN without a validation part
     learning_rate: float
@@ -80,6 +85,8 @@ class Result:
     kept_epoch: int = 0
     stopped_by: str = "n_epochs"
     error: DivergenceError | None = None
+    snapshots: dict[int, list[sp.csr_array]] = field(default_factory=dict)
+    """Adjacencies of the objective's graphs by epoch."""
 
 
 @torch.no_grad()
@@ -139,12 +146,14 @@ class _Run:
             for epoch in range(self.plan.n_epochs):
                 if epoch % self.plan.graph_refresh == 0:
                     self._refresh_graphs()
+                self._take_snapshot(epoch)
                 terms = self.objective.evaluate()
                 if epoch % self.plan.evaluate_every == 0 and self._stop_after_record(epoch, terms):
                     return self._finish()
                 if self._delta_reached(epoch, terms):
                     return self._finish()
                 self._step(epoch)
+            self._take_snapshot(self.plan.n_epochs)
             self._stop_after_record(self.plan.n_epochs, self.objective.evaluate(), last=True)
         return self._finish()
 
@@ -153,6 +162,10 @@ class _Run:
             for state in self.optimizer.state[logits].values():
                 if isinstance(state, Tensor) and state.shape == logits.shape:
                     state.copy_(carry(state))
+
+    def _take_snapshot(self, epoch: int) -> None:
+        if epoch in self.plan.snapshot_epochs:
+            self.result.snapshots[epoch] = [laplacian.adjacency() for laplacian in self.objective.laplacians]
 
     def _step(self, epoch: int) -> None:
         rate = self._learning_rate(epoch)
@@ -165,18 +178,8 @@ class _Run:
 
     def _stop_after_record(self, epoch: int, terms: Terms, last: bool = False) -> bool:
         """Record the state before step `epoch`; return whether training ends here."""
-        fit, row_energy, column_energy, decay, objective = torch.stack(terms).tolist()
-        record = Record(
-            epoch,
-            fit,
-            row_energy,
-            column_energy,
-            decay,
-            objective,
-            self._validation_rmse(),
-            self._learning_rate(epoch),
-            time.perf_counter() - self.start,
-        )
+        values = (*torch.stack(terms).tolist(), self._validation_rmse(), self._learning_rate(epoch))
+        record = Record._make((epoch, *values, time.perf_counter() - self.start))
         if self._diverged(record):
             return True
         self.result.records.append(record)

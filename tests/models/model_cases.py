@@ -11,19 +11,24 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean
-from air_recsys.models import Recommender
+from air_recsys.models import RDMF, DirichletDMF, Recommender
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 MODELS: dict[str, Callable[..., Recommender]] = {
     "AIR-dense": partial(AIR.for_completion, n_epochs=60, init_std=0.1, **CPU),
     "AIR-sparse": partial(AIR.for_interactions, n_epochs=60, init_std=0.1, graph_neighbors=3, graph_refresh=20, **CPU),
     "AIR-ratings": partial(AIR.for_ratings, n_epochs=60, n_factors=3, graph_neighbors=3, weight_decay=1.0, **CPU),
+    "AIR-transforms": partial(
+        AIR.for_completion, n_epochs=60, init_std=0.1, transforms=(("columns", 1e-4, 2),), tv_reg=1e-3, **CPU
+    ),
     "DMF": partial(DMF, n_epochs=60, init_std=0.1, **CPU),
+    "RDMF": partial(RDMF, n_epochs=60, init_std=0.1, **CPU),
+    "DirichletDMF": partial(DirichletDMF, n_epochs=60, init_std=0.1, n_neighbors=3, **CPU),
     "BiasModel": BiasModel,
     "GlobalMean": GlobalMean,
 }
-TRAINED = ["AIR-dense", "AIR-sparse", "AIR-ratings", "DMF"]
-GRAPHS = ["AIR-dense", "AIR-sparse", "AIR-ratings"]
+TRAINED = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DMF", "RDMF", "DirichletDMF"]
+GRAPHS = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DirichletDMF"]
 
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 trained_models = pytest.mark.parametrize("make", [MODELS[name] for name in TRAINED], ids=TRAINED)

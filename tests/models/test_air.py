@@ -18,6 +18,7 @@ HISTORY = [
     "user_energy",
     "item_energy",
     "decay",
+    "further",
     "objective",
     "validation_rmse",
     "learning_rate",

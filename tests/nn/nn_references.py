@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from air_recsys.nn.adaptive_laplacian import SparseLaplacian
+from air_recsys.nn.adaptive_laplacian import FixedLaplacian, SparseLaplacian
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.objective import Objective, Observations
 
@@ -39,9 +39,11 @@ ADJACENCY: dict[str, Callable[[Tensor], Tensor]] = {
 }
 
 
-def graph_energy(laplacian: Any, name: str, logits: Tensor, rows: Tensor) -> Tensor:
+def graph_energy(laplacian: Any, name: str, logits: Tensor | None, rows: Tensor) -> Tensor:
     """tr(X^T L X) for the rows of X, of a dense or a sparse graph."""
-    if isinstance(laplacian, SparseLaplacian):
+    if isinstance(laplacian, FixedLaplacian):
+        full = torch.as_tensor(laplacian.adjacency().toarray())
+    elif isinstance(laplacian, SparseLaplacian):
         weights = torch.softmax(-logits, dim=1)
         full = rows.new_zeros(len(rows), len(rows)).scatter(1, laplacian.neighbors, weights)
         full = (full + full.T) / 2
@@ -72,10 +74,18 @@ def autograd_objective(objective: Objective, settings: Settings) -> tuple[dict[s
     total = fit + squares / targets.numel()
     for name, graph, rows in graphs:
         if graph is not None:
-            energies[name] = graph_energy(graph.laplacian, settings.adjacency, logits.pop(0), rows)
+            own = None if graph.laplacian.logits is None else logits.pop(0)
+            energies[name] = graph_energy(graph.laplacian, settings.adjacency, own, rows)
             total = total + graph.strength * energies[name]
+    further = torch.zeros((), dtype=F64)
+    for term, (transform, strength, _) in zip(objective.terms, settings.transforms, strict=False):
+        own_energy = graph_energy(term.laplacian, settings.adjacency, logits.pop(0), transform(completed))
+        further = further + strength * own_energy
+    variation = completed.diff(dim=0).abs().sum() + completed.diff(dim=1).abs().sum()
+    further = further + settings.tv_strength * variation / targets.numel()
+    total = total + further
     total.backward()
-    terms = {"fit": fit, **energies, "decay": squares / targets.numel(), "objective": total}
+    terms = {"fit": fit, **energies, "decay": squares / targets.numel(), "further": further, "objective": total}
     gradients = [leaf.grad if leaf.grad is not None else torch.zeros_like(leaf) for leaf in leaves]
     return {name: float(value.detach()) for name, value in terms.items()}, gradients
 

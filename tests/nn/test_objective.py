@@ -3,15 +3,18 @@
 from itertools import product
 from typing import Any
 
+import numpy as np
 import pytest
+import scipy.sparse as sp
 import torch
 from nn_references import autograd_objective, dense, gradient_of, random_objective, random_observations
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from air_recsys.graphs.adjacency import ADJACENCIES
-from air_recsys.nn.build import Settings
+from air_recsys.nn.build import Settings, TransformedGraph
 from air_recsys.nn.objective import FactorWidthObjective, FullWidthObjective, Penalties
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.terms import blocks
 
 M, N = 7, 6
 WIDE: dict[str, Any] = {"init": (0.1, 0.6), "strengths": (0.05, 0.02)}
@@ -67,6 +70,59 @@ def test_a_graph_of_no_strength_is_left_out(width, strengths):
     objective = random_objective(random_observations(M, N), settings)
     assert [graph.strength for graph in objective.graphs] == [value for value in strengths if value]
     check_against_autograd(objective, settings)
+
+
+def ring(size):
+    """A graph that is given: every row with the next two."""
+    weights = np.zeros((size, size))
+    for step, weight in ((1, 0.7), (2, 0.2)):
+        index = np.arange(size)
+        weights[index, (index + step) % size] = weights[(index + step) % size, index] = weight
+    return sp.csr_array(weights)
+
+
+FURTHER = {
+    "given": {"given": (ring(M), ring(N))},
+    "given rows": {"given": (ring(M), None), "n_neighbors": 2},
+    "blocks": {"transforms": (TransformedGraph(blocks(2, 2, 1), 0.2, None),)},
+    "two transforms": {
+        "transforms": (
+            TransformedGraph(blocks(3, 2, 3), 0.2, 2),
+            TransformedGraph(lambda completed: torch.sin(completed[:, :3]) * completed[:, 1:4], 0.1, None),
+        )
+    },
+    "total variation": {"tv_strength": 0.3},
+    "all": {
+        "given": (None, ring(N)),
+        "transforms": (TransformedGraph(blocks(2, 3, 2), 0.2, 1),),
+        "tv_strength": 0.3,
+        "biases": True,
+        "penalties": DECAYS,
+    },
+}
+
+
+@pytest.mark.parametrize("options", FURTHER.values(), ids=FURTHER)
+def test_further_terms_have_the_gradients_of_autograd(options):
+    settings = Settings(**WIDE, **options)
+    check_against_autograd(random_objective(random_observations(M, N), settings), settings)
+
+
+def test_given_graphs_cost_the_same_at_factor_width():
+    settings = Settings(width=3, **WIDE, given=(ring(M), ring(N)))
+    check_against_autograd(random_objective(random_observations(M, N), settings), settings)
+
+
+def test_rows_as_a_transform_is_the_row_graph():
+    observed = random_observations(M, N)
+    plain = random_objective(observed, Settings(init=(0.1, 0.6), strengths=(0.3, 0.0)))
+    settings = Settings(init=(0.1, 0.6), strengths=(0.0, 0.0), transforms=(TransformedGraph(lambda x: x, 0.3),))
+    transformed = random_objective(observed, settings)
+    first, second = plain.evaluate(), transformed.evaluate()
+    close(second.objective, first.objective)
+    close(second.further, 0.3 * first.row_energy)
+    for left, right in zip(plain.parameters(), transformed.parameters(), strict=True):
+        close(right.grad, left.grad)
 
 
 @pytest.mark.parametrize("options", CASES)

@@ -1,0 +1,117 @@
+"""Further terms of the objective at full width: energies of other transformations of X, and total variation.
+
+The paper's regularizer is a sum over transformations T_i, R(X) = sum_i eta_i tr(T_i(X)^T L_i T_i(X)): the rows
+(T(X) = X) and the columns (T(X) = X^T) are two of them. Here are the others.
+
+Source: the adaptive regularizer of the paper; for total variation Li, Xu, Luo, Wang, IET Image Processing 16, 2022 (RDMF).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
+
+Transform = Callable[[Tensor], Tensor]
+"""From X (m, n) to the rows (p, d) whose graph is learned; differentiable by torch."""
+
+
+class Term(Protocol):
+    """A part of the objective that sees X itself."""
+
+    @property
+    def laplacian(self) -> AdaptiveLaplacian | None:
+        """The graph of the rows; None where there is none."""
+        ...
+
+    def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
+        """Return the value at X (m, n) and add its gradient to `gradient` (m, n)."""
+        ...
+
+    def rows(self, completed: Tensor) -> Tensor:
+        """Return the rows whose graph is learned."""
+        ...
+
+
+class TransformedEnergy:
+    """eta E(T(X); A): the rows of T(X) are tied together by a graph of their own.
+
+    Parameters
+    ----------
+    transform : callable
+        T.
+    laplacian : AdaptiveLaplacian
+        Of as many rows as T(X) has.
+    strength : float
+        eta.
+    """
+
+    def __init__(self, transform: Transform, laplacian: AdaptiveLaplacian, strength: float) -> None:
+        self._transform, self.laplacian, self._strength = transform, laplacian, strength
+
+    def rows(self, completed: Tensor) -> Tensor:
+        """Return T(X), (p, d)."""
+        return self._transform(completed)
+
+    def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
+        """Return eta E(T(X); A) and add its gradient, 2 eta T'(X)^T L T(X)."""
+        points, pull_back, *_ = torch.func.vjp(self._transform, completed)  # (p, d)
+        energy, smoothed = self.laplacian.apply(points, points, self._strength)
+        gradient.add_(pull_back(smoothed)[0], alpha=2 * self._strength)
+        return self._strength * energy
+
+
+class TotalVariation:
+    """tau / (m n) times the sum of |x_(i+1)j - x_ij| + |x_i(j+1) - x_ij|, for pictures.
+
+    Parameters
+    ----------
+    strength : float
+        tau, against the mean squared error.
+    """
+
+    laplacian = None
+
+    def __init__(self, strength: float) -> None:
+        self._strength = strength
+
+    def rows(self, completed: Tensor) -> Tensor:
+        """Return X: no graph is learned."""
+        return completed
+
+    def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
+        """Return the total variation and add a subgradient (0 where neighbours are equal)."""
+        scale = self._strength / completed.numel()
+        total = completed.new_zeros(())
+        for axis in (0, 1):
+            steps = completed.diff(dim=axis)
+            total = total + steps.abs().sum()
+            slope = steps.sign_().mul_(scale)
+            length = slope.shape[axis]
+            gradient.narrow(axis, 1, length).add_(slope)
+            gradient.narrow(axis, 0, length).sub_(slope)
+        return scale * total
+
+
+def blocks(height: int, width: int, stride: int) -> Transform:
+    """Return T that cuts X into blocks, one a row: (n_blocks, height * width).
+
+    Examples
+    --------
+    >>> blocks(1, 2, 2)(torch.arange(8.0).view(2, 4))
+    tensor([[0., 1.],
+            [2., 3.],
+            [4., 5.],
+            [6., 7.]])
+    """
+
+    def transform(completed: Tensor) -> Tensor:
+        step = (min(stride, height), min(stride, width))
+        return functional.unfold(completed[None, None], (height, width), stride=step)[0].T
+
+    return transform
