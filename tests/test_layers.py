@@ -19,6 +19,7 @@ LAYERS = (
     {"training"},
     {"models"},
     {"datasets"},
+    {"images"},
     {"adapters"},
     {"dti"},
     {"distributed"},

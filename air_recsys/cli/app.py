@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from air_recsys.cli import bench, data, demo, models
+from air_recsys.cli import bench, data, demo, inpaint, models
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -27,6 +27,7 @@ app.command("evaluate")(bench.evaluate)
 app.command("recommend")(models.recommend)
 app.command("similar")(models.similar)
 app.command("graph")(models.graph)
+app.command("inpaint")(inpaint.inpaint)
 app.add_typer(bench.reproduce_app, name="reproduce")
 app.add_typer(bench.bench_app, name="bench")
 app.add_typer(data.app, name="datasets")

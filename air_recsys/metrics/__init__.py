@@ -1,7 +1,8 @@
-"""Measures of how good predictions are: errors of ratings, binary scores, and rankings at k."""
+"""Measures of how good predictions are: errors of ratings, binary scores, rankings at k, and images."""
 
 from air_recsys.metrics.at_k import hit_rate_at_k, map_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from air_recsys.metrics.binary import aupr, auroc, average_precision
+from air_recsys.metrics.image import psnr, ssim
 from air_recsys.metrics.ranking import ranking_report, top_k
 from air_recsys.metrics.rating import mae, nmae, rmse
 
@@ -15,8 +16,10 @@ __all__ = [
     "ndcg_at_k",
     "nmae",
     "precision_at_k",
+    "psnr",
     "ranking_report",
     "recall_at_k",
     "rmse",
+    "ssim",
     "top_k",
 ]

@@ -1,0 +1,82 @@
+"""The command ``inpaint``."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from air_recsys import images
+from air_recsys.benchmarks.report import format_number, machine, versions, write_json
+from air_recsys.cli import options
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.models.air import preset as make_preset
+from air_recsys.validation import import_extra
+
+
+def inpaint(
+    image: Annotated[Path, typer.Argument(help="Image with hidden pixels; colours become grey.")],
+    out: Annotated[Path, typer.Option("--out", help="Where to write the completed image: a PNG or JPEG file.")],
+    mask: Annotated[Path | None, typer.Option(help="Image whose pure white pixels are the observed ones.")] = None,
+    missing: Annotated[
+        float | None, typer.Option(help="Instead of --mask: the share of pixels to hide at random.")
+    ] = None,
+    truth: Annotated[Path | None, typer.Option(help="With --mask: the whole image, to measure errors.")] = None,
+    size: Annotated[int | None, typer.Option(min=1, help="Resize all images to SIZE x SIZE pixels.")] = None,
+    preset: options.PresetName = options.Preset.COMPLETION,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Fill the hidden pixels of an image; the error is measured where the truth is known."""
+    for file in (out, json_file):
+        options.check_folder_of(file)
+    images.check_image_path(out)
+    for module in ("PIL.Image", "skimage.metrics"):
+        import_extra(module, "images")
+    parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
+    air = make_preset(preset.value, **parameters)
+    pixels = images.load_image(image, size)
+    observed = _observed(mask, missing, size, seed, pixels)
+    whole = _truth(truth, missing, size, pixels)
+    height, width = pixels.shape
+    share = 1 - float(observed.mean())
+    options.say(f"{height} x {width} pixels, {share:.1%} hidden")
+    start = time.perf_counter()
+    completed = images.inpaint(pixels, observed, air)
+    figures = {"height": height, "width": width, "hidden": share, "seconds": time.perf_counter() - start}
+    options.say(f"completed in {figures['seconds']:.1f} s")
+    images.save_image(out, completed)
+    if whole is not None:
+        errors = images.inpainting_errors(whole, completed, observed)
+        nmae, psnr, ssim = (format_number(errors[name]) for name in ("nmae", "psnr", "ssim"))
+        options.say(f"hidden pixels: NMAE {nmae}, PSNR {psnr} dB; whole image: SSIM {ssim}")
+        figures |= errors
+    options.say(f"wrote {out}")
+    if json_file is not None:
+        write_json(json_file, figures | {"versions": versions(), "machine": machine()})
+
+
+def _observed(mask: Path | None, missing: float | None, size: int | None, seed: int, pixels: np.ndarray) -> np.ndarray:
+    if mask is not None and missing is None:
+        observed = images.load_mask(mask, size)
+    elif missing is not None and mask is None:
+        observed = images.random_mask(pixels.shape, missing, seed)
+    else:
+        raise ParameterError("expected either --mask or --missing")
+    return images.check_mask(observed, pixels.shape)
+
+
+def _truth(truth: Path | None, missing: float | None, size: int | None, pixels: np.ndarray) -> np.ndarray | None:
+    if truth is None:
+        return None if missing is None else pixels
+    if missing is not None:
+        raise ParameterError("expected --truth with --mask only: with --missing the image itself is the truth")
+    whole = images.load_image(truth, size)
+    if whole.shape != pixels.shape:
+        raise DataError(f"expected a truth of the image's size, {pixels.shape}, found {whole.shape}")
+    return whole

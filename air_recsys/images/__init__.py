@@ -1,0 +1,25 @@
+"""Images as partly observed matrices: reading and writing, masks, and their completion by a model.
+
+An image is a float64 array (height, width) of brightness in [0, 1], a mask a bool array of the same shape in which
+True means observed. Files need the extra ``images``.
+"""
+
+from air_recsys.images.checks import check_mask
+from air_recsys.images.files import check_image_path, load_image, load_test_image, save_image
+from air_recsys.images.inpaint import inpaint, inpainting_errors
+from air_recsys.images.masks import PAPER_PATCHES, load_mask, patch_mask, random_mask, texture_mask
+
+__all__ = [
+    "PAPER_PATCHES",
+    "check_image_path",
+    "check_mask",
+    "inpaint",
+    "inpainting_errors",
+    "load_image",
+    "load_mask",
+    "load_test_image",
+    "patch_mask",
+    "random_mask",
+    "save_image",
+    "texture_mask",
+]

@@ -1,0 +1,69 @@
+"""From an image file of any common kind to 8-bit grey."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from air_recsys.exceptions import DataError
+from air_recsys.validation import check_integer, import_extra
+
+_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+_WEIGHTS = np.array([299, 587, 114])  # of red, green and blue, in thousandths
+_OPAQUE = 255
+
+
+def read_grey(path: str | os.PathLike[str], size: int | None = None) -> np.ndarray:
+    """Return a file's image as uint8, shape (height, width), or (size, size) where resized.
+
+    Resizing comes first and rounds each colour, then the colours are weighed: the order of the authors' program.
+
+    Raises
+    ------
+    DataError
+        Where the file holds no image that can be used.
+    ParameterError
+        For a `size` that is not an integer >= 1.
+    """
+    if size is not None:
+        check_integer("size", size, minimum=1)
+    colours = _read_colours(Path(path))  # (height, width, 3)
+    if size is not None and colours.shape[:2] != (size, size):
+        colours = _resize(colours, size)  # (size, size, 3)
+    return ((colours @ _WEIGHTS + 500) // 1000).astype(np.uint8)
+
+
+def _read_colours(path: Path) -> np.ndarray:
+    """Return red, green and blue as uint8, shape (height, width, 3)."""
+    if not path.is_file():
+        raise DataError(f"expected an image file, found no file {str(path)!r}")
+    pillow, operations = import_extra("PIL.Image", "images"), import_extra("PIL.ImageOps", "images")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            with pillow.open(path) as image:
+                mode = image.mode
+                upright = operations.exif_transpose(image)
+    except Exception as error:  # decoders raise nearly every class of error on broken files
+        found = str(error) or type(error).__name__
+        raise DataError(f"expected an image that can be read in {path}, found: {found}") from None
+    if mode not in _MODES:
+        raise DataError(f"expected an image of at most 8 bits a colour, found {path} with mode {mode!r}")
+    if mode in ("CMYK", "YCbCr"):
+        upright = upright.convert("RGB")
+    colours = np.asarray(upright.convert("RGBA"))  # (height, width, 4)
+    if colours[..., 3].min() < _OPAQUE:
+        raise DataError(f"expected an opaque image, found transparent pixels in {path}; put it on a background first")
+    return colours[..., :3]
+
+
+def _resize(colours: np.ndarray, size: int) -> np.ndarray:
+    """Sample bilinearly at pixel centres, without smoothing before, as OpenCV does by default."""
+    resize = import_extra("skimage.transform", "images").resize
+    sampled = resize(
+        colours.astype(np.float64), (size, size), order=1, mode="edge", anti_aliasing=False, preserve_range=True
+    )
+    return np.floor(sampled + 0.5).astype(np.uint8)

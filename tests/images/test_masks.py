@@ -1,0 +1,168 @@
+"""Masks: True is observed; each kind hides what it says, and a mask that cannot be used is told apart."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.images import (
+    PAPER_PATCHES,
+    check_mask,
+    load_mask,
+    patch_mask,
+    random_mask,
+    save_image,
+    texture_mask,
+)
+
+seeds = st.integers(0, 2**32)
+
+
+# ---------------------------------------------------------------- random
+
+
+@given(st.floats(0, 1), seeds)
+def test_the_hidden_share_is_as_asked(missing, seed):
+    mask = random_mask((40, 60), missing, seed)
+    assert mask.dtype == bool
+    assert mask.shape == (40, 60)
+    deviation = np.sqrt(missing * (1 - missing) * mask.size)
+    assert abs((~mask).sum() - missing * mask.size) <= 6 * deviation + 10  # 10 for the skewed tails
+
+
+@given(st.floats(0, 1), st.floats(0, 1), seeds)
+def test_with_one_seed_more_missing_hides_the_same_and_more(first, second, seed):
+    fewer, more = (random_mask((7, 5), share, seed) for share in sorted((first, second)))
+    assert not (more & ~fewer).any()
+
+
+def test_the_ends_hide_nothing_and_everything():
+    assert random_mask((9, 9), 0.0, 0).all()
+    assert not random_mask((9, 9), 1.0, 0).any()
+
+
+def test_a_generator_is_used_and_moves_on():
+    rng = np.random.default_rng(0)
+    first, second = random_mask((9, 9), 0.5, rng), random_mask((9, 9), 0.5, rng)
+    np.testing.assert_array_equal(first, random_mask((9, 9), 0.5, 0))
+    assert (first != second).any()
+
+
+@pytest.mark.parametrize("missing", [-0.1, 1.1, float("nan"), "0.3", None])
+def test_a_share_that_is_none(missing):
+    with pytest.raises(ParameterError, match="missing must be a number >= 0 and <= 1"):
+        random_mask((3, 3), missing, 0)
+
+
+@pytest.mark.parametrize("shape", [(3,), (3, 3, 3), 3, (0, 3), (3, -1), (3, 2.5), "33"])
+@pytest.mark.parametrize("make", [lambda shape: random_mask(shape, 0.5, 0), lambda shape: patch_mask(shape, [])])
+def test_a_shape_that_is_none(make, shape):
+    with pytest.raises(ParameterError, match=r"(shape must be a pair|height must be|width must be)"):
+        make(shape)
+
+
+# ---------------------------------------------------------------- patches
+
+
+def test_the_papers_patches():
+    mask = patch_mask((240, 240))
+    hidden = np.zeros((240, 240), dtype=bool)
+    hidden[70:100, 150:190] = hidden[200:230, 200:230] = True
+    np.testing.assert_array_equal(mask, ~hidden)
+    assert len(PAPER_PATCHES) == 2
+
+
+@given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 3), st.integers(0, 4), st.integers(1, 3)), max_size=4))
+def test_a_pixel_is_hidden_where_a_box_holds_it(corners):
+    boxes = [(top, top + height, left, left + width) for top, height, left, width in corners]
+    mask = patch_mask((8, 7), boxes)
+    for row, column in np.ndindex(8, 7):
+        inside = any(top <= row < bottom and left <= column < right for top, bottom, left, right in boxes)
+        assert mask[row, column] != inside
+
+
+@pytest.mark.parametrize(
+    "patch", [(2, 2, 0, 1), (3, 2, 0, 1), (0, 1, 1, 1), (0, 9, 0, 1), (0, 1, 0, 8), (0, 1, 2), (0, 1, 0, 1, 0)]
+)
+def test_a_patch_that_is_empty_or_outside(patch):
+    with pytest.raises(ParameterError, match=r"patches must be .* inside the image of 8 x 7 pixels, found"):
+        patch_mask((8, 7), [(0, 8, 0, 7), patch])
+
+
+@pytest.mark.parametrize("patch", [(-1, 1, 0, 1), (0, 1, 0, 1.5), (0, 1, 0, "1")])
+def test_an_edge_that_is_no_position(patch):
+    with pytest.raises(ParameterError, match="an edge of a patch must be an integer >= 0"):
+        patch_mask((8, 7), [patch])
+
+
+def test_the_papers_patches_need_an_image_as_large():
+    with pytest.raises(ParameterError, match=r"100 x 100 pixels, found \(70, 100, 150, 190\)"):
+        patch_mask((100, 100))
+
+
+# ---------------------------------------------------------------- files
+
+
+def test_only_pure_white_is_observed(tmp_path):
+    file = save_image(tmp_path / "a.png", np.array([[255, 254], [128, 0]]) / 255)
+    np.testing.assert_array_equal(load_mask(file), [[True, False], [False, False]])
+
+
+@given(seed=seeds, size=st.integers(1, 30))
+def test_resizing_keeps_observed_only_what_is_white_all_round(tmp_path_factory, seed, size):
+    mask = random_mask((12, 12), 0.2, seed)
+    file = save_image(tmp_path_factory.mktemp("mask") / "a.png", mask)
+    found = load_mask(file, size)
+    places = ((np.arange(size) + 0.5) * 12 / size - 0.5).clip(0, 11)
+    rows = columns = np.floor(places + 1e-9).astype(int)
+    white = mask[np.ix_(rows, columns)]  # the nearest pixel above and to the left takes part in the sample
+    assert not (found & ~white & (np.minimum.outer(1 - places % 1, 1 - places % 1) > 0.1)).any()
+    assert load_mask(file, 12).tolist() == mask.tolist()
+
+
+def test_a_missing_texture_says_where_it_is_from(tmp_path):
+    with pytest.raises(DataError, match=r"mask\.png.* found none; .*github\.com/lizhemin15/AIR-Net"):
+        texture_mask(tmp_path)
+
+
+@pytest.mark.data
+def test_the_papers_texture(data_root):
+    mask = texture_mask(data_root)
+    assert mask.shape == (240, 240)
+    assert mask.mean() == pytest.approx(0.905, abs=5e-4)
+    check_mask(mask, (240, 240))
+    smaller = texture_mask(data_root, size=100)
+    assert smaller.shape == (100, 100)
+    assert smaller.mean() < mask.mean()  # what is partly hidden is hidden
+
+
+@pytest.mark.data
+def test_a_mask_of_letters_that_is_resized(data_root):
+    file = data_root / "images" / "masks" / "text_mask.png"
+    assert load_mask(file).mean() == pytest.approx(0.9, abs=5e-3)
+    assert load_mask(file, 240).mean() == pytest.approx(0.85, abs=5e-3)
+
+
+# ---------------------------------------------------------------- checks
+
+
+@pytest.mark.parametrize(
+    ("mask", "message"),
+    [
+        (np.ones((4, 5), dtype=bool), "hides nothing of 4 x 5 pixels"),
+        (np.zeros((4, 5), dtype=bool), "hides everything of 4 x 5 pixels"),
+        (np.eye(4, dtype=bool), "the image's size, 4 x 5 pixels, found 4 x 4"),
+        (np.ones(20, dtype=bool), "4 x 5 pixels, found 20"),
+        (np.eye(4, 5), "booleans .* found float64"),
+        (np.eye(4, 5, dtype=np.uint8) * 255, "booleans .* found uint8"),
+    ],
+)
+def test_masks_that_cannot_be_used(mask, message):
+    with pytest.raises(DataError, match=message):
+        check_mask(mask, (4, 5))
+
+
+def test_a_good_mask_comes_back():
+    mask = np.eye(4, 5, dtype=bool)
+    assert check_mask(mask, (4, 5)) is mask
