@@ -1,16 +1,69 @@
-"""Recipes: what a measurement runs, as data (TOML files in this folder)."""
+"""Recipes: what a measurement runs, as data (TOML files in the folder beside this module).
+
+A recipe is one row of a table or one panel of a figure: data, mask, seeds, the published value, and the systems with
+their settings, each with a comment where paper and program disagree or are silent.
+"""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
 
 from air_recsys.exceptions import ParameterError
 
+DATA = ("barbara", "baboon", "syn-netflix", "ic", "gpcr", "rank-5")
+MASKS = ("random", "patch", "texture")
+KEPT = ("curves", "completed", "graphs")
+
+
+@dataclass(frozen=True, eq=False)
+class Recipe:
+    """One row of a table or one panel of a figure.
+
+    Attributes
+    ----------
+    name : str
+        Path of the file without its suffix, such as "table1/00-barbara-random"; the number is for the order.
+    title : str
+    data : str
+        One of `DATA`.
+    mask : str
+        One of `MASKS`; "random" hides every entry with probability `missing`.
+    missing : float
+    seeds : tuple of int
+        A seed is a mask (where masks are random) and a start.
+    systems : mapping of str to mapping
+        Settings of each system: "model" (a class of `air_recsys.models`) and its parameters.
+    published : mapping of str to float
+        Printed NMAE of each system.
+    keep : tuple of str
+        What is kept beside the errors, of `KEPT`.
+    note : str
+        What a reader has to know: what the paper leaves open or its program does otherwise.
+    """
+
+    name: str
+    title: str
+    data: str
+    mask: str
+    seeds: tuple[int, ...]
+    systems: Mapping[str, Mapping[str, Any]]
+    missing: float = 0.0
+    published: Mapping[str, float] = field(default_factory=dict)
+    keep: tuple[str, ...] = ()
+    note: str = ""
+
+    @property
+    def row(self) -> str:
+        """The name without folder and number, such as "barbara-random"."""
+        return self.name.partition("/")[2].partition("-")[2]
+
 
 def recipe(name: str) -> dict[str, Any]:
-    """Return the recipe of that name.
+    """Return the content of the recipe of that name.
 
     Examples
     --------
@@ -23,3 +76,24 @@ def recipe(name: str) -> dict[str, Any]:
         known = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
         raise ParameterError(f"expected a recipe of {known}, found {name!r}")
     return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def recipes_of(group: str) -> list[Recipe]:
+    """Return the recipes of a table or figure, in the order of their file names.
+
+    Examples
+    --------
+    >>> [row.title for row in recipes_of("table1")][:2]
+    ['Barbara, 30 % random', 'Barbara, patches']
+    """
+    folder = resources.files("air_recsys.benchmarks") / "recipes" / group
+    names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
+    return [_read(f"{group}/{name}") for name in names]
+
+
+def _read(name: str) -> Recipe:
+    content = recipe(name)
+    for key in ("seeds", "keep"):
+        if key in content:
+            content[key] = tuple(content[key])
+    return Recipe(name=name, **content)

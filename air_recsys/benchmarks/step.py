@@ -34,17 +34,13 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
     """
     device = str(resolve_device(device))
     contenders = {
-        "engine, AIR": _engine(size, depth, device, _STRENGTH),
-        "engine, DMF": _engine(size, depth, device, 0.0),
+        "engine, AIR": engine_step(size, device, Settings(depth=depth, strengths=(_STRENGTH, _STRENGTH))),
+        "engine, DMF": engine_step(size, device, Settings(depth=depth, strengths=(0.0, 0.0))),
         "plain autograd, AIR": _plain(size, depth, device, plain_step),
         "authors' program, AIR": _plain(size, depth, device, program_step),
         "matrix products of AIR": _products(size, depth, device),
     }
-    times: dict[str, list[float]] = {name: [] for name in contenders}
-    for _ in tqdm(range(rounds), unit="round", desc="bench step"):
-        for name, step in contenders.items():
-            times[name].append(_time(step, steps, device))
-    medians = {name: statistics.median(values) for name, values in times.items()}
+    medians = median_times(contenders, rounds, steps, device, "bench step")
     report = Report(
         "Cost of a training step",
         f"{size} x {size}, full width, depth {depth}, {_MISSING:.0%} missing, float32, Adam, device {device}; median "
@@ -69,12 +65,23 @@ def _data(size: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
     return (torch.as_tensor(array, dtype=torch.float32, device=device) for array in (targets, mask))  # type: ignore[return-value]
 
 
-def _engine(size: int, depth: int, device: str, strength: float) -> Callable[[], object]:
+def median_times(
+    contenders: dict[str, Callable[[], object]], rounds: int, steps: int, device: str, title: str
+) -> dict[str, float]:
+    """Return the seconds a step of each contender, run in turn: the median over rounds of `steps` steps."""
+    times: dict[str, list[float]] = {name: [] for name in contenders}
+    for _ in tqdm(range(rounds), unit="round", desc=title):
+        for name, step in contenders.items():
+            times[name].append(_time(step, steps, device))
+    return {name: statistics.median(values) for name, values in times.items()}
+
+
+def engine_step(size: int, device: str, settings: Settings) -> Callable[[], object]:
+    """Return one training step of the engine on a random size x size matrix."""
     targets, mask = _data(size, device)
     rows, columns = np.nonzero(mask.cpu().numpy())
     ratings = sp.csr_array((targets.cpu().numpy()[rows, columns], (rows, columns)), shape=(size, size))
     observed = observations(ratings, lambda values: values, torch.float32, torch.device(device))
-    settings = Settings(depth=depth, strengths=(strength, strength))
     objective = build_objective(observed, settings, np.random.default_rng(0))
     optimizer = torch.optim.Adam(objective.parameters(), lr=1e-3, fused=True)
 

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from air_recsys.cli import bench, data, demo, inpaint, models
+from air_recsys.cli import bench, data, demo, inpaint, models, reproduce
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -28,7 +28,7 @@ app.command("recommend")(models.recommend)
 app.command("similar")(models.similar)
 app.command("graph")(models.graph)
 app.command("inpaint")(inpaint.inpaint)
-app.add_typer(bench.reproduce_app, name="reproduce")
+app.add_typer(reproduce.reproduce_app, name="reproduce")
 app.add_typer(bench.bench_app, name="bench")
 app.add_typer(data.app, name="datasets")
 

@@ -1,4 +1,4 @@
-"""Commands that measure: evaluate, reproduce, bench."""
+"""Commands that measure: evaluate and bench."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import typer
 
 from air_recsys.benchmarks import evaluate as evaluation
 from air_recsys.benchmarks.report import Report
-from air_recsys.benchmarks.reproduce import reproduce
 from air_recsys.benchmarks.step import bench_step
 from air_recsys.cli import options
 from air_recsys.datasets import data_root, load_movielens, load_movielens_fold, read_ratings
@@ -18,21 +17,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import preset as make_preset
 
-reproduce_app = typer.Typer(help="Measure again what the paper prints.", no_args_is_help=True)
 bench_app = typer.Typer(help="Measure the speed of the library.", no_args_is_help=True)
-
-Seeds = Annotated[
-    int | None, typer.Option(min=1, help="Run this many seeds, from --first-seed on, instead of the recipe's.")
-]
-FirstSeed = Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")]
-ValidationShare = Annotated[
-    float,
-    typer.Option(
-        "--validation",
-        help="Ask for this share of the observed entries instead of the hidden ones: to choose settings.",
-    ),
-]
-Systems = Annotated[str, typer.Option(help="Only these of the recipe's systems, separated by commas.")]
 
 
 class DataSet(StrEnum):
@@ -83,36 +68,6 @@ def evaluate(
 _PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
 
 
-@reproduce_app.command("syn-netflix")
-def syn_netflix(
-    data: options.DataFolder = None,
-    seeds: Seeds = None,
-    first_seed: FirstSeed = 0,
-    validation: ValidationShare = 0.0,
-    systems: Systems = "",
-    settings: options.Settings = None,
-    device: options.Device = "auto",
-    json_file: options.JsonFile = None,
-) -> None:
-    """Table 1, Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the hidden groups."""
-    _reproduce("syn-netflix", data, seeds, first_seed, validation, systems, settings, device, json_file)
-
-
-@reproduce_app.command("dti-completion")
-def dti_completion(
-    data: options.DataFolder = None,
-    seeds: Seeds = None,
-    first_seed: FirstSeed = 0,
-    validation: ValidationShare = 0.0,
-    systems: Systems = "",
-    settings: options.Settings = None,
-    device: options.Device = "auto",
-    json_file: options.JsonFile = None,
-) -> None:
-    """Table 1, drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF."""
-    _reproduce("dti-completion", data, seeds, first_seed, validation, systems, settings, device, json_file)
-
-
 @bench_app.command("step")
 def step(
     size: Annotated[int, typer.Option(min=2, help="Rows and columns of the matrix.")] = 240,
@@ -127,32 +82,6 @@ def step(
     options.show(report)
     if json_file is not None:
         report.to_json(json_file)
-
-
-def _reproduce(
-    name: str,
-    data: Path | None,
-    seeds: int | None,
-    first_seed: int,
-    validation: float,
-    systems: str,
-    settings: list[str] | None,
-    device: str,
-    json_file: Path | None,
-) -> None:
-    options.check_folder_of(json_file)
-    overrides = options.parse_settings(settings)
-    means, single = reproduce(
-        name,
-        data_root(data),
-        seeds=seeds,
-        first_seed=first_seed,
-        validation=validation,
-        overrides=overrides,
-        names=options.parse_names(systems),
-        device=device,
-    )
-    _publish(means, single, json_file)
 
 
 def _publish(means: Report, single: Report, json_file: Path | None) -> None:

@@ -1,0 +1,80 @@
+"""The data of a recipe: a fully known matrix, what is hidden of it, and what is known beside."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.benchmarks.recipes import Recipe
+from air_recsys.datasets import load_syn_netflix, load_yamanishi
+from air_recsys.images import load_test_image, patch_mask, random_mask, texture_mask
+from air_recsys.validation import check_choice, check_real
+
+_SHIFT = (37, 61)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A fully known matrix.
+
+    Attributes
+    ----------
+    truth : ndarray, shape (m, n)
+    groups : tuple of ndarray, optional
+        True groups of rows and of columns.
+    side : tuple of sparse array, optional
+        Graphs of rows and of columns that come with the data and that only DMF + DE may see.
+    picture : bool
+        Whether rows and columns are those of a picture.
+    """
+
+    truth: np.ndarray
+    groups: tuple[np.ndarray, np.ndarray] | None = None
+    side: tuple[sp.csr_array, sp.csr_array] | None = None
+    picture: bool = False
+
+
+def load_case(data: str, root: Path) -> Case:
+    """Load the matrix that a recipe names; generated ones need no folder."""
+    if data == "rank-5":
+        rng = np.random.default_rng(5)
+        return Case(rng.standard_normal((100, 5)) @ rng.standard_normal((5, 100)) / 5)
+    if data == "syn-netflix":
+        known = load_syn_netflix(root)
+        return Case(known.matrix, (known.user_groups, known.item_groups), (known.user_graph, known.item_graph))
+    if data in ("ic", "gpcr"):
+        pairs = load_yamanishi(root, data)
+        assert pairs.target_similarity is not None  # only set E has none
+        side = (_graph(pairs.drug_similarity.to_numpy()), _graph(pairs.target_similarity.to_numpy()))
+        return Case(pairs.interactions.to_dense(), side=side)
+    return Case(load_test_image(root, data), picture=True)
+
+
+def observed_entries(recipe: Recipe, case: Case, root: Path, seed: int) -> np.ndarray:
+    """Return which entries a recipe shows, (m, n) of bool; only random masks depend on the seed."""
+    if recipe.mask == "random":
+        return random_mask(case.truth.shape, recipe.missing, random_state=seed)
+    check_choice("mask of a matrix that is no picture", case.picture, (True,))
+    return patch_mask(case.truth.shape) if recipe.mask == "patch" else texture_mask(root, len(case.truth))
+
+
+def validation_entries(recipe: Recipe, observed: np.ndarray, share: float, seed: int) -> np.ndarray:
+    """Return observed entries to choose settings on, hidden in the manner of the recipe's mask, (m, n) of bool.
+
+    For a random mask every observed entry is taken with probability `share`; for the others the hidden entries are
+    moved down and right, and what is observed there is taken.
+    """
+    check_real("validation", share, strict=True, maximum=0.9)
+    if recipe.mask == "random":
+        return observed & (np.random.default_rng([seed, 1]).random(observed.shape) < share)
+    return observed & np.roll(~observed, _SHIFT, axis=(0, 1))
+
+
+def _graph(similarity: np.ndarray) -> sp.csr_array:
+    """Turn similarities into a graph: no self-edges, as the similarities stand."""
+    graph = np.maximum(similarity, 0)
+    np.fill_diagonal(graph, 0)
+    return sp.csr_array(graph)

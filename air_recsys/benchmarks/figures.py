@@ -1,0 +1,124 @@
+"""The figures of the paper: runs whose curves, graphs or pictures are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from air_recsys.benchmarks.cases import load_case
+from air_recsys.benchmarks.recipes import Recipe, recipes_of
+from air_recsys.benchmarks.report import Report
+from air_recsys.benchmarks.runs import Options, Run, all_runs, outcomes
+from air_recsys.benchmarks.systems import Outcome
+from air_recsys.plotting.reproduction import (
+    Panel,
+    plot_curves,
+    plot_depth_width,
+    plot_heatmaps,
+    plot_pictures,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_PICTURES = ("barbara-random", "barbara-patch", "barbara-texture", "baboon-random", "baboon-patch", "baboon-texture")
+
+
+class Drawn(NamedTuple):
+    """A figure of the paper: its numbers, its curves by panel and system, and its drawing."""
+
+    report: Report
+    curves: dict[str, dict[str, dict[str, list[float]]]]
+    figure: Figure
+
+
+def reproduce_figure(name: str, options: Options, *, seeds: int | None = None) -> Drawn:
+    """Run the recipes of a figure and draw it.
+
+    Parameters
+    ----------
+    name : str
+        A key of `FIGURES`.
+    options : Options
+    seeds : int, optional
+        Run the seeds 0 .. seeds - 1 instead of the recipes'; the drawing shows the first.
+    """
+    title, draw = FIGURES[name]
+    recipes = _pictures() if name == "fig-inpainting" else recipes_of(name)
+    runs = all_runs(recipes, 1 if name == "fig-inpainting" and seeds is None else seeds)
+    found = outcomes(runs, options, name)
+    report = Report(
+        title + (" (QUICK: a few epochs, no figures of any worth)" if options.quick else ""), _protocol(name)
+    )
+    report.rows = [_row(run, outcome) for run, outcome in found.items()]
+    report.notes = [f"{recipe.title}: {recipe.note}" for recipe in recipes if recipe.note]
+    panels = [_panel(recipe, found, options) for recipe in recipes]
+    curves = {panel.title: {system: own for system, own in panel.curves.items() if own} for panel in panels}
+    return Drawn(report, {title: own for title, own in curves.items() if own}, draw(panels))
+
+
+def _pictures() -> list[Recipe]:
+    known = {recipe.row: recipe for recipe in recipes_of("table1")}
+    return [known[name] for name in _PICTURES]
+
+
+def _panel(recipe: Recipe, found: dict[Run, Outcome], options: Options) -> Panel:
+    first = {run.system: outcome for run, outcome in reversed(found.items()) if run.recipe is recipe}
+    of_recipe = {system: first[system] for system in recipe.systems if system in first}
+    case = load_case(recipe.data, options.root)
+    truth = case.truth if "completed" in recipe.keep else None
+    return Panel(
+        recipe.title,
+        {system: outcome.curves for system, outcome in of_recipe.items()},
+        {system: outcome.arrays for system, outcome in of_recipe.items()},
+        {system: outcome.numbers for system, outcome in of_recipe.items()},
+        truth=truth,
+        groups=case.groups,
+    )
+
+
+def _row(run: Run, outcome: Outcome) -> dict[str, Any]:
+    row: dict[str, Any] = {"panel": run.recipe.title, "system": run.system, "seed": run.seed}
+    row |= outcome.numbers
+    if outcome.curves:
+        hidden = outcome.curves["hidden"]
+        row |= {"observed": outcome.curves["observed"][-1], "lowest": float(np.min(hidden))}
+        row |= {"lowest at": outcome.curves["epoch"][int(np.argmin(hidden))]}
+        row |= {"last energies": outcome.curves["user_energy"][-1] + outcome.curves["item_energy"][-1]}
+    return row
+
+
+def _protocol(name: str) -> str:
+    folder = "table1" if name == "fig-inpainting" else name
+    return (
+        f"settings in air_recsys/benchmarks/recipes/{folder}; NMAE = mean absolute error over the hidden entries / "
+        "range of the truth; 'lowest' is the lowest along the training and was not used to choose anything"
+    )
+
+
+def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
+    """Write a figure as PNG and as SVG."""
+    paths = [folder / f"{name}.png", folder / f"{name}.svg"]
+    for path in paths:
+        figure.savefig(path, dpi=150, bbox_inches="tight")
+    return paths
+
+
+FIGURES: dict[str, tuple[str, Callable[[list[Panel]], Figure]]] = {
+    "fig-depth": ("Error over training at depth 2, 3, 4", lambda panels: plot_curves(panels, ("observed", "hidden"))),
+    "fig-heatmaps": ("The learned graphs through training", plot_heatmaps),
+    "fig-fixed-laplacian": (
+        "AIR against graphs that are taken at one step of AIR and stay",
+        lambda panels: plot_curves(panels, ("hidden",)),
+    ),
+    "fig-trajectories": (
+        "The two energies through training",
+        lambda panels: plot_curves(panels, ("user_energy", "item_energy")),
+    ),
+    "fig-training-nmae": ("NMAE through training", lambda panels: plot_curves(panels, ("hidden",))),
+    "fig-inpainting": ("The completed pictures", plot_pictures),
+    "fig-depth-width": ("NMAE by depth and width", plot_depth_width),
+}

@@ -1,0 +1,153 @@
+"""Single runs of recipes, each kept in a file of its own: what is done is never done again."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from air_recsys.benchmarks.recipes import Recipe
+from air_recsys.benchmarks.systems import Outcome, run_system
+from air_recsys.exceptions import ParameterError
+
+
+@dataclass(frozen=True)
+class Options:
+    """How recipes are run.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the benchmark data.
+    folder : Path
+        Where single runs are kept.
+    quick : bool
+        Few epochs: shows that everything runs, and no figure of any worth.
+    validation : float
+        Ask for a part of the observed entries instead of the hidden ones, see `cases.validation_entries`.
+    device : str
+    jobs : int
+        Processes side by side, each on one thread.
+    """
+
+    root: Path
+    folder: Path
+    quick: bool = False
+    validation: float = 0.0
+    device: str = "auto"
+    jobs: int = 1
+
+
+class Run(NamedTuple):
+    """One system on one recipe with one seed."""
+
+    recipe: Recipe
+    system: str
+    seed: int
+
+    def path(self, options: Options) -> Path:
+        """Return where this run is kept: a name that changes with everything that the result depends on."""
+        recipe = asdict(self.recipe)
+        needed = {key: recipe[key] for key in ("data", "mask", "missing", "keep")}
+        needed |= {"settings": _resolved(self.recipe, self.system), "seed": self.seed}
+        needed |= {"quick": options.quick, "validation": options.validation, "version": metadata.version("air-recsys")}
+        digest = hashlib.sha256(json.dumps(needed, sort_keys=True, default=str).encode()).hexdigest()[:12]
+        system = "".join(letter if letter.isalnum() else "-" for letter in self.system)
+        return options.folder / f"{self.recipe.name.replace('/', '-')}-{system}-{self.seed}-{digest}.npz"
+
+
+def all_runs(
+    recipes: Sequence[Recipe], seeds: int | None = None, first_seed: int = 0, systems: Sequence[str] = ()
+) -> list[Run]:
+    """Return the runs of recipes; `seeds` and `first_seed` replace their seeds, `systems` chooses among theirs."""
+    known = {system for recipe in recipes for system in recipe.systems}
+    if unknown := [system for system in systems if system not in known]:
+        raise ParameterError(f"systems must be of {sorted(known)}, found {unknown[0]!r}")
+    runs = []
+    for recipe in recipes:
+        used = recipe.seeds if seeds is None else range(first_seed, first_seed + seeds)
+        chosen = [system for system in recipe.systems if not systems or system in systems]
+        runs += [Run(recipe, system, seed) for seed in used for system in chosen]
+    return runs
+
+
+def outcomes(runs: Sequence[Run], options: Options, title: str) -> dict[Run, Outcome]:
+    """Return the outcome of every run, from its file where it is done, else by running it.
+
+    An interruption loses only the runs under way; the same call goes on from there.
+    """
+    options.folder.mkdir(parents=True, exist_ok=True)
+    missing = [run for run in runs if not run.path(options).is_file()]
+    with tqdm(total=len(runs), initial=len(runs) - len(missing), unit="run", desc=title) as bar:
+        # A run that starts from another one's graphs has to wait for it.
+        for part in ([run for run in missing if not _waits(run)], [run for run in missing if _waits(run)]):
+            for _ in _finished(part, options):
+                bar.update()
+    return {run: Outcome.read(run.path(options)) for run in runs}
+
+
+def _finished(runs: list[Run], options: Options) -> Iterator[None]:
+    if options.jobs == 1 or len(runs) < 2:
+        for run in runs:
+            _execute(run, options)
+            yield
+        return
+    with ProcessPoolExecutor(options.jobs, get_context("spawn"), _one_thread) as pool:
+        futures = [pool.submit(_execute, run, options) for run in runs]
+        try:
+            for future in as_completed(futures):
+                future.result()
+                yield
+        except BaseException:
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+
+
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def _execute(run: Run, options: Options) -> None:
+    settings = dict(run.recipe.systems[run.system])
+    graphs = None
+    if (source := settings.pop("graphs_of", None)) is not None:
+        graphs = Outcome.read(Run(run.recipe, source, run.seed).path(options)).arrays
+    outcome = run_system(
+        run.recipe,
+        settings,
+        run.seed,
+        root=options.root,
+        validation=options.validation,
+        quick=options.quick,
+        device=options.device,
+        graphs=graphs,
+    )
+    outcome.write(run.path(options))
+
+
+def _waits(run: Run) -> bool:
+    return "graphs_of" in run.recipe.systems[run.system]
+
+
+def _resolved(recipe: Recipe, system: str) -> dict[str, Any]:
+    """Return the settings of a system with those of the one whose graphs it takes."""
+    settings = dict(recipe.systems[system])
+    if (source := settings.get("graphs_of")) is not None:
+        settings["graphs_of"] = dict(recipe.systems[source])
+    return settings
+
+
+def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:
+    """Return the mean and the standard deviation over seeds; NaN for the deviation of a single one."""
+    deviation = float(np.std(values, ddof=1)) if len(values) > 1 else float("nan")
+    return float(np.mean(values)), deviation

@@ -1,0 +1,192 @@
+"""A system of a recipe: from its settings to a trained model and what is measured of it."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+import air_recsys.models as models
+from air_recsys.benchmarks.cases import Case, load_case, observed_entries, validation_entries
+from air_recsys.benchmarks.completion import recovery
+from air_recsys.benchmarks.recipes import Recipe
+from air_recsys.exceptions import ParameterError
+from air_recsys.images import inpainting_errors
+from air_recsys.interactions import Interactions
+from air_recsys.metrics import auroc, average_precision, nmae
+from air_recsys.models.air import PRESETS
+from air_recsys.training import Record
+
+QUICK_EPOCHS = 60
+"""Epochs of a quick run."""
+_QUICK = {"n_epochs": QUICK_EPOCHS, "evaluate_every": 10, "n_rounds": 1, "snapshot_epochs": (20, 40, 60)}
+_CURVES = ("observed", "hidden", "user_energy", "item_energy")
+
+
+@dataclass
+class Outcome:
+    """What a run leaves behind: numbers, curves over training, and arrays."""
+
+    numbers: dict[str, float]
+    curves: dict[str, list[float]] = field(default_factory=dict)
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def write(self, path: Path) -> None:
+        """Write everything to one file, which is there whole or not at all."""
+        temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.npz")
+        content = json.dumps({"numbers": self.numbers, "curves": self.curves})
+        try:
+            np.savez_compressed(temporary, content=np.array(content), **self.arrays)  # pyright: ignore[reportArgumentType]
+            temporary.replace(path)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read what `write` wrote."""
+        with np.load(path, allow_pickle=False) as file:
+            content = json.loads(str(file["content"]))
+            return cls(**content, arrays={name: file[name] for name in file.files if name != "content"})
+
+
+def run_system(
+    recipe: Recipe,
+    settings: dict[str, Any],
+    seed: int,
+    *,
+    root: Path,
+    validation: float = 0.0,
+    quick: bool = False,
+    device: str = "auto",
+    graphs: dict[str, np.ndarray] | None = None,
+) -> Outcome:
+    """Train one system on one recipe and measure it on the entries that it did not see.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    settings : dict
+        "model", "preset" (of AIR), "members" (models of different starts whose predictions are averaged), "side"
+        (give the graphs that come with the data), "graphs_at" (an epoch of `graphs`), and parameters of the model.
+    seed : int
+    root : Path
+    validation, quick, device
+        As in `air_recsys.benchmarks.runs.Options`.
+    graphs : dict of ndarray, optional
+        Arrays of the run whose graphs this one takes.
+    """
+    case = load_case(recipe.data, root)
+    observed = observed_entries(recipe, case, root, seed)
+    asked, shown = ~observed, observed
+    if validation > 0:
+        asked = validation_entries(recipe, observed, validation, seed)
+        shown = observed & ~asked
+    data = Interactions.from_dense(np.where(shown, case.truth, np.nan))
+    members = [
+        make_model(settings, case, seed + 1000 * member, quick, device, graphs) for member in _members(settings)
+    ]
+    first = members[0]
+    watch = None
+    if "curves" in recipe.keep and isinstance(first, models.AIR):
+        watch = _Watch(first, case.truth, shown, asked)
+    start = time.perf_counter()
+    completed = np.mean(
+        [_completed(model, data, case, watch if model is first else None) for model in members], axis=0
+    )
+    seconds = time.perf_counter() - start
+    numbers = _errors(case, completed, shown, asked) | {"seconds": seconds}
+    if case.groups is not None and isinstance(first, models.AIR):
+        numbers |= recovery(first, *case.groups)
+    return Outcome(numbers, {} if watch is None else watch.curves, _arrays(recipe, first, completed, shown))
+
+
+def make_model(
+    settings: dict[str, Any],
+    case: Case,
+    seed: int,
+    quick: bool = False,
+    device: str = "auto",
+    graphs: dict[str, np.ndarray] | None = None,
+) -> models.Recommender:
+    """Return the model of a recipe's settings, not fitted."""
+    parameters = {key: value for key, value in settings.items() if key not in ("model", "preset", "members", "side")}
+    parameters = PRESETS.get(settings.get("preset", ""), {}) | parameters
+    if settings.get("side") and case.side is not None:
+        parameters |= {"user_graph": case.side[0], "item_graph": case.side[1]}
+    if graphs is not None:
+        parameters |= _graphs_at(graphs, parameters.pop("graphs_at"), quick)
+    kind = getattr(models, settings["model"])
+    known = kind().get_params()
+    parameters |= {name: value for name, value in (("random_state", seed), ("device", device)) if name in known}
+    if unknown := sorted(set(parameters) - set(known)):
+        raise ParameterError(f"{settings['model']} has no parameter {unknown[0]!r}")
+    if quick:
+        unwanted = () if parameters.get("snapshot_epochs") else ("snapshot_epochs",)
+        parameters |= {name: value for name, value in _QUICK.items() if name in known and name not in unwanted}
+    return kind(**parameters)
+
+
+class _Watch:
+    """Errors and energies at every record of a training."""
+
+    def __init__(self, model: models.AIR, truth: np.ndarray, shown: np.ndarray, asked: np.ndarray) -> None:
+        self._model, self._truth, self._shown, self._asked = model, truth, shown, asked
+        self._range = float(truth.max() - truth.min())
+        self.curves: dict[str, list[float]] = {name: [] for name in ("epoch", *_CURVES)}
+
+    def __call__(self, record: Record) -> None:
+        factors = self._model.current_factors()
+        error = np.abs(factors.user_factors @ factors.item_factors.T + factors.mean - self._truth) / self._range
+        values = (error[self._shown].mean(), error[self._asked].mean(), record.row_energy, record.column_energy)
+        self.curves["epoch"].append(record.epoch)
+        for name, value in zip(_CURVES, values, strict=True):
+            self.curves[name].append(float(value))
+
+
+def _members(settings: dict[str, Any]) -> range:
+    return range(int(settings.get("members", 1)))
+
+
+def _completed(model: models.Recommender, data: Interactions, case: Case, watch: _Watch | None) -> np.ndarray:
+    model.fit(data, callbacks=[] if watch is None else [watch])
+    m, n = case.truth.shape
+    return model.predict(np.repeat(np.arange(m), n), np.tile(np.arange(n), m)).reshape(m, n)
+
+
+def _errors(case: Case, completed: np.ndarray, shown: np.ndarray, asked: np.ndarray) -> dict[str, float]:
+    expected, found = case.truth[asked], completed[asked]
+    numbers = {"nmae": nmae(expected, found, value_range=float(case.truth.max() - case.truth.min()))}
+    if np.isin(case.truth, (0, 1)).all():
+        numbers |= {"average_precision": average_precision(expected, found), "auroc": auroc(expected, found)}
+    if case.picture:
+        clipped = np.where(shown, case.truth, completed.clip(0, 1))
+        errors = inpainting_errors(case.truth, clipped, ~asked)
+        numbers |= {name: errors[name] for name in ("psnr", "ssim")}
+    return numbers
+
+
+def _arrays(
+    recipe: Recipe, model: models.Recommender, completed: np.ndarray, shown: np.ndarray
+) -> dict[str, np.ndarray]:
+    arrays: dict[str, np.ndarray] = {}
+    if "completed" in recipe.keep:
+        arrays |= {"completed": completed.astype(np.float32), "shown": shown}
+    if "graphs" in recipe.keep and isinstance(model, models.AIR):
+        for epoch, snapshot in model.snapshots_.items():
+            for name, graph in (("user", snapshot.user_graph), ("item", snapshot.item_graph)):
+                if graph is not None:
+                    arrays[f"{name}_graph_{epoch}"] = graph.to_scipy().toarray().astype(np.float32)
+    return arrays
+
+
+def _graphs_at(graphs: dict[str, np.ndarray], position: int, quick: bool) -> dict[str, Any]:
+    epochs = sorted(int(name.rpartition("_")[2]) for name in graphs if name.startswith("user_graph_"))
+    epoch = epochs[0] if quick and position not in epochs else position
+    return {f"{name}_graph": sp.csr_array(graphs[f"{name}_graph_{epoch}"].astype(float)) for name in ("user", "item")}

@@ -1,0 +1,134 @@
+"""Table 1 of the paper: NMAE of every system on pictures, Syn-Netflix and drug-target data, published beside ours."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.benchmarks.recipes import Recipe, recipes_of
+from air_recsys.benchmarks.report import Report
+from air_recsys.benchmarks.runs import Options, Run, all_runs, mean_and_deviation, outcomes
+from air_recsys.benchmarks.systems import Outcome
+from air_recsys.exceptions import ParameterError
+
+PAPER = "AIR"
+OURS = "AIR tuned"
+_BASELINES = ("KNN", "SVD", "PNMC", "DMF", "RDMF", "DMF+DE")
+
+
+def table1(
+    options: Options,
+    *,
+    rows: Sequence[str] = (),
+    systems: Sequence[str] = (),
+    seeds: int | None = None,
+    first_seed: int = 0,
+) -> tuple[Report, Report]:
+    """Run the recipes of Table 1 and return the means over seeds and the single runs.
+
+    Parameters
+    ----------
+    options : Options
+    rows : sequence of str
+        Names of recipes without their folder, such as "ic"; all where empty.
+    systems : sequence of str
+        All where empty.
+    seeds, first_seed : int
+        Run this many seeds from `first_seed` on instead of the recipes'.
+    """
+    recipes = _chosen(rows)
+    runs = all_runs(recipes, 1 if options.quick and seeds is None else seeds, first_seed, systems)
+    found = outcomes(runs, options, "table 1")
+    single = Report("Table 1: single runs", _protocol(options, runs))
+    single.rows = [_single(run, outcome) for run, outcome in found.items()]
+    means = Report("Table 1" + (" (QUICK: a few epochs, no figures of any worth)" if options.quick else ""), "")
+    means.protocol = single.protocol
+    for recipe in recipes:
+        means.rows += _rows_of(recipe, found)
+    means.notes = [*_verdicts(recipes, means.rows), *_notes(recipes)]
+    return means, single
+
+
+def pivot(means: Report) -> str:
+    """Return the table as the paper prints it: a row per data set, a column per system, ours (published)."""
+    cells: dict[str, dict[str, str]] = {}
+    for row in means.rows:
+        printed = "" if row["system"] == OURS or np.isnan(row["published"]) else f" ({row['published']:g})"
+        cells.setdefault(row["data"], {})[row["system"]] = f"{row['nmae']:.3g}{printed}"
+    columns = [name for name in (*_BASELINES, PAPER, OURS) if any(name in row for row in cells.values())]
+    return pd.DataFrame(cells).T.reindex(columns=columns).to_string(na_rep="-")
+
+
+def _chosen(rows: Sequence[str]) -> list[Recipe]:
+    recipes = {recipe.row: recipe for recipe in recipes_of("table1")}
+    if unknown := [row for row in rows if row not in recipes]:
+        raise ParameterError(f"rows must be of {list(recipes)}, found {unknown[0]!r}")
+    return [recipe for name, recipe in recipes.items() if not rows or name in rows]
+
+
+def _single(run: Run, outcome: Outcome) -> dict[str, Any]:
+    return {"data": run.recipe.title, "system": run.system, "seed": run.seed} | outcome.numbers
+
+
+def _rows_of(recipe: Recipe, found: dict[Run, Outcome]) -> list[dict[str, Any]]:
+    rows = []
+    for system in recipe.systems:
+        of_system = [outcome.numbers for run, outcome in found.items() if (run.recipe, run.system) == (recipe, system)]
+        if not of_system:
+            continue
+        mean, deviation = mean_and_deviation([numbers["nmae"] for numbers in of_system])
+        published = recipe.published.get(system, recipe.published[PAPER] if system == OURS else float("nan"))
+        row = {
+            "data": recipe.title,
+            "system": system,
+            "published": published,
+            "nmae": mean,
+            "deviation": deviation,
+            "ours / published": mean / published,
+        }
+        others = sorted({name for numbers in of_system for name in numbers} - {"nmae"})
+        rows.append(row | {name: float(np.mean([numbers[name] for numbers in of_system])) for name in others})
+    return rows
+
+
+def _verdicts(recipes: list[Recipe], rows: list[dict[str, Any]]) -> list[str]:
+    table = {(row["data"], row["system"]): row for row in rows}
+    full = [recipe for recipe in recipes if all((recipe.title, system) in table for system in recipe.systems)]
+    if not full:
+        return []
+    n = len(full)
+    matched = sum(table[recipe.title, PAPER]["ours / published"] <= 1 for recipe in full)
+    verdicts = [f"{PAPER} at or below the published value in {matched} of {n} rows"]
+    for system in (PAPER, OURS):
+        lowest = [_is_lowest(recipe, system, table) for recipe in full]
+        verdicts.append(f"{system} lower than every baseline in {sum(lowest)} of {n} rows")
+    better = sum(table[recipe.title, OURS]["ours / published"] <= 0.9 for recipe in full)
+    verdicts.append(f"{OURS} at least 10 % below the published AIR in {better} of {n} rows")
+    far = [
+        f"{recipe.title}: {system}"
+        for recipe in full
+        for system in _BASELINES
+        if system in recipe.systems and table[recipe.title, system]["ours / published"] > 1.2
+    ]
+    return [*verdicts, f"baselines more than 20 % above the published value: {', '.join(far) or 'none'}"]
+
+
+def _is_lowest(recipe: Recipe, system: str, table: dict[tuple[str, str], dict[str, Any]]) -> bool:
+    baselines = [table[recipe.title, name]["nmae"] for name in _BASELINES if name in recipe.systems]
+    return table[recipe.title, system]["nmae"] < min(baselines)
+
+
+def _notes(recipes: list[Recipe]) -> list[str]:
+    return [f"{recipe.title}: {recipe.note}" for recipe in recipes if recipe.note]
+
+
+def _protocol(options: Options, runs: list[Run]) -> str:
+    asked = f"{options.validation:.0%} of the observed entries" if options.validation else "the hidden entries"
+    seeds = sorted({run.seed for run in runs})
+    return (
+        f"seeds {seeds} (mask where it is random, and start), asked for {asked}; NMAE = mean absolute error / range "
+        "of the truth; settings in air_recsys/benchmarks/recipes/table1"
+    )

@@ -1,0 +1,264 @@
+"""`air-recsys reproduce`: the paper's tables, figures and theorems, and our own settings on the same data."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from air_recsys.benchmarks.figures import FIGURES, reproduce_figure, save_figure
+from air_recsys.benchmarks.page import reproduction_page
+from air_recsys.benchmarks.report import Report, write_json
+from air_recsys.benchmarks.reproduce import reproduce
+from air_recsys.benchmarks.runs import Options
+from air_recsys.benchmarks.table1 import pivot, table1
+from air_recsys.benchmarks.table2 import table2
+from air_recsys.benchmarks.theorem1 import theorem1
+from air_recsys.benchmarks.theorem2 import theorem2
+from air_recsys.cli import options
+from air_recsys.datasets import data_root
+from air_recsys.exceptions import ParameterError
+from air_recsys.plotting.theorems import plot_theorem1, plot_theorem2
+
+reproduce_app = typer.Typer(help="Measure again what the paper prints.", no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option("--out", help="Folder of figures and of single runs, which are never repeated.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A few epochs: shows that everything runs, no more.")]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="Run this many seeds, from --first-seed on, instead of the recipe's.")
+]
+FirstSeed = Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Runs side by side, each on one thread.")]
+ValidationShare = Annotated[
+    float,
+    typer.Option(
+        "--validation",
+        help="Ask for this share of the observed entries instead of the hidden ones: to choose settings.",
+    ),
+]
+Systems = Annotated[str, typer.Option(help="Only these of the recipe's systems, separated by commas.")]
+_OUT = Path("reproduction")
+
+
+@reproduce_app.command("table1")
+def table_1(
+    rows: Annotated[str, typer.Option(help="Only these recipes, separated by commas, such as ic,gpcr.")] = "",
+    systems: Systems = "",
+    seeds: Seeds = None,
+    first_seed: FirstSeed = 0,
+    validation: ValidationShare = 0.0,
+    data: options.DataFolder = None,
+    out: Out = _OUT,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Table 1: NMAE of every system on pictures, Syn-Netflix and drug-target data."""
+    options.check_folder_of(json_file)
+    how = _options(data, out, quick, jobs, device, validation)
+    means, single = table1(
+        how,
+        rows=options.parse_names(rows),
+        systems=options.parse_names(systems),
+        seeds=seeds,
+        first_seed=first_seed,
+    )
+    options.show(means)
+    options.say("\n" + pivot(means))
+    _write(means, single, out / "table1.json")
+    if json_file is not None:
+        means.to_json(json_file, single=single)
+
+
+@reproduce_app.command("table2")
+def table_2(
+    out: Out = _OUT, quick: Quick = False, device: options.Device = "auto", json_file: options.JsonFile = None
+) -> None:
+    """Table 2: what total variation and the learned graphs add to the time of a step."""
+    options.check_folder_of(json_file)
+    _folder(out)
+    _publish(table2(device=device, quick=quick), out / "table2.json", json_file)
+
+
+def _figure_command(name: str) -> Callable[..., None]:
+    def command(
+        seeds: Seeds = None,
+        data: options.DataFolder = None,
+        out: Out = _OUT,
+        quick: Quick = False,
+        jobs: Jobs = 1,
+        device: options.Device = "auto",
+        json_file: options.JsonFile = None,
+    ) -> None:
+        options.check_folder_of(json_file)
+        how = _options(data, out, quick, jobs, device)
+        drawn = reproduce_figure(name, how, seeds=seeds)
+        for path in save_figure(drawn.figure, out, name):
+            options.say(f"wrote {path}")
+        _publish(drawn.report, out / f"{name}.json", json_file)
+        if drawn.curves:
+            write_json(out / f"{name}-curves.json", drawn.curves)
+
+    command.__doc__ = FIGURES[name][0] + "."
+    return command
+
+
+for _name in FIGURES:
+    reproduce_app.command(_name)(_figure_command(_name))
+
+
+@reproduce_app.command("theorem1")
+def theorem_1(
+    out: Out = _OUT, quick: Quick = False, seed: options.Seed = 0, json_file: options.JsonFile = None
+) -> None:
+    """Theorem 1: how the singular values move, measured against the formula."""
+    options.check_folder_of(json_file)
+    _folder(out)
+    report, curves = theorem1(seed=seed, quick=quick)
+    _theorem("theorem1", report, plot_theorem1(curves), out, json_file)
+
+
+@reproduce_app.command("theorem2")
+def theorem_2(
+    data: options.DataFolder = None,
+    out: Out = _OUT,
+    quick: Quick = False,
+    seed: options.Seed = 0,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Theorem 2: how the learned graph moves, measured against bounds; with data also on Syn-Netflix."""
+    options.check_folder_of(json_file)
+    _folder(out)
+    root = data_root(data)
+    report, curves = theorem2(root if root.is_dir() else None, seed=seed, quick=quick)
+    _theorem("theorem2", report, plot_theorem2(curves), out, json_file)
+
+
+@reproduce_app.command("all")
+def everything(
+    seeds: Seeds = None,
+    data: options.DataFolder = None,
+    out: Out = _OUT,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    device: options.Device = "auto",
+) -> None:
+    """Run every table, figure and theorem, into one folder; an interrupted run goes on where it was."""
+    _options(data, out, quick, jobs, device)
+    start = time.perf_counter()
+    common = {"data": data, "out": out, "quick": quick, "jobs": jobs, "device": device, "json_file": None}
+    table_1(rows="", systems="", seeds=seeds, first_seed=0, validation=0.0, **common)
+    for name in FIGURES:
+        _figure_command(name)(seeds=None, **common)
+    table_2(out=out, quick=quick, device=device, json_file=None)
+    theorem_1(out=out, quick=quick, seed=0, json_file=None)
+    theorem_2(data=data, out=out, quick=quick, seed=0, json_file=None)
+    options.say(f"everything took {(time.perf_counter() - start) / 60:.1f} minutes; results in {out}")
+
+
+@reproduce_app.command("page")
+def page(
+    results: Annotated[Path, typer.Argument(help="Folder that the other commands wrote their results to.")],
+    target: Annotated[Path, typer.Argument(help="The Markdown file to write.")],
+    figures: Annotated[str, typer.Option(help="Folder of the figures as the page shall name it.")] = "images",
+) -> None:
+    """Write the reproduction page of the docs from the result files."""
+    options.check_folder_of(target)
+    target.write_text(reproduction_page(results, figures), encoding="utf-8")
+    options.say(f"wrote {target}")
+
+
+@reproduce_app.command("syn-netflix")
+def syn_netflix(
+    data: options.DataFolder = None,
+    seeds: Seeds = None,
+    first_seed: FirstSeed = 0,
+    validation: ValidationShare = 0.0,
+    systems: Systems = "",
+    settings: options.Settings = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Our settings on Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the hidden groups."""
+    _ours("syn-netflix", data, seeds, first_seed, validation, systems, settings, device, json_file)
+
+
+@reproduce_app.command("dti-completion")
+def dti_completion(
+    data: options.DataFolder = None,
+    seeds: Seeds = None,
+    first_seed: FirstSeed = 0,
+    validation: ValidationShare = 0.0,
+    systems: Systems = "",
+    settings: options.Settings = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Our settings on drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF."""
+    _ours("dti-completion", data, seeds, first_seed, validation, systems, settings, device, json_file)
+
+
+def _ours(
+    name: str,
+    data: Path | None,
+    seeds: int | None,
+    first_seed: int,
+    validation: float,
+    systems: str,
+    settings: list[str] | None,
+    device: str,
+    json_file: Path | None,
+) -> None:
+    options.check_folder_of(json_file)
+    means, single = reproduce(
+        name,
+        data_root(data),
+        seeds=seeds,
+        first_seed=first_seed,
+        validation=validation,
+        overrides=options.parse_settings(settings),
+        names=options.parse_names(systems),
+        device=device,
+    )
+    options.show(means)
+    if json_file is not None:
+        means.to_json(json_file, single=single)
+
+
+def _theorem(name: str, report: Report, figure: object, out: Path, json_file: Path | None) -> None:
+    for path in save_figure(figure, out, name):  # type: ignore[arg-type]
+        options.say(f"wrote {path}")
+    _publish(report, out / f"{name}.json", json_file)
+
+
+def _options(data: Path | None, out: Path, quick: bool, jobs: int, device: str, validation: float = 0.0) -> Options:
+    _folder(out)
+    return Options(data_root(data), out / "runs", quick=quick, validation=validation, device=device, jobs=jobs)
+
+
+def _folder(out: Path) -> None:
+    """Make the folder of the results, or say why it cannot be written to, before any work."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ParameterError(f"--out expects a folder, found the file {out}") from None
+    except OSError as error:
+        raise ParameterError(f"--out expects a folder that can be made, found {out}: {error.strerror}") from None
+    if not os.access(out, os.W_OK):
+        raise ParameterError(f"--out expects a folder that can be written to, found {out}")
+
+
+def _publish(report: Report, path: Path, json_file: Path | None) -> None:
+    options.show(report)
+    for target in (path, json_file):
+        if target is not None:
+            report.to_json(target)
+
+
+def _write(means: Report, single: Report, path: Path) -> None:
+    means.to_json(path, single=single)
