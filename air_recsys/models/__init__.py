@@ -4,5 +4,19 @@ from air_recsys.models.air import AIR
 from air_recsys.models.base import Recommender
 from air_recsys.models.baselines import BiasModel, GlobalMean
 from air_recsys.models.dmf import DMF, RDMF, DirichletDMF
+from air_recsys.models.knn import KNN
+from air_recsys.models.pnmc import PNMC
+from air_recsys.models.svd import IterativeSVD
 
-__all__ = ["AIR", "DMF", "RDMF", "BiasModel", "DirichletDMF", "GlobalMean", "Recommender"]
+__all__ = [
+    "AIR",
+    "DMF",
+    "KNN",
+    "PNMC",
+    "RDMF",
+    "BiasModel",
+    "DirichletDMF",
+    "GlobalMean",
+    "IterativeSVD",
+    "Recommender",
+]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.interactions import Interactions
@@ -239,14 +239,18 @@ class AIR(Recommender):
         training, held_out = self._split(data, rng)
         scaling = Scaling.of(training.ratings, center=self.center, scale=self.scale)
         objective = build_objective(self._observations(training, scaling, device), self._settings(training), rng)
-        result = train(
-            objective,
-            self._plan(),
-            validation=None if held_out is None else self._observations(held_out, scaling, device),
-            callbacks=callbacks,
-            progress=self.verbose,
-        )
-        self._keep(data, objective, scaling, result)
+        self._training = objective, scaling
+        try:
+            result = train(
+                objective,
+                self._plan(),
+                validation=None if held_out is None else self._observations(held_out, scaling, device),
+                callbacks=callbacks,
+                progress=self.verbose,
+            )
+            self._keep(data, objective, scaling, result)
+        finally:
+            del self._training
         self.device_ = str(device)
         if result.error is not None:
             raise result.error
@@ -287,19 +291,32 @@ class AIR(Recommender):
             snapshot_epochs=frozenset(self.snapshot_epochs),
         )
 
-    def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
+    def current_factors(self) -> Factors:
+        """Return the factors of this moment of a training, for callbacks of `fit`: ids in the order of the data.
+
+        Raises
+        ------
+        NotFittedError
+            Outside of `fit`; afterwards the factors are attributes.
+        """
+        if "_training" not in self.__dict__:
+            raise NotFittedError("current_factors is for callbacks while fit runs")
+        objective, scaling = self._training
         with torch.no_grad():
             left, right = (tensor.cpu().numpy() for tensor in objective.factorization.factors())
         if objective.biases is None:
-            biases = (np.zeros(data.n_users, left.dtype), np.zeros(data.n_items, left.dtype))
+            biases = (np.zeros(len(left), left.dtype), np.zeros(len(right), left.dtype))
         else:
             biases = tuple(tensor.cpu().numpy() for tensor in objective.biases)
         unit = scaling.unit
-        self._set_factors(Factors(left * unit, right, biases[0] * unit, biases[1] * unit, scaling.mean))
+        return Factors(left * unit, right.copy(), biases[0] * unit, biases[1] * unit, scaling.mean)
+
+    def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
+        self._set_factors(self.current_factors())
         final = [laplacian.adjacency() for laplacian in objective.laplacians]
         self.user_graph_, self.item_graph_, self.transform_graphs_ = _snapshot(objective, data, final)
         self.snapshots_ = {epoch: _snapshot(objective, data, kept) for epoch, kept in result.snapshots.items()}
-        self.history_ = _history(result.records, unit)
+        self.history_ = _history(result.records, scaling.unit)
         self.n_iter_, self.stopped_by_ = result.kept_epoch, result.stopped_by
 
     # ---------------------------------------------------------------- files
@@ -307,7 +324,13 @@ class AIR(Recommender):
     def _saved_parameters(self) -> dict[str, Any]:
         saved = super()._saved_parameters()
         if "transforms" in saved:
-            saved["transforms"] = [(_name_of(transform), *rest) for transform, *rest in self.transforms]
+            shape = self.interactions_.n_users, self.interactions_.n_items
+            numbers = [
+                entry[1:] if entry.n_neighbors is not None else entry[1:2]
+                for entry in parse_transforms(self.transforms, shape)
+            ]
+            names = [_name_of(transform) for transform, *_ in self.transforms]
+            saved["transforms"] = [(name, *rest) for name, rest in zip(names, numbers, strict=True)]
         if "snapshot_epochs" in saved:
             saved["snapshot_epochs"] = [int(epoch) for epoch in self.snapshot_epochs]
         return saved
@@ -368,12 +391,17 @@ class AIR(Recommender):
             )
 
     def _check_further(self, data: Interactions) -> None:
+        if isinstance(self.snapshot_epochs, str) or not isinstance(self.snapshot_epochs, Iterable):
+            raise ParameterError(f"snapshot_epochs must be a list of epochs, found {self.snapshot_epochs!r}")
         for epoch in self.snapshot_epochs:
             if check_integer("an entry of snapshot_epochs", epoch) > self.n_epochs:
                 raise ParameterError(f"snapshot_epochs must be at most n_epochs, {self.n_epochs}, found {epoch}")
         full_width = self.n_factors is None or self.n_factors >= min(data.n_users, data.n_items)
-        if parse_transforms(self.transforms, (data.n_users, data.n_items)) and not full_width:
+        transforms = parse_transforms(self.transforms, (data.n_users, data.n_items))
+        if transforms and not full_width:
             raise ParameterError(f"transforms need full width, n_factors=None, found n_factors={self.n_factors}")
+        if self.adjacency != "row_softmin" and any(entry.n_neighbors is not None for entry in transforms):
+            raise ParameterError(f"neighbours of a transform need adjacency='row_softmin', found {self.adjacency!r}")
         if self.tv_reg > 0 and not full_width:
             raise ParameterError(f"tv_reg needs full width, n_factors=None, found n_factors={self.n_factors}")
 
@@ -428,7 +456,9 @@ def _snapshot(objective: Objective, data: Interactions, adjacencies: list[sp.csr
 
 def _name_of(transform: Any) -> str:
     """Return how a file names a transform: code is not saved, so a function has to be given again before a refit."""
-    return transform if isinstance(transform, str) else getattr(transform, "__qualname__", type(transform).__name__)
+    if isinstance(transform, str):
+        return transform
+    return f"function {getattr(transform, '__qualname__', type(transform).__name__)}"
 
 
 def _strength(value: float | str, data: Interactions) -> float:

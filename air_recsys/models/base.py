@@ -81,7 +81,8 @@ class Recommender(BaseEstimator):
         data = as_interactions(interactions)
         self._check_parameters(data)
         _warn_if_constant(data, self._learns_from_constant())
-        for name in ("_statistics", "global_mean_"):  # a fit that fails leaves no half of two models
+        # A fit that fails leaves no half of two models.
+        for name in ("_statistics", "global_mean_", "snapshots_", "n_iter_", "stopped_by_", "device_"):
             self.__dict__.pop(name, None)
         self.interactions_ = data
         self.user_graph_: SimilarityGraph | None = None

@@ -14,7 +14,7 @@ from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
 from air_recsys.nn.build import Settings
-from air_recsys.validation import RandomState, check_integer, check_real
+from air_recsys.validation import RandomState, check_integer
 
 
 class DMF(AIR):
@@ -102,8 +102,8 @@ class DirichletDMF(AIR):
         A graph as matrix has a row per user (item) in the order of the ids; a `SimilarityGraph` is matched by its ids,
         and users (items) that it does not know stay isolated. "neighbors" takes each row's `n_neighbors` nearest by
         the cosine of the observed ratings less the mean; None leaves the graph out.
-    user_graph_reg, item_graph_reg : float
-        Strengths of the two energies.
+    user_graph_reg, item_graph_reg : float or "auto"
+        Strengths of the two energies, as in `AIR`.
     n_neighbors : int
         For "neighbors".
     n_factors, depth, n_epochs, learning_rate, schedule, scale, init_mean, init_std, dtype, device, random_state, \
@@ -149,8 +149,6 @@ verbose
         self.n_neighbors = n_neighbors
 
     def _check_parameters(self, data: Interactions) -> None:
-        for name in ("user_graph_reg", "item_graph_reg"):
-            check_real(name, getattr(self, name))  # "auto" is for learned graphs
         check_integer("n_neighbors", self.n_neighbors, minimum=1)
         super()._check_parameters(data)
         _adjacency(self.user_graph, "user", data, self.n_neighbors)
@@ -190,12 +188,12 @@ def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> s
     ids = data.user_ids if kind == "user" else data.item_ids
     if isinstance(graph, str):
         return _built(graph, kind, data, n_neighbors)
-    if isinstance(graph, SimilarityGraph):
-        return _matched(graph, ids)
     try:
+        if isinstance(graph, SimilarityGraph):
+            return _matched(graph, ids)
         return SimilarityGraph(graph, ids, kind).to_scipy()
-    except DataError as error:
-        raise DataError(f"{kind}_graph: {error}") from None
+    except (DataError, ValueError, TypeError) as error:
+        raise DataError(f"{kind}_graph must be a graph over the {kind}s: {error}") from None
 
 
 def _built(name: str, kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
@@ -210,7 +208,7 @@ def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:
     place = {node: row for row, node in enumerate(graph.ids.tolist())}
     known = [(row, place[node]) for row, node in enumerate(ids.tolist()) if node in place]
     if not known:
-        raise DataError(f"the {graph.kind} graph has none of the ids of the data, such as {ids[0]!r}")
+        raise DataError(f"found none of the ids of the data, such as {ids[0]!r}, in it")
     rows, columns = np.array(known).T
     choose = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(ids.size, len(graph)))
     return sp.csr_array(choose @ graph.to_scipy() @ choose.T)

@@ -63,6 +63,6 @@ class KNN(CompletedMatrix):
 
     def _impute(self, rows: np.ndarray) -> np.ndarray:
         """Fill a matrix (m, n) from its nearest rows."""
-        imputer = KNNImputer(n_neighbors=self.n_neighbors, weights=self.weights, keep_empty_features=True)  # type: ignore[arg-type]
+        imputer = KNNImputer(n_neighbors=self.n_neighbors, weights=self.weights, keep_empty_features=True)
         empty = np.isnan(rows).all(axis=0)  # (n,); the imputer makes zeros of these
         return np.where(empty, self._statistics.mean, imputer.fit_transform(rows))

@@ -56,12 +56,12 @@ class PNMC(CompletedMatrix):
     --------
     >>> picture = 3 + np.sin(np.arange(24.0))[:, None] * np.cos(np.arange(20.0) / 2)  # the same waves everywhere
     >>> hidden = np.random.default_rng(0).random(picture.shape) < 0.3
-    >>> model = PNMC(patch=6, n_similar=20, rank=2).fit(np.where(hidden, np.nan, picture))
-    >>> bool(np.abs(model.predict(*np.nonzero(hidden)) - picture[hidden]).max() < 0.1)
+    >>> model = PNMC(patch=6, rank=5).fit(np.where(hidden, np.nan, picture))
+    >>> bool(np.abs(model.predict(*np.nonzero(hidden)) - picture[hidden]).max() < 1e-4)
     True
     """
 
-    def __init__(self, patch: int = 8, n_similar: int = 40, rank: int = 5, n_rounds: int = 8) -> None:
+    def __init__(self, patch: int = 8, n_similar: int = 40, rank: int = 10, n_rounds: int = 8) -> None:
         self.patch = patch
         self.n_similar = n_similar
         self.rank = rank
@@ -89,7 +89,7 @@ class PNMC(CompletedMatrix):
 
     def _similar_patches(self, picture: np.ndarray, references: np.ndarray) -> np.ndarray:
         """Return the pixels, as flat positions, of the patches most like each reference: shape (g, k, s * s)."""
-        patches = _patches(picture.astype(np.float32), self.patch)  # (p, s * s)
+        patches = _patches(picture, self.patch)  # (p, s * s)
         search = NearestNeighbors(n_neighbors=min(self.n_similar, len(patches)), algorithm="brute").fit(patches)
         found = search.kneighbors(patches[references], return_distance=False)  # (g, k)
         return _patches(np.arange(picture.size).reshape(picture.shape), self.patch)[found]

@@ -24,8 +24,9 @@ def parse_transforms(transforms: Any, shape: tuple[int, int]) -> tuple[Transform
     ----------
     transforms : sequence of tuple
         Each (transform, strength) or (transform, strength, n_neighbors). A transform is "rows", "columns",
-        "blocks:H", "blocks:HxW" or "blocks:HxW/S" (blocks of H x W entries every S entries, by default side by
-        side), or a differentiable function from a torch tensor (m, n) to one (p, d), whose p rows get the graph.
+        "blocks:H", "blocks:HxW" or "blocks:HxW/S" (blocks of H x W entries every S entries, by default side by side;
+        the last ones end at the margin), or a differentiable function from a torch tensor (m, n) to one (p, d), whose
+        p rows get the graph.
     shape : tuple of int
         (m, n) of the matrix.
 
@@ -57,7 +58,7 @@ def _parse(entry: Any, shape: tuple[int, int]) -> TransformedGraph:
         raise ParameterError(f"a transform must be a name or a function, found {type(transform).__name__}")
     function = _named(transform, shape) if isinstance(transform, str) else cast(Transform, transform)
     _check_result(transform, function, shape)
-    return TransformedGraph(function, float(strength), n_neighbors)
+    return TransformedGraph(function, float(strength), None if n_neighbors is None else int(n_neighbors))
 
 
 def _named(name: str, shape: tuple[int, int]) -> Transform:
@@ -73,7 +74,7 @@ def _named(name: str, shape: tuple[int, int]) -> Transform:
         )
     height = int(found[1])
     width = int(found[2] or height)
-    if not (1 <= height <= shape[0] and 1 <= width <= shape[1]) or found[3] == "0":
+    if not (1 <= height <= shape[0] and 1 <= width <= shape[1]) or (found[3] and int(found[3]) == 0):
         raise ParameterError(f"{name!r} does not fit a matrix of {shape[0]} x {shape[1]}")
     return blocks(height, width, int(found[3] or max(height, width)))
 

@@ -218,7 +218,7 @@ class FixedLaplacian:
     def apply(self, points: Tensor, weighted: Tensor, strength: float) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points (m, d)."""
         smoothed = self._degree * points - self._weights @ points
-        return torch.sum(weighted * smoothed), smoothed
+        return torch.sum(weighted * smoothed).clamp(min=0), smoothed
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
         """Keep the graph."""

@@ -108,6 +108,8 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
     )
 
     def learned(size: int, n_neighbors: int | None) -> AdaptiveLaplacian:
+        if size < 2:  # a graph without pairs
+            return FixedLaplacian(sp.csr_array((size, size)), dtype=dtype, device=device)
         if n_neighbors is None:
             return DenseLaplacian(size, settings.adjacency, generator=generator, dtype=dtype, device=device)
         return SparseLaplacian(size, min(n_neighbors, size - 1), generator=generator, dtype=dtype, device=device)
@@ -122,8 +124,7 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
     def further() -> Iterator[Term]:
         for transform, strength, n_neighbors in settings.transforms:
             n_points = len(transform(torch.zeros(m, n, dtype=dtype, device=device)))
-            if n_points > 1:
-                yield TransformedEnergy(transform, learned(n_points, n_neighbors), strength)
+            yield TransformedEnergy(transform, learned(n_points, n_neighbors), strength)
         if settings.tv_strength > 0:
             yield TotalVariation(settings.tv_strength)
 

@@ -3,7 +3,8 @@
 The paper's regularizer is a sum over transformations T_i, R(X) = sum_i eta_i tr(T_i(X)^T L_i T_i(X)): the rows
 (T(X) = X) and the columns (T(X) = X^T) are two of them. Here are the others.
 
-Source: the adaptive regularizer of the paper; for total variation Li, Xu, Luo, Wang, IET Image Processing 16, 2022 (RDMF).
+Source: the adaptive regularizer of the paper; for total variation Li, Xu, Luo, Wang, IET Image Processing 16, 2022
+(RDMF).
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from typing import Protocol
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 
@@ -101,17 +101,33 @@ class TotalVariation:
 def blocks(height: int, width: int, stride: int) -> Transform:
     """Return T that cuts X into blocks, one a row: (n_blocks, height * width).
 
+    Blocks start every `stride` entries, at most a block apart; the last ones end where X ends, so that every entry is
+    in a block.
+
     Examples
     --------
-    >>> blocks(1, 2, 2)(torch.arange(8.0).view(2, 4))
+    >>> blocks(1, 2, 2)(torch.arange(10.0).view(2, 5))
     tensor([[0., 1.],
             [2., 3.],
-            [4., 5.],
-            [6., 7.]])
+            [3., 4.],
+            [5., 6.],
+            [7., 8.],
+            [8., 9.]])
     """
 
     def transform(completed: Tensor) -> Tensor:
-        step = (min(stride, height), min(stride, width))
-        return functional.unfold(completed[None, None], (height, width), stride=step)[0].T
+        rows, columns = (
+            _covering(size, side, min(stride, side), completed.device)
+            for size, side in zip(completed.shape, (height, width), strict=True)
+        )
+        cut = completed.index_select(0, rows.flatten()).index_select(1, columns.flatten())
+        cut = cut.view(len(rows), height, len(columns), width)
+        return cut.transpose(1, 2).reshape(len(rows) * len(columns), height * width)
 
     return transform
+
+
+def _covering(size: int, side: int, stride: int, device: torch.device) -> Tensor:
+    """Return the entries of each block along one axis, (n_blocks, side)."""
+    starts = sorted({*range(0, size - side + 1, stride), size - side})
+    return torch.tensor(starts, device=device)[:, None] + torch.arange(side, device=device)

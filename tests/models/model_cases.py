@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean
-from air_recsys.models import RDMF, DirichletDMF, Recommender
+from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, IterativeSVD, Recommender
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 MODELS: dict[str, Callable[..., Recommender]] = {
@@ -24,6 +24,11 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "DMF": partial(DMF, n_epochs=60, init_std=0.1, **CPU),
     "RDMF": partial(RDMF, n_epochs=60, init_std=0.1, **CPU),
     "DirichletDMF": partial(DirichletDMF, n_epochs=60, init_std=0.1, n_neighbors=3, **CPU),
+    "KNN-users": partial(KNN, n_neighbors=3),
+    "KNN-items": partial(KNN, n_neighbors=3, weights="uniform", axis="items"),
+    "IterativeSVD": partial(IterativeSVD, rank=2, n_iterations=20, random_state=0),
+    # Patches of one pixel fit the smallest data; test_pnmc.py has those of more.
+    "PNMC": partial(PNMC, patch=1, n_similar=4, n_rounds=1),
     "BiasModel": BiasModel,
     "GlobalMean": GlobalMean,
 }
