@@ -10,8 +10,9 @@ import scipy.sparse as sp
 
 from air_recsys.benchmarks.recipes import Recipe
 from air_recsys.datasets import load_syn_netflix, load_yamanishi
+from air_recsys.exceptions import ParameterError
 from air_recsys.images import load_test_image, patch_mask, random_mask, texture_mask
-from air_recsys.validation import check_choice, check_real
+from air_recsys.validation import check_real
 
 _SHIFT = (37, 61)
 
@@ -44,7 +45,8 @@ def load_case(data: str, root: Path) -> Case:
         return Case(rng.standard_normal((100, 5)) @ rng.standard_normal((5, 100)) / 5)
     if data == "syn-netflix":
         known = load_syn_netflix(root)
-        return Case(known.matrix, (known.user_groups, known.item_groups), (known.user_graph, known.item_graph))
+        side = (_graph(known.user_graph.toarray()), _graph(known.item_graph.toarray()))
+        return Case(known.matrix, (known.user_groups, known.item_groups), side)
     if data in ("ic", "gpcr"):
         pairs = load_yamanishi(root, data)
         assert pairs.target_similarity is not None  # only set E has none
@@ -57,7 +59,8 @@ def observed_entries(recipe: Recipe, case: Case, root: Path, seed: int) -> np.nd
     """Return which entries a recipe shows, (m, n) of bool; only random masks depend on the seed."""
     if recipe.mask == "random":
         return random_mask(case.truth.shape, recipe.missing, random_state=seed)
-    check_choice("mask of a matrix that is no picture", case.picture, (True,))
+    if not case.picture:
+        raise ParameterError(f"expected the mask 'random' for what is no picture, found {recipe.mask!r}")
     return patch_mask(case.truth.shape) if recipe.mask == "patch" else texture_mask(root, len(case.truth))
 
 

@@ -20,6 +20,7 @@ from air_recsys.plotting.reproduction import (
     plot_heatmaps,
     plot_pictures,
 )
+from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,6 +48,7 @@ def reproduce_figure(name: str, options: Options, *, seeds: int | None = None) -
         Run the seeds 0 .. seeds - 1 instead of the recipes'; the drawing shows the first.
     """
     title, draw = FIGURES[name]
+    import_extra("matplotlib", "viz")  # told before hours of runs
     recipes = _pictures() if name == "fig-inpainting" else recipes_of(name)
     runs = all_runs(recipes, 1 if name == "fig-inpainting" and seeds is None else seeds)
     found = outcomes(runs, options, name)

@@ -25,6 +25,7 @@ _FIGURES = (
     "fig-inpainting",
     "fig-depth-width",
 )
+_KEYS = ("title", "protocol", "rows", "notes", "machine", "versions")
 _COLUMNS = {
     "table1": ("data", "system", "published", "nmae", "deviation", "ours / published"),
     "theorem1": ("statement", "depth", "start", "adjacency", "expected", "measured", "holds"),
@@ -58,9 +59,13 @@ def reproduction_page(results: Path, figures: str) -> str:
 
 def _read(path: Path) -> dict[str, Any]:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, UnicodeDecodeError) as error:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
         raise ParameterError(f"{path} is no result file: {error}") from None
+    absent = [key for key in _KEYS if key not in content] if isinstance(content, dict) else ["object"]
+    if absent:
+        raise ParameterError(f"{path} is no result file: expected {', '.join(_KEYS)}, found no {absent[0]}")
+    return content
 
 
 def _section(name: str, content: dict[str, Any], figures: str) -> str:
@@ -89,4 +94,4 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return format_number(value)
-    return "" if value is None else str(value)
+    return "" if value is None else str(value).replace("|", "\\|")

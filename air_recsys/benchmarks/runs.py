@@ -16,9 +16,11 @@ import numpy as np
 import torch
 from tqdm import tqdm
 
+from air_recsys.benchmarks.cases import load_case, observed_entries
 from air_recsys.benchmarks.recipes import Recipe
 from air_recsys.benchmarks.systems import Outcome, run_system
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import AirRecsysError, ParameterError
+from air_recsys.validation import check_integer, check_real
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,10 @@ class Options:
     device: str = "auto"
     jobs: int = 1
 
+    def __post_init__(self) -> None:
+        check_real("validation", self.validation, maximum=0.9)
+        check_integer("jobs", self.jobs, minimum=1)
+
 
 class Run(NamedTuple):
     """One system on one recipe with one seed."""
@@ -56,14 +62,14 @@ class Run(NamedTuple):
     seed: int
 
     def path(self, options: Options) -> Path:
-        """Return where this run is kept: a name that changes with everything that the result depends on."""
+        """Return where this run is kept: a name that changes with all that the result depends on, and nothing else."""
         recipe = asdict(self.recipe)
         needed = {key: recipe[key] for key in ("data", "mask", "missing", "keep")}
         needed |= {"settings": _resolved(self.recipe, self.system), "seed": self.seed}
         needed |= {"quick": options.quick, "validation": options.validation, "version": metadata.version("air-recsys")}
         digest = hashlib.sha256(json.dumps(needed, sort_keys=True, default=str).encode()).hexdigest()[:12]
         system = "".join(letter if letter.isalnum() else "-" for letter in self.system)
-        return options.folder / f"{self.recipe.name.replace('/', '-')}-{system}-{self.seed}-{digest}.npz"
+        return options.folder / f"{self.recipe.data}-{self.recipe.mask}-{system}-{self.seed}-{digest}.npz"
 
 
 def all_runs(
@@ -87,13 +93,21 @@ def outcomes(runs: Sequence[Run], options: Options, title: str) -> dict[Run, Out
     An interruption loses only the runs under way; the same call goes on from there.
     """
     options.folder.mkdir(parents=True, exist_ok=True)
-    missing = [run for run in runs if not run.path(options).is_file()]
+    done = {run: Outcome.read(run.path(options)) for run in runs if run.path(options).is_file()}
+    missing = [run for run in runs if run not in done]
+    _check_data(missing, options)
     with tqdm(total=len(runs), initial=len(runs) - len(missing), unit="run", desc=title) as bar:
         # A run that starts from another one's graphs has to wait for it.
         for part in ([run for run in missing if not _waits(run)], [run for run in missing if _waits(run)]):
             for _ in _finished(part, options):
                 bar.update()
-    return {run: Outcome.read(run.path(options)) for run in runs}
+    return {run: done[run] if run in done else Outcome.read(run.path(options)) for run in runs}
+
+
+def _check_data(runs: list[Run], options: Options) -> None:
+    """Raise before any work where a file of the data is missing."""
+    for recipe in dict.fromkeys(run.recipe for run in runs):
+        observed_entries(recipe, load_case(recipe.data, options.root), options.root, seed=0)
 
 
 def _finished(runs: list[Run], options: Options) -> Iterator[None]:
@@ -103,7 +117,7 @@ def _finished(runs: list[Run], options: Options) -> Iterator[None]:
             yield
         return
     with ProcessPoolExecutor(options.jobs, get_context("spawn"), _one_thread) as pool:
-        futures = [pool.submit(_execute, run, options) for run in runs]
+        futures = [pool.submit(_execute_apart, run, options) for run in runs]
         try:
             for future in as_completed(futures):
                 future.result()
@@ -115,6 +129,14 @@ def _finished(runs: list[Run], options: Options) -> Iterator[None]:
 
 def _one_thread() -> None:
     torch.set_num_threads(1)
+
+
+def _execute_apart(run: Run, options: Options) -> None:
+    """Execute in another process, from where an error of several arguments would not find its way back."""
+    try:
+        _execute(run, options)
+    except AirRecsysError as error:
+        raise AirRecsysError(f"{run.recipe.title}, {run.system}, seed {run.seed}: {error}") from None
 
 
 def _execute(run: Run, options: Options) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import secrets
 import time
+import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
+from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,7 +18,7 @@ import air_recsys.models as models
 from air_recsys.benchmarks.cases import Case, load_case, observed_entries, validation_entries
 from air_recsys.benchmarks.completion import recovery
 from air_recsys.benchmarks.recipes import Recipe
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.images import inpainting_errors
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import auroc, average_precision, nmae
@@ -50,10 +52,13 @@ class Outcome:
 
     @classmethod
     def read(cls, path: Path) -> Self:
-        """Read what `write` wrote."""
-        with np.load(path, allow_pickle=False) as file:
-            content = json.loads(str(file["content"]))
-            return cls(**content, arrays={name: file[name] for name in file.files if name != "content"})
+        """Read what `write` wrote, or raise `DataFileError` where the file is not whole."""
+        try:
+            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
+                content = json.loads(str(file["content"]))
+                return cls(**content, arrays={name: file[name] for name in file.files if name != "content"})
+        except (BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError, AttributeError) as error:
+            raise DataFileError(f"{path} is not a whole run ({error}): delete it, and it is run again") from None
 
 
 def run_system(
@@ -88,7 +93,7 @@ def run_system(
     if validation > 0:
         asked = validation_entries(recipe, observed, validation, seed)
         shown = observed & ~asked
-    data = Interactions.from_dense(np.where(shown, case.truth, np.nan))
+    data = Interactions.from_dense(np.where(shown, case.truth, np.nan), allow_negative=True)
     members = [
         make_model(settings, case, seed + 1000 * member, quick, device, graphs) for member in _members(settings)
     ]
@@ -143,7 +148,8 @@ class _Watch:
 
     def __call__(self, record: Record) -> None:
         factors = self._model.current_factors()
-        error = np.abs(factors.user_factors @ factors.item_factors.T + factors.mean - self._truth) / self._range
+        found = factors.user_factors @ factors.item_factors.T + factors.user_biases[:, None] + factors.item_biases
+        error = np.abs(found + factors.mean - self._truth) / self._range  # (m, n)
         values = (error[self._shown].mean(), error[self._asked].mean(), record.row_energy, record.column_energy)
         self.curves["epoch"].append(record.epoch)
         for name, value in zip(_CURVES, values, strict=True):
@@ -168,7 +174,9 @@ def _errors(case: Case, completed: np.ndarray, shown: np.ndarray, asked: np.ndar
     if case.picture:
         clipped = np.where(shown, case.truth, completed.clip(0, 1))
         errors = inpainting_errors(case.truth, clipped, ~asked)
-        numbers |= {name: errors[name] for name in ("psnr", "ssim")}
+        numbers["psnr"] = errors["psnr"]
+        if (shown | asked).all():  # a window of SSIM would see hidden pixels that are not asked for
+            numbers["ssim"] = errors["ssim"]
     return numbers
 
 

@@ -51,13 +51,28 @@ def parse_settings(settings: list[str] | None) -> dict[str, Any]:
     {'n_factors': 30, 'schedule': 'cosine', 'graph_neighbors': None}
     """
     known = AIR().get_params()
+    parsed = parse_values(settings)
+    for name, value in parsed.items():
+        if name not in known:
+            raise ParameterError(
+                f"--set expects NAME=VALUE with a parameter of AIR ({', '.join(known)}), found {f'{name}={value}'!r}"
+            )
+    return parsed
+
+
+def parse_values(settings: list[str] | None) -> dict[str, Any]:
+    """Turn NAME=VALUE texts into names and Python values; what is no literal stays text.
+
+    Examples
+    --------
+    >>> parse_values(["tv_reg=0.01", "axis=items"])
+    {'tv_reg': 0.01, 'axis': 'items'}
+    """
     parsed: dict[str, Any] = {}
     for text in settings or []:
         name, sign, value = text.partition("=")
-        if not sign or name not in known:
-            raise ParameterError(
-                f"--set expects NAME=VALUE with a parameter of AIR ({', '.join(known)}), found {text!r}"
-            )
+        if not sign or not name:
+            raise ParameterError(f"--set expects NAME=VALUE, found {text!r}")
         try:
             parsed[name] = ast.literal_eval(value)
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all that literal_eval raises

@@ -21,7 +21,9 @@ from air_recsys.benchmarks.theorem1 import theorem1
 from air_recsys.benchmarks.theorem2 import theorem2
 from air_recsys.cli import options
 from air_recsys.datasets import data_root
-from air_recsys.exceptions import ParameterError
+from air_recsys.datasets.folders import DATA_VARIABLE
+from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.models.devices import resolve_device
 from air_recsys.plotting.theorems import plot_theorem1, plot_theorem2
 
 reproduce_app = typer.Typer(help="Measure again what the paper prints.", no_args_is_help=True)
@@ -51,6 +53,10 @@ def table_1(
     seeds: Seeds = None,
     first_seed: FirstSeed = 0,
     validation: ValidationShare = 0.0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the chosen systems; may be repeated."),
+    ] = None,
     data: options.DataFolder = None,
     out: Out = _OUT,
     quick: Quick = False,
@@ -67,6 +73,7 @@ def table_1(
         systems=options.parse_names(systems),
         seeds=seeds,
         first_seed=first_seed,
+        overrides=options.parse_values(settings),
     )
     options.show(means)
     options.say("\n" + pivot(means))
@@ -133,9 +140,9 @@ def theorem_2(
 ) -> None:
     """Theorem 2: how the learned graph moves, measured against bounds; with data also on Syn-Netflix."""
     options.check_folder_of(json_file)
+    root = _root_if_any(data)
     _folder(out)
-    root = data_root(data)
-    report, curves = theorem2(root if root.is_dir() else None, seed=seed, quick=quick)
+    report, curves = theorem2(root, seed=seed, quick=quick)
     _theorem("theorem2", report, plot_theorem2(curves), out, json_file)
 
 
@@ -152,7 +159,7 @@ def everything(
     _options(data, out, quick, jobs, device)
     start = time.perf_counter()
     common = {"data": data, "out": out, "quick": quick, "jobs": jobs, "device": device, "json_file": None}
-    table_1(rows="", systems="", seeds=seeds, first_seed=0, validation=0.0, **common)
+    table_1(rows="", systems="", seeds=seeds, first_seed=0, validation=0.0, settings=None, **common)
     for name in FIGURES:
         _figure_command(name)(seeds=None, **common)
     table_2(out=out, quick=quick, device=device, json_file=None)
@@ -237,8 +244,28 @@ def _theorem(name: str, report: Report, figure: object, out: Path, json_file: Pa
 
 
 def _options(data: Path | None, out: Path, quick: bool, jobs: int, device: str, validation: float = 0.0) -> Options:
+    if device != "auto":  # which is always there
+        resolve_device(device)
+    how = Options(_root(data), out / "runs", quick=quick, validation=validation, device=device, jobs=jobs)
     _folder(out)
-    return Options(data_root(data), out / "runs", quick=quick, validation=validation, device=device, jobs=jobs)
+    return how
+
+
+def _root(data: Path | None) -> Path:
+    try:
+        return data_root(data)
+    except DataFileError as error:
+        raise DataFileError(f"{error}; --data names it; theorem1, theorem2 and table2 run without data") from None
+
+
+def _root_if_any(data: Path | None) -> Path | None:
+    """Return the folder of the data; None where none was named and none is found."""
+    try:
+        return data_root(data)
+    except DataFileError:
+        if data is not None or os.environ.get(DATA_VARIABLE):
+            raise
+        return None
 
 
 def _folder(out: Path) -> None:

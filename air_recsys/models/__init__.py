@@ -5,6 +5,7 @@ from air_recsys.models.base import Recommender
 from air_recsys.models.baselines import BiasModel, GlobalMean
 from air_recsys.models.dmf import DMF, RDMF, DirichletDMF
 from air_recsys.models.knn import KNN
+from air_recsys.models.patch_air import PatchAIR
 from air_recsys.models.pnmc import PNMC
 from air_recsys.models.svd import IterativeSVD
 
@@ -18,5 +19,6 @@ __all__ = [
     "DirichletDMF",
     "GlobalMean",
     "IterativeSVD",
+    "PatchAIR",
     "Recommender",
 ]

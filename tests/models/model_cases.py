@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean
-from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, IterativeSVD, Recommender
+from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, IterativeSVD, PatchAIR, Recommender
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 MODELS: dict[str, Callable[..., Recommender]] = {
@@ -27,8 +27,9 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "KNN-users": partial(KNN, n_neighbors=3),
     "KNN-items": partial(KNN, n_neighbors=3, weights="uniform", axis="items"),
     "IterativeSVD": partial(IterativeSVD, rank=2, n_iterations=20, random_state=0),
-    # Patches of one pixel fit the smallest data; test_pnmc.py has those of more.
+    # Patches of one pixel fit the smallest data; test_pnmc.py and test_patch_air.py have those of more.
     "PNMC": partial(PNMC, patch=1, n_similar=4, n_rounds=1),
+    "PatchAIR": partial(PatchAIR, patch=1, stride=1, n_factors=1, n_epochs=20, graph_neighbors=3, **CPU),
     "BiasModel": BiasModel,
     "GlobalMean": GlobalMean,
 }

@@ -1,0 +1,127 @@
+"""The page has a section a result file, and tables that are tables."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+
+from air_recsys.benchmarks.figures import FIGURES
+from air_recsys.benchmarks.page import reproduction_page
+from air_recsys.benchmarks.report import Report
+from air_recsys.exceptions import ParameterError
+
+ORDER = [
+    "table1",
+    "table2",
+    "fig-depth",
+    "fig-heatmaps",
+    "fig-fixed-laplacian",
+    "fig-trajectories",
+    "fig-training-nmae",
+    "fig-inpainting",
+    "fig-depth-width",
+    "theorem1",
+    "theorem2",
+]
+ROWS = [
+    {"data": "A", "system": "KNN", "statement": "|x| <= 1", "nmae": 0.12345, "deviation": np.nan, "holds": True},
+    {"data": "B", "system": "AIR", "statement": "energy", "holds": False, "lowest at": 100},
+]
+
+
+def write(folder, name, rows=ROWS):
+    report = Report(f"Title of {name}", f"protocol of {name}", rows, [f"note of {name}"])
+    report.to_json(folder / f"{name}.json")
+
+
+def tables(page):
+    """The lines of every table."""
+    blocks = re.findall(r"(?:^\|.*\n)+", page, re.MULTILINE)
+    return [block.splitlines() for block in blocks]
+
+
+def cells(line):
+    return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+
+
+def test_a_section_a_file_in_a_fixed_order(tmp_path):
+    for name in reversed(ORDER):
+        write(tmp_path, name)
+    page = reproduction_page(tmp_path, "pictures")
+    assert re.findall(r"^## Title of (.*)$", page, re.MULTILINE) == ORDER
+    assert [page.count(f"`air-recsys reproduce {name}`: protocol of {name}.") for name in ORDER] == [1] * len(ORDER)
+    assert [page.count(f"* note of {name}\n") for name in ORDER] == [1] * len(ORDER)
+    drawn = re.findall(r"!\[.*\]\(pictures/(.*)\.png\)", page)
+    assert drawn == [name for name in ORDER if not name.startswith("table")]
+    assert set(FIGURES) <= set(ORDER)  # no figure is forgotten
+
+
+def test_nothing_for_absent_files(tmp_path):
+    write(tmp_path, "fig-depth")
+    write(tmp_path, "fig-depth-curves")  # beside it, no section
+    page = reproduction_page(tmp_path, "images")
+    assert re.findall(r"^## (.*)$", page, re.MULTILINE) == ["Title of fig-depth"]
+
+
+@pytest.mark.parametrize("name", ORDER)
+def test_tables_are_well_formed(tmp_path, name):
+    write(tmp_path, name)
+    found = tables(reproduction_page(tmp_path, "images"))
+    assert len(found) == 1
+    header, rule, *rows = found[0]
+    assert set(cells(rule)) == {"---"}
+    assert len(rows) == len(ROWS)
+    assert {len(cells(line)) for line in found[0]} == {len(cells(header))}
+    assert len(set(cells(header))) == len(cells(header)) >= 2
+
+
+def test_cells(tmp_path):
+    write(tmp_path, "fig-depth")
+    header, _, first, second = tables(reproduction_page(tmp_path, "images"))[0]
+    names = cells(header)
+    assert names == ["data", "system", "statement", "nmae", "deviation", "holds", "lowest at"]
+    assert dict(zip(names, cells(first), strict=True)) == {
+        "data": "A",
+        "system": "KNN",
+        "statement": r"\|x\| <= 1",
+        "nmae": "0.1235",
+        "deviation": "",
+        "holds": "yes",
+        "lowest at": "",
+    }
+    assert dict(zip(names, cells(second), strict=True))["lowest at"] == "100"
+    assert dict(zip(names, cells(second), strict=True))["holds"] == "no"
+
+
+def test_table_1_shows_its_main_columns(tmp_path):
+    row = {"data": "A", "system": "AIR", "published": 0.1, "nmae": 0.05, "ours / published": 0.5, "ssim": 0.9}
+    write(tmp_path, "table1", [row])
+    header = cells(tables(reproduction_page(tmp_path, "images"))[0][0])
+    assert header == ["data", "system", "published", "nmae", "ours / published"]
+
+
+@pytest.mark.parametrize("folder", [".", "none"])
+def test_a_folder_without_results(tmp_path, folder):
+    (tmp_path / "other.json").write_text("{}", encoding="utf-8")
+    with pytest.raises(ParameterError, match=r"expected result files such as table1\.json in .*, found none"):
+        reproduction_page(tmp_path / folder, "images")
+
+
+@pytest.mark.parametrize("content", [b"{", b"", b"\xff", b"[1]", b"3", b"{}", b'{"title": "x", "protocol": "y"}'])
+def test_files_that_are_no_results(tmp_path, content):
+    write(tmp_path, "table1")
+    (tmp_path / "table2.json").write_bytes(content)
+    with pytest.raises(ParameterError, match=r"table2\.json is no result file: ."):
+        reproduction_page(tmp_path, "images")
+
+
+def test_machine_and_versions_are_told(tmp_path):
+    write(tmp_path, "table1")
+    content = json.loads((tmp_path / "table1.json").read_text(encoding="utf-8"))
+    content["machine"]["gpu"] = "A GPU"
+    (tmp_path / "table1.json").write_text(json.dumps(content), encoding="utf-8")
+    expected = f"Measured on A GPU, torch {content['versions']['torch']}, air_recsys "
+    assert expected in reproduction_page(tmp_path, "images")
