@@ -12,7 +12,7 @@ balanced start, :math:`W_j^\top W_j = W_{j+1} W_{j+1}^\top`, gives
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -22,6 +22,7 @@ import torch
 from scipy.integrate import solve_ivp
 from torch import Tensor
 
+from air_recsys.benchmarks.checks import Check, worst_rows
 from air_recsys.benchmarks.report import Report
 from air_recsys.graphs.adjacency import ADJACENCIES, GraphTerm
 from air_recsys.graphs.laplacian import laplacian, squared_distances
@@ -36,41 +37,6 @@ _HORIZON = 6.0
 _STEP = 1e-3  # of the central differences
 _SEPARATED = 0.02  # smallest relative gap to the next singular value
 _FLOOR = 1e-6  # of the largest derivative of a run: what an error is at least divided by
-_TOLERANCE = 0.01  # relative, of what has to equal a bound
-
-
-class Check(NamedTuple):
-    """A figure and what it has to be: at most, at least, or (within 1 %) equal to a bound."""
-
-    statement: str
-    case: dict[str, Any]
-    relation: str  # "<=", ">=" or "="
-    bound: float
-    measured: float
-
-    def excess(self) -> float:
-        """Return by how much the figure misses: not above 0 where it holds, infinite for NaN."""
-        if math.isnan(self.measured):
-            return math.inf
-        if self.relation == "=":
-            return abs(self.measured - self.bound) - _TOLERANCE * abs(self.bound)
-        return (self.measured - self.bound) * (1 if self.relation == "<=" else -1)
-
-
-def worst_rows(checks: Iterable[Check]) -> list[dict[str, Any]]:
-    """Return a row for every statement and case, with the figure that misses most (or comes closest to it)."""
-    worst: dict[tuple[Any, ...], Check] = {}
-    for check in checks:
-        key = (check.statement, *check.case.values())
-        if key not in worst or check.excess() > worst[key].excess():
-            worst[key] = check
-    return [
-        {"statement": check.statement}
-        | check.case
-        | {"expected": f"{check.relation} {check.bound:.4g}", "measured": check.measured}
-        | {"holds": bool(check.excess() <= 0)}
-        for check in worst.values()
-    ]
 
 
 class Stated(NamedTuple):

@@ -24,8 +24,8 @@ import torch
 from scipy.integrate import solve_ivp
 from scipy.special import softmax
 
+from air_recsys.benchmarks.checks import Check, worst_rows
 from air_recsys.benchmarks.report import Report
-from air_recsys.benchmarks.theorem1 import Check, worst_rows
 from air_recsys.datasets import load_syn_netflix
 from air_recsys.graphs.adjacency import ADJACENCIES, GraphTerm
 from air_recsys.graphs.laplacian import laplacian, squared_distances

@@ -148,7 +148,7 @@ def theorem_2(
 
 @reproduce_app.command("all")
 def everything(
-    seeds: Seeds = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds of Table 1 instead of the recipes'.")] = None,
     data: options.DataFolder = None,
     out: Out = _OUT,
     quick: Quick = False,

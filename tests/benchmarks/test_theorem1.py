@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from air_recsys.benchmarks import theorem1 as module
+from air_recsys.benchmarks.checks import Check, worst_rows
 from air_recsys.benchmarks.report import write_json
 from air_recsys.benchmarks.theorem1 import (
-    Check,
     Flow,
     Stated,
     balanced_start,
@@ -22,7 +22,6 @@ from air_recsys.benchmarks.theorem1 import (
     start_state,
     theorem1,
     trace,
-    worst_rows,
 )
 from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
 from air_recsys.graphs.adjacency import ADJACENCIES

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from air_recsys.benchmarks.checks import worst_rows
 from air_recsys.benchmarks.report import write_json
-from air_recsys.benchmarks.theorem1 import worst_rows
 from air_recsys.benchmarks.theorem2 import (
     common_checks,
     distances_of,
