@@ -78,8 +78,8 @@ def run_system(
     ----------
     recipe : Recipe
     settings : dict
-        "model", "preset" (of AIR), "members" (models of different starts whose predictions are averaged), "side"
-        (give the graphs that come with the data), "graphs_at" (an epoch of `graphs`), and parameters of the model.
+        "model", "preset" (of AIR), "side" (give the graphs that come with the data), "graphs_at" (an epoch of
+        `graphs`), and parameters of the model.
     seed : int
     root : Path
     validation, quick, device
@@ -94,22 +94,17 @@ def run_system(
         asked = validation_entries(recipe, observed, validation, seed)
         shown = observed & ~asked
     data = Interactions.from_dense(np.where(shown, case.truth, np.nan), allow_negative=True)
-    members = [
-        make_model(settings, case, seed + 1000 * member, quick, device, graphs) for member in _members(settings)
-    ]
-    first = members[0]
+    model = make_model(settings, case, seed, quick, device, graphs)
     watch = None
-    if "curves" in recipe.keep and isinstance(first, models.AIR):
-        watch = _Watch(first, case.truth, shown, asked)
+    if "curves" in recipe.keep and isinstance(model, models.AIR):
+        watch = _Watch(model, case.truth, shown, asked)
     start = time.perf_counter()
-    completed = np.mean(
-        [_completed(model, data, case, watch if model is first else None) for model in members], axis=0
-    )
+    completed = _completed(model, data, case, watch)
     seconds = time.perf_counter() - start
     numbers = _errors(case, completed, shown, asked) | {"seconds": seconds}
-    if case.groups is not None and isinstance(first, models.AIR):
-        numbers |= recovery(first, *case.groups)
-    return Outcome(numbers, {} if watch is None else watch.curves, _arrays(recipe, first, completed, shown))
+    if case.groups is not None and isinstance(model, models.AIR):
+        numbers |= recovery(model, *case.groups)
+    return Outcome(numbers, {} if watch is None else watch.curves, _arrays(recipe, model, completed, shown))
 
 
 def make_model(
@@ -121,7 +116,7 @@ def make_model(
     graphs: dict[str, np.ndarray] | None = None,
 ) -> models.Recommender:
     """Return the model of a recipe's settings, not fitted."""
-    parameters = {key: value for key, value in settings.items() if key not in ("model", "preset", "members", "side")}
+    parameters = {key: value for key, value in settings.items() if key not in ("model", "preset", "side")}
     parameters = PRESETS.get(settings.get("preset", ""), {}) | parameters
     if settings.get("side") and case.side is not None:
         parameters |= {"user_graph": case.side[0], "item_graph": case.side[1]}
@@ -154,10 +149,6 @@ class _Watch:
         self.curves["epoch"].append(record.epoch)
         for name, value in zip(_CURVES, values, strict=True):
             self.curves[name].append(float(value))
-
-
-def _members(settings: dict[str, Any]) -> range:
-    return range(int(settings.get("members", 1)))
 
 
 def _completed(model: models.Recommender, data: Interactions, case: Case, watch: _Watch | None) -> np.ndarray:

@@ -20,7 +20,6 @@ SYSTEMS = {
     "AIR": (AIR, "syn-netflix"),
     "preset": (AIR | {"preset": "interactions", "graph_neighbors": 3}, "ic"),
     "auto": (AIR | {"user_graph_reg": "auto"}, "rank-5"),
-    "members": ({"model": "DMF", "n_epochs": 20, "init_std": 0.1, "members": 2}, "ic"),
     "RDMF": ({"model": "RDMF", "n_epochs": 20, "init_std": 0.1}, "barbara"),
     "neighbors": (GIVEN, "gpcr"),
     "side": (GIVEN | {"side": True}, "gpcr"),
@@ -147,19 +146,6 @@ def test_same_seed_same_run_and_another_for_another():
     first, again, other = (run(AIR, seed=seed).arrays["completed"] for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert (first != other).any()
-
-
-def test_members_are_averaged():
-    member = {"model": "DMF", "n_epochs": 20, "init_std": 0.3}
-    two = run(member | {"members": 2}).arrays["completed"]
-    hidden, _ = parts("rank-5")
-    data = systems.Interactions.from_dense(np.where(hidden, np.nan, small_case("rank-5").truth), allow_negative=True)
-    users, items = np.repeat(np.arange(M), N), np.tile(np.arange(N), M)
-    single = [
-        systems.make_model(member, small_case("rank-5"), seed, device="cpu").fit(data).predict(users, items)
-        for seed in (0, 1000)
-    ]
-    np.testing.assert_allclose(two.ravel(), np.mean(single, axis=0), rtol=1e-5)
 
 
 def test_side_graphs_are_given_and_graphs_of_another_run_taken_at_the_epoch_asked_for():

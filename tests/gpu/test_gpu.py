@@ -34,6 +34,7 @@ FORMS = {
         "bias_decay": 1.0,
         "learning_rate": 0.01,
     },
+    "further terms": {"transforms": [("blocks:3", 1e-4, 2), ("columns", 1e-4)], "tv_reg": 1e-3, "learning_rate": 1e-3},
     "unobserved": {"n_factors": 5, "unobserved_weight": 0.1, "learning_rate": 0.01},
 }
 every_form = pytest.mark.parametrize("options", FORMS.values(), ids=FORMS.keys())
