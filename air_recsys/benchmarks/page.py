@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from air_recsys.benchmarks.report import format_number
+from air_recsys.benchmarks.table1 import pivot
 from air_recsys.exceptions import ParameterError
 
 _HEAD = """# Reproduction of the paper
@@ -33,7 +35,7 @@ _COLUMNS = {
 }
 
 
-def reproduction_page(results: Path, figures: str) -> str:
+def reproduction_page(results: Path, figures: str, shown: Collection[str]) -> str:
     """Return the page in Markdown.
 
     Parameters
@@ -42,6 +44,8 @@ def reproduction_page(results: Path, figures: str) -> str:
         Folder with table1.json, table2.json, fig-*.json, theorem1.json and theorem2.json, as far as they are there.
     figures : str
         Folder of the figures as the page shall name it.
+    shown : collection of str
+        Names of the figures that are in that folder; of the others the page says what writes them.
 
     Raises
     ------
@@ -53,7 +57,7 @@ def reproduction_page(results: Path, figures: str) -> str:
     if not found:
         raise ParameterError(f"expected result files such as table1.json in {results}, found none")
     parts = [_HEAD]
-    parts += [_section(name, content, figures) for name, content in found.items()]
+    parts += [_section(name, content, figures, shown) for name, content in found.items()]
     return "\n".join(parts)
 
 
@@ -68,16 +72,25 @@ def _read(path: Path) -> dict[str, Any]:
     return content
 
 
-def _section(name: str, content: dict[str, Any], figures: str) -> str:
+def _section(name: str, content: dict[str, Any], figures: str, shown: Collection[str]) -> str:
     lines = [f"## {content['title']}", "", f"`air-recsys reproduce {name}`: {content['protocol']}.", ""]
-    if name.startswith(("fig-", "theorem")):
+    if name in shown:
         lines += [f"![{content['title']}]({figures}/{name}.png)", ""]
+    elif name.startswith(("fig-", "theorem")):
+        lines += [f"The command writes the figure, {name}.png and {name}.svg; it is not shown here.", ""]
+    if name == "table1":
+        lines += ["NMAE, ours (published):", "", _table(_as_printed(content["rows"]), None), ""]
     lines += [_table(content["rows"], _COLUMNS.get(name)), ""]
     lines += [f"* {note}" for note in content["notes"]]
     machine, versions = content["machine"], content["versions"]
     where = machine["gpu"] or machine["processor"]
     lines += ["", f"Measured on {where}, torch {versions['torch']}, air_recsys {versions['air-recsys']}.", ""]
     return "\n".join(lines)
+
+
+def _as_printed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    frame = pivot(rows).rename_axis("data").reset_index()
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def _table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:
@@ -93,5 +106,5 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return format_number(value)
+        return format_number(value)  # NaN is a dash
     return "" if value is None else str(value).replace("|", "\\|")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import pandas as pd
@@ -57,14 +57,19 @@ def table1(
     return means, single
 
 
-def pivot(means: Report) -> str:
-    """Return the table as the paper prints it: a row per data set, a column per system, ours (published)."""
+def pivot(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the table as the paper prints it: a row per data set, a column per system, cells "ours (published)"."""
     cells: dict[str, dict[str, str]] = {}
-    for row in means.rows:
-        printed = "" if row["system"] == OURS or np.isnan(row["published"]) else f" ({row['published']:g})"
-        cells.setdefault(row["data"], {})[row["system"]] = f"{row['nmae']:.3g}{printed}"
+    for row in rows:
+        published, nmae = row.get("published"), row.get("nmae")
+        printed = f" ({published:g})" if _is_number(published) and row["system"] != OURS else ""
+        cells.setdefault(row["data"], {})[row["system"]] = (f"{nmae:.3g}" if _is_number(nmae) else "-") + printed
     columns = [name for name in (*_BASELINES, PAPER, OURS) if any(name in row for row in cells.values())]
-    return pd.DataFrame(cells).T.reindex(columns=columns).to_string(na_rep="-")
+    return pd.DataFrame(cells).T.reindex(columns=columns)
+
+
+def _is_number(value: float | None) -> TypeGuard[float]:
+    return value is not None and not np.isnan(value)  # JSON has null for NaN
 
 
 def _chosen(rows: Sequence[str]) -> list[Recipe]:

@@ -76,7 +76,7 @@ def table_1(
         overrides=options.parse_values(settings),
     )
     options.show(means)
-    options.say("\n" + pivot(means))
+    options.say("\n" + pivot(means.rows).to_string(na_rep="-"))
     _write(means, single, out / "table1.json")
     if json_file is not None:
         means.to_json(json_file, single=single)
@@ -176,7 +176,8 @@ def page(
 ) -> None:
     """Write the reproduction page of the docs from the result files."""
     options.check_folder_of(target)
-    target.write_text(reproduction_page(results, figures), encoding="utf-8")
+    shown = [path.stem for path in (target.parent / figures).glob("*.png")]
+    target.write_text(reproduction_page(results, figures, shown), encoding="utf-8")
     options.say(f"wrote {target}")
 
 

@@ -50,7 +50,7 @@ def cells(line):
 def test_a_section_a_file_in_a_fixed_order(tmp_path):
     for name in reversed(ORDER):
         write(tmp_path, name)
-    page = reproduction_page(tmp_path, "pictures")
+    page = reproduction_page(tmp_path, "pictures", ORDER)
     assert re.findall(r"^## Title of (.*)$", page, re.MULTILINE) == ORDER
     assert [page.count(f"`air-recsys reproduce {name}`: protocol of {name}.") for name in ORDER] == [1] * len(ORDER)
     assert [page.count(f"* note of {name}\n") for name in ORDER] == [1] * len(ORDER)
@@ -62,25 +62,25 @@ def test_a_section_a_file_in_a_fixed_order(tmp_path):
 def test_nothing_for_absent_files(tmp_path):
     write(tmp_path, "fig-depth")
     write(tmp_path, "fig-depth-curves")  # beside it, no section
-    page = reproduction_page(tmp_path, "images")
+    page = reproduction_page(tmp_path, "images", ORDER)
     assert re.findall(r"^## (.*)$", page, re.MULTILINE) == ["Title of fig-depth"]
 
 
 @pytest.mark.parametrize("name", ORDER)
 def test_tables_are_well_formed(tmp_path, name):
     write(tmp_path, name)
-    found = tables(reproduction_page(tmp_path, "images"))
-    assert len(found) == 1
-    header, rule, *rows = found[0]
+    found = tables(reproduction_page(tmp_path, "images", ORDER))
+    assert len(found) == (2 if name == "table1" else 1)
+    header, rule, *rows = found[-1]
     assert set(cells(rule)) == {"---"}
     assert len(rows) == len(ROWS)
-    assert {len(cells(line)) for line in found[0]} == {len(cells(header))}
+    assert {len(cells(line)) for line in found[-1]} == {len(cells(header))}
     assert len(set(cells(header))) == len(cells(header)) >= 2
 
 
 def test_cells(tmp_path):
     write(tmp_path, "fig-depth")
-    header, _, first, second = tables(reproduction_page(tmp_path, "images"))[0]
+    header, _, first, second = tables(reproduction_page(tmp_path, "images", ORDER))[0]
     names = cells(header)
     assert names == ["data", "system", "statement", "nmae", "deviation", "holds", "lowest at"]
     assert dict(zip(names, cells(first), strict=True)) == {
@@ -99,15 +99,26 @@ def test_cells(tmp_path):
 def test_table_1_shows_its_main_columns(tmp_path):
     row = {"data": "A", "system": "AIR", "published": 0.1, "nmae": 0.05, "ours / published": 0.5, "ssim": 0.9}
     write(tmp_path, "table1", [row])
-    header = cells(tables(reproduction_page(tmp_path, "images"))[0][0])
-    assert header == ["data", "system", "published", "nmae", "ours / published"]
+    wide, long = tables(reproduction_page(tmp_path, "images", ORDER))
+    assert cells(wide[0]) == ["data", "AIR"]
+    assert cells(wide[2]) == ["A", "0.05 (0.1)"]
+    assert cells(long[0]) == ["data", "system", "published", "nmae", "ours / published"]
+
+
+def test_figures_that_are_not_there_are_not_linked(tmp_path):
+    write(tmp_path, "fig-depth")
+    write(tmp_path, "theorem1")
+    page = reproduction_page(tmp_path, "images", ["theorem1"])
+    assert "images/theorem1.png" in page
+    assert "images/fig-depth.png" not in page
+    assert "writes the figure, fig-depth.png and fig-depth.svg" in page
 
 
 @pytest.mark.parametrize("folder", [".", "none"])
 def test_a_folder_without_results(tmp_path, folder):
     (tmp_path / "other.json").write_text("{}", encoding="utf-8")
     with pytest.raises(ParameterError, match=r"expected result files such as table1\.json in .*, found none"):
-        reproduction_page(tmp_path / folder, "images")
+        reproduction_page(tmp_path / folder, "images", ORDER)
 
 
 @pytest.mark.parametrize("content", [b"{", b"", b"\xff", b"[1]", b"3", b"{}", b'{"title": "x", "protocol": "y"}'])
@@ -115,7 +126,7 @@ def test_files_that_are_no_results(tmp_path, content):
     write(tmp_path, "table1")
     (tmp_path / "table2.json").write_bytes(content)
     with pytest.raises(ParameterError, match=r"table2\.json is no result file: ."):
-        reproduction_page(tmp_path, "images")
+        reproduction_page(tmp_path, "images", ORDER)
 
 
 def test_machine_and_versions_are_told(tmp_path):
@@ -124,4 +135,4 @@ def test_machine_and_versions_are_told(tmp_path):
     content["machine"]["gpu"] = "A GPU"
     (tmp_path / "table1.json").write_text(json.dumps(content), encoding="utf-8")
     expected = f"Measured on A GPU, torch {content['versions']['torch']}, air_recsys "
-    assert expected in reproduction_page(tmp_path, "images")
+    assert expected in reproduction_page(tmp_path, "images", ORDER)
