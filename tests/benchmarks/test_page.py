@@ -50,7 +50,7 @@ def cells(line):
 def test_a_section_a_file_in_a_fixed_order(tmp_path):
     for name in reversed(ORDER):
         write(tmp_path, name)
-    page = reproduction_page(tmp_path, "pictures", ORDER)
+    page = reproduction_page(tmp_path, "pictures", [name for name in ORDER if not name.startswith("table")])
     assert re.findall(r"^## Title of (.*)$", page, re.MULTILINE) == ORDER
     assert [page.count(f"`air-recsys reproduce {name}`: protocol of {name}.") for name in ORDER] == [1] * len(ORDER)
     assert [page.count(f"* note of {name}\n") for name in ORDER] == [1] * len(ORDER)
