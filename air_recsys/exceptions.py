@@ -6,9 +6,22 @@ All errors derive from `AirRecsysError` and from the built-in class a caller wou
 
 from __future__ import annotations
 
+from typing import Any
+
 
 class AirRecsysError(Exception):
     """Base class of every error raised on purpose by the library."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Errors of other processes arrive pickled, and not every class is made from its message.
+        return _again, (type(self), self.args, self.__dict__)
+
+
+def _again(kind: type[AirRecsysError], args: tuple[Any, ...], state: dict[str, Any]) -> AirRecsysError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
 
 
 class DataError(AirRecsysError, ValueError):

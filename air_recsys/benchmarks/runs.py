@@ -132,7 +132,7 @@ def _one_thread() -> None:
 
 
 def _execute_apart(run: Run, options: Options) -> None:
-    """Execute in another process, from where an error of several arguments would not find its way back."""
+    """Execute in another process, and let an error say which run it is about."""
     try:
         _execute(run, options)
     except AirRecsysError as error:
