@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -13,8 +14,16 @@ from air_recsys import images
 from air_recsys.benchmarks.report import format_number, machine, versions, write_json
 from air_recsys.cli import options
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.models.air import preset as make_preset
 from air_recsys.validation import import_extra
+
+
+class Model(StrEnum):
+    """What can complete an image: keys of `air_recsys.images.MODELS`, and the choice among them."""
+
+    AUTO = "auto"
+    PATCHES = "patches"
+    ROWS = "rows"
+    PNMC = "pnmc"
 
 
 def inpaint(
@@ -26,8 +35,13 @@ def inpaint(
     ] = None,
     truth: Annotated[Path | None, typer.Option(help="With --mask: the whole image, to measure errors.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Resize all images to SIZE x SIZE pixels.")] = None,
-    preset: options.PresetName = options.Preset.COMPLETION,
-    settings: options.Settings = None,
+    model: Annotated[
+        Model, typer.Option(help="What completes the image; auto goes by the size of the holes.")
+    ] = Model.AUTO,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be repeated."),
+    ] = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
@@ -38,16 +52,18 @@ def inpaint(
     images.check_image_path(out)
     for module in ("PIL.Image", "skimage.metrics"):
         import_extra(module, "images")
-    parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
-    air = make_preset(preset.value, **parameters)
     pixels = images.load_image(image, size)
     observed = _observed(mask, missing, size, seed, pixels)
     whole = _truth(truth, missing, size, pixels)
+    chosen = images.model_for(observed) if model is Model.AUTO else images.MODELS[model.value]()
+    chosen.set_params(**options.parse_settings(settings, chosen))
+    run = {"random_state": seed, "device": device, "verbose": True}
+    chosen.set_params(**{name: value for name, value in run.items() if name in chosen.get_params()})
     height, width = pixels.shape
     share = 1 - float(observed.mean())
-    options.say(f"{height} x {width} pixels, {share:.1%} hidden")
+    options.say(f"{height} x {width} pixels, {share:.1%} hidden, completed by {type(chosen).__name__}")
     start = time.perf_counter()
-    completed = images.inpaint(pixels, observed, air)
+    completed = images.inpaint(pixels, observed, chosen)
     figures = {"height": height, "width": width, "hidden": share, "seconds": time.perf_counter() - start}
     options.say(f"completed in {figures['seconds']:.1f} s")
     images.save_image(out, completed)

@@ -15,7 +15,7 @@ import typer
 
 from air_recsys.benchmarks.report import Report, format_number, write_json
 from air_recsys.exceptions import ParameterError
-from air_recsys.models import AIR
+from air_recsys.models import AIR, Recommender
 
 
 class Preset(StrEnum):
@@ -42,20 +42,22 @@ RatingColumn = Annotated[str, typer.Option("--rating-column", help="Column of th
 Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
 
 
-def parse_settings(settings: list[str] | None) -> dict[str, Any]:
-    """Turn NAME=VALUE texts into parameters of AIR.
+def parse_settings(settings: list[str] | None, model: Recommender | None = None) -> dict[str, Any]:
+    """Turn NAME=VALUE texts into parameters of a model, of AIR unless another one is given.
 
     Examples
     --------
     >>> parse_settings(["n_factors=30", "schedule=cosine", "graph_neighbors=None"])
     {'n_factors': 30, 'schedule': 'cosine', 'graph_neighbors': None}
     """
-    known = AIR().get_params()
+    model = AIR() if model is None else model
+    known = model.get_params()
     parsed = parse_values(settings)
     for name, value in parsed.items():
         if name not in known:
             raise ParameterError(
-                f"--set expects NAME=VALUE with a parameter of AIR ({', '.join(known)}), found {f'{name}={value}'!r}"
+                f"--set expects NAME=VALUE with a parameter of {type(model).__name__} ({', '.join(known)}), "
+                f"found {f'{name}={value}'!r}"
             )
     return parsed
 

@@ -5,11 +5,13 @@ True means observed. Files need the extra ``images``.
 """
 
 from air_recsys.images.checks import check_mask
+from air_recsys.images.choice import MODELS, model_for
 from air_recsys.images.files import check_image_path, load_image, load_test_image, save_image
 from air_recsys.images.inpaint import inpaint, inpainting_errors
 from air_recsys.images.masks import PAPER_PATCHES, load_mask, patch_mask, random_mask, texture_mask
 
 __all__ = [
+    "MODELS",
     "PAPER_PATCHES",
     "check_image_path",
     "check_mask",
@@ -18,6 +20,7 @@ __all__ = [
     "load_image",
     "load_mask",
     "load_test_image",
+    "model_for",
     "patch_mask",
     "random_mask",
     "save_image",

@@ -8,7 +8,8 @@ from cli_cases import cli, read_json
 
 from air_recsys import AIR
 from air_recsys.benchmarks.report import format_number
-from air_recsys.images import inpaint, inpainting_errors, load_image, load_mask, random_mask, save_image
+from air_recsys.images import MODELS, inpaint, inpainting_errors, load_image, load_mask, random_mask, save_image
+from air_recsys.models import PatchAIR
 
 FEW = ["--set", "n_epochs=20", "--device", "cpu"]
 IMAGE = np.add.outer(np.linspace(0, 0.6, 20), np.linspace(0, 0.4, 14))
@@ -31,7 +32,7 @@ def folder(tmp_path_factory):
 
 
 def model(**settings):
-    return AIR.for_completion(**{"n_epochs": 20, "device": "cpu", "random_state": 0} | settings)
+    return PatchAIR(**{"n_epochs": 20, "device": "cpu", "random_state": 0} | settings)
 
 
 def test_a_mask_and_the_truth(folder, tmp_path):
@@ -85,13 +86,32 @@ def test_size_fits_all_images(folder, tmp_path):
     assert load_image(out).shape == (12, 12)
 
 
-def test_other_presets_and_settings(folder, tmp_path):
+def test_other_models_and_settings(folder, tmp_path):
     out = tmp_path / "out.png"
-    asked = ["--mask", folder / "mask.png", "--preset", "ratings", "--set", "n_factors=2", "--out", out]
-    assert cli("inpaint", folder / "damaged.png", *asked, *FEW).status == 0
-    same = AIR.for_ratings(n_factors=2, n_epochs=20, device="cpu", random_state=0)
+    asked = ["--mask", folder / "mask.png", "--model", "rows", "--set", "tv_reg=0.1", "--out", out]
+    ended = cli("inpaint", folder / "damaged.png", *asked, *FEW)
+    assert ended.status == 0, ended.err
+    assert "completed by AIR" in ended.out
+    same = MODELS["rows"]().set_params(tv_reg=0.1, n_epochs=20, device="cpu", random_state=0)
     completed = inpaint(load_image(folder / "damaged.png"), load_mask(folder / "mask.png"), same)
     np.testing.assert_allclose(load_image(out), completed, atol=0.51 / 255)
+
+
+def test_a_model_without_seed_and_device(folder, tmp_path):
+    asked = ["--mask", folder / "mask.png", "--model", "pnmc", "--set", "patch=4", "--out", tmp_path / "out.png"]
+    ended = cli("inpaint", folder / "damaged.png", *asked)
+    assert ended.status == 0, ended.err
+    assert "completed by PNMC" in ended.out
+
+
+def test_a_hole_larger_than_a_patch_is_left_to_rows_and_columns(folder, tmp_path):
+    mask = np.ones(IMAGE.shape, dtype=bool)
+    mask[3:12, 2:11] = False
+    save_image(tmp_path / "hole.png", mask)
+    asked = ["--mask", tmp_path / "hole.png", "--out", tmp_path / "out.png"]
+    ended = cli("inpaint", folder / "whole.png", *asked, *FEW)
+    assert ended.status == 0, ended.err
+    assert "completed by AIR" in ended.out
 
 
 @pytest.fixture
@@ -99,7 +119,8 @@ def no_training(monkeypatch):
     def refuse(self, *args, **kwargs):
         raise AssertionError("trained before the input was checked")
 
-    monkeypatch.setattr(AIR, "_fit", refuse)
+    for kind in (AIR, PatchAIR):
+        monkeypatch.setattr(kind, "_fit", refuse)
 
 
 MASK = "--mask {}/mask.png --out out.png"
@@ -132,7 +153,8 @@ MASK = "--mask {}/mask.png --out out.png"
         ("{}/whole.png --mask {}/mask.png --out {}", ["found the folder"]),
         ("{}/whole.png --json none/o.json " + MASK, ["expected an existing folder for o.json"]),
         ("{}/whole.png --set n_epoch=3 " + MASK, ["--set expects NAME=VALUE"]),
-        ("{}/whole.png --preset best " + MASK, ["--preset"]),
+        ("{}/whole.png --set graph_neighbours=3 " + MASK, ["a parameter of PatchAIR (", "graph_neighbors"]),
+        ("{}/whole.png --model best " + MASK, ["--model"]),
     ],
 )
 def test_bad_input(folder, tmp_path, monkeypatch, arguments, words):
