@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -82,6 +83,12 @@ def _panel(recipe: Recipe, found: dict[Run, Outcome], options: Options) -> Panel
     )
 
 
+def _without_start(panel: Panel) -> Panel:
+    """Leave out the first record: at a start near zero all energies are, and six decades hide the rest."""
+    curves = {system: {name: values[1:] for name, values in curves.items()} for system, curves in panel.curves.items()}
+    return replace(panel, curves=curves)
+
+
 def _row(run: Run, outcome: Outcome) -> dict[str, Any]:
     row: dict[str, Any] = {"panel": run.recipe.title, "system": run.system, "seed": run.seed}
     row |= outcome.numbers
@@ -118,7 +125,7 @@ FIGURES: dict[str, tuple[str, Callable[[list[Panel]], Figure]]] = {
     ),
     "fig-trajectories": (
         "The two energies through training",
-        lambda panels: plot_curves(panels, ("user_energy", "item_energy")),
+        lambda panels: plot_curves([_without_start(panel) for panel in panels], ("user_energy", "item_energy")),
     ),
     "fig-training-nmae": ("NMAE through training", lambda panels: plot_curves(panels, ("hidden",))),
     "fig-inpainting": ("The completed pictures", plot_pictures),
