@@ -119,19 +119,9 @@ def _verdicts(recipes: list[Recipe], rows: list[dict[str, Any]]) -> list[str]:
     full = [recipe for recipe in recipes if all((recipe.title, system) in table for system in recipe.systems)]
     if not full:
         return []
-    n = len(full)
-    matched = sum(table[recipe.title, PAPER]["ours / published"] <= 1 for recipe in full)
-    verdicts = [f"{PAPER} at or below the published value in {matched} of {n} rows"]
-    for system in (PAPER, OURS):
-        measured = sum(table[recipe.title, system]["nmae"] < min(_baselines(recipe, table, "nmae")) for recipe in full)
-        printed = sum(
-            table[recipe.title, system]["nmae"] < min(_baselines(recipe, table, "published")) for recipe in full
-        )
-        verdicts.append(
-            f"{system} lower than every baseline as measured here in {measured} of {n} rows, as published in {printed}"
-        )
+    verdicts = [verdict for system in (PAPER, OURS) for verdict in _compared(system, full, table)]
     better = sum(table[recipe.title, OURS]["ours / published"] <= 0.9 for recipe in full)
-    verdicts.append(f"{OURS} at least 10 % below the published AIR in {better} of {n} rows")
+    verdicts.append(f"{OURS} at least 10 % below the published AIR in {better} of {len(full)} rows")
     far = [
         f"{recipe.title}: {system}"
         for recipe in full
@@ -139,6 +129,20 @@ def _verdicts(recipes: list[Recipe], rows: list[dict[str, Any]]) -> list[str]:
         if system in recipe.systems and table[recipe.title, system]["ours / published"] > 1.2
     ]
     return [*verdicts, f"baselines more than 20 % above the published value: {', '.join(far) or 'none'}"]
+
+
+def _compared(system: str, recipes: list[Recipe], table: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
+    found = {recipe: table[recipe.title, system] for recipe in recipes}
+    matched = sum(row["ours / published"] <= 1 for row in found.values())
+    measured, printed = (
+        sum(row["nmae"] < min(_baselines(recipe, table, column)) for recipe, row in found.items())
+        for column in ("nmae", "published")
+    )
+    n = len(recipes)
+    return [
+        f"{system} at or below the published AIR in {matched} of {n} rows",
+        f"{system} lower than every baseline as measured here in {measured} of {n} rows, as published in {printed}",
+    ]
 
 
 def _baselines(recipe: Recipe, table: dict[tuple[str, str], dict[str, Any]], column: str) -> list[float]:
