@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
-    {"exceptions", "validation", "ids"},
+    {"exceptions", "validation", "ids", "writing"},
     {"metrics", "interactions", "splits"},
     {"graphs"},
     {"nn"},

@@ -54,13 +54,24 @@ def complete(model: Recommender, data: Hidden) -> dict[str, Any]:
     start = time.perf_counter()
     model.fit(data.observed)
     seconds = time.perf_counter() - start
-    users, items = np.nonzero(data.asked)
-    expected, found = data.truth[users, items], model.predict(users, items)
-    value_range = float(data.truth.max() - data.truth.min())
-    row: dict[str, Any] = {"nmae": nmae(expected, found, value_range=value_range)}
-    if np.isin(data.truth, (0, 1)).all():
-        row |= {"average_precision": average_precision(expected, found), "auroc": auroc(expected, found)}
-    return row | {"seconds": seconds}
+    return entry_errors(data.truth, data.asked, model.predict(*np.nonzero(data.asked))) | {"seconds": seconds}
+
+
+def entry_errors(truth: np.ndarray, asked: np.ndarray, found: np.ndarray) -> dict[str, Any]:
+    """Return NMAE over the entries asked for, and average precision and AUROC where the truth is 0/1.
+
+    Parameters
+    ----------
+    truth : ndarray, shape (m, n)
+    asked : ndarray of bool, shape (m, n)
+    found : ndarray, shape (n_asked,)
+        Scores of the entries asked for, row by row.
+    """
+    expected = truth[asked]
+    errors: dict[str, Any] = {"nmae": nmae(expected, found, value_range=float(np.ptp(truth)))}
+    if np.isin(truth, (0, 1)).all():
+        errors |= {"average_precision": average_precision(expected, found), "auroc": auroc(expected, found)}
+    return errors
 
 
 def recovery(model: Recommender, user_groups: np.ndarray, item_groups: np.ndarray) -> dict[str, float]:

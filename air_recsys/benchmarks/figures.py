@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from air_recsys.benchmarks.cases import load_case
-from air_recsys.benchmarks.recipes import Recipe, recipes_of
+from air_recsys.benchmarks.recipes import Recipe, notes_of, recipes_of
 from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.runs import Options, Run, all_runs, outcomes
-from air_recsys.benchmarks.systems import Outcome
+from air_recsys.benchmarks.systems import QUICK_TITLE, Outcome
 from air_recsys.plotting.reproduction import (
     Panel,
     plot_curves,
@@ -53,11 +53,9 @@ def reproduce_figure(name: str, options: Options, *, seeds: int | None = None) -
     recipes = _pictures() if name == "fig-inpainting" else recipes_of(name)
     runs = all_runs(recipes, 1 if name == "fig-inpainting" and seeds is None else seeds)
     found = outcomes(runs, options, name)
-    report = Report(
-        title + (" (QUICK: a few epochs, no figures of any worth)" if options.quick else ""), _protocol(name)
-    )
+    report = Report(title + (QUICK_TITLE if options.quick else ""), _protocol(name))
     report.rows = [_row(run, outcome) for run, outcome in found.items()]
-    report.notes = [f"{recipe.title}: {recipe.note}" for recipe in recipes if recipe.note]
+    report.notes = notes_of(recipes)
     panels = [_panel(recipe, found, options) for recipe in recipes]
     curves = {panel.title: {system: own for system, own in panel.curves.items() if own} for panel in panels}
     return Drawn(report, {title: own for title, own in curves.items() if own}, draw(panels))

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
+from air_recsys.benchmarks.figures import FIGURES
 from air_recsys.benchmarks.report import format_number
 from air_recsys.benchmarks.table1 import pivot
 from air_recsys.exceptions import ParameterError
@@ -18,15 +19,6 @@ that measures it again. Published values are those of Li, Sun, Wang, Wang, SIAM 
 settings were chosen is told in [presets.md](presets.md) and [table1.md](table1.md), the theorems are in
 [theorems.md](theorems.md).
 """
-_FIGURES = (
-    "fig-depth",
-    "fig-heatmaps",
-    "fig-fixed-laplacian",
-    "fig-trajectories",
-    "fig-training-nmae",
-    "fig-inpainting",
-    "fig-depth-width",
-)
 _KEYS = ("title", "protocol", "rows", "notes", "machine", "versions")
 _COLUMNS = {
     "table1": ("data", "system", "published", "nmae", "deviation", "ours / published"),
@@ -52,7 +44,7 @@ def reproduction_page(results: Path, figures: str, shown: Collection[str]) -> st
     ParameterError
         Where the folder holds no result file.
     """
-    names = ("table1", "table2", *_FIGURES, "theorem1", "theorem2")
+    names = ("table1", "table2", *FIGURES, "theorem1", "theorem2")
     found = {name: _read(results / f"{name}.json") for name in names if (results / f"{name}.json").is_file()}
     if not found:
         raise ParameterError(f"expected result files such as table1.json in {results}, found none")

@@ -7,7 +7,7 @@ their settings, each with a comment where paper and program disagree or are sile
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib import resources
 from typing import Any
@@ -89,6 +89,11 @@ def recipes_of(group: str) -> list[Recipe]:
     folder = resources.files("air_recsys.benchmarks") / "recipes" / group
     names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
     return [_read(f"{group}/{name}") for name in names]
+
+
+def notes_of(recipes: Iterable[Recipe]) -> list[str]:
+    """Return what a reader has to know of each recipe, as far as there is something."""
+    return [f"{recipe.title}: {recipe.note}" for recipe in recipes if recipe.note]
 
 
 def _read(name: str) -> Recipe:

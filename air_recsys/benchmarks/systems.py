@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import secrets
 import time
 import zlib
 from dataclasses import dataclass, field
@@ -16,17 +16,19 @@ import scipy.sparse as sp
 
 import air_recsys.models as models
 from air_recsys.benchmarks.cases import Case, load_case, observed_entries, validation_entries
-from air_recsys.benchmarks.completion import recovery
+from air_recsys.benchmarks.completion import entry_errors, recovery
 from air_recsys.benchmarks.recipes import Recipe
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.images import inpainting_errors
 from air_recsys.interactions import Interactions
-from air_recsys.metrics import auroc, average_precision, nmae
 from air_recsys.models.air import PRESETS
 from air_recsys.training import Record
+from air_recsys.writing import replace_file
 
 QUICK_EPOCHS = 60
 """Epochs of a quick run."""
+QUICK_TITLE = " (QUICK: a few epochs, no figures of any worth)"
+"""What the title of a quick run says."""
 _QUICK = {"n_epochs": QUICK_EPOCHS, "evaluate_every": 10, "n_rounds": 1, "snapshot_epochs": (20, 40, 60)}
 _CURVES = ("observed", "hidden", "user_energy", "item_energy")
 
@@ -41,14 +43,10 @@ class Outcome:
 
     def write(self, path: Path) -> None:
         """Write everything to one file, which is there whole or not at all."""
-        temporary = path.with_name(f".{path.stem}.{secrets.token_hex(4)}.npz")
         content = json.dumps({"numbers": self.numbers, "curves": self.curves})
-        try:
-            np.savez_compressed(temporary, content=np.array(content), **self.arrays)  # pyright: ignore[reportArgumentType]
-            temporary.replace(path)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        whole = io.BytesIO()
+        np.savez_compressed(whole, content=np.array(content), **self.arrays)  # pyright: ignore[reportArgumentType]
+        replace_file(path, whole.getvalue())
 
     @classmethod
     def read(cls, path: Path) -> Self:
@@ -158,10 +156,7 @@ def _completed(model: models.Recommender, data: Interactions, case: Case, watch:
 
 
 def _errors(case: Case, completed: np.ndarray, shown: np.ndarray, asked: np.ndarray) -> dict[str, float]:
-    expected, found = case.truth[asked], completed[asked]
-    numbers = {"nmae": nmae(expected, found, value_range=float(case.truth.max() - case.truth.min()))}
-    if np.isin(case.truth, (0, 1)).all():
-        numbers |= {"average_precision": average_precision(expected, found), "auroc": auroc(expected, found)}
+    numbers = entry_errors(case.truth, asked, completed[asked])
     if case.picture:
         clipped = np.where(shown, case.truth, completed.clip(0, 1))
         errors = inpainting_errors(case.truth, clipped, ~asked)

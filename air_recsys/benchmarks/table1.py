@@ -9,10 +9,10 @@ from typing import Any, TypeGuard
 import numpy as np
 import pandas as pd
 
-from air_recsys.benchmarks.recipes import Recipe, recipes_of
+from air_recsys.benchmarks.recipes import Recipe, notes_of, recipes_of
 from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.runs import Options, Run, all_runs, mean_and_deviation, outcomes
-from air_recsys.benchmarks.systems import Outcome
+from air_recsys.benchmarks.systems import QUICK_TITLE, Outcome
 from air_recsys.exceptions import ParameterError
 
 PAPER = "AIR"
@@ -48,12 +48,11 @@ def table1(
     found = outcomes(runs, options, "table 1")
     single = Report("Table 1: single runs", _protocol(options, runs, overrides or {}))
     single.rows = [_single(run, outcome) for run, outcome in found.items()]
-    means = Report("Table 1" + (" (QUICK: a few epochs, no figures of any worth)" if options.quick else ""), "")
-    means.protocol = single.protocol
+    means = Report("Table 1" + (QUICK_TITLE if options.quick else ""), single.protocol)
     for recipe in recipes:
         means.rows += _rows_of(recipe, found)
     verdicts = [] if options.quick or options.validation else _verdicts(recipes, means.rows)
-    means.notes = [*verdicts, *_notes(recipes)]
+    means.notes = [*verdicts, *notes_of(recipes)]
     return means, single
 
 
@@ -147,10 +146,6 @@ def _compared(system: str, recipes: list[Recipe], table: dict[tuple[str, str], d
 
 def _baselines(recipe: Recipe, table: dict[tuple[str, str], dict[str, Any]], column: str) -> list[float]:
     return [table[recipe.title, name][column] for name in _BASELINES if name in recipe.systems]
-
-
-def _notes(recipes: list[Recipe]) -> list[str]:
-    return [f"{recipe.title}: {recipe.note}" for recipe in recipes if recipe.note]
 
 
 def _protocol(options: Options, runs: list[Run], overrides: dict[str, Any]) -> str:

@@ -75,11 +75,8 @@ def table_1(
         first_seed=first_seed,
         overrides=options.parse_values(settings),
     )
-    options.show(means)
+    _publish(means, out / "table1.json", json_file, single)
     options.say("\n" + pivot(means.rows).to_string(na_rep="-"))
-    _write(means, single, out / "table1.json")
-    if json_file is not None:
-        means.to_json(json_file, single=single)
 
 
 @reproduce_app.command("table2")
@@ -181,61 +178,44 @@ def page(
     options.say(f"wrote {target}")
 
 
-@reproduce_app.command("syn-netflix")
-def syn_netflix(
-    data: options.DataFolder = None,
-    seeds: Seeds = None,
-    first_seed: FirstSeed = 0,
-    validation: ValidationShare = 0.0,
-    systems: Systems = "",
-    settings: options.Settings = None,
-    device: options.Device = "auto",
-    json_file: options.JsonFile = None,
-) -> None:
-    """Our settings on Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the hidden groups."""
-    _ours("syn-netflix", data, seeds, first_seed, validation, systems, settings, device, json_file)
+_OURS = {
+    "syn-netflix": "Our settings on Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the groups.",
+    "dti-completion": "Our settings on drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF.",
+}
 
 
-@reproduce_app.command("dti-completion")
-def dti_completion(
-    data: options.DataFolder = None,
-    seeds: Seeds = None,
-    first_seed: FirstSeed = 0,
-    validation: ValidationShare = 0.0,
-    systems: Systems = "",
-    settings: options.Settings = None,
-    device: options.Device = "auto",
-    json_file: options.JsonFile = None,
-) -> None:
-    """Our settings on drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF."""
-    _ours("dti-completion", data, seeds, first_seed, validation, systems, settings, device, json_file)
+def _our_command(name: str) -> Callable[..., None]:
+    def command(
+        data: options.DataFolder = None,
+        seeds: Seeds = None,
+        first_seed: FirstSeed = 0,
+        validation: ValidationShare = 0.0,
+        systems: Systems = "",
+        settings: options.Settings = None,
+        device: options.Device = "auto",
+        json_file: options.JsonFile = None,
+    ) -> None:
+        options.check_folder_of(json_file)
+        means, single = reproduce(
+            name,
+            data_root(data),
+            seeds=seeds,
+            first_seed=first_seed,
+            validation=validation,
+            overrides=options.parse_settings(settings),
+            names=options.parse_names(systems),
+            device=device,
+        )
+        options.show(means)
+        if json_file is not None:
+            means.to_json(json_file, single=single)
+
+    command.__doc__ = _OURS[name]
+    return command
 
 
-def _ours(
-    name: str,
-    data: Path | None,
-    seeds: int | None,
-    first_seed: int,
-    validation: float,
-    systems: str,
-    settings: list[str] | None,
-    device: str,
-    json_file: Path | None,
-) -> None:
-    options.check_folder_of(json_file)
-    means, single = reproduce(
-        name,
-        data_root(data),
-        seeds=seeds,
-        first_seed=first_seed,
-        validation=validation,
-        overrides=options.parse_settings(settings),
-        names=options.parse_names(systems),
-        device=device,
-    )
-    options.show(means)
-    if json_file is not None:
-        means.to_json(json_file, single=single)
+for _name in _OURS:
+    reproduce_app.command(_name)(_our_command(_name))
 
 
 def _theorem(name: str, report: Report, figure: object, out: Path, json_file: Path | None) -> None:
@@ -281,12 +261,8 @@ def _folder(out: Path) -> None:
         raise ParameterError(f"--out expects a folder that can be written to, found {out}")
 
 
-def _publish(report: Report, path: Path, json_file: Path | None) -> None:
+def _publish(report: Report, path: Path, json_file: Path | None, single: Report | None = None) -> None:
     options.show(report)
     for target in (path, json_file):
         if target is not None:
-            report.to_json(target)
-
-
-def _write(means: Report, single: Report, path: Path) -> None:
-    means.to_json(path, single=single)
+            report.to_json(target, single)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import os
-import secrets
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.images.checks import as_pixels
 from air_recsys.images.grey import read_grey
 from air_recsys.validation import check_choice, import_extra
+from air_recsys.writing import replace_file
 
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _TEST_IMAGES = {"barbara": "Barbara.jpg", "baboon": "baboon.bmp", "cameraman": "Cameraman.jpg"}
@@ -143,7 +143,7 @@ def save_image(path: str | os.PathLike[str], image: Any) -> Path:
     content = io.BytesIO()
     picture = import_extra("PIL.Image", "images").fromarray(levels)
     picture.save(content, format=_FORMATS[target.suffix.lower()], quality=_JPEG_QUALITY)
-    _replace(target, content.getvalue())
+    replace_file(target, content.getvalue())
     return target
 
 
@@ -163,17 +163,3 @@ def check_image_path(path: str | os.PathLike[str]) -> Path:
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
     return target
-
-
-def _replace(target: Path, content: bytes) -> None:
-    """Write beside the target and move there, so that no reader ever sees half a file."""
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise

@@ -151,8 +151,11 @@ verbose
     def _check_parameters(self, data: Interactions) -> None:
         check_integer("n_neighbors", self.n_neighbors, minimum=1)
         super()._check_parameters(data)
-        _adjacency(self.user_graph, "user", data, self.n_neighbors)
-        _adjacency(self.item_graph, "item", data, self.n_neighbors)
+        for kind, graph in (("user", self.user_graph), ("item", self.item_graph)):
+            if isinstance(graph, str):
+                _check_name(graph, kind)  # building it belongs to the work
+            else:
+                _adjacency(graph, kind, data, self.n_neighbors)
 
     def _settings(self, data: Interactions) -> Settings:
         users = _adjacency(self.user_graph, "user", data, self.n_neighbors)
@@ -187,7 +190,7 @@ def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> s
         return None
     ids = data.user_ids if kind == "user" else data.item_ids
     if isinstance(graph, str):
-        return _built(graph, kind, data, n_neighbors)
+        return _built(kind, data, n_neighbors)
     try:
         if isinstance(graph, SimilarityGraph):
             return _matched(graph, ids)
@@ -196,9 +199,12 @@ def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> s
         raise DataError(f"{kind}_graph must be a graph over the {kind}s: {error}") from None
 
 
-def _built(name: str, kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
+def _check_name(name: str, kind: str) -> None:
     if name != "neighbors":
         raise ParameterError(f'{kind}_graph must be a graph, a matrix, "neighbors" or None, found {name!r}')
+
+
+def _built(kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
     ratings = data.to_csr()
     ratings.data = ratings.data - ratings.data.mean()
     return cosine_neighbors(ratings if kind == "user" else sp.csr_array(ratings.T), n_neighbors)

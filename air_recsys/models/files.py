@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import secrets
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -19,6 +18,7 @@ from safetensors.numpy import save as to_bytes
 from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
+from air_recsys.writing import replace_file
 
 if TYPE_CHECKING:
     from air_recsys.models.base import Recommender
@@ -63,21 +63,12 @@ def read(cls: type[Model], path: str | os.PathLike[str]) -> Model:
 
 
 def write_atomically(target: Path, content: bytes) -> None:
-    """Write `content` beside `target` and move it there, so that no reader ever sees half a file."""
+    """Replace a model file in one step, or raise `ModelFileError` where it cannot stand."""
     if not target.parent.is_dir():
         raise ModelFileError(f"cannot write {target.name}: there is no folder {target.parent}")
     if target.is_dir():
         raise ModelFileError(f"cannot write {target.name}: it is a folder")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    replace_file(target, content)
 
 
 def _attributes(model: Recommender) -> dict[str, Any]:

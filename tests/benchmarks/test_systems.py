@@ -193,7 +193,7 @@ def test_nan_comes_back_too(tmp_path):
 
 @pytest.mark.parametrize("older", [False, True])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-@pytest.mark.parametrize("place", ["numpy.savez_compressed", "pathlib.Path.replace"])
+@pytest.mark.parametrize("place", ["numpy.savez_compressed", "os.fsync", "pathlib.Path.replace"])
 def test_a_crash_while_writing_leaves_nothing_half(tmp_path, monkeypatch, place, error, older):
     path = tmp_path / "run.npz"
     if older:
@@ -201,7 +201,7 @@ def test_a_crash_while_writing_leaves_nothing_half(tmp_path, monkeypatch, place,
 
     def crash(*args, **kwargs):
         if place == "numpy.savez_compressed":
-            args[0].write_bytes(b"half")
+            args[0].write(b"half")
         raise error
 
     monkeypatch.setattr(place, crash)
