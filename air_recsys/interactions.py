@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range
 from air_recsys.exceptions import DataError
 from air_recsys.ids import IdIndex, encode_ids
 from air_recsys.validation import check_choice
@@ -25,7 +26,7 @@ class Interactions:
 
     The rules, applied by every constructor:
 
-    * A pair that stands twice is an error unless `duplicates` says which value counts.
+    * A pair that stands twice is an error unless `duplicates` says which value counts (weights go the same way).
     * NaN and infinite ratings are errors (in a dense array NaN means "not rated"); so are negative ratings, which
       are mostly a code for "missing", unless `allow_negative`.
     * Users and items without ratings are kept where the container has a place for them (matrix rows and columns);
@@ -41,6 +42,8 @@ class Interactions:
         Distinct ids.
     timestamps : array_like of float, shape (n_ratings,), optional
         When each rating was given, in any unit that grows with time.
+    weights : array_like of float, shape (n_ratings,), optional
+        How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
     duplicates : {"error", "first", "last", "mean", "sum"}
         What a pair that stands more than once becomes.
     allow_negative : bool
@@ -72,16 +75,18 @@ class Interactions:
         item_ids: Iterable[Hashable],
         *,
         timestamps: Any = None,
+        weights: Any = None,
         duplicates: Duplicates = "error",
         allow_negative: bool = False,
     ) -> None:
         check_choice("duplicates", duplicates, ("error", "first", "last", "mean", "sum"))
         self.users = IdIndex(user_ids, "user")
         self.items = IdIndex(item_ids, "item")
-        self.user_index = _as_index(user_index, len(self.users), "user")
-        self.item_index = _as_index(item_index, len(self.items), "item")
-        self.ratings = _as_ratings(ratings, self.user_index.size, allow_negative)
-        self.timestamps = None if timestamps is None else _as_timestamps(timestamps, self.ratings.size)
+        self.user_index = as_index(user_index, len(self.users), "user")
+        self.item_index = as_index(item_index, len(self.items), "item")
+        self.ratings = as_ratings(ratings, self.user_index.size, allow_negative)
+        self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.ratings.size)
+        self.weights = None if weights is None else as_weights(weights, self.ratings.size)
         if self.item_index.size != self.user_index.size:
             raise DataError(f"found {self.user_index.size} users but {self.item_index.size} items of ratings")
         self._resolve_duplicates(duplicates)
@@ -97,11 +102,12 @@ class Interactions:
         rating: str | None = "rating",
         *,
         timestamp: str | None = None,
+        weight: str | None = None,
         duplicates: Duplicates = "error",
         allow_negative: bool = False,
     ) -> Interactions:
         """Read a table with one rating per row; ``rating=None`` gives every row the rating 1."""
-        wanted = [name for name in (user, item, rating, timestamp) if name is not None]
+        wanted = [name for name in (user, item, rating, timestamp, weight) if name is not None]
         absent = [name for name in wanted if name not in df.columns]
         if absent:
             raise DataError(f"expected the column(s) {absent}, found {list(df.columns)}")
@@ -117,6 +123,7 @@ class Interactions:
             user_ids,
             item_ids,
             timestamps=None if timestamp is None else df[timestamp].to_numpy(),
+            weights=None if weight is None else df[weight].to_numpy(),
             duplicates=duplicates,
             allow_negative=allow_negative,
         )
@@ -145,8 +152,8 @@ class Interactions:
             coo.row,
             coo.col,
             coo.data,
-            _ids_or_range(user_ids, n_users, "user"),
-            _ids_or_range(item_ids, n_items, "item"),
+            ids_or_range(user_ids, n_users, "user"),
+            ids_or_range(item_ids, n_items, "item"),
             duplicates=duplicates,
             allow_negative=allow_negative,
         )
@@ -167,7 +174,7 @@ class Interactions:
         >>> Interactions.from_dense([[5, float("nan")], [2, 1]]).n_ratings
         3
         """
-        array = _as_float(matrix)
+        array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
         users, items = np.nonzero(~np.isnan(array))
@@ -175,8 +182,8 @@ class Interactions:
             users,
             items,
             array[users, items],
-            _ids_or_range(user_ids, array.shape[0], "user"),
-            _ids_or_range(item_ids, array.shape[1], "item"),
+            ids_or_range(user_ids, array.shape[0], "user"),
+            ids_or_range(item_ids, array.shape[1], "item"),
             allow_negative=allow_negative,
         )
 
@@ -242,7 +249,7 @@ class Interactions:
         """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
         chosen = np.asarray(mask)
         if chosen.dtype != bool:
-            chosen = _as_index(chosen, self.n_ratings, "rating")
+            chosen = as_index(chosen, self.n_ratings, "rating")
         elif chosen.shape != self.ratings.shape:
             raise DataError(f"expected a mask of {self.n_ratings} ratings, found shape {chosen.shape}")
         return Interactions(
@@ -252,6 +259,7 @@ class Interactions:
             self.user_ids,
             self.item_ids,
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
             allow_negative=True,
         )
 
@@ -260,6 +268,13 @@ class Interactions:
         pairs = (self.user_index, self.item_index)
         return sp.csr_array((self.ratings, pairs), shape=(self.n_users, self.n_items))
 
+    def weights_to_csr(self) -> sp.csr_array | None:
+        """Return the weights where `to_csr` has the ratings; None where all are 1."""
+        if self.weights is None:
+            return None
+        pairs = (self.user_index, self.item_index)
+        return sp.csr_array((self.weights, pairs), shape=(self.n_users, self.n_items))
+
     def to_dense(self) -> np.ndarray:
         """Return a float64 array (n_users, n_items) with NaN where there is no rating; for small data."""
         array = np.full((self.n_users, self.n_items), np.nan)
@@ -267,7 +282,7 @@ class Interactions:
         return array
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per rating: user, item, rating, and timestamp where there is one."""
+        """Return one row per rating: user, item, rating, and timestamp and weight where there are any."""
         columns: dict[str, Any] = {
             "user": self.user_ids[self.user_index],
             "item": self.item_ids[self.item_index],
@@ -275,6 +290,8 @@ class Interactions:
         }
         if self.timestamps is not None:
             columns["timestamp"] = self.timestamps
+        if self.weights is not None:
+            columns["weight"] = self.weights
         return pd.DataFrame(columns)
 
     def to_surprise(self) -> Trainset:
@@ -304,13 +321,17 @@ class Interactions:
         last = np.empty_like(first)
         last[group] = np.arange(pair.size)  # the last write wins
         kept = last if rule == "last" else first
-        ratings = self.ratings[kept]
-        if rule in ("mean", "sum"):
-            total = np.bincount(group, weights=self.ratings)
-            ratings = total / counts if rule == "mean" else total
+
+        def combined(values: np.ndarray) -> np.ndarray:
+            if rule not in ("mean", "sum"):
+                return values[kept]
+            total = np.bincount(group, weights=values)
+            return total / counts if rule == "mean" else total
+
         order = np.argsort(kept, kind="stable")  # the caller's order
         self.user_index, self.item_index = self.user_index[kept][order], self.item_index[kept][order]
-        self.ratings = ratings[order]
+        self.ratings = combined(self.ratings)[order]
+        self.weights = None if self.weights is None else combined(self.weights)[order]
         self.timestamps = None if self.timestamps is None else self.timestamps[kept][order]
 
 
@@ -334,80 +355,3 @@ def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
     )
-
-
-def _as_index(values: Any, size: int, kind: str) -> np.ndarray:
-    index = np.asarray(values)
-    if index.ndim != 1 or index.dtype.kind not in "iu":
-        raise DataError(f"{kind} indices must be a 1-D array of integers, found {index.dtype} {index.shape}")
-    if index.size and (index.min() < 0 or index.max() >= size):
-        raise DataError(f"{kind} indices must lie in 0..{size - 1}, found {index.min()}..{index.max()}")
-    return index.astype(np.int64)
-
-
-def _as_float(values: Any, name: str = "ratings") -> np.ndarray:
-    try:
-        array = np.asarray(values)
-        if array.dtype.kind in "cmM":
-            raise TypeError("NumPy would make real numbers of complex ones and of dates")
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        objects = np.ravel(np.asarray(values, dtype=object))
-        found = next((value for value in objects if not _is_number(value)), "dates")
-        raise DataError(f"{name} must be numbers, found {found!r}") from None
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(value)
-    except (TypeError, ValueError):
-        return False
-    return True
-
-
-def _as_ratings(values: Any, size: int, allow_negative: bool) -> np.ndarray:
-    ratings = _as_float(values)
-    if ratings.shape != (size,):
-        raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
-    broken = np.flatnonzero(~np.isfinite(ratings))
-    if broken.size:
-        raise DataError(
-            f"ratings must be finite, found {broken.size} NaN or infinite, the first in row {broken[0]}: "
-            f"{ratings[broken[0]]}; drop those rows"
-        )
-    negative = np.flatnonzero(ratings < 0)
-    if negative.size and not allow_negative:
-        raise DataError(
-            f"ratings must be >= 0, found {negative.size} negative, the first in row {negative[0]}: "
-            f"{ratings[negative[0]]:g}; pass allow_negative=True if the scale has negative ratings"
-        )
-    return ratings
-
-
-def _as_timestamps(values: Any, size: int) -> np.ndarray:
-    array = np.asarray(values)
-    if array.shape != (size,):
-        raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
-    column = pd.Series(array).infer_objects()  # dates with a time zone come as objects
-    if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        missing, times = column.isna().to_numpy(), pd.DatetimeIndex(column).as_unit("ns").asi8
-    else:
-        times = array.astype(np.int64) if array.dtype.kind == "i" else _as_float(array, "timestamps")
-        missing = ~np.isfinite(times)
-    if missing.any():
-        raise DataError(
-            f"timestamps must be finite numbers or dates, found {missing.sum()} missing, the first in row "
-            f"{missing.argmax()}"
-        )
-    return times
-
-
-def _ids_or_range(ids: Iterable[Hashable] | None, size: int, kind: str) -> Iterable[Hashable]:
-    if ids is None:
-        return np.arange(size)
-    chosen = list(ids)
-    if len(chosen) != size:
-        raise DataError(
-            f"expected {size} {kind} ids, one a matrix {'row' if kind == 'user' else 'column'}, found {len(chosen)}"
-        )
-    return chosen

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import math
 import numbers
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from types import ModuleType
 from typing import Any
 
@@ -87,3 +88,18 @@ def import_extra(module: str, extra: str) -> ModuleType:
         return importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError(module.partition(".")[0], extra) from error
+
+
+@contextmanager
+def needs_extra(extra: str) -> Iterator[None]:
+    """Turn the failing import of an optional dependency into a `MissingExtraError`.
+
+    For modules that cannot exist without the dependency, such as a subclass of its classes:
+
+    >>> with needs_extra("viz"):
+    ...     import matplotlib.figure
+    """
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError((error.name or extra).partition(".")[0], extra) from error

@@ -143,6 +143,8 @@ class AIR(Recommender):
     [1, 2]
     """
 
+    _takes_weights = True
+
     def __init__(
         self,
         n_factors: int | None = None,
@@ -262,7 +264,7 @@ class AIR(Recommender):
         return data.select(split.train), data.select(split.test)
 
     def _observations(self, data: Interactions, scaling: Scaling, device: torch.device) -> Observations:
-        return observations(data.to_csr(), scaling.forward, _DTYPES[self.dtype], device)
+        return observations(data.to_csr(), scaling.forward, _DTYPES[self.dtype], device, data.weights_to_csr())
 
     def _settings(self, data: Interactions) -> Settings:
         return Settings(

@@ -57,6 +57,7 @@ class Recommender(BaseEstimator):
     """
 
     _clips = False
+    _takes_weights = False
 
     # ---------------------------------------------------------------- fitting
 
@@ -79,6 +80,7 @@ class Recommender(BaseEstimator):
             Where training left the finite numbers; the model then holds its last good state.
         """
         data = as_interactions(interactions)
+        self._check_weights(data)
         self._check_parameters(data)
         _warn_if_constant(data, self._learns_from_constant())
         # A fit that fails leaves no half of two models.
@@ -94,6 +96,10 @@ class Recommender(BaseEstimator):
 
     def _check_parameters(self, data: Interactions) -> None:
         """Raise `ParameterError` where a parameter is out of range for `data`."""
+
+    def _check_weights(self, data: Interactions) -> None:
+        if data.weights is not None and not self._takes_weights:
+            raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
 
     def _learns_from_constant(self) -> bool:
         """Whether ratings that are all equal can teach this model anything."""

@@ -92,6 +92,8 @@ def _arrays(model: Recommender) -> dict[str, np.ndarray]:
         **_ids_to_arrays("item_ids", data.item_ids),
         **{f"history_{name}": model.history_[name].to_numpy() for name in model.history_.columns},
     }
+    if data.weights is not None:
+        arrays["weights"] = data.weights
     further = {f"transform_{number}_": graph for number, graph in enumerate(model.transform_graphs_)}
     for name, graph in {"user_graph_": model.user_graph_, "item_graph_": model.item_graph_, **further}.items():
         if graph is not None:
@@ -144,6 +146,7 @@ def _restore(cls: type[Model], source: Path, metadata: dict[str, str], arrays: d
         arrays["ratings"],
         _ids_from_arrays("user_ids", arrays),
         _ids_from_arrays("item_ids", arrays),
+        weights=arrays.get("weights"),
         allow_negative=True,
     )
     for name in _FACTORS:

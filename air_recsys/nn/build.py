@@ -79,14 +79,22 @@ def observations(
     transform: Callable[[np.ndarray], np.ndarray],
     dtype: torch.dtype,
     device: torch.device,
+    weights: sp.csr_array | None = None,
 ) -> Observations:
-    """Return the stored entries of a CSR matrix, their values transformed, as tensors on a device."""
+    """Return the stored entries of a CSR matrix, their values transformed, as tensors on a device.
+
+    `weights`, where given, are stored at the same positions.
+    """
     assert ratings.shape is not None  # SciPy types it as optional
     ratings.sort_indices()
     starts = torch.as_tensor(ratings.indptr.astype(np.int64), device=device)
     columns = torch.as_tensor(ratings.indices.astype(np.int64), device=device)
     values = torch.as_tensor(transform(ratings.data), dtype=dtype, device=device)
-    return Observations(SparsePattern(starts, columns, ratings.shape[1]), values)
+    if weights is None:
+        return Observations(SparsePattern(starts, columns, ratings.shape[1]), values)
+    weights.sort_indices()
+    confidence = torch.as_tensor(weights.data, dtype=dtype, device=device)
+    return Observations(SparsePattern(starts, columns, ratings.shape[1]), values, confidence)
 
 
 def build_objective(observed: Observations, settings: Settings, rng: np.random.Generator) -> Objective:

@@ -1,12 +1,12 @@
 r"""The objective of AIR and its gradient, written by hand.
 
 .. math::
-    F = \frac{1}{mn}\Big(\sum_{(i,j)\in\Omega} (\hat y_{ij} - y_{ij})^2 + \omega \sum_{(i,j)\notin\Omega} \hat y_{ij}^2
-        + \lambda \sum_l \|W_l\|^2 + \lambda_b (\|b\|^2 + \|c\|^2)\Big) + \eta_r E(X; A_r) + \eta_c E(X^\top; A_c)
+    F = \frac{1}{mn}\Big(\sum_{(i,j)\in\Omega} c_{ij} (\hat y_{ij} - y_{ij})^2
+        + \omega \sum_{(i,j)\notin\Omega} \hat y_{ij}^2 + \lambda \sum_l \|W_l\|^2 + \lambda_b (\|b\|^2 + \|c\|^2)\Big) + \eta_r E(X; A_r) + \eta_c E(X^\top; A_c)
         + \sum_i R_i(X)
 
-with :math:`X = U V^\top` a deep factorization and :math:`\hat y_{ij} = x_{ij} + b_i + c_j`. The energies are those of
-X alone. Two forms compute the same F: `FullWidthObjective` holds X itself, `FactorWidthObjective` never forms an
+with :math:`X = U V^\top` a deep factorization, :math:`\hat y_{ij} = x_{ij} + b_i + c_j` and weights c (1 where none
+are given). The energies are those of X alone. Two forms compute the same F: `FullWidthObjective` holds X itself, `FactorWidthObjective` never forms an
 m x n array and knows no further terms R_i (`air_recsys.nn.terms`).
 
 Source: the paper's objective in the normalisation behind its published tables (the mean over all m n entries).
@@ -35,6 +35,7 @@ class Observations(NamedTuple):
 
     pattern: SparsePattern
     values: Tensor  # (nnz,)
+    weights: Tensor | None = None  # (nnz,), c; all 1 where None
 
 
 class Graph(NamedTuple):
@@ -66,7 +67,7 @@ class Penalties(NamedTuple):
 class Evaluation(NamedTuple):
     """What the two forms compute each in its way."""
 
-    fit: Tensor  # summed squared error
+    fit: Tensor  # summed (and weighted) squared error
     energies: tuple[Tensor, Tensor]
     further: Tensor
     gradients: tuple[Tensor, Tensor]  # dF/dU (m, r), dF/dV (n, r)
@@ -220,10 +221,11 @@ class FactorWidthObjective(Objective):
             yield self.column_graph.laplacian, right, right @ (left.T @ left)
 
     def _data_term(self, left: Tensor, right: Tensor, grams: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        pattern, targets = self.observations
+        pattern, targets, weights = self.observations
         products = pattern.sampled_product(left, right)  # (nnz,)
-        residual = self._with_biases(products, pattern) - targets
-        fit = torch.dot(residual, residual)
+        error = self._with_biases(products, pattern) - targets
+        residual = error if weights is None else error * weights
+        fit = torch.dot(residual, error)
         unobserved = self.penalties.unobserved_weight
         if unobserved > 0:
             # The sum over all pairs is tr(G_U G_V); take back the observed part.
@@ -247,11 +249,11 @@ class FullWidthObjective(Objective):
     @cached_property
     def _dense(self) -> tuple[Tensor, Tensor]:
         """Return targets and weights of all entries, (m, n) each."""
-        pattern, values = self.observations
+        pattern, values, observed = self.observations
         targets = values.new_zeros(pattern.shape)
         targets[pattern.rows, pattern.columns] = values
         weights = values.new_full(pattern.shape, self.penalties.unobserved_weight)
-        weights[pattern.rows, pattern.columns] = 1
+        weights[pattern.rows, pattern.columns] = torch.ones_like(values) if observed is None else observed
         return targets, weights
 
     def _evaluate(self, left: Tensor, right: Tensor) -> Evaluation:

@@ -65,7 +65,9 @@ def autograd_objective(objective: Objective, settings: Settings) -> tuple[dict[s
     predicted = completed + biases[0][:, None] + biases[1] if biases else completed
     targets, observed = dense(objective.observations)
     penalties = settings.penalties
-    fit = ((predicted - targets)[observed]).square().sum()
+    confidence = objective.observations.weights
+    squared = (predicted - targets)[observed].square()  # row-major, as the observations are
+    fit = squared.sum() if confidence is None else (confidence * squared).sum()
     fit = (fit + penalties.unobserved_weight * predicted[~observed].square().sum()) / targets.numel()
     squares = penalties.weight_decay * sum((weight.square().sum() for weight in weights), torch.zeros((), dtype=F64))
     squares = squares + penalties.bias_decay * sum(bias.square().sum() for bias in biases)
@@ -92,7 +94,7 @@ def autograd_objective(objective: Objective, settings: Settings) -> tuple[dict[s
 
 def dense(observed: Observations) -> tuple[Tensor, Tensor]:
     """Targets with 0 where there are none, and which entries are observed, (m, n) each."""
-    pattern, values = observed
+    pattern, values = observed.pattern, observed.values
     rows = torch.arange(pattern.shape[0]).repeat_interleave(pattern.row_starts.diff())
     targets, mask = torch.zeros(pattern.shape, dtype=values.dtype), torch.zeros(pattern.shape, dtype=torch.bool)
     targets[rows, pattern.columns] = values

@@ -56,6 +56,16 @@ def test_terms_and_gradients_are_those_of_autograd(width, options):
     check_against_autograd(objective, settings)
 
 
+@pytest.mark.parametrize("options", CASES)
+@pytest.mark.parametrize("width", [None, 3], ids=["full", "factor"])
+def test_weights_of_observations_have_the_gradients_of_autograd(width, options):
+    settings = Settings(width=width, **WIDE, **options)
+    observed = random_observations(M, N)
+    generator = torch.Generator().manual_seed(1)
+    weights = 3 * torch.rand(observed.values.shape, generator=generator, dtype=torch.float64)
+    check_against_autograd(random_objective(observed._replace(weights=weights), settings), settings)
+
+
 @pytest.mark.parametrize("depth", [2, 3, 5])
 @pytest.mark.parametrize("width", [None, 2], ids=["full", "factor"])
 def test_every_depth_has_the_gradients_of_autograd(width, depth):

@@ -1,0 +1,109 @@
+"""The columns of a table of ratings, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.exceptions import DataError
+
+
+def as_index(values: Any, size: int, kind: str) -> np.ndarray:
+    """Return positions in 0..size - 1 as int64, shape (n,)."""
+    index = np.asarray(values)
+    if index.ndim != 1 or index.dtype.kind not in "iu":
+        raise DataError(f"{kind} indices must be a 1-D array of integers, found {index.dtype} {index.shape}")
+    if index.size and (index.min() < 0 or index.max() >= size):
+        raise DataError(f"{kind} indices must lie in 0..{size - 1}, found {index.min()}..{index.max()}")
+    return index.astype(np.int64)
+
+
+def as_float(values: Any, name: str = "ratings") -> np.ndarray:
+    """Return real numbers as float64, of any shape."""
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "cmM":
+            raise TypeError("NumPy would make real numbers of complex ones and of dates")
+        return array.astype(np.float64)
+    except (TypeError, ValueError):
+        objects = np.ravel(np.asarray(values, dtype=object))
+        found = next((value for value in objects if not _is_number(value)), "dates")
+        raise DataError(f"{name} must be numbers, found {found!r}") from None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+def as_ratings(values: Any, size: int, allow_negative: bool) -> np.ndarray:
+    """Return finite ratings as float64, shape (size,)."""
+    ratings = as_float(values)
+    if ratings.shape != (size,):
+        raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
+    broken = np.flatnonzero(~np.isfinite(ratings))
+    if broken.size:
+        raise DataError(
+            f"ratings must be finite, found {broken.size} NaN or infinite, the first in row {broken[0]}: "
+            f"{ratings[broken[0]]}; drop those rows"
+        )
+    negative = np.flatnonzero(ratings < 0)
+    if negative.size and not allow_negative:
+        raise DataError(
+            f"ratings must be >= 0, found {negative.size} negative, the first in row {negative[0]}: "
+            f"{ratings[negative[0]]:g}; pass allow_negative=True if the scale has negative ratings"
+        )
+    return ratings
+
+
+def as_weights(values: Any, size: int) -> np.ndarray:
+    """Return finite weights >= 0 as float64, shape (size,)."""
+    weights = as_float(values, "weights")
+    if weights.shape != (size,):
+        raise DataError(f"expected one weight for each of {size} ratings, found shape {weights.shape}")
+    broken = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
+    if broken.size:
+        raise DataError(
+            f"weights must be finite and >= 0, found {broken.size} others, the first in row {broken[0]}: "
+            f"{weights[broken[0]]:g}"
+        )
+    if size and not weights.any():
+        raise DataError("expected at least one weight > 0, found only zeros")
+    return weights
+
+
+def as_timestamps(values: Any, size: int) -> np.ndarray:
+    """Return times as int64 (nanoseconds for dates) or float64, shape (size,)."""
+    array = np.asarray(values)
+    if array.shape != (size,):
+        raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
+    column = pd.Series(array).infer_objects()  # dates with a time zone come as objects
+    if pd.api.types.is_datetime64_any_dtype(column.dtype):
+        missing, times = column.isna().to_numpy(), pd.DatetimeIndex(column).as_unit("ns").asi8
+    else:
+        times = array.astype(np.int64) if array.dtype.kind == "i" else as_float(array, "timestamps")
+        missing = ~np.isfinite(times)
+    if missing.any():
+        raise DataError(
+            f"timestamps must be finite numbers or dates, found {missing.sum()} missing, the first in row "
+            f"{missing.argmax()}"
+        )
+    return times
+
+
+def ids_or_range(ids: Iterable[Hashable] | None, size: int, kind: str) -> Iterable[Hashable]:
+    """Return ids, one a row or column of a matrix; their numbers where none are given."""
+    if ids is None:
+        return np.arange(size)
+    chosen = list(ids)
+    if len(chosen) != size:
+        raise DataError(
+            f"expected {size} {kind} ids, one a matrix {'row' if kind == 'user' else 'column'}, found {len(chosen)}"
+        )
+    return chosen
