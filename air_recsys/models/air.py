@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple, Self
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
@@ -13,20 +13,19 @@ import torch
 
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.adjacency import ADJACENCIES
-from air_recsys.interactions import Interactions
+from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.models.air_parameters import DTYPES, check_parameters
 from air_recsys.models.base import Factors, Recommender
 from air_recsys.models.devices import resolve_device
-from air_recsys.models.scaling import Scaling
+from air_recsys.models.fold_in import SIDES, Folded, RowSolver, as_rows, row_solver
+from air_recsys.models.partial_fit import update
+from air_recsys.models.scaling import Scaling, graph_strength
 from air_recsys.models.transforms import parse_transforms
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.objective import Objective, Observations, Penalties
 from air_recsys.splits import random_holdout
-from air_recsys.training import SCHEDULES, Callback, Plan, Record, Result, train
-from air_recsys.validation import RandomState, as_generator, check_choice, check_integer, check_real
-
-_AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
-_DTYPES = {"float32": torch.float32, "float64": torch.float64}
+from air_recsys.training import Callback, Plan, Record, Result, train
+from air_recsys.validation import RandomState, as_generator, check_choice
 
 
 class Snapshot(NamedTuple):
@@ -264,14 +263,14 @@ class AIR(Recommender):
         return data.select(split.train), data.select(split.test)
 
     def _observations(self, data: Interactions, scaling: Scaling, device: torch.device) -> Observations:
-        return observations(data.to_csr(), scaling.forward, _DTYPES[self.dtype], device, data.weights_to_csr())
+        return observations(data.to_csr(), scaling.forward, DTYPES[self.dtype], device, data.weights_to_csr())
 
     def _settings(self, data: Interactions) -> Settings:
         return Settings(
             width=self.n_factors,
             depth=self.depth,
             init=(self.init_mean, self.init_std),
-            strengths=(_strength(self.user_graph_reg, data), _strength(self.item_graph_reg, data)),
+            strengths=(graph_strength(self.user_graph_reg, data), graph_strength(self.item_graph_reg, data)),
             adjacency=self.adjacency,
             n_neighbors=self.graph_neighbors,
             biases=self.biases,
@@ -313,6 +312,104 @@ class AIR(Recommender):
         unit = scaling.unit
         return Factors(left * unit, right.copy(), biases[0] * unit, biases[1] * unit, scaling.mean)
 
+    # ---------------------------------------------------------------- new rows and new ratings
+
+    def row_solver(self, side: Literal["user", "item"] = "user") -> RowSolver:
+        """Return the linear solve behind `fold_in` for one side, to be used without the model.
+
+        Raises
+        ------
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a row to all others.
+        """
+        self._check_fitted()
+        check_choice("side", side, SIDES)
+        if self.transforms or self.tv_reg > 0:
+            raise ParameterError("fold-in knows no transforms and no total variation: fit the model anew")
+        if side not in self._solvers:
+            self._solvers[side] = row_solver(self, side)
+        return self._solvers[side]
+
+    @cached_property
+    def _solvers(self) -> dict[str, RowSolver]:
+        return {}
+
+    def fold_in(
+        self, ratings: Any, *, weights: np.ndarray | None = None, side: Literal["user", "item"] = "user"
+    ) -> Folded:
+        """Return factors and biases of new users (or items) from their ratings, without training and without a trace.
+
+        The new rows minimise the objective with all that was trained held fixed; see `air_recsys.models.fold_in`.
+        Use `partial_fit` to make them part of the model.
+
+        Parameters
+        ----------
+        ratings : Interactions, DataFrame, or SciPy sparse
+            Interactions hold the new users by id (their items have to be known). A matrix has one row a new user and
+            one column an item of the model (with ``side="item"``: one row a new item, one column a user); its stored
+            entries are ratings, zeros included.
+        weights : ndarray, shape (nnz,), optional
+            How much each stored entry of a CSR matrix counts; Interactions bring their own.
+        side : {"user", "item"}
+            What the new rows are.
+
+        Returns
+        -------
+        Folded
+            `factors` (n, r) and `biases` (n,). A new user's scores are
+            ``global_mean_ + biases[:, None] + item_biases_ + factors @ item_factors_.T``. A row without ratings gets
+            zeros: the mean and the biases of the other side.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            Where the ratings do not fit the model.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> model = AIR.for_completion(n_epochs=3000, init_std=0.1, random_state=0, device="cpu").fit(ratings)
+        >>> new = model.fold_in(sp.csr_array([[0, 0, 2.0, 2.0, 0, 0, 4.0, 4.0]]))  # like the second group
+        >>> (new.factors @ model.item_factors_.T).round(0)[0, :5]
+        array([2., 2., 2., 2., 4.], dtype=float32)
+        """
+        solver = self.row_solver(side)
+        rows, confidence = as_rows(self, ratings, weights, side)
+        return solver.solve(rows, weights=confidence)
+
+    def partial_fit(self, interactions: Any) -> Self:
+        """Take new ratings in without training: of known users, of new users, and of new items.
+
+        A pair that was rated before gets its new rating. Every user of `interactions` is solved anew from all of its
+        ratings, held by the item graph and by its neighbours in the user graph; then every new item from all of its
+        ratings; then those users once more, now that the new items are there. All else stays. New users and items
+        stand alone in the learned graphs until the next `fit`.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+            As for `fit`; positions of a matrix are ids here too.
+
+        Raises
+        ------
+        DataError
+            Before anything is changed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+        >>> model = AIR.for_ratings(n_epochs=50, random_state=0, device="cpu").fit(frame)
+        >>> new = pd.DataFrame({"user": ["eve", "bob"], "item": ["x", "y"], "rating": [5, 2]})
+        >>> model.partial_fit(new).interactions_
+        Interactions(n_users=3, n_items=2, n_ratings=5, density=83.33 %, ratings 1..5)
+        """
+        data = as_interactions(interactions, allow_negative=True)
+        self.row_solver()  # refuses what cannot be folded in
+        update(self, data)
+        return self
+
     def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
         self._set_factors(self.current_factors())
         final = [laplacian.adjacency() for laplacian in objective.laplacians]
@@ -352,60 +449,7 @@ class AIR(Recommender):
         return self.unobserved_weight > 0
 
     def _check_parameters(self, data: Interactions) -> None:
-        if self.n_factors is not None:
-            check_integer("n_factors", self.n_factors, minimum=1)
-        check_integer("depth", self.depth, minimum=2)
-        check_choice("adjacency", self.adjacency, list(ADJACENCIES))
-        check_choice("schedule", self.schedule, list(SCHEDULES))
-        check_choice("dtype", self.dtype, list(_DTYPES))
-        for name in ("graph_refresh", "n_epochs", "evaluate_every"):
-            check_integer(name, getattr(self, name), minimum=1)
-        for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "tv_reg", "unobserved_weight"):
-            if not (name.endswith("graph_reg") and getattr(self, name) == "auto"):
-                check_real(name, getattr(self, name))
-        for name in ("learning_rate", "graph_rate", "init_std"):
-            check_real(name, getattr(self, name), strict=True)
-        for name in ("biases", "center", "scale", "clip", "verbose"):
-            check_choice(name, getattr(self, name), (True, False))
-        check_real("init_mean", self.init_mean, minimum=-math.inf)
-        check_real("validation_fraction", self.validation_fraction, maximum=0.9)
-        resolve_device(self.device)
-        self._check_optional()
-        self._check_further(data)
-
-    def _check_optional(self) -> None:
-        if self.graph_neighbors is not None:
-            check_integer("graph_neighbors", self.graph_neighbors, minimum=1)
-            if self.adjacency != "row_softmin":
-                raise ParameterError(
-                    f"graph_neighbors needs adjacency='row_softmin', found {self.adjacency!r}; set it to None"
-                )
-        if self.patience is not None:
-            check_integer("patience", self.patience, minimum=1)
-            if self.validation_fraction == 0:
-                raise ParameterError("patience needs a validation part, found validation_fraction=0")
-        if self.stopping_delta is not None:
-            check_real("stopping_delta", self.stopping_delta, strict=True)
-        if self.unobserved_weight > 0 and (self.biases or self.center):
-            raise ParameterError(
-                "unobserved_weight draws pairs to 0 and goes without biases and centring, found "
-                f"biases={self.biases}, center={self.center}"
-            )
-
-    def _check_further(self, data: Interactions) -> None:
-        if isinstance(self.snapshot_epochs, str) or not isinstance(self.snapshot_epochs, Iterable):
-            raise ParameterError(f"snapshot_epochs must be a list of epochs, found {self.snapshot_epochs!r}")
-        for epoch in self.snapshot_epochs:
-            if check_integer("an entry of snapshot_epochs", epoch) > self.n_epochs:
-                raise ParameterError(f"snapshot_epochs must be at most n_epochs, {self.n_epochs}, found {epoch}")
-        full_width = self.n_factors is None or self.n_factors >= min(data.n_users, data.n_items)
-        transforms = parse_transforms(self.transforms, (data.n_users, data.n_items))
-        if transforms and not full_width:
-            raise ParameterError(f"transforms need full width, n_factors=None, found n_factors={self.n_factors}")
-        if self.adjacency != "row_softmin" and any(entry.n_neighbors is not None for entry in transforms):
-            raise ParameterError(f"neighbours of a transform need adjacency='row_softmin', found {self.adjacency!r}")
-        if self.tv_reg > 0 and not full_width:
-            raise ParameterError(f"tv_reg needs full width, n_factors=None, found n_factors={self.n_factors}")
+        check_parameters(self, data)
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -461,12 +505,6 @@ def _name_of(transform: Any) -> str:
     if isinstance(transform, str):
         return transform
     return f"function {getattr(transform, '__qualname__', type(transform).__name__)}"
-
-
-def _strength(value: float | str, data: Interactions) -> float:
-    if value == "auto":
-        return _AUTO_STRENGTH * data.n_ratings / (data.n_users * data.n_items) ** 2
-    return float(value)
 
 
 def _history(records: list[Record], unit: float) -> pd.DataFrame:

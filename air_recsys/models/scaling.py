@@ -1,4 +1,4 @@
-"""The affine map between ratings and the numbers that are trained on."""
+"""What the size of the data sets: the affine map to the numbers that are trained on, and the graphs' strength."""
 
 from __future__ import annotations
 
@@ -6,6 +6,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+
+from air_recsys.interactions import Interactions
+
+_AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
 
 
 @dataclass(frozen=True)
@@ -31,3 +35,10 @@ class Scaling:
     def forward(self, ratings: np.ndarray) -> np.ndarray:
         """Return the values that stand for `ratings`."""
         return (ratings - self.mean) / self.unit
+
+
+def graph_strength(value: float | str, data: Interactions) -> float:
+    """Return eta; "auto" weighs a user's energy against its ratings alike at every size of the data."""
+    if value == "auto":
+        return _AUTO_STRENGTH * data.n_ratings / (data.n_users * data.n_items) ** 2
+    return float(value)

@@ -1,0 +1,82 @@
+"""The ranges of `AIR`'s parameters."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import torch
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.interactions import Interactions
+from air_recsys.models.devices import resolve_device
+from air_recsys.models.transforms import parse_transforms
+from air_recsys.training import SCHEDULES
+from air_recsys.validation import check_choice, check_integer, check_real
+
+if TYPE_CHECKING:
+    from air_recsys.models.air import AIR
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+
+
+def check_parameters(model: AIR, data: Interactions) -> None:
+    """Raise `ParameterError` where a parameter is out of range for `data`."""
+    if model.n_factors is not None:
+        check_integer("n_factors", model.n_factors, minimum=1)
+    check_integer("depth", model.depth, minimum=2)
+    check_choice("adjacency", model.adjacency, list(ADJACENCIES))
+    check_choice("schedule", model.schedule, list(SCHEDULES))
+    check_choice("dtype", model.dtype, list(DTYPES))
+    for name in ("graph_refresh", "n_epochs", "evaluate_every"):
+        check_integer(name, getattr(model, name), minimum=1)
+    for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "tv_reg", "unobserved_weight"):
+        if not (name.endswith("graph_reg") and getattr(model, name) == "auto"):
+            check_real(name, getattr(model, name))
+    for name in ("learning_rate", "graph_rate", "init_std"):
+        check_real(name, getattr(model, name), strict=True)
+    for name in ("biases", "center", "scale", "clip", "verbose"):
+        check_choice(name, getattr(model, name), (True, False))
+    check_real("init_mean", model.init_mean, minimum=-math.inf)
+    check_real("validation_fraction", model.validation_fraction, maximum=0.9)
+    resolve_device(model.device)
+    _check_optional(model)
+    _check_further(model, data)
+
+
+def _check_optional(model: AIR) -> None:
+    if model.graph_neighbors is not None:
+        check_integer("graph_neighbors", model.graph_neighbors, minimum=1)
+        if model.adjacency != "row_softmin":
+            raise ParameterError(
+                f"graph_neighbors needs adjacency='row_softmin', found {model.adjacency!r}; set it to None"
+            )
+    if model.patience is not None:
+        check_integer("patience", model.patience, minimum=1)
+        if model.validation_fraction == 0:
+            raise ParameterError("patience needs a validation part, found validation_fraction=0")
+    if model.stopping_delta is not None:
+        check_real("stopping_delta", model.stopping_delta, strict=True)
+    if model.unobserved_weight > 0 and (model.biases or model.center):
+        raise ParameterError(
+            "unobserved_weight draws pairs to 0 and goes without biases and centring, found "
+            f"biases={model.biases}, center={model.center}"
+        )
+
+
+def _check_further(model: AIR, data: Interactions) -> None:
+    if isinstance(model.snapshot_epochs, str) or not isinstance(model.snapshot_epochs, Iterable):
+        raise ParameterError(f"snapshot_epochs must be a list of epochs, found {model.snapshot_epochs!r}")
+    for epoch in model.snapshot_epochs:
+        if check_integer("an entry of snapshot_epochs", epoch) > model.n_epochs:
+            raise ParameterError(f"snapshot_epochs must be at most n_epochs, {model.n_epochs}, found {epoch}")
+    full_width = model.n_factors is None or model.n_factors >= min(data.n_users, data.n_items)
+    transforms = parse_transforms(model.transforms, (data.n_users, data.n_items))
+    if transforms and not full_width:
+        raise ParameterError(f"transforms need full width, n_factors=None, found n_factors={model.n_factors}")
+    if model.adjacency != "row_softmin" and any(entry.n_neighbors is not None for entry in transforms):
+        raise ParameterError(f"neighbours of a transform need adjacency='row_softmin', found {model.adjacency!r}")
+    if model.tv_reg > 0 and not full_width:
+        raise ParameterError(f"tv_reg needs full width, n_factors=None, found n_factors={model.n_factors}")

@@ -1,0 +1,230 @@
+r"""Fold-in: the factors of new rows from their ratings, by a linear solve against the fixed other side.
+
+With the items fixed, the objective of `AIR` is quadratic in one user's factors u and bias b. In the unit of the
+ratings and times n_users n_items it is
+
+.. math::
+    \sum_{j\in N} c_j (u v_j^\top + b + o_j - y_j)^2 + \omega\sum_{j\notin N} (u v_j^\top)^2 + u P u^\top
+        + \lambda_b b^2 + \rho\sum_k a_k (u - u_k)\, V^\top V\, (u - u_k)^\top
+
+over the user's rated items N, with weights c, offsets o (the mean and the items' biases) and a penalty P: the weight
+decay and the energy of the row on the item graph, m n eta V^T L V. The last term ties a known user to its neighbours
+k in the user graph; a new user has none. Items are folded in alike, with the sides exchanged.
+
+A model without weight decay is regularized by its depth alone, which no objective of one row shows. There P is that
+of a Gaussian prior on rows that look like those of training: sigma^2 S^-1, S the second moment of the trained factors
+and sigma^2 the mean squared training error, at least a thousandth of the mean squared rating.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.columns import as_weights
+from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.interactions import Interactions
+from air_recsys.models.scaling import Scaling, graph_strength
+
+if TYPE_CHECKING:
+    from air_recsys.models.air import AIR
+
+SIDES = ("user", "item")
+_RIDGE = 1e-12  # of the trace
+_SMALLEST = 1e-9  # of the largest variance in the prior
+_NOISE = 1e-3  # of the mean squared rating: the least noise, for models that fit their ratings exactly
+
+
+class Folded(NamedTuple):
+    """Factors and biases of rows that were folded in."""
+
+    factors: np.ndarray  # (n, r)
+    biases: np.ndarray  # (n,)
+
+
+class Ties(NamedTuple):
+    """What ties known rows to their neighbours in a learned graph."""
+
+    strength: float  # rho
+    degrees: np.ndarray  # (n,), sums of the edge weights a
+    pulls: np.ndarray  # (n, r), sums of the neighbours' factors times a
+
+
+class RowSolver:
+    """The linear solve of the module's objective, for many rows against one fixed side.
+
+    Parameters
+    ----------
+    others : ndarray, shape (n_others, r)
+        V, the factors of the fixed side.
+    offsets : ndarray, shape (n_others,)
+        o, what a score starts from.
+    penalty : ndarray, shape (r, r)
+        P, symmetric and positive semi-definite.
+    bias_decay : float, optional
+        lambda_b; None for rows without a bias.
+    unobserved_weight : float
+        omega.
+
+    Examples
+    --------
+    >>> solver = RowSolver(np.array([[1.0], [2.0]]), np.zeros(2), np.zeros((1, 1)))
+    >>> solver.solve(sp.csr_array([[3.0, 0.0], [1.0, 2.0]])).factors
+    array([[3.],
+           [1.]])
+    """
+
+    def __init__(
+        self,
+        others: np.ndarray,
+        offsets: np.ndarray,
+        penalty: np.ndarray,
+        bias_decay: float | None = None,
+        unobserved_weight: float = 0.0,
+    ) -> None:
+        self.others, self.offsets, self.penalty = others, offsets, penalty
+        self.bias_decay, self.unobserved_weight = bias_decay, unobserved_weight
+        width = others.shape[1]
+        self._inputs = np.asarray(others, dtype=np.float64)  # (n_others, r), or r + 1 with a bias
+        self._gram = self._inputs.T @ self._inputs  # (r, r)
+        self._base = penalty + unobserved_weight * self._gram
+        if bias_decay is not None:
+            self._inputs = np.column_stack([self._inputs, np.ones(len(others))])
+            self._base = np.pad(self._base, (0, 1))
+            self._base[width, width] = bias_decay
+
+    def against(self, others: np.ndarray, offsets: np.ndarray) -> RowSolver:
+        """Return the same solver for a fixed side that has grown or moved."""
+        return RowSolver(others, offsets, self.penalty, self.bias_decay, self.unobserved_weight)
+
+    def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, ties: Ties | None = None) -> Folded:
+        """Return the factors and biases of rows.
+
+        Parameters
+        ----------
+        ratings : sparse array, shape (n, n_others)
+            Stored entries are ratings, zeros included. A row without any has factors and bias 0, unless it is tied.
+        weights : ndarray, shape (nnz,), optional
+            c, in the order of the stored entries.
+        ties : Ties, optional
+            Edges to fixed rows of the own side.
+        """
+        matrix, right = np.empty_like(self._base), np.empty(len(self._base))
+        width = self.others.shape[1]
+        solved = np.zeros((len(ratings.indptr) - 1, len(self._base)))
+        for row, (start, stop) in enumerate(itertools.pairwise(ratings.indptr)):
+            if start == stop and ties is None:
+                continue
+            part = slice(start, stop)
+            confidence = np.ones(stop - start) if weights is None else weights[part]
+            self._equation(ratings.indices[part], ratings.data[part], confidence, matrix, right)
+            if ties is not None:
+                matrix[:width, :width] += ties.strength * ties.degrees[row] * self._gram
+                right[:width] += ties.strength * (self._gram @ ties.pulls[row])
+            # Directions that neither ratings nor penalty see stay at 0.
+            matrix.flat[:: len(matrix) + 1] += _RIDGE * np.trace(matrix)
+            if matrix[0, 0] > 0:
+                solved[row] = np.linalg.solve(matrix, right)
+        factors = solved[:, :width].astype(self.others.dtype)
+        return Folded(factors, solved[:, width] if self.bias_decay is not None else np.zeros(len(solved)))
+
+    def _equation(
+        self,
+        columns: np.ndarray,
+        ratings: np.ndarray,
+        confidence: np.ndarray,
+        matrix: np.ndarray,
+        right: np.ndarray,
+    ) -> None:
+        """Write the normal equations of one row."""
+        inputs = self._inputs[columns]  # (k, r) or (k, r + 1)
+        np.matmul(inputs.T * (confidence - self.unobserved_weight), inputs, out=matrix)
+        matrix += self._base
+        np.matmul(inputs.T, confidence * (ratings - self.offsets[columns]), out=right)
+
+
+def row_solver(model: AIR, side: str) -> RowSolver:
+    """Return the solver for new rows of a side ("user" or "item") of a fitted model."""
+    data, by_user = model.interactions_, side == "user"
+    own, others = model.user_factors_, model.item_factors_
+    graph, strength = model.item_graph_, model.item_graph_reg
+    if not by_user:
+        own, others, graph, strength = others, own, model.user_graph_, model.user_graph_reg
+    penalty = _decay(model, by_user) if model.weight_decay > 0 and model.depth == 2 else _prior(model, own)
+    if graph is not None:
+        factors = others.astype(np.float64)
+        energy = factors.T @ (graph.laplacian() @ factors)  # V^T L V, (r, r)
+        penalty = penalty + data.n_users * data.n_items * graph_strength(strength, data) * energy
+    biases = model.item_biases_ if by_user else model.user_biases_
+    return RowSolver(
+        others,
+        biases + model.global_mean_,
+        penalty,
+        model.bias_decay if model.biases else None,
+        model.unobserved_weight,
+    )
+
+
+def _decay(model: AIR, by_user: bool) -> np.ndarray:
+    """Return lambda I in the unit of a side: the factors of the users carry the unit of the ratings."""
+    unit = 1.0 if by_user else Scaling.of(model.interactions_.ratings, center=False, scale=model.scale).unit
+    return model.weight_decay * unit**2 * np.eye(model.user_factors_.shape[1])
+
+
+def _prior(model: AIR, own: np.ndarray) -> np.ndarray:
+    """Return sigma^2 S^-1, the penalty of a Gaussian prior with the second moment S of the trained rows."""
+    variances, axes = np.linalg.eigh(own.T.astype(np.float64) @ own / len(own))
+    largest = variances[-1]
+    if largest <= 0:
+        return np.eye(len(variances))
+    data = model.interactions_
+    error = data.ratings - model._score_pairs(data.user_index, data.item_index)
+    noise = max(float(np.mean(error**2)), _NOISE * float(np.mean(data.ratings**2)))
+    return noise * (axes / variances.clip(min=_SMALLEST * largest)) @ axes.T
+
+
+def as_rows(model: AIR, ratings: Any, weights: np.ndarray | None, side: str) -> tuple[sp.csr_array, np.ndarray | None]:
+    """Return new rows as a CSR array over the other side's indices, and their weights.
+
+    Raises
+    ------
+    DataError, UnknownIdError
+        Where the ratings do not fit the model.
+    """
+    if isinstance(ratings, pd.DataFrame):
+        ratings = Interactions.from_frame(ratings, allow_negative=True)
+    if isinstance(ratings, Interactions):
+        if weights is not None:
+            raise DataError("expected the weights within the interactions, found them beside")
+        return _rows_of_interactions(model, ratings, side)
+    if not sp.issparse(ratings):
+        raise DataError(f"expected Interactions, a DataFrame or a SciPy sparse matrix, found {type(ratings).__name__}")
+    if weights is not None and ratings.format != "csr":
+        raise DataError(f"weights stand in the order of a CSR matrix, found a matrix in the format {ratings.format}")
+    n_others = model.interactions_.n_items if side == "user" else model.interactions_.n_users
+    if ratings.ndim != 2 or ratings.shape[1] != n_others:
+        other = "item" if side == "user" else "user"
+        raise DataError(f"expected {n_others} columns, one a known {other}, found shape {ratings.shape}")
+    rows = sp.csr_array(ratings, dtype=np.float64)
+    if not np.isfinite(rows.data).all():
+        raise DataError("ratings must be finite, found NaN or infinite ones")
+    return rows, None if weights is None else as_weights(weights, rows.nnz)
+
+
+def _rows_of_interactions(model: AIR, data: Interactions, side: str) -> tuple[sp.csr_array, np.ndarray | None]:
+    own, others, known = data.users, data.items, model.interactions_.items
+    index, other_index = data.user_index, data.item_index
+    if side == "item":
+        own, others, known = data.items, data.users, model.interactions_.users
+        index, other_index = other_index, index
+    found = known.lookup(others.ids)
+    if (found < 0).any():
+        raise UnknownIdError(others.kind, others.ids[found < 0].tolist(), "partial_fit takes new ones in")
+    pairs, shape = (index, found[other_index]), (len(own), len(known))
+    rows = sp.csr_array((data.ratings, pairs), shape=shape)
+    weights = None if data.weights is None else sp.csr_array((data.weights, pairs), shape=shape).data
+    return rows, weights

@@ -1,0 +1,102 @@
+"""New ratings for a fitted model, by fold-in instead of training."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.ids import IdIndex
+from air_recsys.interactions import Interactions
+from air_recsys.models.fold_in import Ties
+from air_recsys.models.scaling import graph_strength
+
+if TYPE_CHECKING:
+    from air_recsys.models.air import AIR
+
+
+def update(model: AIR, new: Interactions) -> None:
+    """Take new ratings into a model: the steps of `AIR.partial_fit`."""
+    merged = merge(model.interactions_, new)
+    users = merged.users.lookup(new.user_ids[np.unique(new.user_index)])
+    n_known = model.interactions_.n_items
+    draft = _grown(model, merged)
+    _solve(draft, model, "user", users, n_known)
+    if merged.n_items > n_known:
+        _solve(draft, model, "item", np.arange(n_known, merged.n_items), merged.n_users)
+        _solve(draft, model, "user", users, merged.n_items)
+    model.__dict__ = draft.__dict__
+
+
+def merge(before: Interactions, new: Interactions) -> Interactions:
+    """Return all ratings, the new ones first in rights; known ids keep their indices."""
+    user_ids, item_ids = _union(before.users, new.users), _union(before.items, new.items)
+    users, items = IdIndex(user_ids, "user"), IdIndex(item_ids, "item")
+    return Interactions(
+        np.concatenate([before.user_index, users.lookup(new.user_ids)[new.user_index]]),
+        np.concatenate([before.item_index, items.lookup(new.item_ids)[new.item_index]]),
+        np.concatenate([before.ratings, new.ratings]),
+        user_ids,
+        item_ids,
+        weights=_weights(before, new),
+        duplicates="last",
+        allow_negative=True,
+    )
+
+
+def _union(known: IdIndex, new: IdIndex) -> list:
+    return [*known.ids.tolist(), *new.ids[known.lookup(new.ids) < 0].tolist()]
+
+
+def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
+    if before.weights is None and new.weights is None:
+        return None
+    return np.concatenate(
+        [np.ones(data.n_ratings) if data.weights is None else data.weights for data in (before, new)]
+    )
+
+
+def _grown(model: AIR, merged: Interactions) -> AIR:
+    """Return a copy of the model with room for all users and items."""
+    draft = object.__new__(type(model))
+    draft.__dict__ = {**model.__dict__}
+    for name in ("_statistics", "_solvers"):
+        draft.__dict__.pop(name, None)
+    draft.interactions_ = merged
+    for kind, ids in (("user", merged.user_ids), ("item", merged.item_ids)):
+        for name in (f"{kind}_factors_", f"{kind}_biases_"):
+            array = getattr(model, name)
+            room = np.zeros((len(ids) - len(array), *array.shape[1:]), array.dtype)
+            setattr(draft, name, np.concatenate([array, room]))
+        graph = getattr(model, f"{kind}_graph_")
+        if graph is not None and len(graph) < len(ids):
+            adjacency = graph.to_scipy().copy()
+            adjacency.resize((len(ids), len(ids)))
+            setattr(draft, f"{kind}_graph_", SimilarityGraph(adjacency, ids, kind))
+    return draft
+
+
+def _solve(draft: AIR, model: AIR, side: Literal["user", "item"], rows: np.ndarray, n_others: int) -> None:
+    """Solve rows of a side of the draft from their ratings of the first `n_others` of the other side."""
+    other = "item" if side == "user" else "user"
+    offsets = getattr(draft, f"{other}_biases_") + draft.global_mean_
+    solver = model.row_solver(side).against(getattr(draft, f"{other}_factors_"), offsets)
+    ratings, weights = draft.interactions_.to_csr(), draft.interactions_.weights_to_csr()
+    if side == "item":
+        ratings, weights = ratings.T.tocsr(), None if weights is None else weights.T.tocsr()
+    found = solver.solve(
+        ratings[rows][:, :n_others],
+        weights=None if weights is None else weights[rows][:, :n_others].data,
+        ties=_ties(draft, model, rows) if side == "user" else None,
+    )
+    getattr(draft, f"{side}_factors_")[rows] = found.factors
+    getattr(draft, f"{side}_biases_")[rows] = found.biases
+
+
+def _ties(draft: AIR, model: AIR, users: np.ndarray) -> Ties | None:
+    if draft.user_graph_ is None:
+        return None
+    data, edges = model.interactions_, draft.user_graph_.to_scipy()[users]
+    strength = data.n_users * data.n_items * graph_strength(model.user_graph_reg, data)
+    return Ties(strength, edges.sum(axis=1), edges @ draft.user_factors_)
