@@ -18,6 +18,7 @@ LAYERS = (
     {"nn"},
     {"training"},
     {"models"},
+    {"tuning", "tracking"},
     {"datasets"},
     {"images"},
     {"adapters"},

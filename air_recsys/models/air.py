@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
@@ -143,6 +143,7 @@ class AIR(Recommender):
     """
 
     _takes_weights = True
+    _given_validation: Interactions | None = None  # while `fit` runs
 
     def __init__(
         self,
@@ -234,6 +235,25 @@ class AIR(Recommender):
 
     # ---------------------------------------------------------------- fitting
 
+    def fit(
+        self, interactions: Any, *, validation: Interactions | None = None, callbacks: Iterable[Callback] = ()
+    ) -> Self:
+        """Train on interactions and return the model; see `Recommender.fit`.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+        validation : Interactions, optional
+            Ratings of the same users and items to watch in place of the random part that `validation_fraction` holds
+            out: they are in `history_`, decide on `patience`, and the state with their lowest error is kept.
+        callbacks : iterable of callable
+        """
+        self._given_validation = validation
+        try:
+            return super().fit(interactions, callbacks=callbacks)
+        finally:
+            del self._given_validation
+
     def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
         device = resolve_device(self.device)
         rng = as_generator(self.random_state)
@@ -257,8 +277,8 @@ class AIR(Recommender):
             raise result.error
 
     def _split(self, data: Interactions, rng: np.random.Generator) -> tuple[Interactions, Interactions | None]:
-        if self.validation_fraction == 0:
-            return data, None
+        if self._given_validation is not None or self.validation_fraction == 0:
+            return data, self._given_validation
         split = random_holdout(data, self.validation_fraction, random_state=rng)
         return data.select(split.train), data.select(split.test)
 
@@ -449,7 +469,7 @@ class AIR(Recommender):
         return self.unobserved_weight > 0
 
     def _check_parameters(self, data: Interactions) -> None:
-        check_parameters(self, data)
+        check_parameters(self, data, self._given_validation)
 
 
 PRESETS: dict[str, dict[str, Any]] = {

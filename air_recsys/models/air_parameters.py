@@ -6,9 +6,10 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import numpy as np
 import torch
 
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.interactions import Interactions
 from air_recsys.models.devices import resolve_device
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
-def check_parameters(model: AIR, data: Interactions) -> None:
-    """Raise `ParameterError` where a parameter is out of range for `data`."""
+def check_parameters(model: AIR, data: Interactions, validation: Interactions | None) -> None:
+    """Raise `ParameterError` where a parameter is out of range for `data`, `DataError` for a foreign `validation`."""
     if model.n_factors is not None:
         check_integer("n_factors", model.n_factors, minimum=1)
     check_integer("depth", model.depth, minimum=2)
@@ -42,11 +43,13 @@ def check_parameters(model: AIR, data: Interactions) -> None:
     check_real("init_mean", model.init_mean, minimum=-math.inf)
     check_real("validation_fraction", model.validation_fraction, maximum=0.9)
     resolve_device(model.device)
-    _check_optional(model)
+    _check_optional(model, watched=validation is not None or model.validation_fraction > 0)
     _check_further(model, data)
+    if validation is not None:
+        _check_validation(data, validation)
 
 
-def _check_optional(model: AIR) -> None:
+def _check_optional(model: AIR, watched: bool) -> None:
     if model.graph_neighbors is not None:
         check_integer("graph_neighbors", model.graph_neighbors, minimum=1)
         if model.adjacency != "row_softmin":
@@ -55,7 +58,7 @@ def _check_optional(model: AIR) -> None:
             )
     if model.patience is not None:
         check_integer("patience", model.patience, minimum=1)
-        if model.validation_fraction == 0:
+        if not watched:
             raise ParameterError("patience needs a validation part, found validation_fraction=0")
     if model.stopping_delta is not None:
         check_real("stopping_delta", model.stopping_delta, strict=True)
@@ -80,3 +83,15 @@ def _check_further(model: AIR, data: Interactions) -> None:
         raise ParameterError(f"neighbours of a transform need adjacency='row_softmin', found {model.adjacency!r}")
     if model.tv_reg > 0 and not full_width:
         raise ParameterError(f"tv_reg needs full width, n_factors=None, found n_factors={model.n_factors}")
+
+
+def _check_validation(data: Interactions, validation: Interactions) -> None:
+    if not isinstance(validation, Interactions):
+        raise DataError(f"validation must be Interactions, found {type(validation).__name__}")
+    for kind in ("user", "item"):
+        own, found = getattr(data, f"{kind}_ids"), getattr(validation, f"{kind}_ids")
+        if not np.array_equal(own, found):
+            raise DataError(
+                f"validation must have the {kind} ids of the training data in the same order, as the two sides of "
+                f"Interactions.select do; found {found.size} ids beside {own.size}"
+            )

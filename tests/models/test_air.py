@@ -9,7 +9,7 @@ import torch
 from model_cases import CPU, ITEMS, MODELS, USERS, all_scores, dense, frame, global_numpy_state, trained_models
 
 from air_recsys import AIR, Interactions
-from air_recsys.exceptions import DivergenceError
+from air_recsys.exceptions import DataError, DivergenceError
 from air_recsys.models.air import PRESETS, preset
 
 HISTORY = [
@@ -251,3 +251,44 @@ def test_auto_strength_is_that_of_its_formula():
         MODELS["AIR-ratings"](user_graph_reg=value, item_graph_reg=value).fit(data) for value in ("auto", strength)
     ]
     np.testing.assert_array_equal(all_scores(models[0]), all_scores(models[1]))
+
+
+# -------------------------------------------------------------------- a validation part of the caller's
+
+
+def validation_split():
+    rng = np.random.default_rng(0)
+    rows, columns = np.nonzero(rng.random((30, 20)) < 0.7)
+    ratings = np.where(rows % 2 == columns % 2, 4.5, 1.5) + rng.normal(size=rows.size)
+    data = Interactions(rows, columns, ratings, range(30), range(20), allow_negative=True)
+    held_out = rng.random(rows.size) < 0.2
+    return data.select(~held_out), data.select(held_out)
+
+
+def test_given_validation_ratings_are_watched_and_their_best_state_is_kept():
+    train, held_out = validation_split()
+    model = AIR.for_ratings(**CPU | {"n_epochs": 300}, weight_decay=0.0, n_factors=8, clip=False)
+    model.fit(train, validation=held_out)
+    best = model.history_.loc[model.history_.validation_rmse.idxmin()]
+    assert model.n_iter_ == best.epoch < 300
+    error = model._score_pairs(held_out.user_index, held_out.item_index) - held_out.ratings
+    assert np.sqrt(np.mean(error**2)) == pytest.approx(best.validation_rmse, rel=1e-5)
+    assert model.interactions_.n_ratings == train.n_ratings
+
+
+def test_given_validation_ratings_make_patience_possible():
+    train, held_out = validation_split()
+    model = AIR.for_ratings(**CPU | {"n_epochs": 3000}, weight_decay=0.0, patience=3).fit(train, validation=held_out)
+    assert model.stopped_by_ == "patience"
+
+
+def test_foreign_validation_ratings_are_refused_before_any_work():
+    train, held_out = validation_split()
+    foreign = Interactions.from_frame(held_out.to_frame().query("user > 3"), allow_negative=True)
+    model = small()
+    for given in (foreign, held_out.to_frame()):
+        with pytest.raises(DataError, match="validation must"):
+            model.fit(train, validation=given)
+    assert not hasattr(model, "interactions_")
+    model.fit(train)  # nothing of the failed call is left
+    assert model.history_.validation_rmse.isna().all()
