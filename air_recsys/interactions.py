@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,7 +16,7 @@ from air_recsys.ids import IdIndex, encode_ids
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
-    from surprise import Trainset
+    from surprise import Dataset, Trainset
 
 Duplicates = Literal["error", "first", "last", "mean", "sum"]
 
@@ -188,18 +188,43 @@ class Interactions:
         )
 
     @classmethod
-    def from_surprise(cls, trainset: Trainset, *, duplicates: Duplicates = "mean") -> Interactions:
-        """Read a Surprise trainset, with its raw ids; Surprise keeps duplicates, so their mean is the default."""
-        triples = list(trainset.all_ratings())
-        if not triples:
-            raise DataError("expected at least one rating, found an empty trainset")
-        users, items, ratings = (np.asarray(column) for column in zip(*triples, strict=True))
+    def from_surprise(
+        cls, data: Trainset | Dataset | Sequence[tuple[Any, ...]], *, duplicates: Duplicates = "mean"
+    ) -> Interactions:
+        """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
+
+        Raw ids are kept. The inner ids of a trainset are the indices; a dataset brings its timestamps where it has
+        them. Surprise keeps duplicates, so their mean is the default.
+
+        Raises
+        ------
+        DataError
+            Where there is no rating, and for a dataset of predefined folds, which share ratings.
+        """
+        source: Any = data
+        if hasattr(source, "folds_files"):
+            raise DataError(
+                "expected one set of ratings, found the folds of load_from_folds: read each trainset and test set of "
+                "surprise.model_selection.PredefinedKFold().split(data)"
+            )
+        is_trainset = hasattr(source, "all_ratings")
+        rows = list(source.all_ratings()) if is_trainset else getattr(source, "raw_ratings", source)
+        if not isinstance(rows, list) or not rows or not all(map(_is_rating, rows)):
+            found = "none" if isinstance(rows, list) and not rows else type(data).__name__
+            raise DataError(f"expected a trainset, a dataset or a list of (user, item, rating), found {found}")
+        users, items, ratings, *times = zip(*rows, strict=True)
+        if is_trainset:
+            user_ids = [source.to_raw_uid(index) for index in range(source.n_users)]
+            item_ids = [source.to_raw_iid(index) for index in range(source.n_items)]
+        else:
+            (users, user_ids), (items, item_ids) = encode_ids(users, "user"), encode_ids(items, "item")
         return cls(
             users,
             items,
             ratings,
-            [trainset.to_raw_uid(index) for index in range(trainset.n_users)],
-            [trainset.to_raw_iid(index) for index in range(trainset.n_items)],
+            user_ids,
+            item_ids,
+            timestamps=times[0] if times and times[0][0] is not None else None,
             duplicates=duplicates,
             allow_negative=True,
         )
@@ -355,3 +380,8 @@ def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
     )
+
+
+def _is_rating(row: Any) -> bool:
+    """Whether a row is (user, item, rating), with or without a timestamp, as Surprise writes it."""
+    return isinstance(row, (tuple, list)) and len(row) in (3, 4)

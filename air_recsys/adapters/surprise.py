@@ -1,18 +1,24 @@
-"""Surprise: its trainsets, and its algorithms under our contract of fit and predict."""
+"""Surprise: its trainsets, and AIR as one of its algorithms."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Self
+import warnings
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
-from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.ids import as_id_array
-from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.validation import import_extra
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
+from air_recsys.models import AIR
+from air_recsys.validation import check_integer, needs_extra
 
-if TYPE_CHECKING:
-    from surprise import Trainset
+with needs_extra("surprise"):
+    from surprise import AlgoBase, PredictionImpossible, Trainset
+    from surprise.utils import get_rng
 
 
 def to_trainset(interactions: Interactions) -> Trainset:
@@ -21,14 +27,13 @@ def to_trainset(interactions: Interactions) -> Trainset:
     Users and items without ratings keep their ids, with empty rating lists; some of Surprise's algorithms fail on
     those.
     """
-    surprise = import_extra("surprise", "surprise")
     by_user: dict[int, list[tuple[int, float]]] = {index: [] for index in range(interactions.n_users)}
     by_item: dict[int, list[tuple[int, float]]] = {index: [] for index in range(interactions.n_items)}
     triples = (interactions.user_index, interactions.item_index, interactions.ratings)
     for user, item, rating in zip(*(column.tolist() for column in triples), strict=True):
         by_user[user].append((item, rating))
         by_item[item].append((user, rating))
-    return surprise.Trainset(
+    return Trainset(
         by_user,
         by_item,
         interactions.n_users,
@@ -40,34 +45,204 @@ def to_trainset(interactions: Interactions) -> Trainset:
     )
 
 
-class SurpriseModel:
-    """An algorithm of Surprise with the fit and predict of our models, to stand beside them in a comparison.
+class _SetByFit:
+    """Stands for an attribute until `fit` sets it on the instance."""
+
+    def __get__(self, algo: object, owner: type | None = None) -> Any:
+        if algo is None:
+            return self
+        raise NotFittedError(f"this {type(algo).__name__} is not fitted yet: call fit first")
+
+
+_UNSET: Any = _SetByFit()
+
+
+class SurpriseAIR(AlgoBase):
+    r"""`AIR` as an algorithm of Surprise: for `cross_validate`, `GridSearchCV`, `surprise.dump` and all the rest.
+
+    An estimate is :math:`\hat{r}_{ui} = \mu + b_u + b_i + p_u^\top q_i`, as in Surprise's SVD, but the factors are
+    trained together with a user graph and an item graph, which are the similarities of the algorithm. Where one side
+    of a pair is unknown, its terms are left out if the model has biases around a mean (the default); otherwise, and
+    where both are unknown, the prediction is impossible and Surprise takes the mean of the trainset.
 
     Parameters
     ----------
-    algorithm : str
-        A class of `surprise.prediction_algorithms`, for instance "SVD" or "SVDpp".
+    sim_options : dict, optional
+        ``{"user_based": False}`` serves the item graph in `sim` and `get_neighbors`, else it is the user graph. The
+        similarities are learned, so Surprise's other options are left unused, with a warning.
     **parameters
-        Its keyword arguments.
+        Those of `AIR`, by name, in place of the values of `AIR.for_ratings`. Each becomes an attribute of the same
+        name. Without a `random_state` the seed is drawn from NumPy's global generator, as Surprise does.
+
+    Attributes
+    ----------
+    model_ : AIR
+        The fitted model, with the raw ids: `recommend`, `similar_items`, `user_graph_`, `save`.
+    pu, qi : ndarray, shapes (n_users, n_factors) and (n_items, n_factors)
+        The factors by inner id, under the names of Surprise's SVD.
+    bu, bi : ndarray, shapes (n_users,) and (n_items,)
+        The biases by inner id, in the unit of the ratings.
+    sim : csr_array, shape (n, n)
+        The learned similarities, `compute_similarities()`.
+
+    Raises
+    ------
+    TypeError
+        For a parameter that `AIR` does not have.
+    ParameterError
+        Where `sim_options` is not a dict; at `fit`, for a parameter out of its range.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from surprise import Dataset, Reader
+    >>> table = pd.DataFrame({"user": list("aabbcc"), "item": list("xyxzyz"), "rating": [5, 1, 4, 2, 1, 2]})
+    >>> trainset = Dataset.load_from_df(table, Reader(rating_scale=(1, 5))).build_full_trainset()
+    >>> algo = SurpriseAIR(n_epochs=20, device="cpu", random_state=0).fit(trainset)
+    >>> algo.predict("a", "x").est > algo.predict("a", "y").est
+    True
+    >>> len(algo.get_neighbors(trainset.to_inner_uid("a"), k=2))
+    2
     """
 
-    def __init__(self, algorithm: str, **parameters: Any) -> None:
-        found = getattr(import_extra("surprise.prediction_algorithms", "surprise"), algorithm, None)
-        if not isinstance(found, type):
-            raise ParameterError(f"algorithm must be a class of surprise.prediction_algorithms, found {algorithm!r}")
-        self.algorithm: Any = found(**parameters)
+    trainset: Trainset = _UNSET
+    model_: AIR = _UNSET
+    pu: np.ndarray = _UNSET
+    qi: np.ndarray = _UNSET
+    _user_vectors: np.ndarray = _UNSET
+    _item_vectors: np.ndarray = _UNSET
 
-    def fit(self, interactions: Any) -> Self:
-        """Train on whatever `as_interactions` accepts."""
-        # Several algorithms divide by the number of ratings, so users and items without any are left out.
-        rated = Interactions.from_frame(as_interactions(interactions).to_frame(), allow_negative=True)
-        self.algorithm.fit(to_trainset(rated))
+    def __init__(self, *, sim_options: Mapping[str, Any] | None = None, **parameters: Any) -> None:
+        for name, value in AIR.for_ratings(**parameters).get_params(deep=False).items():
+            setattr(self, name, value)
+        # A copy: Surprise writes into the dictionary that it is given.
+        AlgoBase.__init__(self, sim_options=_checked(sim_options or {}))
+
+    # ---------------------------------------------------------------- fitting
+
+    def fit(self, trainset: Trainset) -> Self:
+        """Train on a trainset and return the algorithm; a pair that was rated more than once counts with its mean.
+
+        Raises
+        ------
+        DataError
+            For anything but a trainset with ratings.
+        ParameterError, DivergenceError
+            As `AIR.fit`.
+        """
+        if not isinstance(trainset, Trainset):
+            raise DataError(
+                "expected a trainset, such as build_full_trainset() of a dataset returns, found "
+                f"{type(trainset).__name__}"
+            )
+        AlgoBase.fit(self, trainset)
+        for name in ("model_", "pu", "qi", "_user_vectors", "_item_vectors", "sim"):
+            self.__dict__.pop(name, None)  # a fit that fails leaves no half of two models
+        self.model_ = self._new_model().fit(Interactions.from_surprise(trainset))
+        self._take_factors()
         return self
 
-    def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the estimate of each pair, shape (n,)."""
-        users, items = as_id_array(user_ids).tolist(), as_id_array(item_ids).tolist()
-        if len(users) != len(items):
-            raise DataError(f"expected as many users as items, found {len(users)} and {len(items)}")
-        pairs = zip(users, items, strict=True)
-        return np.array([self.algorithm.predict(user, item).est for user, item in pairs])
+    def _new_model(self) -> AIR:
+        parameters = {name: getattr(self, name) for name in AIR().get_params(deep=False)}
+        seed = parameters["random_state"]
+        if not isinstance(seed, (int, np.integer)):
+            parameters["random_state"] = int(get_rng(seed).randint(0, 2**31 - 1))
+        return AIR(**parameters)
+
+    def _take_factors(self) -> None:
+        model = self.model_
+        self.pu, self.qi = model.user_factors_, model.item_factors_
+        self.bu, self.bi = model.user_biases_, model.item_biases_
+        # With the biases inside, one product is a whole estimate.
+        self._user_vectors = np.column_stack([self.pu, self.bu, np.ones_like(self.bu)]).astype(np.float64)
+        self._item_vectors = np.column_stack([self.qi, np.ones_like(self.bi), self.bi + model.global_mean_]).astype(
+            np.float64
+        )
+
+    # ---------------------------------------------------------------- estimates
+
+    def estimate(self, u: int | str, i: int | str) -> float:
+        """Return the estimate of a pair of inner ids ("UKN__" and the raw id for an unknown one), not clipped.
+
+        Raises
+        ------
+        PredictionImpossible
+            Where both are unknown, or one is and the model has no biases around a mean.
+        """
+        knows_user, knows_item = self.trainset.knows_user(u), self.trainset.knows_item(i)
+        if knows_user and knows_item:
+            return float(self._user_vectors[u].dot(self._item_vectors[i]))
+        model = self.model_
+        if not (knows_user or knows_item):
+            raise PredictionImpossible("User and item are unknown.")
+        if not (model.biases and model.center):
+            raise PredictionImpossible("User or item is unknown.")
+        return model.global_mean_ + float(self.bu[u] if knows_user else self.bi[i])
+
+    # ---------------------------------------------------------------- similarities
+
+    def compute_similarities(self) -> sp.csr_array:
+        """Return the learned similarities of the users, or of the items where ``user_based`` is False.
+
+        Returns
+        -------
+        csr_array, shape (n, n)
+            By inner ids; symmetric, >= 0, with an empty diagonal: the larger, the more alike.
+
+        Raises
+        ------
+        ParameterError
+            Where that graph was not learned.
+        """
+        return self._graph().to_scipy()
+
+    @cached_property
+    def sim(self) -> sp.csr_array:
+        """The learned similarities, made when they are first asked for."""
+        return self.compute_similarities()
+
+    def get_neighbors(self, iid: int, k: int) -> list[int]:
+        """Return the inner ids of the k users (or items) most alike to an inner id, the most alike first.
+
+        Fewer come back where the learned graph has fewer edges.
+
+        Raises
+        ------
+        ValueError
+            For an `iid` that is not an inner id.
+        ParameterError
+            Where that graph was not learned, or unless k >= 1.
+        """
+        check_integer("k", k, minimum=1)
+        graph, data = self._graph(), self.trainset
+        if graph.kind == "user":
+            return [data.to_inner_uid(raw) for raw in graph.neighbors(data.to_raw_uid(iid), k)["user"]]
+        return [data.to_inner_iid(raw) for raw in graph.neighbors(data.to_raw_iid(iid), k)["item"]]
+
+    def _graph(self) -> SimilarityGraph:
+        model, data = self.model_, self.model_.interactions_
+        if self.sim_options["user_based"]:
+            kind, other, graph, ids = "user", False, model.user_graph_, data.user_ids
+        else:
+            kind, other, graph, ids = "item", True, model.item_graph_, data.item_ids
+        if graph is None and len(ids) == 1:
+            return SimilarityGraph(np.zeros((1, 1)), ids, kind)  # nothing to learn
+        if graph is None:
+            raise ParameterError(
+                f"similarities of {kind}s need a learned graph, found {kind}_graph_reg=0; set it larger or choose "
+                f"sim_options={{'user_based': {other}}}"
+            )
+        return graph
+
+
+def _checked(sim_options: Mapping[str, Any]) -> dict[str, Any]:
+    if not isinstance(sim_options, Mapping):
+        raise ParameterError(f"sim_options must be a dict such as {{'user_based': False}}, found {sim_options!r}")
+    unused = [name for name in sim_options if name != "user_based"]
+    if unused:
+        warnings.warn(
+            f"sim_options of SurpriseAIR is only read for 'user_based', found {unused}: similarities are learned",
+            DataWarning,
+            stacklevel=3,
+        )
+    return dict(sim_options)

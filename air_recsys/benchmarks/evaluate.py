@@ -10,7 +10,6 @@ from typing import Any, NamedTuple, Protocol, Self
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.adapters.surprise import SurpriseModel
 from air_recsys.benchmarks.completion import fresh
 from air_recsys.benchmarks.report import Report, mean_of, peak_memory
 from air_recsys.exceptions import ParameterError
@@ -67,6 +66,8 @@ def contenders(air: AIR, peers: Iterable[str], seed: int) -> Iterator[tuple[str,
     for peer in peers:
         if peer not in PEERS:
             raise ParameterError(f"peers must be of {list(PEERS)}, found {peer!r}")
+        from air_recsys.adapters.surprise_peer import SurpriseModel
+
         options = {"verbose": False} if peer == "knnbaseline" else {"random_state": seed}
         factory = partial(SurpriseModel, PEERS[peer], **options)
         factory()  # a missing extra is told before anything is trained

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
-from air_recsys.adapters.surprise import SurpriseModel
+from air_recsys.adapters.surprise_peer import SurpriseModel
 from air_recsys.benchmarks import evaluate as evaluation
 from air_recsys.benchmarks.evaluate import (
     PEERS,
@@ -130,7 +130,9 @@ def test_unknown_peers_and_a_missing_surprise_are_told_before_any_work(data, mon
     monkeypatch.setattr(evaluation, "_measure", refuse)
     with pytest.raises(ParameterError, match=r"peers must be of \['svd', 'svdpp', 'knnbaseline'\], found 'als'"):
         evaluate(holdout_folds(data, 0.3, 0), AIR_SHORT, peers=["svd", "als"], progress=False)
-    monkeypatch.setitem(sys.modules, "surprise.prediction_algorithms", None)
+    for name in ("surprise", "surprise_peer"):
+        monkeypatch.delitem(sys.modules, f"air_recsys.adapters.{name}")
+    monkeypatch.setitem(sys.modules, "surprise", None)
     with pytest.raises(MissingExtraError, match="this needs surprise"):
         evaluate(holdout_folds(data, 0.3, 0), AIR_SHORT, peers=["svd"], progress=False)
 

@@ -1,0 +1,60 @@
+"""Surprise's algorithms under our contract of fit and predict, to stand beside our models."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from air_recsys.adapters.surprise import to_trainset
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.ids import as_id_array
+from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.validation import needs_extra
+
+with needs_extra("surprise"):
+    from surprise import prediction_algorithms
+
+
+class SurpriseModel:
+    """An algorithm of Surprise with the fit and predict of our models, to stand beside them in a comparison.
+
+    Parameters
+    ----------
+    algorithm : str
+        A class of `surprise.prediction_algorithms`, for instance "SVD" or "SVDpp".
+    **parameters
+        Its keyword arguments.
+
+    Raises
+    ------
+    ParameterError
+        Where Surprise has no such class.
+
+    Examples
+    --------
+    >>> ratings = np.array([[5.0, 3.0], [4.0, np.nan]])
+    >>> SurpriseModel("NormalPredictor").fit(ratings).predict([1], [1]).shape
+    (1,)
+    """
+
+    def __init__(self, algorithm: str, **parameters: Any) -> None:
+        found = getattr(prediction_algorithms, algorithm, None)
+        if not isinstance(found, type):
+            raise ParameterError(f"algorithm must be a class of surprise.prediction_algorithms, found {algorithm!r}")
+        self.algorithm: Any = found(**parameters)
+
+    def fit(self, interactions: Any) -> Self:
+        """Train on whatever `as_interactions` accepts."""
+        # Several algorithms divide by the number of ratings, so users and items without any are left out.
+        rated = Interactions.from_frame(as_interactions(interactions).to_frame(), allow_negative=True)
+        self.algorithm.fit(to_trainset(rated))
+        return self
+
+    def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
+        """Return the estimate of each pair, shape (n,)."""
+        users, items = as_id_array(user_ids).tolist(), as_id_array(item_ids).tolist()
+        if len(users) != len(items):
+            raise DataError(f"expected as many users as items, found {len(users)} and {len(items)}")
+        pairs = zip(users, items, strict=True)
+        return np.array([self.algorithm.predict(user, item).est for user, item in pairs])
