@@ -18,7 +18,10 @@ import torch
 
 from air_recsys.exceptions import ParameterError
 
-_PACKAGES = ("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "scikit-surprise")
+_PACKAGES = (
+    *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
+    *("scikit-surprise", "implicit", "cornac", "faiss-cpu"),
+)
 
 
 @dataclass

@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from air_recsys.cli import bench, data, demo, inpaint, models, reproduce
+from air_recsys.cli import bench, data, demo, inpaint, models, reproduce, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -23,6 +23,7 @@ app = typer.Typer(
 )
 app.command("demo")(demo.demo)
 app.command("train")(models.train)
+app.command("tune")(tune.tune)
 app.command("evaluate")(bench.evaluate)
 app.command("recommend")(models.recommend)
 app.command("similar")(models.similar)

@@ -266,6 +266,7 @@ class AIR(Recommender):
                 objective,
                 self._plan(),
                 validation=None if held_out is None else self._observations(held_out, scaling, device),
+                validation_unit=scaling.unit,
                 callbacks=callbacks,
                 progress=self.verbose,
             )
@@ -435,7 +436,7 @@ class AIR(Recommender):
         final = [laplacian.adjacency() for laplacian in objective.laplacians]
         self.user_graph_, self.item_graph_, self.transform_graphs_ = _snapshot(objective, data, final)
         self.snapshots_ = {epoch: _snapshot(objective, data, kept) for epoch, kept in result.snapshots.items()}
-        self.history_ = _history(result.records, scaling.unit)
+        self.history_ = _history(result.records)
         self.n_iter_, self.stopped_by_ = result.kept_epoch, result.stopped_by
 
     # ---------------------------------------------------------------- files
@@ -527,7 +528,6 @@ def _name_of(transform: Any) -> str:
     return f"function {getattr(transform, '__qualname__', type(transform).__name__)}"
 
 
-def _history(records: list[Record], unit: float) -> pd.DataFrame:
+def _history(records: list[Record]) -> pd.DataFrame:
     frame = pd.DataFrame(records, columns=list(Record._fields))
-    frame["validation_rmse"] *= unit
     return frame.rename(columns={"row_energy": "user_energy", "column_energy": "item_energy"})

@@ -95,6 +95,7 @@ def train(
     plan: Plan,
     *,
     validation: Observations | None = None,
+    validation_unit: float = 1.0,
     callbacks: Iterable[Callback] = (),
     progress: bool = False,
 ) -> Result:
@@ -109,6 +110,8 @@ def train(
     plan : Plan
     validation : Observations, optional
         Observed entries that `objective` has not seen.
+    validation_unit : float
+        What one unit of `validation` is to the reader of the records.
     callbacks : iterable of callable
         Called with every `Record`; one that returns True stops training.
     progress : bool
@@ -118,7 +121,7 @@ def train(
     -------
     Result
     """
-    return _Run(objective, plan, validation, list(callbacks), progress).run()
+    return _Run(objective, plan, validation, validation_unit, list(callbacks), progress).run()
 
 
 class _Run:
@@ -127,10 +130,12 @@ class _Run:
         objective: Objective,
         plan: Plan,
         validation: Observations | None,
+        validation_unit: float,
         callbacks: list[Callback],
         progress: bool,
     ) -> None:
-        self.objective, self.plan, self.validation, self.callbacks = objective, plan, validation, callbacks
+        self.objective, self.plan, self.callbacks = objective, plan, callbacks
+        self.validation, self.validation_unit = validation, validation_unit
         rates = ((objective.model_parameters(), 1.0), (objective.logits(), plan.graph_rate))
         groups = [{"params": tensors, "rate": rate} for tensors, rate in rates if tensors]
         self.optimizer = torch.optim.Adam(groups, lr=plan.learning_rate, fused=True)
@@ -206,7 +211,7 @@ class _Run:
         if self.validation is None:
             return math.nan
         error = self.objective.predict_pairs(self.validation.pattern) - self.validation.values
-        return float(error.square().mean().sqrt())
+        return float(error.square().mean().sqrt()) * self.validation_unit
 
     def _diverged(self, record: Record) -> bool:
         first = self.result.records[0].objective if self.result.records else math.inf

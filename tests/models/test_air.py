@@ -276,6 +276,15 @@ def test_given_validation_ratings_are_watched_and_their_best_state_is_kept():
     assert model.interactions_.n_ratings == train.n_ratings
 
 
+@pytest.mark.parametrize("scale", [False, True])
+def test_callbacks_see_what_history_holds(scale):
+    train, held_out = validation_split()
+    records = []
+    model = AIR.for_ratings(**CPU | {"n_epochs": 50}, scale=scale)
+    model.fit(train, validation=held_out, callbacks=[records.append])
+    assert [record.validation_rmse for record in records] == model.history_.validation_rmse.tolist()
+
+
 def test_given_validation_ratings_make_patience_possible():
     train, held_out = validation_split()
     model = AIR.for_ratings(**CPU | {"n_epochs": 3000}, weight_decay=0.0, patience=3).fit(train, validation=held_out)

@@ -1,0 +1,129 @@
+"""The command tune: settings of AIR for a table of ratings, searched on a part of it."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.cli import options
+from air_recsys.datasets import read_ratings
+from air_recsys.exceptions import ParameterError
+from air_recsys.tuning import Tuning
+from air_recsys.tuning import tune as tune_air
+from air_recsys.tuning.storage import storage_url
+
+_SHOWN = 5
+_WARNING = (
+    "this is a validation value, the best of many on the same ratings, so it flatters: measure the error to report on "
+    "test ratings that were not in this table"
+)
+
+
+class Metric(StrEnum):
+    """The measures of `air_recsys.tuning.METRICS` by name."""
+
+    RMSE = "rmse"
+    MAE = "mae"
+    AVERAGE_PRECISION = "average_precision"
+    AUROC = "auroc"
+    NDCG_AT_K = "ndcg_at_k"
+
+
+def tune(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating a row: training data only.")],
+    preset: options.PresetName = options.Preset.RATINGS,
+    trials: Annotated[int, typer.Option(min=1, help="Trials wanted in all, earlier calls included.")] = 50,
+    study: Annotated[
+        str | None, typer.Option(help="File that keeps the study, to go on later; or a database's address.")
+    ] = None,
+    metric: Annotated[Metric, typer.Option(help="What to optimise on the validation part.")] = Metric.RMSE,
+    validation_fraction: Annotated[float, typer.Option(help="Share of the ratings to hold out.")] = 0.1,
+    space: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=DOMAIN", help="LOW:HIGH, LOW:HIGH:log, or choices A,B,C; may be repeated."),
+    ] = None,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial begins.")] = None,
+    user: options.UserColumn = "user",
+    item: options.ItemColumn = "item",
+    rating: options.RatingColumn = "rating",
+    sep: options.Separator = None,
+    device: options.Device = "auto",
+    save: Annotated[Path | None, typer.Option(help="Fit the best settings on the whole table and write it.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Search the settings of AIR that suit a table of ratings; an interrupted search goes on with the same --study."""
+    options.check_folder_of(json_file)
+    options.check_folder_of(save)
+    if study is not None:
+        storage_url(study)
+    domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
+    data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+    options.say(repr(data))
+    found = tune_air(
+        data,
+        preset=preset.value,
+        space=domains,
+        n_trials=trials,
+        metric=metric.value,
+        validation_fraction=validation_fraction,
+        storage=study,
+        timeout=timeout,
+        random_state=seed,
+        device=device,
+        verbose=True,
+    )
+    _show(found)
+    if json_file is not None:
+        write_json(json_file, _as_json(found))
+    if save is not None:
+        options.say(f"wrote {found.model(verbose=True).fit(data).save(save)}, fitted on all {data.n_ratings} ratings")
+
+
+def parse_space(texts: list[str] | None) -> dict[str, Any]:
+    """Turn NAME=DOMAIN texts into what `tune` takes as its space.
+
+    Examples
+    --------
+    >>> parse_space(["weight_decay=3:50:log", "schedule=cosine,linear", "n_epochs=100"])
+    {'weight_decay': (3, 50, 'log'), 'schedule': ['cosine', 'linear'], 'n_epochs': [100]}
+    """
+    parsed = {}
+    for text in texts or []:
+        name, sign, domain = text.partition("=")
+        if not sign or not name or not domain:
+            raise ParameterError(f"--space expects NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=A,B,C, found {text!r}")
+        parts = domain.split(":" if ":" in domain else ",")
+        values = [options.parse_values([f"{name}={part.strip()}"])[name] for part in parts]
+        parsed[name] = tuple(values) if ":" in domain else values
+    return parsed
+
+
+def _show(found: Tuning) -> None:
+    best = found.trials().head(_SHOWN)
+    title = f"The best {len(best)} trials" if len(best) > 1 else "The trial"
+    rows = [{str(name): value for name, value in row.items()} for row in best.to_dict("records")]
+    options.show(Report(title, found.protocol, rows))
+    options.say(f"best validation {found.metric} {found.best_value:.6g} with")
+    for name, value in found.best_params.items():
+        options.say(f"  --set {name}={value}")
+    options.say(f"* {_WARNING}")
+
+
+def _as_json(found: Tuning) -> dict[str, Any]:
+    return {
+        "protocol": found.protocol,
+        "metric": found.metric,
+        "preset": found.preset,
+        "best_value": found.best_value,
+        "best_params": found.best_params,
+        "trials": found.trials().to_dict("records"),
+        "notes": [_WARNING],
+        "versions": versions(),
+        "machine": machine(),
+    }

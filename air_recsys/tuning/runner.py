@@ -1,0 +1,106 @@
+"""The trials of a search: drawn, trained, given up or scored."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from air_recsys.exceptions import DivergenceError
+from air_recsys.models import AIR
+from air_recsys.models.air import preset as make_preset
+from air_recsys.training import Record
+from air_recsys.tuning.score import Holdout
+from air_recsys.tuning.space import Domain, start, suggest
+from air_recsys.validation import import_extra
+
+if TYPE_CHECKING:
+    from optuna import Study
+    from optuna.samplers import BaseSampler
+    from optuna.trial import FrozenTrial, Trial
+
+StudyCallback = Callable[["Study", "FrozenTrial"], None]
+"""Optuna's: called with the study and a finished trial."""
+
+_CHECKS = 10  # a trial can be given up after each tenth of its epochs, but not in the first two
+_WARM_UP = 2
+
+
+class Runner:
+    """The trials of a search."""
+
+    def __init__(self, holdout: Holdout, preset: str, space: dict[str, Domain], common: dict[str, Any]) -> None:
+        self.optuna = import_extra("optuna", "tune")
+        self.holdout, self.preset, self.space, self.common = holdout, preset, space, common
+
+    def run(self, study: Study, n_trials: int, timeout: float | None, callbacks: list[StudyCallback]) -> None:
+        """Let a study have `n_trials` trials, the first of them with the preset's own settings."""
+        study.pruner = self.optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=_WARM_UP + 1)
+        self._reseed(study)
+        missing = n_trials - len(counted(study))
+        if missing <= 0:
+            return
+        states = self.optuna.trial.TrialState
+        if missing == n_trials and not study.get_trials(deepcopy=False, states=(states.WAITING,)):
+            study.enqueue_trial(start(self.preset, self.space, self.holdout.training))
+        study.optimize(self.trial, n_trials=missing, timeout=timeout, callbacks=[self._reseed, *callbacks])
+
+    def _reseed(self, study: Study, _: FrozenTrial | None = None) -> None:
+        """Seed the sampler by the number of trials, so that a resumed study draws what it would have drawn."""
+        study.sampler = self._sampler(len(counted(study)))
+
+    def _sampler(self, n_counted: int) -> BaseSampler:
+        seed = np.random.SeedSequence([self.common["random_state"], n_counted]).generate_state(1)[0]
+        return self.optuna.samplers.TPESampler(seed=int(seed))
+
+    def trial(self, trial: Trial) -> float:
+        """Train and score one setting."""
+        begin = time.perf_counter()
+        model = make_preset(self.preset, **self.common, **suggest(trial, self.space))
+        try:
+            model.fit(self.holdout.training, callbacks=[self._watch(model, trial)])
+        except DivergenceError as error:
+            trial.set_user_attr("diverged", str(error))
+            raise self.optuna.TrialPruned(str(error)) from None
+        finally:
+            trial.set_user_attr("seconds", time.perf_counter() - begin)
+        return self.holdout.score_of(model)
+
+    def _watch(self, model: AIR, trial: Trial) -> Callable[[Record], None]:
+        """Report a trial's score after every tenth of its epochs, and give up where the median is better."""
+        reported = 0
+
+        def watch(record: Record) -> None:
+            nonlocal reported
+            share = _CHECKS * record.epoch // model.n_epochs
+            if not reported < share < _CHECKS:
+                return
+            reported = share
+            trial.report(self.holdout.score(model.current_factors(), model.clip), share)
+            if trial.should_prune():
+                raise self.optuna.TrialPruned(f"worse than the median after {record.epoch} epochs")
+
+        return watch
+
+
+def counted(study: Study) -> list[FrozenTrial]:
+    """Return the trials that came to an end by themselves: complete, given up or diverged."""
+    states = import_extra("optuna.trial", "tune").TrialState
+    return study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
+
+
+def diverged(trial: FrozenTrial) -> bool:
+    """Whether a trial left the finite numbers."""
+    return "diverged" in trial.user_attrs
+
+
+def row(trial: FrozenTrial) -> dict[str, Any]:
+    """Return a finished trial as a row of a table."""
+    # Optuna gives a trial that was given up its last report as value.
+    value = trial.value if trial.state.name == "COMPLETE" else math.nan
+    state = "diverged" if diverged(trial) else trial.state.name.lower()
+    seconds = trial.user_attrs["seconds"]
+    return {"trial": trial.number, "value": value, "state": state, "seconds": seconds} | trial.params

@@ -1,0 +1,144 @@
+"""What is searched: ranges and choices of AIR's parameters, checked before any work."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.models import AIR
+from air_recsys.models.air import PRESETS
+from air_recsys.validation import check_choice
+
+if TYPE_CHECKING:
+    from optuna.trial import Trial
+
+Domain = tuple[Any, ...] | list[Any]
+"""A range (low, high) or (low, high, "log"), or a list of choices."""
+
+_SCALARS = (str, int, float, type(None))  # what a study can store
+_WHOLE = {"n_factors", "depth", "graph_neighbors", "graph_refresh", "n_epochs", "patience", "evaluate_every"}
+_EXACT: dict[str, Domain] = {
+    "user_graph_reg": (1e-6, 1e-3, "log"),
+    "item_graph_reg": (1e-6, 1e-3, "log"),
+    "learning_rate": (3e-4, 1e-2, "log"),
+}
+_SPACES: dict[str, dict[str, Domain]] = {
+    "completion": _EXACT,
+    "interactions": {**_EXACT, "graph_neighbors": (3, 30, "log")},
+    "ratings": {
+        "n_factors": (5, 50, "log"),
+        "weight_decay": (3.0, 50.0, "log"),
+        "bias_decay": (0.1, 10.0, "log"),
+        "learning_rate": (0.005, 0.05, "log"),
+    },
+}
+
+
+def default_space(preset: str, data: Interactions) -> dict[str, Domain]:
+    """Return what `tune` searches by itself for a preset; everything else stays as the preset has it.
+
+    For "ratings" the strengths of both graphs lie between a tenth and ten times that of "auto" for `data`.
+
+    Raises
+    ------
+    ParameterError
+        For an unknown preset.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
+    >>> default_space("ratings", data)["weight_decay"]
+    (3.0, 50.0, 'log')
+    """
+    check_choice("preset", preset, list(PRESETS))
+    space = dict(_SPACES[preset])
+    if preset == "ratings":
+        strength = auto_strength(data)
+        around = (float(f"{strength / 10:.2g}"), float(f"{strength * 10:.2g}"), "log")
+        space |= {"user_graph_reg": around, "item_graph_reg": around}
+    return space
+
+
+def auto_strength(data: Interactions) -> float:
+    """Return what "auto" stands for as the strength of a graph; see `AIR`."""
+    return 3 * data.n_ratings / (data.n_users * data.n_items) ** 2
+
+
+def check_space(space: Mapping[str, Any]) -> dict[str, Domain]:
+    """Return `space`, or raise `ParameterError` unless it is ranges and choices of parameters of AIR.
+
+    Examples
+    --------
+    >>> check_space({"n_factors": (5, 50, "log"), "schedule": ["cosine", "linear"]})
+    {'n_factors': (5, 50, 'log'), 'schedule': ['cosine', 'linear']}
+    """
+    known = [name for name in AIR().get_params() if name not in ("device", "random_state", "verbose")]
+    for name, domain in space.items():
+        if name not in known:
+            raise ParameterError(f"space must name parameters of AIR ({', '.join(known)}), found {name!r}")
+        if not (_is_range(domain) or _is_choices(domain)):
+            raise ParameterError(
+                f"space[{name!r}] must be a range (low, high) or (low, high, 'log') with low < high, and low > 0 "
+                f"for 'log', or a list of numbers, texts, True, False and None, found {domain!r}"
+            )
+    return dict(space)
+
+
+def _is_range(domain: Any) -> bool:
+    if not isinstance(domain, tuple) or len(domain) not in (2, 3) or domain[2:] not in ((), ("log",)):
+        return False
+    if not all(isinstance(bound, numbers.Real) and not isinstance(bound, bool) for bound in domain[:2]):
+        return False
+    low, high = domain[:2]
+    return math.isfinite(low) and math.isfinite(high) and low < high and (len(domain) == 2 or low > 0)
+
+
+def _is_choices(domain: Any) -> bool:
+    return isinstance(domain, list) and len(domain) > 0 and all(isinstance(choice, _SCALARS) for choice in domain)
+
+
+def suggest(trial: Trial, space: Mapping[str, Domain]) -> dict[str, Any]:
+    """Draw one value of every parameter."""
+    return {name: _suggest(trial, name, domain) for name, domain in space.items()}
+
+
+def _suggest(trial: Trial, name: str, domain: Domain) -> Any:
+    if isinstance(domain, list):
+        return trial.suggest_categorical(name, domain)
+    low, high, log = domain[0], domain[1], len(domain) == 3
+    if name in _WHOLE:
+        return trial.suggest_int(name, low, high, log=log)
+    return trial.suggest_float(name, float(low), float(high), log=log)
+
+
+def edges(space: Mapping[str, Domain]) -> Iterator[dict[str, Any]]:
+    """Yield settings that hold every bound and every choice at least once, for checks.
+
+    Examples
+    --------
+    >>> list(edges({"depth": (2, 3), "clip": [False]}))
+    [{'depth': 2, 'clip': False}, {'depth': 3, 'clip': False}]
+    """
+    values = {name: list(domain[:2] if isinstance(domain, tuple) else domain) for name, domain in space.items()}
+    first = {name: ends[0] for name, ends in values.items()}
+    yield first
+    for name, ends in values.items():
+        yield from (first | {name: value} for value in ends[1:])
+
+
+def start(preset: str, space: Mapping[str, Domain], data: Interactions) -> dict[str, Any]:
+    """Return the preset's own values of the parameters in `space`, as far as they lie in it."""
+    own: dict[str, Any] = AIR(**PRESETS[preset]).get_params()
+    strengths = [name for name in ("user_graph_reg", "item_graph_reg") if own[name] == "auto"]
+    own |= dict.fromkeys([name for name in strengths if isinstance(space.get(name), tuple)], auto_strength(data))
+    return {name: own[name] for name, domain in space.items() if _holds(domain, own[name])}
+
+
+def _holds(domain: Domain, value: Any) -> bool:
+    if isinstance(domain, list):
+        return any(type(choice) is type(value) and choice == value for choice in domain)
+    return isinstance(value, (int, float)) and bool(domain[0] <= value <= domain[1])

@@ -1,0 +1,105 @@
+"""Studies that outlive the process: where they are kept, and which search they belong to."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.validation import import_extra
+
+if TYPE_CHECKING:
+    from optuna import Study
+
+_MARK = "air_recsys"
+_SQLITE = b"SQLite format 3\0"
+
+
+def storage_url(storage: str | os.PathLike[str]) -> str:
+    """Return Optuna's address of a storage: anything with ``://`` is one, all else is the path of a SQLite file.
+
+    Raises
+    ------
+    ParameterError
+        Where the folder of the file does not exist, or the path is that of a folder.
+    DataFileError
+        Where the file is something else.
+    """
+    text = os.fspath(storage)
+    if "://" in text:
+        return text
+    path = Path(text).expanduser().absolute()
+    if path.is_dir():
+        raise ParameterError(f"expected a file for the study, found the folder {path}")
+    if not path.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {path.name}, found no {path.parent}")
+    if path.is_file():
+        with path.open("rb") as file:
+            head = file.read(len(_SQLITE))
+        if head not in (b"", _SQLITE):
+            raise DataFileError(f"expected a new file or a study (SQLite), found other content in {path}")
+    return f"sqlite:///{path}"
+
+
+def fingerprint(data: Interactions) -> str:
+    """Return a digest of ratings, weights and ids; their order counts, since a split depends on it."""
+    digest = hashlib.sha256()
+    for array in (data.user_index, data.item_index, data.ratings, data.weights):
+        digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
+    for ids in (data.user_ids, data.item_ids):
+        digest.update(repr(ids.tolist()).encode())
+    return digest.hexdigest()
+
+
+def open_study(url: str | None, name: str, direction: str, search: dict[str, Any]) -> Study:
+    """Make a study or load it, so that trials of different searches never mix.
+
+    Parameters
+    ----------
+    url : str or None
+        Optuna's address; None keeps the study in memory.
+    name : str
+    direction : {"minimize", "maximize"}
+    search : dict
+        What a trial's value depends on, as JSON can hold it.
+
+    Raises
+    ------
+    ParameterError
+        Where the study of that name is another search.
+    """
+    optuna = import_extra("optuna", "tune")
+    study = optuna.create_study(storage=url, study_name=name, direction=direction, load_if_exists=True)
+    kept = study.user_attrs.get(_MARK)
+    if kept is None and not study.get_trials(deepcopy=False):
+        study.set_user_attr(_MARK, search)
+    elif kept is None:
+        raise ParameterError(f"the study {name!r} was not made by air_recsys; choose another study_name or storage")
+    else:
+        _check_same(name, kept, search)
+    _fail_interrupted(study)
+    return study
+
+
+def _check_same(name: str, kept: dict[str, Any], search: dict[str, Any]) -> None:
+    for key in search | kept:
+        before, now = kept.get(key, "the default"), search.get(key, "the default")
+        if before == now:
+            continue
+        found = "other data" if key == "data" else f"{key}={before}, found {now}"
+        raise ParameterError(
+            f"the study {name!r} was made with {found}: its trials cannot be compared; choose another study_name or "
+            "storage"
+        )
+
+
+def _fail_interrupted(study: Study) -> None:
+    """End the trials that a killed process left running: the sampler would take them for running ones."""
+    state = import_extra("optuna.trial", "tune").TrialState
+    for trial in study.get_trials(deepcopy=False, states=(state.RUNNING,)):
+        study.tell(trial.number, state=state.FAIL)
