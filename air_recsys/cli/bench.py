@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from air_recsys.benchmarks import evaluate as evaluation
+from air_recsys.benchmarks.fold_in import bench_fold_in
 from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.step import bench_step
 from air_recsys.cli import options
@@ -82,6 +83,24 @@ def step(
     options.show(report)
     if json_file is not None:
         report.to_json(json_file)
+
+
+@bench_app.command("fold-in")
+def fold_in(
+    dataset: Annotated[DataSet, typer.Option(help="Ratings to fold into.")] = DataSet.ML_100K,
+    data: options.DataFolder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Splits to average over.")] = 3,
+    settings: options.Settings = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Test error of new users and new items that were folded in, beside training anew."""
+    options.check_folder_of(json_file)
+    chosen = options.parse_settings(settings)
+    air = make_preset("ratings", **{"random_state": 0, "device": device} | chosen)
+    ratings = load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
+    protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
+    _publish(*bench_fold_in(ratings, air, seeds, protocol), json_file)
 
 
 def _publish(means: Report, single: Report, json_file: Path | None) -> None:

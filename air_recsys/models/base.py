@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Self
@@ -13,16 +13,19 @@ import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models import files
+from air_recsys.models.ann import FaissItems
 from air_recsys.models.statistics import TrainingStatistics
+from air_recsys.models.top_items import as_queried_ids, check_list_length, recommendation_frame, top_items
 from air_recsys.training import Callback
 from air_recsys.validation import check_choice, check_integer
 
-_BLOCK_ENTRIES = 16_000_000
+_BLOCK_ENTRIES = 16_000_000  # of lists in the making; scores have blocks of their own
+FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
 
 
 class Factors(NamedTuple):
@@ -84,7 +87,7 @@ class Recommender(BaseEstimator):
         self._check_parameters(data)
         _warn_if_constant(data, self._learns_from_constant())
         # A fit that fails leaves no half of two models.
-        for name in ("_statistics", "global_mean_", "snapshots_", "n_iter_", "stopped_by_", "device_"):
+        for name in ("_statistics", "_solvers", "global_mean_", "snapshots_", "n_iter_", "stopped_by_", "device_"):
             self.__dict__.pop(name, None)
         self.interactions_ = data
         self.user_graph_: SimilarityGraph | None = None
@@ -169,11 +172,6 @@ class Recommender(BaseEstimator):
         products = np.einsum("nr,nr->n", self.user_factors_[users], self.item_factors_[items])
         return self._clip(products + self.user_biases_[users] + self.item_biases_[items] + self.global_mean_)
 
-    def _score_block(self, users: np.ndarray) -> np.ndarray:
-        """Return the scores of all items for some users, shape (n, n_items), unclipped: clipping makes ties."""
-        products = self.user_factors_[users] @ self.item_factors_.T
-        return products + self.user_biases_[users, None] + self.item_biases_ + self.global_mean_
-
     def _clip(self, scores: np.ndarray) -> np.ndarray:
         return scores.clip(*self._statistics.rating_range) if self._clips else scores
 
@@ -184,7 +182,7 @@ class Recommender(BaseEstimator):
 
     # ---------------------------------------------------------------- recommendations and similarities
 
-    def recommend(self, user_ids: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
+    def recommend(self, user_ids: Any, n: int = 10, exclude_seen: bool = True, *, device: str = "cpu") -> pd.DataFrame:
         """Return the best n items of each user.
 
         Parameters
@@ -194,50 +192,71 @@ class Recommender(BaseEstimator):
             At most the number of items. Fewer rows come back for a user with fewer unseen items.
         exclude_seen : bool
             Leave out items that the user has rated.
+        device : str
+            Where to score and rank: "cpu", "cuda", "cuda:1", ..., or "auto".
 
         Returns
         -------
         DataFrame
             Columns user, item, score, rank (1 is best) and source: "model", or "popular" for a user who was not in
-            the training data and gets the most rated items, scored by their mean rating.
+            the training data and gets the most rated items, scored by their mean rating. Items are ranked by scores
+            before clipping, which makes ties; of equal ones the first in the training data comes first.
+
+        Raises
+        ------
+        DeviceError
+            Where a GPU is asked for and there is none.
         """
+
+        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            seen = self._statistics.seen[users] if exclude_seen else None
+            factors = self.user_factors_[users], self.item_factors_
+            return top_items(*factors, self.item_biases_, n, seen=seen, device=device)
+
+        return self._recommend_with(best, user_ids, n)
+
+    def _recommend_with(self, best: FindBest, user_ids: Any, n: int) -> pd.DataFrame:
+        """Return the table of `recommend` from a search for the best items of known users."""
         self._check_fitted()
-        n_items = self.interactions_.n_items
-        if check_integer("n", n, minimum=1) > n_items:
-            raise ParameterError(f"n must be at most the number of items, {n_items}, found {n}")
-        queried = [user_ids] if np.ndim(user_ids) == 0 else list(user_ids)
-        indices = self.interactions_.users.lookup(queried)
-        block = max(1, _BLOCK_ENTRIES // n_items)
-        frames = []
-        for start in range(0, len(queried), block):
-            part = slice(start, start + block)
-            frames.append(self._recommend_block(queried[part], indices[part], n, exclude_seen))
-        if not frames:
-            return pd.DataFrame(columns=["user", "item", "score", "rank", "source"])
+        check_list_length(n, self.interactions_.n_items)
+        queried = as_queried_ids(user_ids)
+        block = max(1, _BLOCK_ENTRIES // n)
+        parts = [queried[start : start + block] for start in range(0, max(1, queried.size), block)]
+        frames = [self._recommend_block(best, part, n) for part in parts]
         # An empty column has no type of its own and would spoil that of the others.
         return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
-    def _recommend_block(self, ids: list, users: np.ndarray, n: int, exclude_seen: bool) -> pd.DataFrame:
+    def _recommend_block(self, best: FindBest, ids: np.ndarray, n: int) -> pd.DataFrame:
+        users = self.interactions_.users.lookup(ids)
         known = users >= 0
-        ranking = np.tile(self._statistics.item_counts.astype(np.float64), (users.size, 1))  # (b, n_items)
-        ranking[known] = self._score_block(users[known])
-        if exclude_seen:
-            seen = self._statistics.seen[users[known]].tocoo()
-            ranking[np.flatnonzero(known)[seen.row], seen.col] = -np.inf
-        best = top_k(ranking, n)  # (b, n), seen items last
-        rows, ranks = np.nonzero(~np.isneginf(np.take_along_axis(ranking, best, axis=1)))
-        items = best[rows, ranks]
-        shown = np.empty(len(ids), dtype=object)
-        shown[:] = ids
-        return pd.DataFrame(
-            {
-                "user": shown[rows].tolist(),
-                "item": self.interactions_.item_ids[items],
-                "score": np.where(known[rows], self._clip(ranking[rows, items]), self._statistics.item_means[items]),
-                "rank": ranks + 1,
-                "source": np.where(known[rows], "model", "popular"),
-            }
-        )
+        popular = top_k(self._statistics.item_counts[None], n)[0]  # (n,)
+        items = np.tile(popular, (users.size, 1))  # (b, n)
+        scores = self._statistics.item_means[items]
+        items[known], found = best(users[known])
+        offsets = self.user_biases_[users[known], None] + self.global_mean_
+        scores[known] = self._clip(found.astype(np.float64) + offsets)
+        return recommendation_frame(ids, self.interactions_.item_ids, items, scores, known)
+
+    def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
+        """Return the items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).
+
+        Parameters
+        ----------
+        metric : {"inner_product", "l2"}
+            What the index compares by; the nearest items are the best ones either way, see
+            `air_recsys.models.ann.FaissItems`.
+        factory : str, optional
+            What `faiss.index_factory` makes: "Flat" (exact, the default), "HNSW32", "IVF256,Flat", ...
+
+        Raises
+        ------
+        ParameterError
+            For an unknown metric, and for a factory that faiss refuses, such as one with more cells than items.
+        MissingExtraError
+            Where faiss is not installed.
+        """
+        self._check_fitted()
+        return FaissItems(self, metric, factory)
 
     @cached_property
     def _statistics(self) -> TrainingStatistics:

@@ -2,12 +2,13 @@ r"""The objective of AIR and its gradient, written by hand.
 
 .. math::
     F = \frac{1}{mn}\Big(\sum_{(i,j)\in\Omega} c_{ij} (\hat y_{ij} - y_{ij})^2
-        + \omega \sum_{(i,j)\notin\Omega} \hat y_{ij}^2 + \lambda \sum_l \|W_l\|^2 + \lambda_b (\|b\|^2 + \|c\|^2)\Big) + \eta_r E(X; A_r) + \eta_c E(X^\top; A_c)
-        + \sum_i R_i(X)
+        + \omega \sum_{(i,j)\notin\Omega} \hat y_{ij}^2
+        + \lambda \sum_l \|W_l\|^2 + \lambda_b (\|b\|^2 + \|c\|^2)\Big)
+        + \eta_r E(X; A_r) + \eta_c E(X^\top; A_c) + \sum_i R_i(X)
 
 with :math:`X = U V^\top` a deep factorization, :math:`\hat y_{ij} = x_{ij} + b_i + c_j` and weights c (1 where none
-are given). The energies are those of X alone. Two forms compute the same F: `FullWidthObjective` holds X itself, `FactorWidthObjective` never forms an
-m x n array and knows no further terms R_i (`air_recsys.nn.terms`).
+are given). The energies are those of X alone. Two forms compute the same F: `FullWidthObjective` holds X itself,
+`FactorWidthObjective` never forms an m x n array and knows no further terms R_i (`air_recsys.nn.terms`).
 
 Source: the paper's objective in the normalisation behind its published tables (the mean over all m n entries).
 """

@@ -10,7 +10,6 @@ import torch
 
 from air_recsys.exceptions import DivergenceError
 from air_recsys.nn.build import Settings, build_objective, observations
-from air_recsys.nn.objective import Observations
 from air_recsys.training import SCHEDULES, Plan, train
 
 CPU = torch.device("cpu")
@@ -27,8 +26,8 @@ def observe(m=12, n=10, seed=0):
 
 def passed_on_the_way():
     """Observations that a model starting near 0 fits best somewhere between the start and the end."""
-    pattern, values = observe()
-    return Observations(pattern, 0.3 * values)
+    observed = observe()
+    return observed._replace(values=0.3 * observed.values)
 
 
 def build(seed=0, **options: Any):
