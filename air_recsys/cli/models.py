@@ -13,7 +13,7 @@ from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
 from air_recsys.datasets import read_ratings
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.models import Recommender
+from air_recsys.models import AIR, Recommender
 from air_recsys.models.air import preset as make_preset
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
@@ -58,16 +58,31 @@ def train(
 
 def recommend(
     model: ModelFile,
-    user: Annotated[list[str], typer.Option("--user", help="A user's id; may be repeated.")],
-    n: Annotated[int, typer.Option("--n", help="Items per user.")] = 10,
+    user: Annotated[list[str] | None, typer.Option("--user", help="A user's id; may be repeated.")] = None,
+    ratings: Annotated[
+        Path | None, typer.Option(help="New ratings (columns user, item, rating) to fold in first, for this answer.")
+    ] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Items per user; 10 where there are as many.")] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print the best items for users."""
+    """Print the best items for users: those named, else those of the new ratings."""
     options.check_folder_of(json_file)
+    if not user and ratings is None:
+        raise ParameterError("expected --user, --ratings or both")
     loaded = Recommender.load(model)
-    ids = _as_ids(user, loaded.interactions_.user_ids)
-    options.show_frame(loaded.recommend(ids, n=n, exclude_seen=not include_seen), json_file)
+    known = loaded.interactions_
+    ids = _as_ids(user or [], known.user_ids)
+    if ratings is not None:
+        if not isinstance(loaded, AIR):
+            raise DataError(f"only AIR folds new ratings in, found a model of class {type(loaded).__name__}")
+        new = read_ratings(ratings).to_frame()
+        for side, of_model in (("user", known.user_ids), ("item", known.item_ids)):
+            new[side] = _as_ids(new[side].astype(str).tolist(), of_model)
+        loaded.partial_fit(new)
+        ids = ids or new["user"].unique().tolist()
+    wanted = min(10, loaded.interactions_.n_items) if n is None else n
+    options.show_frame(loaded.recommend(ids, n=wanted, exclude_seen=not include_seen), json_file)
 
 
 def similar(

@@ -79,7 +79,8 @@ def no_training(monkeypatch):
         ("recommend {}/text.air --user u10 --n 7", ["n must be at most the number of items, 6, found 7"]),
         ("recommend {}/text.air --user u10 --n 0", ["n must be an integer >= 1, found 0"]),
         ("recommend {}/text.air --user u10 --n two", ["--n"]),
-        ("recommend {}/text.air", ["--user"]),
+        ("recommend {}/text.air", ["expected --user, --ratings or both"]),
+        ("recommend {}/text.air --ratings {}/none.csv", ["none.csv"]),
         ("recommend {}/integer.air --user u10 --n 2", ["this model's ids are integers, found 'u10'"]),
         ("similar {}/text.air", ["either --user or --item"]),
         ("similar {}/text.air --user u10 --item i0", ["either --user or --item"]),
@@ -156,18 +157,20 @@ def test_files_that_cannot_be_written_are_told_before_any_work(folder, tmp_path,
     [
         ("networkx", ["demo", "--device", "cpu"]),
         ("matplotlib", ["demo", "--device", "cpu"]),
-        ("surprise.prediction_algorithms", ["evaluate", "text.csv", "--peers", "svd"]),
+        ("surprise", ["evaluate", "text.csv", "--peers", "svd"]),
     ],
 )
 @pytest.mark.usefixtures("no_training")
 def test_a_missing_extra_is_told_before_any_training(folder, tmp_path, monkeypatch, module, arguments):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "text.csv").write_bytes((folder / "text.csv").read_bytes())
+    for name in [name for name in sys.modules if name.startswith("air_recsys.adapters.")]:
+        monkeypatch.delitem(sys.modules, name)  # to be imported anew
     monkeypatch.setitem(sys.modules, module, None)
     ended = cli(*arguments)
     assert ended.status == 1
     assert ended.err.splitlines()[-1].startswith(
-        f"error: this needs {module.partition('.')[0]}, which is not installed: pip install"
+        f"error: this needs {module}, which is not installed: pip install"
     )
 
 

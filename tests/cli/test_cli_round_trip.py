@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import networkx as nx
+import pandas as pd
 import pytest
 from cli_cases import SHORT, cli, fill, ratings, read_json
 
@@ -85,6 +86,22 @@ def test_recommend_prints_and_writes_what_the_model_answers(folder, tmp_path, id
 def test_recommend_leaves_out_what_the_user_has_rated(folder, tmp_path):
     assert cli("recommend", folder / "text.air", "--user", "u10", "--n", 6, "--json", tmp_path / "r.json").status == 0
     assert [row["item"] for row in read_json(tmp_path / "r.json")] == ["i5"]
+
+
+@pytest.mark.parametrize(("ids", "stranger", "item"), [("integer", 77, 0), ("text", "new", "i0")])
+def test_recommend_folds_new_ratings_in(folder, tmp_path, ids, stranger, item):
+    new = pd.DataFrame({"user": [stranger], "item": [item], "rating": [5.0]})
+    new.to_csv(tmp_path / "new.csv", index=False)
+    before = (folder / f"{ids}.air").read_bytes()
+    ended = cli("recommend", folder / f"{ids}.air", "--ratings", tmp_path / "new.csv", "--json", tmp_path / "r.json")
+    assert ended.status == 0
+    rows = read_json(tmp_path / "r.json")
+    model = AIR.load(folder / f"{ids}.air").partial_fit(new)
+    expected = model.recommend(stranger, n=model.interactions_.n_items)
+    assert [row["item"] for row in rows] == expected["item"].tolist()
+    assert item not in {row["item"] for row in rows}
+    assert {row["source"] for row in rows} == {"model"}
+    assert (folder / f"{ids}.air").read_bytes() == before
 
 
 @pytest.mark.parametrize(("ids", "user", "item"), [("integer", "10", "0"), ("text", "u10", "i0")])
