@@ -1,0 +1,74 @@
+"""The best items on the GPU are those on the CPU; skipped where there is no GPU."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+import torch
+
+from air_recsys import AIR
+from air_recsys.exceptions import DataError
+from air_recsys.models.top_items import top_items
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+
+N_USERS, N_ITEMS = 300, 200
+
+
+def arrays(largest=None):
+    """Factors of normal numbers, or of whole ones: exact in any order of addition, with many ties."""
+    rng = np.random.default_rng(0)
+    shapes = (N_USERS, 8), (N_ITEMS, 8), (N_ITEMS,)
+    if largest is None:
+        return [rng.normal(size=shape) for shape in shapes]
+    return [rng.integers(-largest, largest + 1, shape).astype(np.float32) for shape in shapes]
+
+
+def seen(share):
+    return sp.csr_array(np.random.default_rng(1).random((N_USERS, N_ITEMS)) < share)
+
+
+@pytest.mark.parametrize("largest", [0, 1, 3])
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.99])
+@pytest.mark.parametrize("n", [1, 10, N_ITEMS, N_ITEMS + 3])
+def test_lists_with_ties_are_the_same_to_the_bit(largest, share, n):
+    for block_size in (7, None):
+        options = {"seen": seen(share), "block_size": block_size}
+        expected, best = top_items(*arrays(largest), n, **options)
+        items, scores = top_items(*arrays(largest), n, device="cuda", **options)
+        np.testing.assert_array_equal(items, expected)
+        np.testing.assert_array_equal(scores, best)
+
+
+def test_lists_of_real_factors_agree():
+    expected, best = top_items(*arrays(), 10, seen=seen(0.3))
+    items, scores = top_items(*arrays(), 10, seen=seen(0.3), device="cuda")
+    np.testing.assert_array_equal(items, expected)
+    np.testing.assert_allclose(scores, best, rtol=1e-12)
+
+
+def test_nan_is_refused_there_too():
+    users, items, offsets = arrays()
+    users[3, 2] = np.nan
+    with pytest.raises(DataError, match="expected scores without NaN"):
+        top_items(users, items, offsets, 3, device="cuda")
+
+
+def test_memory_is_that_of_a_block():
+    rng = np.random.default_rng(0)
+    factors = [rng.normal(size=shape).astype(np.float32) for shape in ((100_000, 4), (5_000, 4), (5_000,))]
+    torch.cuda.reset_peak_memory_stats()
+    top_items(*factors, 10, device="cuda")  # 2 GB of scores
+    assert torch.cuda.max_memory_allocated() < 600e6
+
+
+def test_a_model_recommends_there_what_it_recommends_here():
+    ratings = np.where(seen(0.3).toarray(), np.random.default_rng(2).integers(1, 6, (N_USERS, N_ITEMS)), np.nan)
+    model = AIR(n_factors=4, n_epochs=20, dtype="float64", random_state=0, device="cpu").fit(ratings)
+    users = [*range(N_USERS), "nobody"]
+    found, expected = (model.recommend(users, 7, device=device) for device in ("cuda", "cpu"))
+    pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-9)
