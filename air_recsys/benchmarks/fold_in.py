@@ -40,7 +40,10 @@ def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = 
         Test RMSE of the hidden ratings, and seconds: of folding all hidden rows in, or of training anew.
     """
     single = Report("Single splits", protocol)
-    cases = [(side, shown, seed) for side in ("user", "item") for shown in _SHOWN for seed in range(seeds)]
+    sides: tuple[Side, ...] = ("user", "item")
+    cases: list[tuple[Side, float, int]] = [
+        (side, shown, seed) for side in sides for shown in _SHOWN for seed in range(seeds)
+    ]
     for side, shown, seed in tqdm(cases, unit="split", desc="bench fold-in"):
         split = _split(data, side, shown, seed)
         for name, result in _results(data, split, air):

@@ -58,16 +58,12 @@ class Report:
 
     def to_json(self, path: str | Path, single: Report | None = None) -> None:
         """Write everything, with versions and machine, as one JSON document; `single` adds the single runs."""
-        content = {
-            "title": self.title,
-            "protocol": self.protocol,
-            "rows": self.rows,
-            "single_runs": [] if single is None else single.rows,
-            "notes": self.notes,
-            "versions": versions(),
-            "machine": machine(),
-        }
-        write_json(path, content)
+        content = self.content() | {"single_runs": [] if single is None else single.rows}
+        write_json(path, content | {"versions": versions(), "machine": machine()})
+
+    def content(self) -> dict[str, Any]:
+        """Return title, protocol, rows and notes, as they stand in JSON."""
+        return {"title": self.title, "protocol": self.protocol, "rows": self.rows, "notes": self.notes}
 
 
 def write_json(path: str | Path, content: Any) -> None:

@@ -13,7 +13,7 @@ from air_recsys.exceptions import AirRecsysError
 try:
     from typer.exceptions import TyperException
 except ImportError:  # typer before 0.28 raises click's errors
-    from click import ClickException as TyperException  # pyright: ignore[reportMissingImports]
+    from click import ClickException as TyperException
 
 app = typer.Typer(
     help="Collaborative filtering that learns which users and which items are alike.",
@@ -50,8 +50,8 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _message(error: TyperException) -> str:
-    text = error.format_message() if hasattr(error, "format_message") else str(error)
+def _message(error: Exception) -> str:
+    text = getattr(error, "format_message", error.__str__)()
     return " ".join(text.split()) or "see --help"
 
 

@@ -10,7 +10,8 @@ import typer
 
 from air_recsys.benchmarks import evaluate as evaluation
 from air_recsys.benchmarks.fold_in import bench_fold_in
-from air_recsys.benchmarks.report import Report
+from air_recsys.benchmarks.hosts import bench_host
+from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.benchmarks.step import bench_step
 from air_recsys.cli import options
 from air_recsys.datasets import data_root, load_movielens, load_movielens_fold, read_ratings
@@ -83,6 +84,34 @@ def step(
     options.show(report)
     if json_file is not None:
         report.to_json(json_file)
+
+
+class Host(StrEnum):
+    """Libraries with an adapter."""
+
+    SURPRISE = "surprise"
+    IMPLICIT = "implicit"
+    CORNAC = "cornac"
+    SKLEARN = "sklearn"
+
+
+@bench_app.command("adapters")
+def adapters(
+    host: Annotated[list[Host] | None, typer.Option(help="A host; may be repeated. By default all four.")] = None,
+    data: options.DataFolder = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Our adapters beside the hosts' own models: errors, rankings, and what a prediction costs, in one run."""
+    options.check_folder_of(json_file)
+    chosen = host or list(Host)
+    root = None if chosen == [Host.SKLEARN] else data_root(data)
+    reports = [bench_host(each.value, root) for each in chosen]
+    for report in reports:
+        options.show(report)
+        options.say("")
+    if json_file is not None:
+        reported = [report.content() for report in reports]
+        write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
 
 
 @bench_app.command("fold-in")

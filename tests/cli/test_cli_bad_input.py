@@ -169,9 +169,7 @@ def test_a_missing_extra_is_told_before_any_training(folder, tmp_path, monkeypat
     monkeypatch.setitem(sys.modules, module, None)
     ended = cli(*arguments)
     assert ended.status == 1
-    assert ended.err.splitlines()[-1].startswith(
-        f"error: this needs {module}, which is not installed: pip install"
-    )
+    assert ended.err.splitlines()[-1].startswith(f"error: this needs {module}, which is not installed: pip install")
 
 
 def test_a_training_that_diverges(folder, tmp_path):

@@ -11,7 +11,7 @@ from cli_cases import SHORT, cli, fill, ratings, read_json
 
 import air_recsys.benchmarks.demo
 import air_recsys.benchmarks.reproduce
-from air_recsys import AIR
+from air_recsys import AIR, Interactions
 from air_recsys.benchmarks.recipes import recipe
 from air_recsys.benchmarks.report import format_number
 
@@ -211,3 +211,21 @@ def test_the_installed_program(folder, tmp_path):
     )
     assert bad.returncode == 1
     assert bad.stderr.splitlines() == [f"error: expected a file with ratings, found no file '{tmp_path / 'none.csv'}'"]
+
+
+def test_bench_adapters_prints_and_writes(tmp_path, monkeypatch):
+    data = Interactions.from_frame(ratings("integer"))
+    monkeypatch.setattr("air_recsys.benchmarks.hosts.load_movielens", lambda root, variant: data)
+    monkeypatch.setattr("air_recsys.cli.bench.data_root", lambda given: tmp_path)
+    ended = cli("bench", "adapters", "--host", "surprise", "--json", tmp_path / "r.json")
+    assert ended.status == 0
+    written = read_json(tmp_path / "r.json")
+    (report,) = written["reports"]
+    assert report["title"] in ended.out
+    assert "surprise" in " ".join(written["versions"])
+
+
+def test_an_unknown_host_is_told():
+    ended = cli("bench", "adapters", "--host", "lenskit")
+    assert ended.status == 2
+    assert "lenskit" in ended.err

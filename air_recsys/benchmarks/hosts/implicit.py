@@ -1,0 +1,80 @@
+"""ImplicitAIR beside implicit's ALS: ranking, and the time of the top 10 of all users."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.benchmarks.hosts.timing import median_seconds
+from air_recsys.benchmarks.report import Report
+from air_recsys.interactions import Interactions
+from air_recsys.splits import user_holdout
+
+_LIKED = 4.0
+_N = 10
+
+
+def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, rounds: int = 9) -> Report:
+    """Train both on the same likes with the same factors, rank the rest, and time `recommend` for all users.
+
+    Parameters
+    ----------
+    data : Interactions
+        Ratings; those of 4 and more are likes, a fifth of each user's is held out.
+    factors : int
+    seed : int
+        Of the split and of both models.
+    rounds : int
+        Rounds of timing, the two in turn; the median counts.
+    """
+    from air_recsys.adapters.implicit import ImplicitAIR
+    from air_recsys.adapters.implicit_peer import alternating_least_squares, ranking_metrics
+
+    train, test = likes(data, seed)
+    models: dict[str, Any] = {
+        "implicit ALS": alternating_least_squares(factors=factors, random_state=seed),
+        "ImplicitAIR": ImplicitAIR(factors=factors, random_state=seed, device="cpu"),
+    }
+    rows = []
+    for name, model in models.items():
+        start = time.perf_counter()
+        model.fit(train, show_progress=False)
+        seconds = time.perf_counter() - start
+        measures = ranking_metrics(model, train, test, _N)
+        rows.append(
+            {"model": name, "fit_seconds": seconds}
+            | {f"{key}_at_{_N}": measures[key] for key in ("precision", "map", "ndcg")}
+        )
+    n_users, n_items = train.get_shape()
+    users = np.arange(n_users)
+    medians = median_seconds(
+        {name: lambda m=model: m.recommend(users, train, N=_N) for name, model in models.items()}, rounds
+    )
+    for row in rows:
+        row["top_10_of_all_ms"] = 1e3 * medians[row["model"]]
+    report = Report(
+        "In implicit",
+        f"{n_users} users, {n_items} items; {train.nnz} likes (ratings >= {_LIKED:g}) to train on, "
+        f"{test.nnz} held out, seed {seed}; {factors} factors, otherwise the defaults of both; top {_N} of all users, "
+        f"their likes left out, median of {rounds} rounds in turn",
+        rows,
+    )
+    report.notes.append(f"time of ImplicitAIR / ALS: {medians['ImplicitAIR'] / medians['implicit ALS']:.2f}")
+    return report
+
+
+def likes(data: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Return the likes to train on and those held out, a fifth of each user's, as implicit wants them."""
+    liked = data.select(data.ratings >= _LIKED)
+    split = user_holdout(liked, 0.2, random_state=seed)
+    train, test = (_as_implicit_wants(liked.select(mask).to_csr()) for mask in split)
+    return train, test
+
+
+def _as_implicit_wants(matrix: sp.csr_array) -> sp.csr_matrix:
+    """Return ones in float32 with indices of 32 bits, the only kind that its evaluation reads."""
+    parts = np.ones(matrix.nnz, np.float32), matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
+    return sp.csr_matrix(parts, shape=matrix.shape)
