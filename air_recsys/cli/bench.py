@@ -13,11 +13,13 @@ from air_recsys.benchmarks.fold_in import bench_fold_in
 from air_recsys.benchmarks.hosts import bench_host
 from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.benchmarks.step import bench_step
+from air_recsys.benchmarks.top_n import bench_blocks, bench_indexes
 from air_recsys.cli import options
 from air_recsys.datasets import data_root, load_movielens, load_movielens_fold, read_ratings
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import preset as make_preset
+from air_recsys.models.devices import resolve_device
 
 bench_app = typer.Typer(help="Measure the speed of the library.", no_args_is_help=True)
 
@@ -105,13 +107,20 @@ def adapters(
     options.check_folder_of(json_file)
     chosen = host or list(Host)
     root = None if chosen == [Host.SKLEARN] else data_root(data)
-    reports = [bench_host(each.value, root) for each in chosen]
-    for report in reports:
-        options.show(report)
-        options.say("")
-    if json_file is not None:
-        reported = [report.content() for report in reports]
-        write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
+    _publish_all([bench_host(each.value, root) for each in chosen], json_file)
+
+
+@bench_app.command("top-n")
+def top_n(
+    data: options.DataFolder = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time of the best items of all MovieLens-1M users, and of faiss indexes over many items."""
+    options.check_folder_of(json_file)
+    resolve_device(device)
+    reports = [bench_blocks(load_movielens(data_root(data), "1m"), device=device), bench_indexes()]
+    _publish_all(reports, json_file)
 
 
 @bench_app.command("fold-in")
@@ -136,6 +145,15 @@ def _publish(means: Report, single: Report, json_file: Path | None) -> None:
     options.show(means)
     if json_file is not None:
         means.to_json(json_file, single=single)
+
+
+def _publish_all(reports: list[Report], json_file: Path | None) -> None:
+    for report in reports:
+        options.show(report)
+        options.say("")
+    if json_file is not None:
+        reported = [report.content() for report in reports]
+        write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
 
 
 def _ratings(
