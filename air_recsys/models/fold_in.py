@@ -154,7 +154,7 @@ def row_solver(model: AIR, side: str) -> RowSolver:
     graph, strength = model.item_graph_, model.item_graph_reg
     if not by_user:
         own, others, graph, strength = others, own, model.user_graph_, model.user_graph_reg
-    penalty = _decay(model, by_user) if model.weight_decay > 0 and model.depth == 2 else _prior(model, own)
+    penalty = _decay(model, by_user) if model.weight_decay > 0 and model.depth == 2 else row_prior(model, own)
     if graph is not None:
         factors = others.astype(np.float64)
         energy = factors.T @ (graph.laplacian() @ factors)  # V^T L V, (r, r)
@@ -175,7 +175,7 @@ def _decay(model: AIR, by_user: bool) -> np.ndarray:
     return model.weight_decay * unit**2 * np.eye(model.user_factors_.shape[1])
 
 
-def _prior(model: AIR, own: np.ndarray) -> np.ndarray:
+def row_prior(model: AIR, own: np.ndarray) -> np.ndarray:
     """Return sigma^2 S^-1, the penalty of a Gaussian prior with the second moment S of the trained rows."""
     variances, axes = np.linalg.eigh(own.T.astype(np.float64) @ own / len(own))
     largest = variances[-1]

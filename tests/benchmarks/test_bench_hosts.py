@@ -59,7 +59,7 @@ def test_cornac(data, monkeypatch):
 
 
 def test_sklearn():
-    report = bench_sklearn(hidden=(0.2,), seeds=1, tables=("wine",))
+    report = bench_sklearn(hidden=(0.2,), seeds=[0], tables=("wine",))
     found = {row["imputer"]: row["rmse"] for row in report.rows}
     assert list(found) == ["mean", "KNNImputer", "IterativeImputer", "AIRImputer"]
     assert found["mean"] == pytest.approx(1, abs=0.1)

@@ -1,0 +1,280 @@
+"""scikit-learn: `AIRImputer`, which fills the gaps of a table by `AIR` with samples as users, features as items."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.impute import MissingIndicator
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from air_recsys.exceptions import DataError, DataWarning
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
+from air_recsys.models import AIR
+from air_recsys.models.fold_in import RowSolver, row_prior
+from air_recsys.validation import RandomState, check_choice, check_real
+
+# docs/adapters/sklearn.md says why; with larger steps of the logits the weights of the graphs fade.
+_FIXED: dict[str, Any] = {"schedule": "cosine", "graph_rate": 0.1, "init_mean": 0.0, "init_std": 0.01, "scale": False}
+
+
+class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    r"""Fill missing entries (NaN) of a table by a matrix factorization with learned graphs.
+
+    Each feature is standardised by its observed entries, and `AIR` is trained on the table with samples as users and
+    features as items. `transform` then finds the factors u of each row from its observed entries x, features O, with
+    the features' factors V fixed:
+
+    .. math:: \min_u \|u V_O^\top - x\|^2 + \sigma^2\,u S^{-1} u^\top
+
+    where S is the second moment of the trained rows and sigma^2 the mean squared error of training. A gap gets
+    u V^T in the feature's own unit, within the range of the feature's observed entries; observed entries are returned
+    as they are. Rows of the training table and new rows are treated alike, and none depends on the rows beside it.
+
+    The strengths mean the same at every size of the table, so one value serves all folds of a cross-validation: with
+    p entries, q of them observed, AIR is given ``weight_decay * sqrt(p)`` and ``graph_reg * q / p**2``.
+
+    Parameters
+    ----------
+    n_factors : int, optional
+        Width of the factorization; None is full width, min(n_samples, n_features), where weight decay alone decides
+        the rank. Set it where both are in the hundreds: a step then costs n_samples * n_features * n_factors.
+    depth : int
+        Number of factors L >= 2.
+    weight_decay : float
+        Strength of the squared factors, relative to the size of the table.
+    feature_graph_reg, sample_graph_reg : float
+        Strengths of the two energies, relative to the size of the table; 0 leaves that graph out.
+    graph_neighbors : int, optional
+        Edges per node of a learned graph; None weighs all pairs.
+    n_epochs : int
+        Optimiser steps, each over all observed entries.
+    learning_rate : float
+        Adam's step size at the start; it falls along a cosine.
+    add_indicator : bool
+        Append the columns of a `sklearn.impute.MissingIndicator`.
+    keep_empty_features : bool
+        Keep features without any observed entry at `fit`, their gaps filled with 0, instead of dropping them.
+    device : str
+        "cpu", "cuda", "cuda:1", ..., or "auto": the GPU where there is one.
+    random_state : int, RandomState, Generator or None
+        Source of the start; the same seed fills alike.
+    verbose : bool
+        Show a progress bar.
+
+    Attributes
+    ----------
+    model_ : AIR
+        The model of the standardised table: rows by their number, features by their name.
+    scaler_ : StandardScaler
+        Mean and standard deviation of the observed entries of each feature that is kept.
+    feature_graph_, sample_graph_ : SimilarityGraph or None
+        Which features (by name) and which rows of the training table (by number) are alike, learned; None where the
+        strength is 0 or there is just one.
+    indicator_ : MissingIndicator or None
+        None without `add_indicator`.
+    n_iter_ : int
+        Optimiser steps taken.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Where the training table had names.
+
+    Raises
+    ------
+    DataError
+        At `fit`, where not one entry is observed.
+    ParameterError
+        At `fit`, for a parameter out of its range.
+    ValueError, TypeError, sklearn.exceptions.NotFittedError
+        As raised by scikit-learn's own validation: sparse or infinite input, other features than at `fit`, no `fit`.
+
+    Notes
+    -----
+    A row with nothing observed gets the features' means. The sample graph takes part in training alone, since
+    scikit-learn asks that ``fit_transform(X)`` equals ``fit(X).transform(X)``.
+
+    Source of the model: Li, Sun, Wang, Wang, SIAM J. Imaging Sciences 15(4), 2022.
+
+    Examples
+    --------
+    >>> x = np.arange(20.0)
+    >>> table = np.column_stack([x, 10 * x, x - 3, 50 - x])
+    >>> table[4, 1] = table[15, 0] = np.nan
+    >>> imputer = AIRImputer(weight_decay=0.002, random_state=0, device="cpu").fit(table)  # hardly any noise
+    >>> imputer.transform(table)[[4, 15]].round()
+    array([[  4.,  42.,   1.,  46.],
+           [ 15., 150.,  12.,  35.]])
+    >>> imputer.transform([[8.0, np.nan, 5.0, np.nan]]).round()
+    array([[ 8., 82.,  5., 42.]])
+    """
+
+    def __init__(
+        self,
+        *,
+        n_factors: int | None = None,
+        depth: int = 2,
+        weight_decay: float = 0.02,
+        feature_graph_reg: float = 0.01,
+        sample_graph_reg: float = 0.0,
+        graph_neighbors: int | None = 5,
+        n_epochs: int = 500,
+        learning_rate: float = 0.03,
+        add_indicator: bool = False,
+        keep_empty_features: bool = False,
+        device: str = "auto",
+        random_state: RandomState = None,
+        verbose: bool = False,
+    ) -> None:
+        self.n_factors = n_factors
+        self.depth = depth
+        self.weight_decay = weight_decay
+        self.feature_graph_reg = feature_graph_reg
+        self.sample_graph_reg = sample_graph_reg
+        self.graph_neighbors = graph_neighbors
+        self.n_epochs = n_epochs
+        self.learning_rate = learning_rate
+        self.add_indicator = add_indicator
+        self.keep_empty_features = keep_empty_features
+        self.device = device
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        assert tags.transformer_tags is not None
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn from the observed entries of a table.
+
+        Parameters
+        ----------
+        X : array_like or DataFrame, shape (n_samples, n_features)
+            Numbers, with NaN (in a DataFrame also NA) for missing entries.
+        y : object
+            Ignored.
+        """
+        self._check_parameters()
+        table = self._validated(X, reset=True)
+        kept = ~np.isnan(table).all(axis=0)  # (n_features,)
+        if not kept.any():
+            raise DataError(f"expected at least one observed entry, found none in a table of shape {table.shape}")
+        scaler = StandardScaler().fit(table[:, kept])
+        names: Any = super().get_feature_names_out()
+        data = Interactions.from_csr(_observed(scaler, table[:, kept]), item_ids=names[kept], allow_negative=True)
+        model = self._new_model(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # features that do not vary are filled with their means
+            model.fit(data)
+        self.indicator_ = MissingIndicator(error_on_new=False).fit(table) if self.add_indicator else None
+        self._solver = RowSolver(model.item_factors_, np.zeros(data.n_items), row_prior(model, model.user_factors_))
+        self._range = np.nanmin(table[:, kept], axis=0), np.nanmax(table[:, kept], axis=0)
+        self.model_, self.scaler_, self._kept, self.n_iter_ = model, scaler, kept, model.n_iter_
+        self.feature_graph_ = _renamed(model.item_graph_, "feature")
+        self.sample_graph_ = _renamed(model.user_graph_, "sample")
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return a table with its gaps filled.
+
+        Parameters
+        ----------
+        X : array_like or DataFrame, shape (n_samples, n_features)
+            Rows of the training table or new ones, with the same features.
+
+        Returns
+        -------
+        ndarray or DataFrame, shape (n_samples, n_features_out)
+            What `set_output` asks for; float32 for float32 input, else float64.
+        """
+        check_is_fitted(self, "model_")
+        table = self._validated(X, reset=False)
+        filled: Any = self._filled(table[:, self._kept])
+        if self.keep_empty_features:
+            whole = np.where(np.isnan(table), 0, table)
+            whole[:, self._kept] = filled
+            filled = whole
+        if self.indicator_ is None:
+            return filled
+        flags: Any = self.indicator_.transform(table)
+        return np.hstack([filled, flags])
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the names of the columns that `transform` returns, of which features without entries are missing.
+
+        Parameters
+        ----------
+        input_features : array_like of str, optional
+            Names of the features, where the training table had none.
+        """
+        check_is_fitted(self, "model_")
+        names: Any = super().get_feature_names_out(input_features)
+        kept = names if self.keep_empty_features else names[self._kept]
+        if self.indicator_ is None:
+            return kept
+        flags: Any = self.indicator_.get_feature_names_out(names)
+        return np.append(kept, flags)
+
+    # ---------------------------------------------------------------- internals
+
+    def _check_parameters(self) -> None:
+        """Check what `AIR` does not know under the same name."""
+        for name in ("weight_decay", "feature_graph_reg", "sample_graph_reg"):
+            check_real(name, getattr(self, name))
+        for name in ("add_indicator", "keep_empty_features"):
+            check_choice(name, getattr(self, name), (True, False))
+
+    def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
+        dtypes = [np.float64, np.float32]
+        table: Any = validate_data(self, X, reset=reset, dtype=dtypes, ensure_all_finite="allow-nan")
+        return table
+
+    def _new_model(self, data: Interactions) -> AIR:
+        n_entries = data.n_users * data.n_items
+        energy = data.n_ratings / n_entries**2
+        return AIR(
+            n_factors=self.n_factors,
+            depth=self.depth,
+            weight_decay=self.weight_decay * math.sqrt(n_entries),
+            user_graph_reg=self.sample_graph_reg * energy,
+            item_graph_reg=self.feature_graph_reg * energy,
+            graph_neighbors=self.graph_neighbors,
+            n_epochs=self.n_epochs,
+            learning_rate=self.learning_rate,
+            device=self.device,
+            random_state=self.random_state,
+            verbose=self.verbose,
+            **_FIXED,
+        )
+
+    def _filled(self, table: np.ndarray) -> np.ndarray:
+        """Return the kept features of a table (n, n_kept) with the gaps filled."""
+        missing = np.isnan(table)
+        filled, rows = table.copy(), missing.any(axis=1)  # (n, n_kept), (n,)
+        if rows.any():
+            factors = self._solver.solve(_observed(self.scaler_, table[rows])).factors
+            standardised = factors @ self.model_.item_factors_.T.astype(np.float64)
+            estimates: Any = self.scaler_.inverse_transform(standardised)
+            estimates = estimates.clip(*self._range)
+            filled[missing] = estimates[missing[rows]]
+        return filled
+
+
+def _observed(scaler: StandardScaler, table: np.ndarray) -> sp.csr_array:
+    """Return the observed entries of a table, standardised; those that become zero stay stored."""
+    rows, columns = np.nonzero(~np.isnan(table))
+    values: Any = scaler.transform(table)
+    return sp.csr_array((values[rows, columns], (rows, columns)), shape=table.shape)
+
+
+def _renamed(graph: SimilarityGraph | None, kind: str) -> SimilarityGraph | None:
+    return None if graph is None else SimilarityGraph(graph.to_scipy(), graph.ids, kind)
