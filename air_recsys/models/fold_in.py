@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from air_recsys.models.air import AIR
 
 SIDES = ("user", "item")
-_RIDGE = 1e-12  # of the trace
+_RIDGE = 1e-12  # of the diagonal
+_FLATTEST = 1e-6  # of the largest power of a singular value in the decay of deep models
+_COLLAPSED = 1e-12  # squared singular value of factors that decay has brought to 0
 _SMALLEST = 1e-9  # of the largest variance in the prior
 _NOISE = 1e-3  # of the mean squared rating: the least noise, for models that fit their ratings exactly
 
@@ -126,9 +128,9 @@ class RowSolver:
                 matrix[:width, :width] += ties.strength * ties.degrees[row] * self._gram
                 right[:width] += ties.strength * (self._gram @ ties.pulls[row])
             # Directions that neither ratings nor penalty see stay at 0.
-            matrix.flat[:: len(matrix) + 1] += _RIDGE * np.trace(matrix)
-            if matrix[0, 0] > 0:
-                solved[row] = np.linalg.solve(matrix, right)
+            diagonal = matrix.diagonal()
+            matrix.flat[:: len(matrix) + 1] = np.where(diagonal > 0, diagonal * (1 + _RIDGE), 1.0)
+            solved[row] = np.linalg.solve(matrix, right)
         factors = solved[:, :width].astype(self.others.dtype)
         return Folded(factors, solved[:, width] if self.bias_decay is not None else np.zeros(len(solved)))
 
@@ -154,7 +156,7 @@ def row_solver(model: AIR, side: str) -> RowSolver:
     graph, strength = model.item_graph_, model.item_graph_reg
     if not by_user:
         own, others, graph, strength = others, own, model.user_graph_, model.user_graph_reg
-    penalty = _decay(model, by_user) if model.weight_decay > 0 and model.depth == 2 else row_prior(model, own)
+    penalty = _decay(model, by_user) if model.weight_decay > 0 else row_prior(model, own)
     if graph is not None:
         factors = others.astype(np.float64)
         energy = factors.T @ (graph.laplacian() @ factors)  # V^T L V, (r, r)
@@ -170,9 +172,22 @@ def row_solver(model: AIR, side: str) -> RowSolver:
 
 
 def _decay(model: AIR, by_user: bool) -> np.ndarray:
-    """Return lambda I in the unit of a side: the factors of the users carry the unit of the ratings."""
-    unit = 1.0 if by_user else Scaling.of(model.interactions_.ratings, center=False, scale=model.scale).unit
-    return model.weight_decay * unit**2 * np.eye(model.user_factors_.shape[1])
+    """Return the weight decay of a row as a quadratic form, in the unit of the side: users carry that of the ratings.
+
+    An item's factors are a row of the last weight: lambda I. A user's are u = w W1 ... W(L-2), with the decay on w.
+    Where training has settled the weights are balanced, W(l)^T W(l) = W(l+1) W(l+1)^T, so |w|^2 = u (V^T V)^(2-L) u^T.
+    """
+    width = model.item_factors_.shape[1]
+    if not by_user:
+        unit = Scaling.of(model.interactions_.ratings, center=False, scale=model.scale).unit
+        return model.weight_decay * unit**2 * np.eye(width)
+    if model.depth == 2:
+        return model.weight_decay * np.eye(width)
+    others = model.item_factors_.astype(np.float64)
+    values, axes = np.linalg.eigh(others.T @ others)
+    largest, power = max(values[-1], _COLLAPSED), model.depth - 2
+    scales = (values.clip(min=0) / largest) ** power
+    return model.weight_decay * (axes / scales.clip(min=_FLATTEST)) @ axes.T / largest**power
 
 
 def row_prior(model: AIR, own: np.ndarray) -> np.ndarray:

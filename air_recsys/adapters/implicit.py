@@ -1,0 +1,489 @@
+"""implicit: AIR under the contract of its matrix factorizations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.adapters import implicit_files
+from air_recsys.adapters.implicit_input import (
+    as_confidences,
+    check_ids,
+    check_width,
+    list_length,
+    one_at_a_time,
+    ones_at,
+    replaced,
+    shape_of,
+    spread,
+    widened,
+)
+from air_recsys.adapters.implicit_split import leave_k_out_split
+from air_recsys.adapters.implicit_threads import best_items, torch_threads
+from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
+from air_recsys.models import AIR
+from air_recsys.models.fold_in import RowSolver
+from air_recsys.training import Callback, Record
+from air_recsys.validation import RandomState, check_choice, check_integer, check_real, needs_extra
+
+with needs_extra("implicit"):
+    from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
+    from implicit.utils import check_csr
+
+__all__ = ["ImplicitAIR", "leave_k_out_split"]
+
+_MANY_USERS = 64  # for fewer, implicit's own search has the answer sooner
+
+
+class ImplicitAIR(MatrixFactorizationBase):
+    r"""AIR for implicit feedback, in the place of ``implicit.als.AlternatingLeastSquares``.
+
+    The matrix says who liked what and with which confidence. Every stored value is drawn to 1 and every other pair
+    to 0,
+
+    .. math::
+        \sum_{(u,i)} c_{ui} (x_{ui} - p_{ui})^2 + \lambda\Big(\sum_u |x_u|^2 + \sum_i |y_i|^2\Big)
+            + \eta_u E(X; A_u) + \eta_i E(X^\top; A_i)
+
+    with :math:`c_{ui} = \alpha r_{ui}, p_{ui} = 1` for a liked pair and :math:`c_{ui} = 1, p_{ui} = 0` for any other.
+    That is the objective of ALS and, beside it, the energies of X on a user graph and an item graph that are learned
+    along with the factors. Users and items without any like have zero factors and no edges.
+
+    Parameters
+    ----------
+    factors : int
+        Width of the factorization.
+    regularization : float
+        lambda.
+    alpha : float
+        Weight of a value of 1 against a pair without a like.
+    dtype : dtype
+        float32 or float64, of the factors.
+    iterations : int
+        Rounds of `steps_per_iteration` optimiser steps, each over all likes.
+    calculate_training_loss : bool
+        Give `fit`'s callback the objective, divided as by ALS by the sum of all confidences.
+    num_threads : int
+        Threads for training and for many ids at a time; 0 is all.
+    random_state : int, RandomState, Generator or None
+        Source of the start.
+    use_gpu : bool, optional
+        As in ALS: False is ``device="cpu"``, True ``device="cuda"``; not to be given beside `device`.
+    user_graph_reg, item_graph_reg : float
+        eta, in the unit of `regularization`: against the squared error of one pair of confidence 1. 0 leaves a graph
+        out.
+    graph_neighbors : int, optional
+        Edges per node of a graph; None weighs all pairs.
+    depth : int
+        Number of factors of X, at least 2. Weight decay falls on each.
+    learning_rate : float
+        Adam's first step size, which falls to 0 along a cosine.
+    steps_per_iteration : int
+        Optimiser steps of one iteration.
+    device : str
+        Where to train: "cpu", "cuda", ..., or "auto", the GPU where there is one.
+
+    Attributes
+    ----------
+    user_factors, item_factors : ndarray, shape (n_users, factors), (n_items, factors)
+        As in all of implicit; NumPy wherever the model was trained. None before `fit`.
+    user_graph_, item_graph_ : SimilarityGraph or None
+        Who is alike, learned; ids are row and column numbers.
+
+    Notes
+    -----
+    `fit` starts anew each time, where ALS goes on from the factors that it has. ``use_native`` and ``use_cg`` choose
+    between solvers of ALS and are not taken.
+
+    Source: Hu, Koren, Volinsky, ICDM 2008, for the data term.
+
+    Examples
+    --------
+    >>> likes = sp.csr_matrix(np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8))  # two groups, one item withheld each
+    >>> model = ImplicitAIR(factors=4, regularization=0.1, use_gpu=False, random_state=0)
+    >>> model.fit(likes, show_progress=False)
+    >>> ids, scores = model.recommend([0, 5], likes[[0, 5]], N=1)
+    >>> ids.tolist()
+    [[0], [5]]
+    """
+
+    def __init__(
+        self,
+        factors: int = 100,
+        regularization: float = 0.01,
+        alpha: float = 1.0,
+        dtype: Any = np.float32,
+        *,
+        iterations: int = 15,
+        calculate_training_loss: bool = False,
+        num_threads: int = 0,
+        random_state: RandomState = None,
+        use_gpu: bool | None = None,
+        user_graph_reg: float = 1.0,
+        item_graph_reg: float = 1.0,
+        graph_neighbors: int | None = 20,
+        depth: int = 2,
+        learning_rate: float = 0.1,
+        steps_per_iteration: int = 20,
+        device: str = "auto",
+    ) -> None:
+        super().__init__(num_threads=num_threads)
+        self.factors = factors
+        self.regularization = regularization
+        self.alpha = alpha
+        self.dtype = np.dtype(dtype)
+        self.iterations = iterations
+        self.calculate_training_loss = calculate_training_loss
+        self.random_state = random_state
+        self.use_gpu = use_gpu
+        self.user_graph_reg = user_graph_reg
+        self.item_graph_reg = item_graph_reg
+        self.graph_neighbors = graph_neighbors
+        self.depth = depth
+        self.learning_rate = learning_rate
+        self.steps_per_iteration = steps_per_iteration
+        self.device = device
+        self.user_graph_: SimilarityGraph | None = None
+        self.item_graph_: SimilarityGraph | None = None
+        self._user_penalty: np.ndarray | None = None
+        self._item_penalty: np.ndarray | None = None
+        self._solvers: dict[str, RowSolver] = {}
+
+    # ---------------------------------------------------------------- fitting
+
+    def fit(
+        self,
+        user_items: Any,
+        show_progress: bool = True,
+        callback: Callable[[int, float, float | None], Any] | None = None,
+    ) -> None:
+        """Train on a matrix of likes.
+
+        Parameters
+        ----------
+        user_items : csr_matrix, shape (n_users, n_items)
+            Confidences > 0; a stored zero is no like. Other sparse formats are converted, with implicit's
+            `ParameterWarning`.
+        show_progress : bool
+            Show a progress bar of the optimiser steps.
+        callback : callable, optional
+            Called after each iteration with its number, its seconds and the loss (None unless
+            `calculate_training_loss`).
+
+        Raises
+        ------
+        DataError
+            For NaN, infinite or negative values, with the first place, and for a matrix without likes.
+        ParameterError
+            For a parameter out of range.
+        """
+        self._check_parameters()
+        likes = as_confidences(user_items, self.alpha)
+        shape = shape_of(likes)
+        if likes.nnz == 0:
+            raise DataError(f"expected at least one value > 0, found none in a matrix of shape {shape}")
+        # Users and items without likes would only be drawn to 0: they are left out and get their zeros back below.
+        users, items = np.flatnonzero(np.diff(likes.indptr)), np.unique(likes.indices)
+        trained = likes[users][:, items].tocoo()
+        model = self._model(users.size * items.size, show_progress)
+        data = Interactions(trained.row, trained.col, np.ones(trained.nnz), users, items, weights=trained.data)
+        total = float(likes.data.sum()) + shape[0] * shape[1] - likes.nnz  # of all confidences
+        watch = [] if callback is None else [self._watch(callback, users.size * items.size / total)]
+        with torch_threads(self.num_threads):
+            model.fit(data, callbacks=watch)
+        self._keep(model, shape)
+
+    def _model(self, size: int, show_progress: bool) -> AIR:
+        return AIR(
+            n_factors=self.factors,
+            depth=self.depth,
+            user_graph_reg=self.user_graph_reg / size,
+            item_graph_reg=self.item_graph_reg / size,
+            graph_neighbors=self.graph_neighbors,
+            n_epochs=self.iterations * self.steps_per_iteration,
+            learning_rate=self.learning_rate,
+            schedule="cosine",
+            weight_decay=self.regularization,
+            scale=False,
+            unobserved_weight=1.0,
+            init_mean=0.0,
+            init_std=0.1,
+            evaluate_every=self.steps_per_iteration,
+            dtype=self.dtype.name,
+            device=self.device if self.use_gpu is None else ("cuda" if self.use_gpu else "cpu"),
+            random_state=self.random_state,
+            verbose=show_progress,
+        )
+
+    def _watch(self, callback: Callable[..., Any], unit: float) -> Callback:
+        """Return a callback of AIR that calls one of implicit, with the objective times `unit` as loss."""
+        last = 0.0
+
+        def after(record: Record) -> None:
+            nonlocal last
+            if record.epoch > 0:
+                loss = record.objective * unit if self.calculate_training_loss else None
+                callback(record.epoch // self.steps_per_iteration - 1, record.seconds - last, loss)
+            last = record.seconds
+
+        return after
+
+    def _keep(self, model: AIR, shape: tuple[int, int]) -> None:
+        users, items = model.interactions_.user_ids, model.interactions_.item_ids
+        self.user_factors = spread(model.user_factors_, users, shape[0])
+        self.item_factors = spread(model.item_factors_, items, shape[1])
+        self.user_graph_, self.item_graph_ = widened(model.user_graph_, shape[0]), widened(model.item_graph_, shape[1])
+        self._user_penalty, self._item_penalty = model.row_solver("user").penalty, model.row_solver("item").penalty
+        self._forget()
+        self._check_fit_errors()
+
+    def _forget(self) -> None:
+        """Drop what was computed from the factors."""
+        self._user_norms = self._item_norms = None
+        self._solvers.clear()
+
+    # ---------------------------------------------------------------- recommendations and similarities
+
+    def recommend(
+        self,
+        userid: Any,
+        user_items: Any,
+        N: int = 10,
+        filter_already_liked_items: bool = True,
+        filter_items: Any = None,
+        recalculate_user: bool = False,
+        items: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Recommend as every model of implicit does; see ``implicit.als.AlternatingLeastSquares.recommend``.
+
+        At most as many items come back as there are. With `recalculate_user` the factors are solved for from
+        `user_items`, and `userid` only says how many users there are.
+
+        Raises
+        ------
+        IndexError
+            For ids that are not in the model, negative ones included.
+        ValueError
+            Where `user_items` is not a csr_matrix, or has not one row for each user, or has too many columns.
+        NotFittedError
+            Before `fit`.
+        """
+        n_users, n_items = self._sizes()
+        n_queried = 1 if np.isscalar(userid) else len(userid)
+        if not recalculate_user:
+            check_ids("userid", userid, n_users)
+        if filter_items is not None:
+            check_ids("filter_items", filter_items, n_items)
+        if sp.issparse(user_items):
+            check_width(user_items, n_items, "items")
+        n = list_length(N, items, n_items)
+        by_blocks = items is None and filter_already_liked_items and not recalculate_user
+        if by_blocks and n_queried >= _MANY_USERS and _has_rows(user_items, n_queried):
+            ids, scores = self._best_items(np.asarray(userid), user_items, n, filter_items)
+            if (ids >= 0).all():
+                return ids, scores
+        return super().recommend(
+            userid, user_items, n, filter_already_liked_items, filter_items, recalculate_user, items
+        )
+
+    def _best_items(self, users: np.ndarray, liked: Any, n: int, hidden: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `recommend` does, sooner; with the id -1 where a user has fewer than n items left."""
+        offsets = np.zeros(len(self.item_factors), self.item_factors.dtype)
+        if hidden is not None:
+            offsets[hidden] = -np.inf
+        seen = sp.csr_matrix((liked.data, liked.indices, liked.indptr), shape=(len(users), len(offsets)))
+        return best_items(self.user_factors[users], self.item_factors, offsets, n, seen, self.num_threads)
+
+    def similar_users(
+        self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the users with the most alike factors (cosine), the user itself first; ids and scores.
+
+        `user_graph_` holds the learned neighbours.
+        """
+        n_users, _ = self._sizes()
+        check_ids("userid", userid, n_users)
+        if filter_users is not None:
+            check_ids("filter_users", filter_users, n_users)
+        return super().similar_users(userid, list_length(N, users, n_users), filter_users, users)
+
+    def similar_items(
+        self,
+        itemid: Any,
+        N: int = 10,
+        recalculate_item: bool = False,
+        item_users: Any = None,
+        filter_items: Any = None,
+        items: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the items with the most alike factors (cosine), the item itself first; ids and scores.
+
+        `item_graph_` holds the learned neighbours. With `recalculate_item` the factors are solved for from
+        `item_users`, one row for each item.
+        """
+        _, n_items = self._sizes()
+        if not recalculate_item:
+            check_ids("itemid", itemid, n_items)
+        if filter_items is not None:
+            check_ids("filter_items", filter_items, n_items)
+        n = list_length(N, items, n_items)
+        return super().similar_items(itemid, n, recalculate_item, item_users, filter_items, items)
+
+    # ---------------------------------------------------------------- new rows
+
+    def recalculate_user(self, userid: Any, user_items: Any) -> np.ndarray:
+        """Return the factors of users from their likes alone, storing nothing.
+
+        The objective's minimum in those rows with everything else fixed: the item graph counts, and no user has
+        neighbours in the user graph.
+
+        Parameters
+        ----------
+        userid : int or array_like of int
+            Only their number matters.
+        user_items : csr_matrix, shape (len(userid), n_items)
+
+        Returns
+        -------
+        ndarray, shape (len(userid), factors), or (factors,) for an int
+        """
+        return self._recalculate("user", userid, user_items)
+
+    def recalculate_item(self, itemid: Any, item_users: Any) -> np.ndarray:
+        """Return the factors of items from the users that like them; see `recalculate_user`."""
+        return self._recalculate("item", itemid, item_users)
+
+    def _recalculate(self, side: str, ids: Any, rows: Any) -> np.ndarray:
+        solver = self._solver(side)
+        confidences = as_confidences(rows, self.alpha)
+        found, expected = shape_of(confidences)[0], 1 if np.isscalar(ids) else len(ids)
+        if found != expected:
+            raise ValueError(f"expected one row for each {side}, {expected}, found {found}")
+        check_width(confidences, len(solver.others), f"{'item' if side == 'user' else 'user'}s")
+        factors = solver.solve(ones_at(confidences), weights=confidences.data).factors
+        return factors[0] if np.isscalar(ids) else factors
+
+    def _solver(self, side: str) -> RowSolver:
+        self._sizes()
+        if side not in self._solvers:
+            others, penalty = self.item_factors, self._user_penalty
+            if side == "item":
+                others, penalty = self.user_factors, self._item_penalty
+            assert penalty is not None
+            self._solvers[side] = RowSolver(others, np.zeros(len(others)), penalty, unobserved_weight=1.0)
+        return self._solvers[side]
+
+    def partial_fit_users(self, userids: Any, user_items: Any) -> None:
+        """Put the factors that `recalculate_user` finds into the model, for known users and for new ones.
+
+        An id beyond the last makes room for all up to it, with zero factors.
+        """
+        check_ids("userids", userids)
+        self.user_factors = replaced(self.user_factors, userids, self._recalculate("user", userids, user_items))
+        self._forget()
+
+    def partial_fit_items(self, itemids: Any, item_users: Any) -> None:
+        """Put the factors that `recalculate_item` finds into the model; see `partial_fit_users`."""
+        check_ids("itemids", itemids)
+        self.item_factors = replaced(self.item_factors, itemids, self._recalculate("item", itemids, item_users))
+        self._forget()
+
+    def explain(
+        self, userid: int, user_items: Any, itemid: int, user_weights: np.ndarray | None = None, N: int = 10
+    ) -> tuple[float, list[tuple[int, float]], np.ndarray]:
+        r"""Say which of a user's likes the score of an item comes from.
+
+        The factors that `recalculate_user` finds are linear in the likes, :math:`x = M^{-1} \sum_j c_j y_j` with the
+        item graph's energy in M, so the score is a sum over the likes:
+
+        .. math:: x \cdot y_i = \sum_j c_j\, y_i^\top M^{-1} y_j
+
+        Parameters
+        ----------
+        userid : int
+            Row of `user_items`.
+        user_items : csr_matrix, shape (n_users, n_items)
+        itemid : int
+        user_weights : ndarray, optional
+            What an earlier call for the same user returned; spares the solve.
+        N : int
+            Number of likes to show.
+
+        Returns
+        -------
+        total_score : float
+            The score of the item after `recalculate_user`; the sum over all likes.
+        top_contributions : list of (int, float)
+            The N largest contributions, as (itemid, contribution).
+        user_weights : ndarray, shape (n_likes, factors)
+            The part of the user's factors that comes from each like; the parts sum to the factors.
+        """
+        _, n_items = self._sizes()
+        user_items = check_csr(user_items)
+        check_ids("userid", userid, user_items.shape[0])
+        check_ids("itemid", itemid, n_items)
+        likes = as_confidences(user_items[[userid]], self.alpha)
+        check_width(likes, n_items, "items")
+        parts = self._parts(likes) if user_weights is None else user_weights
+        if parts.shape != (likes.nnz, self.item_factors.shape[1]):
+            raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {parts.shape}")
+        contributions = parts @ self.item_factors[itemid]
+        best = np.argsort(-contributions, kind="stable")[: check_integer("N", N, minimum=1)]
+        top = [(int(likes.indices[like]), float(contributions[like])) for like in best]
+        return float(contributions.sum()), top, parts
+
+    def _parts(self, likes: sp.csr_matrix) -> np.ndarray:
+        """Return the part of each like in the factors: all likes keep their weight, and one of them its target 1."""
+        return self._solver("user").solve(one_at_a_time(likes), weights=np.tile(likes.data, likes.nnz)).factors
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, file: Any) -> None:
+        """Write the model in NumPy's ``.npz``, graphs included; a file of that name is replaced in one step.
+
+        Parameters
+        ----------
+        file : str, Path or binary file
+            ".npz" is added to a name that lacks it.
+        """
+        implicit_files.write(self, file)
+
+    @classmethod
+    def load(cls, fileobj_or_path: Any) -> Self:
+        """Read a model that `save` wrote; no code in the file is run.
+
+        Raises
+        ------
+        ModelFileError
+            Where the file is not such a model.
+        """
+        return implicit_files.read(cls, fileobj_or_path)
+
+    # ---------------------------------------------------------------- checks
+
+    def _sizes(self) -> tuple[int, int]:
+        """Return the numbers of users and items, or raise `NotFittedError`."""
+        if self.user_factors is None or self.item_factors is None:
+            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return len(self.user_factors), len(self.item_factors)
+
+    def _check_parameters(self) -> None:
+        for name in ("factors", "iterations", "steps_per_iteration"):
+            check_integer(name, getattr(self, name), minimum=1)
+        for name in ("regularization", "user_graph_reg", "item_graph_reg"):
+            check_real(name, getattr(self, name))
+        check_real("alpha", self.alpha, strict=True)
+        check_integer("num_threads", self.num_threads)
+        check_choice("dtype", self.dtype.name, ("float32", "float64"))
+        check_choice("use_gpu", self.use_gpu, (None, False, True))
+        if self.use_gpu is not None and self.device != "auto":
+            raise ParameterError(f"give use_gpu or device, found use_gpu={self.use_gpu} and device={self.device!r}")
+
+
+def _has_rows(matrix: Any, number: int) -> bool:
+    return isinstance(matrix, sp.csr_matrix) and shape_of(matrix)[0] == number

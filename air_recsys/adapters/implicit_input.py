@@ -1,0 +1,122 @@
+"""What `ImplicitAIR` takes and hands on: matrices of likes, ids, and rows of factors."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.exceptions import DataError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.validation import check_integer, needs_extra
+
+with needs_extra("implicit"):
+    from implicit.utils import check_csr
+
+
+def as_confidences(matrix: Any, alpha: float) -> sp.csr_matrix:
+    """Return alpha times the values of a sparse matrix, in order and without stored zeros.
+
+    Raises
+    ------
+    DataError
+        For anything but a 2-D sparse matrix, and for NaN, infinite or negative values, with the first place.
+
+    Examples
+    --------
+    >>> as_confidences(sp.csr_matrix([[0, 3, 1]]), 2.0).toarray()
+    array([[0., 6., 2.]])
+    """
+    if not sp.issparse(matrix) or matrix.ndim != 2:
+        raise DataError(f"expected a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
+    likes = sp.csr_matrix(check_csr(matrix), dtype=np.float64, copy=True)
+    likes.sum_duplicates()
+    broken = np.flatnonzero(~(likes.data >= 0) | np.isinf(likes.data))
+    if broken.size:
+        row = np.searchsorted(likes.indptr, broken[0], side="right") - 1
+        raise DataError(
+            f"confidences must be finite and >= 0, found {broken.size} that are not, the first in row {row}, "
+            f"column {likes.indices[broken[0]]}: {likes.data[broken[0]]:g}"
+        )
+    likes.eliminate_zeros()
+    likes.data *= alpha
+    return likes
+
+
+def shape_of(matrix: sp.csr_matrix | sp.csr_array) -> tuple[int, int]:
+    """Return the numbers of rows and columns."""
+    assert matrix.shape is not None  # SciPy types it as optional
+    return matrix.shape
+
+
+def ones_at(likes: sp.csr_matrix) -> sp.csr_array:
+    """Return 1 where a matrix has a value."""
+    return sp.csr_array((np.ones(likes.nnz), likes.indices, likes.indptr), shape=likes.shape)
+
+
+def one_at_a_time(likes: sp.csr_matrix) -> sp.csr_array:
+    """Return one row for each value of a one-row matrix: 1 at that value, a stored 0 at the others.
+
+    Examples
+    --------
+    >>> one_at_a_time(sp.csr_matrix([[0, 3, 1]])).toarray()
+    array([[0., 1., 0.],
+           [0., 0., 1.]])
+    """
+    n = likes.nnz
+    starts, columns = np.arange(n + 1) * n, np.tile(likes.indices, n)
+    return sp.csr_array((np.eye(n).ravel(), columns, starts), shape=(n, shape_of(likes)[1]))
+
+
+def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:
+    """Raise IndexError, as implicit does, unless all ids are integers in 0..size-1."""
+    array = np.atleast_1d(np.asarray(ids))
+    if array.size and array.dtype.kind not in "iu":
+        raise IndexError(f"{name} must be integers, found {array.dtype}")
+    if array.size and (array.min() < 0 or array.max() >= size):
+        first = array[(array < 0) | (array >= size)][0]
+        raise IndexError(f"{name} must lie in 0..{size - 1}, found {first}")
+
+
+def check_width(matrix: Any, size: int, kind: str) -> None:
+    """Raise ValueError where a matrix has more columns than the model has items (or users)."""
+    if matrix.shape[1] > size:
+        raise ValueError(f"expected at most {size} columns, one for each of the {kind}, found {matrix.shape[1]}")
+
+
+def list_length(n: Any, chosen: Any, size: int) -> int:
+    """Return n, at most the number of candidates: implicit fills longer lists with the id 0."""
+    return min(check_integer("N", n, minimum=1), size if chosen is None else len(chosen))
+
+
+def spread(factors: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
+    """Return factors (size, r) with the given rows, and zeros elsewhere."""
+    wide = np.zeros((size, factors.shape[1]), factors.dtype)
+    wide[rows] = factors
+    return wide
+
+
+def widened(graph: SimilarityGraph | None, size: int) -> SimilarityGraph | None:
+    """Return a graph over 0..size-1 with the edges of one over some of these."""
+    if graph is None:
+        return None
+    edges = graph.to_scipy().tocoo()
+    places = (graph.ids[edges.row], graph.ids[edges.col])
+    return SimilarityGraph(sp.csr_array((edges.data, places), shape=(size, size)), range(size), graph.kind)
+
+
+def replaced(factors: np.ndarray, ids: Any, rows: np.ndarray) -> np.ndarray:
+    """Return a copy of factors with other rows at some ids, with zeros up to an id beyond the last.
+
+    Examples
+    --------
+    >>> replaced(np.ones((2, 1)), [0, 3], np.array([[5.0], [6.0]])).T
+    array([[5., 1., 0., 6.]])
+    """
+    places = np.asarray(ids)
+    size = max(len(factors), int(places.max(initial=-1)) + 1)
+    changed = spread(factors, np.arange(len(factors)), size)
+    changed[places] = rows
+    return changed

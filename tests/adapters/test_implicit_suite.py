@@ -1,0 +1,164 @@
+"""implicit's own tests, from its source package, with `ImplicitAIR` in the place of its models."""
+
+import copy
+import sys
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from host_sources import host_module, source_of
+from scipy.sparse import csr_matrix
+
+from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
+
+TESTS = source_of("implicit") / "tests"
+base = host_module(TESTS / "recommender_base_test.py", "recommender_base_test")
+SMALL = {"factors": 32, "use_gpu": False, "num_threads": 1, "random_state": 23}
+
+
+def names_of(module: ModuleType) -> set[str]:
+    return {name for name in vars(module) if name.startswith("test_")}
+
+
+# -------------------------------------------------------------------- what every model has to pass
+#
+# The tests want factors that have converged (new ones solved for are the trained ones) and yet tell 256 nearly equal
+# items from each other, so the regularization is neither 0 nor strong.
+
+
+class FittedOnce(ImplicitAIR):
+    """Fits the same likes once for each setting; that a second fit gives the same model is tested elsewhere."""
+
+    fitted: ClassVar[dict] = {}
+
+    def fit(self, user_items, show_progress=True, callback=None):
+        if callback is not None or not isinstance(user_items, csr_matrix):
+            super().fit(user_items, show_progress, callback)
+            return
+        key = (self.__class__, str(self.__dict__), user_items.dtype, user_items.toarray().tobytes())
+        if key not in self.fitted:
+            super().fit(user_items, show_progress)
+            self.fitted[key] = copy.deepcopy(self.__dict__)
+        self.__dict__ = copy.deepcopy(self.fitted[key])
+
+
+class HostTests(base.RecommenderBaseTestMixin):
+    """The mixin is written for unittest."""
+
+    settings: ClassVar[dict]
+
+    def _get_model(self):
+        return FittedOnce(**SMALL | self.settings)
+
+    def assertEqual(self, first, second):
+        assert first == second
+
+    def assertTrue(self, value):
+        assert value
+
+    def assertAlmostEqual(self, first, second, places):
+        assert round(abs(first - second), places) == 0
+
+    def assertRaises(self, error):
+        return pytest.raises(error)
+
+
+class TestDefault(HostTests):
+    settings: ClassVar[dict] = {"regularization": 1.0}
+
+
+class TestWithoutGraphs(HostTests):
+    settings: ClassVar[dict] = {
+        "regularization": 1.0,
+        "user_graph_reg": 0.0,
+        "item_graph_reg": 0.0,
+        "dtype": np.float64,
+    }
+
+
+class TestDenseGraphs(HostTests):
+    settings: ClassVar[dict] = {"regularization": 1.0, "graph_neighbors": None, "iterations": 30}
+
+
+class TestConfident(HostTests):
+    settings: ClassVar[dict] = {
+        "regularization": 1.3,
+        "alpha": 10.0,
+        "user_graph_reg": 0.3,
+        "iterations": 60,
+        "dtype": np.float64,
+    }
+
+
+class TestDeep(HostTests):
+    settings: ClassVar[dict] = {"regularization": 0.5, "depth": 3, "iterations": 60, "dtype": np.float64}
+
+
+def test_the_mixin_holds_what_we_think():
+    assert len(names_of(base) | set(vars(base.RecommenderBaseTestMixin))) > 20
+
+
+# -------------------------------------------------------------------- tests of ALS that take any such model
+
+
+def air_for_als(factors=100, *, use_native=True, use_cg=True, **parameters):
+    """`ImplicitAIR` under the call of ALS, without the choice of ALS's solver.
+
+    A user's neighbours do not speak when factors are solved for anew, which these tests compare with the trained ones.
+    """
+    return ImplicitAIR(factors, num_threads=1, user_graph_reg=0.0, **{"iterations": 60} | parameters)
+
+
+def host_tests(name: str) -> ModuleType:
+    """Import a test module of the host, which imports the mixin by its name."""
+    sys.modules["recommender_base_test"] = base
+    try:
+        return host_module(TESTS / f"{name}.py", f"implicit_{name}")
+    finally:
+        del sys.modules["recommender_base_test"]
+
+
+als = host_tests("als_test")
+als.AlternatingLeastSquares = air_for_als
+
+test_cg_nan = als.test_cg_nan
+test_cg_nan2 = als.test_cg_nan2
+test_explain = als.test_explain
+test_factorize = als.test_factorize
+test_incremental_retrain = als.test_incremental_retrain
+test_recalculate_after_pickle = als.test_recalculate_after_pickle
+test_small_nan = als.test_small_nan
+
+NOT_OF_ALS = {
+    "test_zero_iterations_with_loss": "a model without training steps is refused",
+    "test_recalculate_after_cpu_conversion": "to_gpu and to_cpu belong to implicit's GPU build",
+    "test_calculate_loss_simple": "of a function of ALS, no model",
+    "test_calculate_loss_segfault": "of a function of ALS, no model",
+    "test_gpu_loss": "of a function of ALS, no model",
+}
+
+
+# -------------------------------------------------------------------- tests of the split
+
+evaluation = host_tests("evaluation_test")
+evaluation.leave_k_out_split = leave_k_out_split
+
+test_leave_k_out_returns_correct_shape = evaluation.test_leave_k_out_returns_correct_shape
+test_leave_k_out_outputs_produce_input = evaluation.test_leave_k_out_outputs_produce_input
+test_leave_k_split_is_reservable = evaluation.test_leave_k_split_is_reservable
+test_leave_k_out_raises_error_for_k_less_than_zero = evaluation.test_leave_k_out_raises_error_for_k_less_than_zero
+
+NOT_OF_EVALUATION = {
+    "test_train_test_split": "of implicit's own split",
+    "test_evaluate_movielens_100k": "downloads, and is of ALS",
+    "test_leave_k_out_gets_correct_train_only_shape": "train_only_size is not offered",
+    "test_leave_k_out_raises_error_for_invalid_train_only_size_lower_bound": "train_only_size is not offered",
+    "test_leave_k_out_raises_error_for_invalid_train_only_size_upper_bound": "train_only_size is not offered",
+}
+
+
+@pytest.mark.parametrize(("module", "left_out"), [(als, NOT_OF_ALS), (evaluation, NOT_OF_EVALUATION)])
+def test_every_test_of_the_host_is_run_or_left_out_by_name(module, left_out):
+    assert names_of(module) & set(globals()) == names_of(module) - left_out.keys()
+    assert left_out.keys() <= names_of(module)
