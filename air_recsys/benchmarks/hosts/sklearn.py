@@ -45,8 +45,8 @@ def bench_sklearn(
             single.append({"table": table, "hidden": share, "imputer": name} | _measure(make(seed), truth, mask))
     return Report(
         "In scikit-learn",
-        f"shares of entries hidden at random, masks of the seeds {list(seeds)}; error of the hidden entries in standard "
-        "deviations of their feature (features that do not vary left out); defaults of all",
+        f"shares of entries hidden at random, masks of the seeds {list(seeds)}; error of the hidden entries in "
+        "standard deviations of their feature (features that do not vary left out); defaults of all",
         mean_of(single, ("table", "hidden", "imputer")),
     )
 
