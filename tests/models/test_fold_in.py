@@ -92,7 +92,10 @@ def converged(**overrides):
         pytest.param({"user_graph_reg": 0.0, "item_graph_reg": 0.0}, id="no graphs"),
         pytest.param({"user_graph_reg": 0.0, "item_graph_reg": 1e-3}, id="item graph"),
         pytest.param({"user_graph_reg": 0.0, "item_graph_reg": 0.0, "scale": True}, id="scaled"),
-        pytest.param({"user_graph_reg": 0.0, "item_graph_reg": 0.0, "scale": True, "depth": 3, "weight_decay": 0.3}, id="depth 3"),
+        pytest.param(
+            {"user_graph_reg": 0.0, "item_graph_reg": 0.0, "scale": True, "depth": 3, "weight_decay": 0.3},
+            id="depth 3",
+        ),
         pytest.param({"user_graph_reg": 0.0, "item_graph_reg": 0.0, "biases": False, "center": False}, id="no biases"),
         pytest.param(
             {
