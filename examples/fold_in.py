@@ -46,9 +46,7 @@ def main() -> None:
     film = pd.DataFrame({"user": fans, "item": "crime 99", "rating": 5.0})
     model.partial_fit(film)
     alike, others = model.predict(["user 9", "user 17"], "crime 99"), model.predict(["user 2", "user 10"], "crime 99")
-    print(
-        f"\nA new film that the fans of group 1 love: {alike.mean():.1f} for its group, {others.mean():.1f} for group 2."
-    )
+    print(f"\nA new film with fans in group 1: {alike.mean():.1f} for that group, {others.mean():.1f} for group 2.")
 
     # The same without a trace in the model, many visitors at once:
     folded = model.fold_in(visitor)
