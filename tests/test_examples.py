@@ -42,4 +42,6 @@ def test_there_is_one_for_every_question():
         "own_csv",
         "load_elsewhere",
         "faiss_index",
+        "plots",
+        "explain",
     }

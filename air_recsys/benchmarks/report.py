@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import json
 import math
-import os
-import platform
 import sys
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-import torch
 
 from air_recsys.exceptions import ParameterError
-
-_PACKAGES = (
-    *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
-    *("scikit-surprise", "implicit", "cornac", "faiss-cpu"),
-)
+from air_recsys.report.environment import machine as machine
+from air_recsys.report.environment import versions as versions
 
 
 @dataclass
@@ -95,23 +88,6 @@ def format_number(value: Any) -> str:
     return f"{value:.4f}" if abs(value) >= 0.005 or value == 0 else f"{value:.3g}"
 
 
-def versions() -> dict[str, str]:
-    """Return the installed versions of what figures depend on."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = metadata.version(package)
-        except metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-def machine() -> dict[str, Any]:
-    """Return processor, cores and GPU."""
-    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
-    return {"processor": _processor(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": gpu}
-
-
 def peak_memory() -> float:
     """Return the largest resident memory of this process so far, in GiB; NaN where the system does not tell."""
     try:
@@ -130,15 +106,6 @@ def mean_of(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str,
     ]
     means = frame.groupby(list(keys), sort=False, dropna=False, as_index=False)[numbers].mean()
     return [{str(name): value for name, value in row.items()} for row in pd.DataFrame(means).to_dict("records")]
-
-
-def _processor() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.is_file():
-        for line in info.read_text(encoding="utf-8", errors="replace").splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
 
 
 def _plain(content: Any) -> Any:

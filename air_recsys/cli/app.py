@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from air_recsys.cli import bench, data, demo, inpaint, models, reproduce, tune
+from air_recsys.cli import bench, data, demo, explain, inpaint, models, report, reproduce, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -27,7 +27,9 @@ app.command("tune")(tune.tune)
 app.command("evaluate")(bench.evaluate)
 app.command("recommend")(models.recommend)
 app.command("similar")(models.similar)
+app.command("explain")(explain.explain)
 app.command("graph")(models.graph)
+app.command("report")(report.report)
 app.command("inpaint")(inpaint.inpaint)
 app.add_typer(reproduce.reproduce_app, name="reproduce")
 app.add_typer(bench.bench_app, name="bench")

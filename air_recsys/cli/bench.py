@@ -10,6 +10,8 @@ import typer
 
 from air_recsys.benchmarks import evaluate as evaluation
 from air_recsys.benchmarks.fold_in import bench_fold_in
+from air_recsys.benchmarks.graph_build import bench_graph_build
+from air_recsys.benchmarks.graphs import bench_graphs
 from air_recsys.benchmarks.hosts import bench_host
 from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.benchmarks.step import bench_step
@@ -121,6 +123,41 @@ def top_n(
     resolve_device(device)
     reports = [bench_blocks(load_movielens(data_root(data), "1m"), device=device), bench_indexes()]
     _publish_all(reports, json_file)
+
+
+class GraphSet(StrEnum):
+    """Data on which a graph can be right or wrong."""
+
+    SYN_NETFLIX = "syn-netflix"
+    MOVIELENS = "movielens"
+    DTI = "dti"
+
+
+@bench_app.command("graphs")
+def graphs(
+    sets: Annotated[list[GraphSet] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    data: options.DataFolder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Masks of Syn-Netflix.")] = 5,
+    epochs: Annotated[int | None, typer.Option(min=1, help="In place of those of the presets.")] = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Agreement of learned graphs with groups, genres, chemistry and sequences that no model saw, beside rivals."""
+    options.check_folder_of(json_file)
+    chosen = [each.value for each in sets or GraphSet]
+    _publish_all(bench_graphs(data_root(data), chosen, seeds=seeds, n_epochs=epochs, device=device), json_file)
+
+
+@bench_app.command("graph-build")
+def graph_build(
+    items: Annotated[int, typer.Option(min=2, help="Items that are made.")] = 100_000,
+    width: Annotated[int, typer.Option(min=1, help="Width of their factors.")] = 64,
+    k: Annotated[int, typer.Option(min=1, help="Neighbours that each chooses.")] = 50,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time and memory of the nearest-neighbour graph of many items."""
+    options.check_folder_of(json_file)
+    _publish_all([bench_graph_build(items, width, k)], json_file)
 
 
 @bench_app.command("fold-in")

@@ -6,15 +6,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
-import numpy as np
 import typer
 
 from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
+from air_recsys.cli.tables import as_ids, read_titles
 from air_recsys.datasets import read_ratings
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.models import AIR, Recommender
 from air_recsys.models.air import preset as make_preset
+from air_recsys.report import explorer_of
 
 ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
 
@@ -72,13 +73,13 @@ def recommend(
         raise ParameterError("expected --user, --ratings or both")
     loaded = Recommender.load(model)
     known = loaded.interactions_
-    ids = _as_ids(user or [], known.user_ids)
+    ids = as_ids(user or [], known.user_ids)
     if ratings is not None:
         if not isinstance(loaded, AIR):
             raise DataError(f"only AIR folds new ratings in, found a model of class {type(loaded).__name__}")
         new = read_ratings(ratings).to_frame()
         for side, of_model in (("user", known.user_ids), ("item", known.item_ids)):
-            new[side] = _as_ids(new[side].astype(str).tolist(), of_model)
+            new[side] = as_ids(new[side].astype(str).tolist(), of_model)
         loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
     wanted = min(10, loaded.interactions_.n_items) if n is None else n
@@ -98,9 +99,9 @@ def similar(
         raise ParameterError("expected either --user or --item")
     loaded = Recommender.load(model)
     if user is not None:
-        frame = loaded.similar_users(_as_ids([user], loaded.interactions_.user_ids)[0], n)
+        frame = loaded.similar_users(as_ids([user], loaded.interactions_.user_ids)[0], n)
     else:
-        frame = loaded.similar_items(_as_ids([str(item)], loaded.interactions_.item_ids)[0], n)
+        frame = loaded.similar_items(as_ids([str(item)], loaded.interactions_.item_ids)[0], n)
     options.show_frame(frame, json_file)
 
 
@@ -108,11 +109,17 @@ def graph(
     model: ModelFile,
     side: Annotated[Side, typer.Option(help="Which of the two graphs.")] = Side.ITEMS,
     graphml: Annotated[Path | None, typer.Option(help="Write the graph as GraphML to this file.")] = None,
+    html: Annotated[Path | None, typer.Option(help="Write a page to explore both graphs in a browser.")] = None,
+    titles: Annotated[
+        Path | None, typer.Option(help="CSV with a column id and what is known of the items: title, year, ...")
+    ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Describe a learned graph: its size and communities; write it for other programs."""
-    options.check_folder_of(json_file)
-    options.check_folder_of(graphml)
+    """Describe a learned graph: its size and communities; write it for other programs, or as a page to explore."""
+    for file in (json_file, graphml, html):
+        options.check_folder_of(file)
+    if titles is not None and html is None:
+        raise ParameterError("--titles names the items of the page, so it needs --html")
     loaded = Recommender.load(model)
     chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
     if chosen is None:
@@ -123,16 +130,9 @@ def graph(
     options.say(f"{sizes.size} communities, sizes {', '.join(map(str, sizes.head(20)))}{', ...' * (sizes.size > 20)}")
     if graphml is not None:
         options.say(f"wrote {chosen.to_graphml(graphml)}")
+    if html is not None:
+        known = None if titles is None else read_titles(titles, loaded.interactions_.item_ids)
+        options.say(f"wrote {explorer_of(loaded, html, known, first=side.value)}")
     if json_file is not None:
         summary = {"nodes": len(chosen), "edges": chosen.n_edges}
         write_json(json_file, summary | {"communities": {str(k): int(v) for k, v in communities.items()}})
-
-
-def _as_ids(texts: list[str], known: np.ndarray) -> list:
-    """Turn ids from the command line into the model's kind: integers where all its ids are."""
-    if known.dtype == object:
-        return texts
-    try:
-        return [int(text) for text in texts]
-    except ValueError:
-        raise DataError(f"this model's ids are integers, found {', '.join(map(repr, texts))}") from None

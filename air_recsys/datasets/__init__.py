@@ -13,6 +13,7 @@ from air_recsys.datasets.movielens import (
     load_movielens,
     load_movielens_fold,
     load_movielens_genres,
+    load_movielens_items,
     load_movielens_titles,
 )
 from air_recsys.datasets.ratings_file import read_ratings
@@ -34,6 +35,7 @@ __all__ = [
     "load_movielens",
     "load_movielens_fold",
     "load_movielens_genres",
+    "load_movielens_items",
     "load_movielens_titles",
     "load_syn_netflix",
     "load_yamanishi",

@@ -1,4 +1,4 @@
-"""MovieLens 100K and 1M in the layouts of GroupLens: ratings, the published folds, titles and genres."""
+"""MovieLens 100K and 1M in the layouts of GroupLens: ratings, the published folds, and what is known of the films."""
 
 from __future__ import annotations
 
@@ -168,6 +168,39 @@ def load_movielens_genres(root: str | Path, variant: Variant = "100k") -> pd.Dat
     path = find_file(root, "ml-100k", ["u.item"])
     require(path, ((flags == "0") | (flags == "1")).all(axis=1), f"{_N_GENRES} genre flags 0 or 1", flags)
     return pd.DataFrame(flags == "1", index=films.index, columns=names)
+
+
+def load_movielens_items(root: str | Path, variant: Variant = "100k") -> pd.DataFrame:
+    """Load what is known about each film, as attributes of an item graph.
+
+    Parameters
+    ----------
+    root : str or Path
+        The folder with ``u.item`` and ``u.genre`` (100K) or ``movies.dat`` (1M), or the folder above it.
+    variant : {"100k", "1m"}
+
+    Returns
+    -------
+    DataFrame, shape (n_films, 3)
+        Indexed by item id: `title`, as published, mostly with the year; `year` (Int64), the last one in brackets in
+        the title, missing where there is none; `genres`, joined by "|" in the order of `load_movielens_genres`.
+
+    Raises
+    ------
+    DataFileError
+        Where a file is missing, or at its first malformed line.
+
+    Examples
+    --------
+    >>> from air_recsys.datasets import fetch, load_movielens_items
+    >>> items = load_movielens_items(fetch("ml-100k"))  # doctest: +SKIP
+    >>> model.item_graph_.with_attributes(items, label="title")  # doctest: +SKIP
+    """
+    titles, flags = load_movielens_titles(root, variant), load_movielens_genres(root, variant)
+    years = titles.str.extract(r".*\((\d{4})\)", expand=False)
+    names = flags.columns.to_numpy(dtype=object)
+    genres = ["|".join(names[row]) for row in flags.to_numpy()]
+    return pd.DataFrame({"title": titles, "year": pd.Series(pd.to_numeric(years)).astype("Int64"), "genres": genres})
 
 
 def _read_ratings(path: Path, separator: str) -> pd.DataFrame:

@@ -1,29 +1,28 @@
-"""`SimilarityGraph`: a learned graph with the caller's ids."""
+"""`SimilarityGraph`: a learned graph with the caller's ids, to be asked, cut down, compared and handed on."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.sparse import csgraph
 
-from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
-from air_recsys.ids import IdIndex
-from air_recsys.validation import check_integer, check_real, import_extra
-
-if TYPE_CHECKING:
-    import networkx as nx
-
-# Weights below this share of the largest are what float32 leaves of zero.
-_NEGLIGIBLE = 1e-6
+from air_recsys.exceptions import DataError
+from air_recsys.graphs import comparison, construction, pruning, spectral
+from air_recsys.graphs.analysis import AnalysedGraph
+from air_recsys.ids import as_id_array
+from air_recsys.validation import check_integer, check_real
 
 
-class SimilarityGraph:
+class SimilarityGraph(AnalysedGraph):
     """An undirected weighted graph over users or items: the larger a weight, the more alike the two.
+
+    A graph never changes: methods such as `top` or `ego` return another one, with the ids, attributes and labels of
+    its nodes.
 
     Parameters
     ----------
@@ -32,18 +31,26 @@ class SimilarityGraph:
     ids : iterable of hashable
         The id of each node, in the order of the rows.
     kind : str
-        What the nodes are, "user" or "item"; for messages and the repr.
+        What the nodes are, "user" or "item"; for messages, columns and the repr.
+    attributes : DataFrame, optional
+        What is known about the nodes (titles, genres, drug names), indexed by id or with a column of ids named
+        `kind`, in any order. Nodes that it lacks get missing values.
+    label : str, optional
+        The column of `attributes` that names the nodes.
 
     Raises
     ------
     DataError
-        Unless the matrix is square, symmetric, finite, non-negative and as long as `ids`.
+        Unless the matrix is square, symmetric, finite, non-negative and as long as `ids`; and where the attributes
+        know none of the ids, or one of them twice.
+    ParameterError
+        Where `label` is no column of the attributes.
 
     Examples
     --------
     >>> graph = SimilarityGraph([[0, 2, 1], [2, 0, 0], [1, 0, 0]], ["a", "b", "c"], kind="item")
     >>> graph
-    SimilarityGraph(3 items, 2 edges, 0 isolated)
+    SimilarityGraph(3 items, 2 edges, 0 isolated, 1 component, weights 1..2)
     >>> graph.neighbors("a")
       item  weight
     0    b     2.0
@@ -54,117 +61,265 @@ class SimilarityGraph:
            [-1.,  0.,  1.]])
     """
 
-    def __init__(self, adjacency: Any, ids: Iterable[Hashable], kind: str = "node") -> None:
-        self._index = IdIndex(ids, kind)
-        self.kind = kind
-        self._adjacency = _clean(adjacency, len(self._index))
+    @classmethod
+    def from_factors(
+        cls,
+        factors: Any,
+        ids: Iterable[Hashable],
+        k: int = 50,
+        kind: str = "item",
+        *,
+        metric: Literal["cosine", "euclidean"] = "cosine",
+        attributes: pd.DataFrame | None = None,
+        label: str | None = None,
+    ) -> Self:
+        r"""Return the graph of the k nearest rows of some factors, found exactly and in blocks.
 
-    @property
-    def ids(self) -> np.ndarray:
-        """Ids of the nodes in row order, shape (n,)."""
-        return self._index.ids
+        An edge stands where either of its ends is among the other's k nearest.
 
-    @property
-    def n_edges(self) -> int:
-        """Number of undirected edges."""
-        return self._adjacency.nnz // 2
+        Parameters
+        ----------
+        factors : array_like, shape (n, r)
+            Such as ``model.item_factors_``; compared in float32.
+        ids : iterable of hashable
+            One a row.
+        k : int
+            At least 1; at most n - 1 are there.
+        kind : str
+        metric : {"cosine", "euclidean"}
+            A weight is the cosine of two rows (where it is <= 0 there is no edge), or, with :math:`\sigma_i` the
+            distance of i's k-th neighbour, :math:`\exp(-|x_i - x_j|^2 / (\sigma_i \sigma_j))`.
+        attributes, label
+            See the class.
 
-    def __len__(self) -> int:
-        return len(self._index)
+        Raises
+        ------
+        DataError
+            Where factors are not finite, or not one row per id.
+
+        Examples
+        --------
+        >>> SimilarityGraph.from_factors([[1, 0], [3, 0.1], [0, 1]], ["x", "y", "z"], k=1).neighbors("x").round(3)
+          item  weight
+        0    y   0.999
+        """
+        nodes = as_id_array(ids)
+        adjacency = construction.nearest_neighbors_graph(construction.as_factors(factors, len(nodes)), k, metric)
+        return cls(adjacency, nodes, kind, attributes=attributes, label=label)
+
+    def with_attributes(self, attributes: pd.DataFrame, label: str | None = None) -> Self:
+        """Return the same graph with these attributes in place of its own.
+
+        Parameters
+        ----------
+        attributes : DataFrame
+            Indexed by id or with a column of ids named after the kind. Nodes that it lacks get missing values.
+        label : str, optional
+            The column that names the nodes.
+
+        Raises
+        ------
+        DataError, ParameterError
+            See the class.
+
+        Examples
+        --------
+        >>> graph = SimilarityGraph([[0, 2], [2, 0]], [7, 8], "item")
+        >>> graph.with_attributes(pd.DataFrame({"item": [8], "title": ["Plums"]}), label="title").neighbors(7)
+           item  label  weight
+        0     8  Plums     2.0
+        """
+        return type(self)(self._adjacency, self.ids, self.kind, attributes=attributes, label=label)
 
     def __repr__(self) -> str:
-        isolated = int(np.count_nonzero(np.diff(self._adjacency.indptr) == 0))
-        return f"SimilarityGraph({len(self)} {self.kind}s, {self.n_edges} edges, {isolated} isolated)"
+        weights = self._adjacency.data
+        n_components = int(spectral.component_of_each(self._adjacency).max(initial=-1)) + 1
+        parts = [
+            _counted(len(self), self.kind),
+            _counted(self.n_edges, "edge"),
+            f"{np.count_nonzero(np.diff(self._adjacency.indptr) == 0)} isolated",
+            _counted(n_components, "component"),
+        ]
+        if weights.size:
+            parts.append(f"weights {weights.min():.3g}..{weights.max():.3g}")
+        if self.label is not None:
+            parts.append(f"labelled by {self.label!r}")
+        return f"SimilarityGraph({', '.join(parts)})"
 
-    def to_scipy(self) -> sp.csr_array:
-        """Return a copy of the adjacency, shape (n, n), symmetric with an empty diagonal."""
-        return self._adjacency.copy()
+    # ---------------------------------------------------------------- fewer nodes, fewer edges
 
-    def laplacian(self) -> sp.csr_array:
-        """Return L = diag(A 1) - A, shape (n, n)."""
-        return sp.csr_array(csgraph.laplacian(self._adjacency))
-
-    def neighbors(self, id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n nodes most alike to `id`, strongest first, as columns named after the kind and "weight".
-
-        Fewer than n come back where the node has fewer edges.
+    def subgraph(self, ids: Iterable[Hashable]) -> Self:
+        """Return the graph of some nodes, in that order, with all edges between them.
 
         Raises
         ------
         UnknownIdError
-            Where no node has that id.
+            With the nearest ids.
+        DataError
+            Where an id is given twice.
         """
-        check_integer("n", n, minimum=1)
-        row = self._index.lookup([id])[0]
-        if row < 0:
-            raise UnknownIdError(self.kind, [id])
-        span = slice(self._adjacency.indptr[row], self._adjacency.indptr[row + 1])
-        others, weights = self._adjacency.indices[span], self._adjacency.data[span]
-        order = np.lexsort((others, np.negative(weights)))[:n]
-        return pd.DataFrame({self.kind: self.ids[others[order]], "weight": weights[order]})
+        return self._of_rows(self._nodes.rows(as_id_array(ids)))
 
-    def communities(self, random_state: int = 0, resolution: float = 1.0) -> pd.Series:
-        """Return the Louvain community of every node, 0 being the largest (needs the extra ``viz``).
+    def ego(self, id: Hashable, hops: int = 1) -> Self:
+        """Return the graph of a node and all nodes within so many steps of it, with the edges between them.
+
+        Raises
+        ------
+        UnknownIdError
+            With the nearest ids.
+
+        Examples
+        --------
+        >>> path = SimilarityGraph([[0, 1, 0], [1, 0, 1], [0, 1, 0]], ["a", "b", "c"])
+        >>> path.ego("a").ids.tolist(), path.ego("a", hops=2).ids.tolist()
+        (['a', 'b'], ['a', 'b', 'c'])
+        """
+        reached = np.zeros(len(self), dtype=bool)
+        reached[self._nodes.row(id)] = True
+        for _ in range(check_integer("hops", hops)):
+            further = reached | (self._adjacency @ reached > 0)
+            if np.array_equal(further, reached):
+                break
+            reached = further
+        return self._of_rows(np.flatnonzero(reached))
+
+    def top(self, k: int) -> Self:
+        """Return the graph where every node keeps its k strongest edges; of equal ones the first in the order of ids.
+
+        As with `mass`, an edge stays where either of its ends keeps it, so the graph stays symmetric, and a node that
+        is popular with others may have more than k.
+
+        Examples
+        --------
+        >>> triangle = SimilarityGraph([[0, 3, 2], [3, 0, 1], [2, 1, 0]], ["a", "b", "c"])
+        >>> triangle.top(1).edge_list()
+          source target  weight
+        0      a      b     3.0
+        1      a      c     2.0
+        """
+        return self._with(pruning.strongest(self._adjacency, check_integer("k", k, minimum=1)))
+
+    def threshold(self, weight: float) -> Self:
+        """Return the graph of the edges with at least that weight."""
+        return self._with(pruning.above(self._adjacency, check_real("weight", weight)))
+
+    def mass(self, share: float) -> Self:
+        """Return the graph where every node keeps the fewest of its edges that hold a share of its weight.
+
+        An edge stays where either of its ends keeps it. Learned graphs give most of a node's weight to few edges: this
+        keeps what matters, many edges where the weight is spread, few where it is not.
 
         Parameters
         ----------
-        random_state : int
-            Louvain visits the nodes in a random order.
-        resolution : float
-            Larger than 1 favours smaller communities.
+        share : float
+            In (0, 1]; 1 keeps all edges.
+
+        Examples
+        --------
+        >>> square = SimilarityGraph([[0, 8, 0, 1], [8, 0, 1, 0], [0, 1, 0, 8], [1, 0, 8, 0]], ["a", "b", "c", "d"])
+        >>> square.mass(0.5).edge_list()
+          source target  weight
+        0      a      b     8.0
+        1      c      d     8.0
+        """
+        return self._with(pruning.holding(self._adjacency, check_real("share", share, maximum=1, strict=True)))
+
+    # ---------------------------------------------------------------- beside other knowledge
+
+    def similarity_to(self, side_information: Any) -> pd.Series:
+        """Return how well the graph agrees with what else is known about its nodes.
+
+        Parameters
+        ----------
+        side_information : Series, DataFrame, ndarray or sparse matrix
+            Labels: a Series indexed by id, or a 1-D array in the order of `ids`. Similarities: a DataFrame with the
+            same ids as index and columns, or an (n, n) matrix; its symmetric part counts. Features: any other
+            DataFrame indexed by id, or an (n, f) array; the similarity of two nodes is the Jaccard index where all
+            features are 0 or 1, else the cosine. Nodes about which nothing is known (not in the index, missing
+            values, no feature but 0) are left out.
 
         Returns
         -------
-        Series of int, indexed by id
-        """
-        check_real("resolution", resolution, strict=True)
-        graph = self.to_networkx(labels=False)
-        found = import_extra("networkx", "viz").community.louvain_communities(
-            graph, resolution=resolution, seed=check_integer("random_state", random_state)
-        )
-        labels = np.empty(len(self), dtype=np.int64)
-        for label, members in enumerate(sorted(found, key=lambda group: (-len(group), min(group)))):
-            labels[list(members)] = label
-        return pd.Series(labels, index=pd.Index(self.ids, name=self.kind), name="community")
+        Series of float
+            * top_10: the mean similarity of a node to its ten strongest neighbours, averaged over nodes with
+              neighbours (for labels: the share with the node's own label),
+            * all_pairs: the mean similarity of all pairs, what a graph that knows nothing would get,
+            * spearman: rank correlation of weight (0 without an edge) and similarity over all pairs,
+            * for labels in its place: homophily, the share of the weight on edges within a label; auc, of the weight
+              as a score for "same label" over all pairs; nmi, normalised mutual information of Louvain communities
+              and labels (needs the extra ``viz``).
 
-    def to_networkx(self, labels: bool = True) -> nx.Graph:
-        """Return a NetworkX graph with edge attribute "weight" (needs the extra ``viz``).
+            Beyond 2,000 nodes "all pairs" are two million pairs drawn with a fixed seed. NaN where a figure has no
+            meaning, such as the correlation with similarities that are all equal.
+
+        Raises
+        ------
+        DataError
+            For side information of another size, or about fewer than two nodes.
+
+        Examples
+        --------
+        >>> pairs = SimilarityGraph([[0, 3, 1, 0], [3, 0, 0, 0], [1, 0, 0, 2], [0, 0, 2, 0]], ["a", "b", "c", "d"])
+        >>> pairs.similarity_to(pd.Series(["x", "x", "y", "y"], index=["a", "b", "c", "d"])).round(3).to_dict()
+        {'top_10': 0.75, 'all_pairs': 0.333, 'homophily': 0.833, 'auc': 1.0, 'nmi': 1.0}
+        """
+        side = comparison.read_side(side_information, self._nodes)
+        return pd.Series(comparison.agreement(self._adjacency, side), name="agreement", dtype=np.float64)
+
+    def compare(self, other: SimilarityGraph) -> pd.Series:
+        """Return what this graph has in common with another one over the same ids, in whatever order.
+
+        Returns
+        -------
+        Series of float
+            edges, other_edges, shared_edges; jaccard, the shared edges among those of either; spearman, the rank
+            correlation of the weights over the edges of either (0 where one lacks it); nmi, normalised mutual
+            information of both graphs' Louvain communities (needs the extra ``viz``). NaN where a figure has no
+            meaning, such as the correlation of weights that are all equal.
+
+        Raises
+        ------
+        DataError
+            Where the ids are not the same.
+        """
+        rows = other._nodes.index.lookup(self.ids)
+        if len(other) != len(self) or (rows < 0).any():
+            raise DataError(
+                f"expected a graph over the same ids, found {np.count_nonzero(rows < 0)} of {len(self)} missing in "
+                f"a graph of {len(other)}"
+            )
+        shared = comparison.shared(self._adjacency, other._of_rows(rows)._adjacency)
+        return pd.Series(shared, name="comparison", dtype=np.float64)
+
+    # ---------------------------------------------------------------- to a page
+
+    def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, max_nodes: int = 10_000) -> Path:
+        """Write the graph as one page to explore in a browser, which needs no network.
 
         Parameters
         ----------
-        labels : bool
-            Name the nodes by their ids, else by row number.
+        path : str or Path
+        title : str, optional
+            Of the page.
+        max_nodes : int
+            The most nodes that are drawn at once; a larger graph is shown by its communities and by the surroundings
+            of single nodes.
         """
-        networkx = import_extra("networkx", "viz")
-        graph = networkx.Graph()
-        names = self.ids.tolist() if labels else range(len(self))
-        graph.add_nodes_from(names)
-        upper = sp.triu(self._adjacency, k=1).tocoo()
-        edges = zip(upper.row.tolist(), upper.col.tolist(), upper.data.tolist(), strict=True)
-        graph.add_weighted_edges_from((names[i], names[j], weight) for i, j, weight in edges)
-        return graph
+        # Against the layers, inside the method: a fixed public name.
+        from air_recsys.report import write_explorer
 
-    def to_graphml(self, path: str | Path) -> Path:
-        """Write the graph as GraphML, for Gephi, Cytoscape or igraph (needs the extra ``viz``)."""
-        target = Path(path)
-        if not target.parent.is_dir():
-            raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
-        import_extra("networkx", "viz").write_graphml(self.to_networkx(), target)
-        return target
+        return write_explorer(path, self, title=title, max_nodes=max_nodes)
+
+    # ---------------------------------------------------------------- internals
+
+    def _with(self, adjacency: sp.csr_array) -> Self:
+        return type(self)(adjacency, self.ids, self.kind, attributes=self._nodes.attributes, label=self.label)
+
+    def _of_rows(self, rows: np.ndarray) -> Self:
+        nodes = self._nodes.take(rows)
+        adjacency = self._adjacency[rows][:, rows]
+        return type(self)(adjacency, nodes.ids, nodes.kind, attributes=nodes.attributes, label=nodes.label)
 
 
-def _clean(adjacency: Any, size: int) -> sp.csr_array:
-    matrix = sp.csr_array(adjacency, dtype=np.float64)
-    if matrix.shape != (size, size):
-        raise DataError(f"expected an adjacency of {size} x {size}, one row per id, found shape {matrix.shape}")
-    if matrix.nnz and (not np.isfinite(matrix.data).all() or matrix.data.min() < 0):
-        raise DataError(f"expected finite weights >= 0, found {matrix.data.min():g}..{matrix.data.max():g}")
-    largest = matrix.data.max() if matrix.nnz else 0.0
-    if (asymmetry := abs(matrix - matrix.T)).nnz and asymmetry.data.max() > 1e-5 * largest:
-        raise DataError(f"expected a symmetric adjacency, found a difference of {asymmetry.data.max():g}")
-    upper = sp.triu(matrix, k=1).tocoo()
-    kept = upper.data > _NEGLIGIBLE * largest
-    half = sp.csr_array((upper.data[kept], (upper.row[kept], upper.col[kept])), shape=(size, size))
-    cleaned = sp.csr_array(half + half.T)
-    cleaned.sort_indices()
-    return cleaned
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" + "s" * (number != 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
 
@@ -13,10 +13,14 @@ import torch
 
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.air_parameters import DTYPES, check_parameters
 from air_recsys.models.base import Factors, Recommender
 from air_recsys.models.devices import resolve_device
+from air_recsys.models.explain import Equations, explain
+from air_recsys.models.explanation import Explanation
+from air_recsys.models.explanation_tables import Labels
 from air_recsys.models.fold_in import SIDES, Folded, RowSolver, as_rows, row_solver
 from air_recsys.models.partial_fit import update
 from air_recsys.models.scaling import Scaling, graph_strength
@@ -98,6 +102,9 @@ class AIR(Recommender):
         Epochs between two records in `history_`.
     snapshot_epochs : sequence of int
         Epochs at which both graphs are kept in `snapshots_`.
+    pattern_graphs : bool
+        Whether `similar_users` and `similar_items` see the pattern of who rated what beside the learned graphs: for
+        pairs that people chose to rate, not for pairs that are missing at random. See docs/graph-quality.md.
     clip : bool
         Limit predictions to the range of the training ratings.
     dtype : {"float32", "float64"}
@@ -112,6 +119,9 @@ class AIR(Recommender):
     ----------
     user_graph_, item_graph_ : SimilarityGraph or None
         Who is alike, learned.
+    user_similarities_, item_similarities_ : SimilarityGraph or None
+        What `similar_users` and `similar_items` look at, made when it is first asked for: the learned graphs, with
+        `pattern_graphs` joined with the pattern of who rated what.
     user_factors_, item_factors_ : ndarray
         The collapsed factorization, in the unit of the ratings.
     history_ : DataFrame
@@ -144,6 +154,7 @@ class AIR(Recommender):
 
     _takes_weights = True
     _given_validation: Interactions | None = None  # while `fit` runs
+    _equations: Equations | None = None  # of explanations
 
     def __init__(
         self,
@@ -173,6 +184,7 @@ class AIR(Recommender):
         stopping_delta: float | None = None,
         evaluate_every: int = 50,
         snapshot_epochs: Sequence[int] = (),
+        pattern_graphs: bool = False,
         clip: bool = False,
         dtype: str = "float32",
         device: str = "auto",
@@ -205,6 +217,7 @@ class AIR(Recommender):
         self.stopping_delta = stopping_delta
         self.evaluate_every = evaluate_every
         self.snapshot_epochs = snapshot_epochs
+        self.pattern_graphs = pattern_graphs
         self.clip = clip
         self.dtype = dtype
         self.device = device
@@ -431,6 +444,62 @@ class AIR(Recommender):
         update(self, data)
         return self
 
+    # ---------------------------------------------------------------- explanations
+
+    def explain(
+        self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
+    ) -> Explanation:
+        """Return which rated items and which similar users speak for a score: contributions that add up to it.
+
+        They follow from the equations that the user's factors obey, with all else held fixed; what these leave
+        unexplained is reported as the remainder. See `air_recsys.models.explain` for the definitions.
+
+        Parameters
+        ----------
+        user_id, item_id : hashable
+            A known user and a known item, rated or not.
+        n : int
+            Most rows of a table; the sums are those of all contributions.
+        labels : mapping or Series, optional
+            Item id to name, such as a title, to be shown beside the ids.
+
+        Raises
+        ------
+        UnknownIdError
+            For ids that are not in the model; `partial_fit` takes new ones in.
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a user to all others.
+
+        Examples
+        --------
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, weight_decay=0.5, random_state=0, device="cpu").fit(ratings)
+        >>> found = model.explain(0, 0)
+        >>> found.score > found.mean + found.user_bias + found.item_bias
+        True
+        >>> sorted(found.items["item"][:3].tolist())
+        [1, 2, 3]
+        """
+        return explain(self, user_id, item_id, n, labels)
+
+    # ---------------------------------------------------------------- similarities
+
+    @cached_property
+    def user_similarities_(self) -> SimilarityGraph | None:
+        """`user_graph_`, joined with the pattern of who rated what where `pattern_graphs` says so."""
+        return self._with_pattern(self.user_graph_, self.interactions_.to_csr())
+
+    @cached_property
+    def item_similarities_(self) -> SimilarityGraph | None:
+        """`item_graph_`, joined with the pattern of who rated what where `pattern_graphs` says so."""
+        return self._with_pattern(self.item_graph_, self.interactions_.to_csr().T)
+
+    def _with_pattern(self, graph: SimilarityGraph | None, rated: sp.sparray) -> SimilarityGraph | None:
+        if graph is None or not self.pattern_graphs:
+            return graph
+        return SimilarityGraph(with_pattern(graph.to_scipy(), rated), graph.ids, graph.kind)
+
     def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
         self._set_factors(self.current_factors())
         final = [laplacian.adjacency() for laplacian in objective.laplacians]
@@ -476,6 +545,7 @@ class AIR(Recommender):
 PRESETS: dict[str, dict[str, Any]] = {
     "completion": {"schedule": "cooldown"},
     "interactions": {
+        "pattern_graphs": True,
         "graph_neighbors": 5,
         "schedule": "cooldown",
         "learning_rate": 3e-3,
@@ -484,6 +554,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "init_std": 0.01,
     },
     "ratings": {
+        "pattern_graphs": True,
         "n_factors": 20,
         "depth": 2,
         "weight_decay": 12.0,

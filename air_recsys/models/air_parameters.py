@@ -38,7 +38,7 @@ def check_parameters(model: AIR, data: Interactions, validation: Interactions | 
             check_real(name, getattr(model, name))
     for name in ("learning_rate", "graph_rate", "init_std"):
         check_real(name, getattr(model, name), strict=True)
-    for name in ("biases", "center", "scale", "clip", "verbose"):
+    for name in ("biases", "center", "scale", "clip", "pattern_graphs", "verbose"):
         check_choice(name, getattr(model, name), (True, False))
     check_real("init_mean", model.init_mean, minimum=-math.inf)
     check_real("validation_fraction", model.validation_fraction, maximum=0.9)

@@ -87,7 +87,17 @@ class Recommender(BaseEstimator):
         self._check_parameters(data)
         _warn_if_constant(data, self._learns_from_constant())
         # A fit that fails leaves no half of two models.
-        for name in ("_statistics", "_solvers", "global_mean_", "snapshots_", "n_iter_", "stopped_by_", "device_"):
+        for name in (
+            "_statistics",
+            "_solvers",
+            "user_similarities_",
+            "item_similarities_",
+            "global_mean_",
+            "snapshots_",
+            "n_iter_",
+            "stopped_by_",
+            "device_",
+        ):
             self.__dict__.pop(name, None)
         self.interactions_ = data
         self.user_graph_: SimilarityGraph | None = None
@@ -262,15 +272,25 @@ class Recommender(BaseEstimator):
     def _statistics(self) -> TrainingStatistics:
         return TrainingStatistics(self.interactions_)
 
+    @cached_property
+    def user_similarities_(self) -> SimilarityGraph | None:
+        """What `similar_users` looks at: the learned graph."""
+        return self.user_graph_
+
+    @cached_property
+    def item_similarities_(self) -> SimilarityGraph | None:
+        """What `similar_items` looks at: the learned graph."""
+        return self.item_graph_
+
     def similar_users(self, user_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n users most alike to one: from the learned graph, else by the cosine of the factors."""
         self._check_fitted()
-        return self._similar(self.user_graph_, self.interactions_.users, self.user_factors_, user_id, n)
+        return self._similar(self.user_similarities_, self.interactions_.users, self.user_factors_, user_id, n)
 
     def similar_items(self, item_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n items most alike to one: from the learned graph, else by the cosine of the factors."""
         self._check_fitted()
-        return self._similar(self.item_graph_, self.interactions_.items, self.item_factors_, item_id, n)
+        return self._similar(self.item_similarities_, self.interactions_.items, self.item_factors_, item_id, n)
 
     @staticmethod
     def _similar(graph: SimilarityGraph | None, index: Any, factors: np.ndarray, id: Any, n: int) -> pd.DataFrame:

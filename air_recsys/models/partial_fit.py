@@ -61,7 +61,7 @@ def _grown(model: AIR, merged: Interactions) -> AIR:
     """Return a copy of the model with room for all users and items."""
     draft = object.__new__(type(model))
     draft.__dict__ = {**model.__dict__}
-    for name in ("_statistics", "_solvers"):
+    for name in ("_statistics", "_solvers", "user_similarities_", "item_similarities_"):
         draft.__dict__.pop(name, None)
     draft.interactions_ = merged
     for kind, ids in (("user", merged.user_ids), ("item", merged.item_ids)):

@@ -1,5 +1,34 @@
 """Figures (needs the extra ``viz``); every function returns a figure and works without a display."""
 
 from air_recsys.plotting.completion import plot_completion
+from air_recsys.plotting.graphs import plot_adjacency, plot_degrees, plot_weights
+from air_recsys.plotting.measures import community_table, effective_neighbors, self_edge_share
+from air_recsys.plotting.predictions import plot_predictions
+from air_recsys.plotting.ratings import plot_counts, plot_ratings
+from air_recsys.plotting.singular_values import SingularValues, plot_singular_values, product_singular_values
+from air_recsys.plotting.snapshots import plot_effective_neighbors, plot_self_edges, plot_snapshots, plot_vanishing
+from air_recsys.plotting.training import plot_energy, plot_fit, plot_training, plot_validation
 
-__all__ = ["plot_completion"]
+__all__ = [
+    "SingularValues",
+    "community_table",
+    "effective_neighbors",
+    "plot_adjacency",
+    "plot_completion",
+    "plot_counts",
+    "plot_degrees",
+    "plot_effective_neighbors",
+    "plot_energy",
+    "plot_fit",
+    "plot_predictions",
+    "plot_ratings",
+    "plot_self_edges",
+    "plot_singular_values",
+    "plot_snapshots",
+    "plot_training",
+    "plot_validation",
+    "plot_vanishing",
+    "plot_weights",
+    "product_singular_values",
+    "self_edge_share",
+]

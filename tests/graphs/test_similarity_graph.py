@@ -98,7 +98,7 @@ def test_ids_must_be_distinct():
 
 
 def test_repr_counts_nodes_edges_and_isolated_ones():
-    assert repr(two_cliques()) == "SimilarityGraph(9 users, 14 edges, 1 isolated)"
+    assert repr(two_cliques()) == "SimilarityGraph(9 users, 14 edges, 1 isolated, 2 components, weights 0.1..1)"
 
 
 # -------------------------------------------------------------------- what it answers

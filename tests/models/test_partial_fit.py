@@ -107,8 +107,17 @@ def test_graphs_keep_their_edges_and_gain_lone_nodes(model, trained):
     assert len(model.user_graph_) == 31
     assert len(model.item_graph_) == 21
     assert model.user_graph_.n_edges == trained.user_graph_.n_edges
-    assert model.similar_users("eve").empty
-    pd.testing.assert_frame_equal(model.similar_users("u0"), trained.similar_users("u0"))
+    assert model.user_graph_.neighbors("eve").empty
+    pd.testing.assert_frame_equal(model.user_graph_.neighbors("u0"), trained.user_graph_.neighbors("u0"))
+
+
+def test_new_users_are_alike_by_the_pattern_of_their_ratings(model):
+    before = model.similar_users("u0")
+    model.partial_fit(of("eve", ["i0", "i2", "i4"], [5.0, 4.0, 5.0]))
+    assert len(model.similar_users("eve")) == 10
+    assert not model.similar_users("u0").equals(before)  # nothing of the old pattern is kept
+    plain = AIR.for_ratings(**SMALL, pattern_graphs=False).fit(ratings())
+    assert plain.partial_fit(of("eve", ["i0"], [5.0])).similar_users("eve").empty
 
 
 def test_a_saved_model_takes_more_ratings(model, tmp_path):

@@ -1,0 +1,60 @@
+"""The nearest-neighbour graph of many items: how long it takes and how much memory."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from air_recsys.benchmarks.report import Report, peak_memory
+from air_recsys.graphs import SimilarityGraph
+
+_GROUPS = 500
+
+
+def bench_graph_build(n_items: int = 100_000, width: int = 64, k: int = 50) -> Report:
+    """Build the graph of the k nearest items from made factors, and cut it down.
+
+    Parameters
+    ----------
+    n_items, width : int
+        Size of the factors, which lie around 500 centres.
+    k : int
+        Neighbours that every item chooses.
+
+    Returns
+    -------
+    Report
+        A row per step: seconds of wall time and of all processors together, edges of the result, and the largest
+        resident memory of the process so far in GiB.
+
+    Examples
+    --------
+    >>> report = bench_graph_build(n_items=200, width=4, k=5)
+    >>> [row["step"] for row in report.rows]
+    ['from_factors', 'top(10)', 'mass(0.5)']
+    """
+    rng = np.random.default_rng(0)
+    centres = rng.normal(size=(_GROUPS, width))
+    factors = centres[rng.integers(_GROUPS, size=n_items)] + 0.5 * rng.normal(size=(n_items, width))
+    graph = SimilarityGraph([[0.0]], [0])
+    rows = []
+    steps = {
+        "from_factors": lambda _: SimilarityGraph.from_factors(factors.astype(np.float32), range(n_items), k),
+        "top(10)": lambda whole: whole.top(10),
+        "mass(0.5)": lambda whole: whole.mass(0.5),
+    }
+    for name, step in steps.items():
+        wall, processor = time.perf_counter(), time.process_time()
+        found = step(graph)
+        rows.append(
+            {"step": name, "seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - processor}
+            | {"edges": found.n_edges, "peak_gib": peak_memory()}
+        )
+        graph = found if name == "from_factors" else graph
+    return Report(
+        "Building a similarity graph",
+        f"{n_items} made items, width {width}, {_GROUPS} groups, seed 0; the {k} nearest by cosine, exact",
+        rows,
+        ["peak_gib is that of the whole process so far, its libraries included"],
+    )

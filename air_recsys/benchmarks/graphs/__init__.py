@@ -1,0 +1,61 @@
+"""Whether a learned graph is right: AIR's graphs beside others, against what the models never saw."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from air_recsys.benchmarks.graphs.dti import bench_dti
+from air_recsys.benchmarks.graphs.movielens import bench_movielens
+from air_recsys.benchmarks.graphs.syn_netflix import bench_syn_netflix
+from air_recsys.benchmarks.report import Report
+from air_recsys.datasets import load_movielens, load_movielens_genres, load_syn_netflix, load_yamanishi
+from air_recsys.validation import check_choice, check_integer
+
+GRAPH_SETS = ("syn-netflix", "movielens", "dti")
+
+
+def bench_graphs(
+    root: Path,
+    sets: Collection[str] = GRAPH_SETS,
+    *,
+    seeds: int = 5,
+    n_epochs: int | None = None,
+    device: str = "auto",
+) -> list[Report]:
+    """Measure the graphs of AIR and of its rivals on some data sets.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the benchmark data.
+    sets : collection of {"syn-netflix", "movielens", "dti"}
+    seeds : int
+        Masks of Syn-Netflix.
+    n_epochs : int, optional
+        Epochs of AIR in place of those of the presets.
+    device : str
+
+    Returns
+    -------
+    list of Report
+        One a set in the order of `GRAPH_SETS`, and the single runs of Syn-Netflix.
+
+    Raises
+    ------
+    ParameterError, DataFileError
+    """
+    check_integer("seeds", seeds, minimum=1)
+    for name in sets:
+        check_choice("sets", name, GRAPH_SETS)
+    settings: dict[str, Any] = {"device": device} | ({} if n_epochs is None else {"n_epochs": n_epochs})
+    reports: list[Report] = []
+    if "syn-netflix" in sets:
+        reports += bench_syn_netflix(load_syn_netflix(root), seeds, settings)
+    if "movielens" in sets:
+        data, genres = load_movielens(root, "100k"), load_movielens_genres(root, "100k")
+        reports.append(bench_movielens(data, genres, settings))
+    if "dti" in sets:
+        reports.append(bench_dti({name: load_yamanishi(root, name) for name in ("nr", "gpcr", "ic", "e")}, settings))
+    return reports

@@ -1,0 +1,37 @@
+"""The command explain: why a user gets an item."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from air_recsys.benchmarks.report import write_json
+from air_recsys.cli import options
+from air_recsys.cli.models import ModelFile
+from air_recsys.cli.tables import as_ids, read_titles, titles_of
+from air_recsys.exceptions import DataError
+from air_recsys.models import AIR, Recommender
+
+
+def explain(
+    model: ModelFile,
+    user: Annotated[str, typer.Option("--user", help="A user's id.")],
+    item: Annotated[str, typer.Option("--item", help="An item's id.")],
+    n: Annotated[int, typer.Option("--n", help="Most rows of a table.")] = 10,
+    titles: Annotated[Path | None, typer.Option(help="CSV with the columns id and title of the items.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Print which rated items and which similar users speak for a score, in parts that add up to it."""
+    options.check_folder_of(json_file)
+    loaded = Recommender.load(model)
+    if not isinstance(loaded, AIR):
+        raise DataError(f"only AIR explains its scores, found a model of class {type(loaded).__name__}")
+    known = loaded.interactions_
+    user_id, item_id = as_ids([user], known.user_ids)[0], as_ids([item], known.item_ids)[0]
+    labels = None if titles is None else titles_of(read_titles(titles, known.item_ids))
+    found = loaded.explain(user_id, item_id, n, labels=labels)
+    options.say(str(found))
+    if json_file is not None:
+        write_json(json_file, found.to_dict())

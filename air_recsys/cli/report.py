@@ -1,0 +1,69 @@
+"""The command ``report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.cli import options
+from air_recsys.cli.models import ModelFile
+from air_recsys.cli.tables import read_titles, titles_of
+from air_recsys.datasets import read_ratings
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.models import Recommender
+from air_recsys.report.evaluation import Evaluation, evaluate_model
+from air_recsys.report.page import check_report, report_html
+from air_recsys.writing import replace_file
+
+
+def report(
+    model: ModelFile,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    test: Annotated[
+        Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
+    ] = None,
+    evaluate: Annotated[
+        bool, typer.Option("--evaluate", help="Fit anew on 90 % of the ratings and measure on the others.")
+    ] = False,
+    titles: Annotated[Path | None, typer.Option(help="CSV with the columns id and title, for the items.")] = None,
+    user: options.UserColumn = "user",
+    item: options.ItemColumn = "item",
+    rating: options.RatingColumn = "rating",
+    sep: options.Separator = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Write one HTML page about a model: data, accuracy, training, graphs, sample recommendations."""
+    options.check_folder_of(json_file)
+    options.check_folder_of(out)
+    if test is not None and evaluate:
+        raise ParameterError("expected --test or --evaluate, found both")
+    loaded = Recommender.load(model)
+    check_report(loaded, out)
+    names = None if titles is None else titles_of(read_titles(titles, loaded.interactions_.item_ids))
+    unseen = None
+    if test is not None:
+        unseen = _with_ids_of(read_ratings(test, user=user, item=item, rating=rating, sep=sep), loaded.interactions_)
+    found = evaluate_model(loaded, unseen, evaluate)
+    replace_file(out, report_html(loaded, found, names).encode())
+    options.show(Report(found.title, found.protocol, found.rows, found.notes))
+    options.say(f"wrote {out}")
+    if json_file is not None:
+        write_json(json_file, _as_json(found))
+
+
+def _with_ids_of(test: Interactions, known: Interactions) -> Interactions:
+    """Return test ratings with ids of the model's kind: text where the model's are text."""
+    frame = test.to_frame()
+    for side, ids in (("user", known.user_ids), ("item", known.item_ids)):
+        if ids.dtype == object and frame[side].dtype != object:
+            frame[side] = frame[side].astype(str).astype(object)
+    return Interactions.from_frame(frame, allow_negative=True)
+
+
+def _as_json(found: Evaluation) -> dict[str, object]:
+    figures = {"title": found.title, "protocol": found.protocol, "models": found.rows, "notes": found.notes}
+    return figures | {"versions": versions(), "machine": machine()}

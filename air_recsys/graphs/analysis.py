@@ -1,0 +1,115 @@
+"""`AnalysedGraph`: what a graph says about its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.sparse import csgraph
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs import spectral
+from air_recsys.graphs.communities import louvain
+from air_recsys.graphs.communities import spectral as spectral_communities
+from air_recsys.graphs.weighted import WeightedGraph
+from air_recsys.validation import check_choice, check_integer, check_real
+
+
+class AnalysedGraph(WeightedGraph):
+    """What `SimilarityGraph` answers: neighbours, degrees, components, communities, the Laplacian; use that class."""
+
+    def neighbors(self, id: Hashable, n: int = 10) -> pd.DataFrame:
+        """Return the n nodes most alike to `id`, strongest first, as columns named after the kind and "weight".
+
+        Where a column names the nodes, "label" stands between the two. Fewer than n come back where the node has
+        fewer edges.
+
+        Raises
+        ------
+        UnknownIdError
+            Where no node has that id; names the nearest.
+        """
+        check_integer("n", n, minimum=1)
+        row = self._nodes.row(id)
+        span = slice(self._adjacency.indptr[row], self._adjacency.indptr[row + 1])
+        others, weights = self._adjacency.indices[span], self._adjacency.data[span]
+        order = np.lexsort((others, np.negative(weights)))[:n]
+        columns: dict[str, Any] = {self.kind: self.ids[others[order]]}
+        if self.label is not None:
+            columns["label"] = self._nodes.take(others[order]).labels()
+        return pd.DataFrame(columns | {"weight": weights[order]})
+
+    def degrees(self, weighted: bool = True) -> pd.Series:
+        """Return the sum of every node's weights (or the number of its edges), indexed by id."""
+        counts = np.diff(self._adjacency.indptr).astype(np.int64)
+        return self._nodes.series(self._adjacency.sum(axis=1) if weighted else counts, "degree")
+
+    def components(self) -> pd.Series:
+        """Return the connected component of every node, 0 being the largest, as int indexed by id."""
+        return self._nodes.series(spectral.component_of_each(self._adjacency), "component")
+
+    def communities(
+        self,
+        random_state: int = 0,
+        resolution: float = 1.0,
+        *,
+        method: Literal["louvain", "spectral"] = "louvain",
+        n_communities: int | None = None,
+    ) -> pd.Series:
+        """Return the community of every node, 0 being the largest.
+
+        Parameters
+        ----------
+        random_state : int
+            Louvain visits the nodes in a random order; k-means starts at random.
+        resolution : float
+            Of Louvain: larger than 1 favours smaller communities.
+        method : {"louvain", "spectral"}
+            Communities of large modularity (needs the extra ``viz``); or k-means on eigenvectors of the normalised
+            Laplacian, see `air_recsys.graphs.communities.spectral`. Nodes without edges stand alone in both.
+        n_communities : int, optional
+            Of "spectral": how many, nodes without edges not counted; by default the largest gap between two
+            eigenvalues decides.
+
+        Returns
+        -------
+        Series of int, indexed by id
+
+        Raises
+        ------
+        ParameterError
+            Where a parameter is out of range or belongs to the other method.
+
+        Examples
+        --------
+        >>> pairs = AnalysedGraph([[0, 5, 1, 0], [5, 0, 0, 1], [1, 0, 0, 5], [0, 1, 5, 0]], ["a", "b", "c", "d"])
+        >>> pairs.communities(method="spectral").tolist()
+        [0, 0, 1, 1]
+        """
+        seed = check_integer("random_state", random_state)
+        check_real("resolution", resolution, strict=True)
+        if check_choice("method", method, ("louvain", "spectral")) == "louvain":
+            if n_communities is not None:
+                raise ParameterError(f"Louvain finds the number of communities itself, found {n_communities=}")
+            return self._nodes.series(louvain(self._adjacency, resolution, seed), "community")
+        if resolution != 1:
+            raise ParameterError(f"resolution is for Louvain: set n_communities, found {resolution=}")
+        if n_communities is not None:
+            check_integer("n_communities", n_communities, minimum=1)
+        return self._nodes.series(spectral_communities(self._adjacency, n_communities, seed), "community")
+
+    def laplacian(self, normalized: bool = False) -> sp.csr_array:
+        """Return L = D - A with D = diag(A 1), or I - D^-1/2 A D^-1/2 (0 for isolated nodes); shape (n, n)."""
+        if not len(self):
+            return self.to_scipy()
+        return sp.csr_array(csgraph.laplacian(self._adjacency, normed=normalized))
+
+    def spectral_coordinates(self, n_dims: int = 2) -> np.ndarray:
+        """Return Laplacian eigenmaps in [-1, 1], a box for every component; shape (n, n_dims).
+
+        The same graph gives the same coordinates. See `air_recsys.graphs.spectral.eigenmaps`.
+        """
+        return spectral.eigenmaps(self._adjacency, check_integer("n_dims", n_dims, minimum=1))

@@ -1,0 +1,113 @@
+"""Communities: by modularity (Louvain) and by the spectrum of the Laplacian."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs.exports import networkx_graph
+from air_recsys.graphs.spectral import by_size, each_component, smallest_eigenpairs, trivial_eigenvector
+from air_recsys.validation import import_extra
+
+_MOST_CUTS = 30  # that the eigengap may ask for
+
+
+def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np.ndarray:
+    """Return communities of large modularity, 0 being the largest; shape (n,).
+
+    Source: Blondel, Guillaume, Lambiotte, Lefebvre, Fast unfolding of communities in large networks, J. Stat. Mech.,
+    2008, in NetworkX's program.
+    """
+    networkx = import_extra("networkx", "viz")
+    graph = networkx_graph(range(_size(adjacency)), adjacency)
+    groups = np.empty(_size(adjacency), dtype=np.int64)
+    found = networkx.community.louvain_communities(graph, resolution=resolution, seed=random_state)
+    for number, members in enumerate(found):
+        groups[list(members)] = number
+    return by_size(groups)
+
+
+def spectral(adjacency: sp.csr_array, n_communities: int | None, random_state: int) -> np.ndarray:
+    """Return the clusters of k-means on eigenvectors of the normalised Laplacian, 0 being the largest; shape (n,).
+
+    No cluster reaches over two components, and nodes without edges stand alone. Components are cut into more where
+    that costs least, that is at the smallest eigenvalues; a component that is cut c times is divided by k-means with
+    c + 1 clusters on its first c + 1 eigenvectors, rows scaled to norm 1.
+
+    Parameters
+    ----------
+    adjacency : sparse array, shape (n, n)
+        Symmetric.
+    n_communities : int, optional
+        Clusters of the nodes with edges. None: as many as there are eigenvalues before the largest gap between two
+        successive ones, up to 30 more than components with edges.
+    random_state : int
+        Of k-means.
+
+    Raises
+    ------
+    ParameterError
+        Where there are more components, or fewer nodes, than communities are asked for.
+
+    References
+    ----------
+    Ng, Jordan, Weiss, On Spectral Clustering, NIPS 2001; von Luxburg, A Tutorial on Spectral Clustering, 2007.
+
+    Examples
+    --------
+    >>> pairs = sp.csr_array([[0.0, 5, 1, 0], [5, 0, 0, 1], [1, 0, 0, 5], [0, 1, 5, 0]])
+    >>> spectral(pairs, None, 0)
+    array([0, 0, 1, 1])
+    """
+    groups = -1 - np.arange(_size(adjacency))  # every node alone
+    parts = [(rows, part) for rows, part in each_component(adjacency) if rows.size > 1]
+    wanted = _MOST_CUTS if n_communities is None else _check(n_communities, parts) - len(parts)
+    if parts:
+        spectra = [smallest_eigenpairs(part, max(1, wanted)) for _, part in parts]
+        cuts = _cuts_of_each([values for values, _ in spectra], None if n_communities is None else wanted)
+        for (rows, part), (_, vectors), n_cuts in zip(parts, spectra, cuts, strict=True):
+            groups[rows] = groups.max() + 1 + _divided(part, vectors[:, :n_cuts], random_state)
+    return by_size(groups)
+
+
+def _check(n_communities: int, parts: list[tuple[np.ndarray, sp.csr_array]]) -> int:
+    most = sum(rows.size for rows, _ in parts)
+    if not len(parts) <= n_communities <= most:
+        raise ParameterError(
+            f"n_communities must lie between the number of components with edges, {len(parts)}, and that of nodes "
+            f"with edges, {most}, found {n_communities}"
+        )
+    return n_communities
+
+
+def _cuts_of_each(spectra: list[np.ndarray], n_cuts: int | None) -> np.ndarray:
+    """Return how often each component is cut: where the eigenvalues are smallest."""
+    values = np.concatenate(spectra)
+    owners = np.repeat(np.arange(len(spectra)), [len(each) for each in spectra])
+    order = np.argsort(values, kind="stable")
+    if n_cuts is None:
+        ladder = np.concatenate([[0.0], values[order][: _MOST_CUTS + 1]])
+        n_cuts = int(np.argmax(np.diff(ladder)))
+    return np.bincount(owners[order[:n_cuts]], minlength=len(spectra))
+
+
+def _divided(adjacency: sp.csr_array, vectors: np.ndarray, random_state: int) -> np.ndarray:
+    n_cuts = vectors.shape[1]
+    if n_cuts == 0:
+        return np.zeros(_size(adjacency), dtype=np.int64)
+    points = np.column_stack([trivial_eigenvector(adjacency), vectors])
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    with warnings.catch_warnings():
+        # Twins share a point, so there may be fewer points than clusters.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = KMeans(n_cuts + 1, n_init=10, random_state=random_state)  # pyright: ignore[reportArgumentType]
+        return model.fit_predict(points).astype(np.int64)
+
+
+def _size(adjacency: sp.csr_array) -> int:
+    return adjacency.indptr.size - 1

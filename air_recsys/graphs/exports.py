@@ -1,0 +1,156 @@
+"""The ways out of a graph: NetworkX, PyTorch Geometric, PyGSP, and files that are there whole or not at all."""
+
+from __future__ import annotations
+
+import io
+import os
+import re
+from collections.abc import Hashable, Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+import torch
+
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.graphs.nodes import Nodes
+from air_recsys.validation import import_extra
+from air_recsys.writing import replace_file
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_RESERVED = frozenset({"id", "pid", "start", "end", "slices", "spells", "viz", "parents"})  # by GEXF, for itself
+
+
+def edge_list(ids: np.ndarray, adjacency: sp.csr_array) -> pd.DataFrame:
+    """Return every edge once, as columns source, target and weight; the source comes first among the ids."""
+    upper = sp.triu(adjacency, k=1).tocoo()
+    return pd.DataFrame({"source": ids[upper.row], "target": ids[upper.col], "weight": upper.data})
+
+
+# -------------------------------------------------------------------- other libraries
+
+
+def networkx_graph(
+    names: Iterable[Hashable], adjacency: sp.csr_array, attributes: Iterable[dict[str, Any]] | None = None
+) -> nx.Graph:
+    """Return a NetworkX graph with these node names, edge attribute "weight", and attributes of the nodes."""
+    graph = import_extra("networkx", "viz").Graph()
+    rows = list(names)
+    graph.add_nodes_from(rows if attributes is None else zip(rows, attributes, strict=True))
+    upper = sp.triu(adjacency, k=1).tocoo()
+    edges = zip(upper.row.tolist(), upper.col.tolist(), upper.data.tolist(), strict=True)
+    graph.add_weighted_edges_from((rows[i], rows[j], weight) for i, j, weight in edges)
+    return graph
+
+
+def node_attributes(nodes: Nodes) -> list[dict[str, Any]]:
+    """Return what is known about each node as plain Python values, missing ones left out.
+
+    Where a column names the nodes, "label" holds the name, unless a column is called so already.
+    """
+    found: list[dict[str, Any]] = [{} for _ in range(len(nodes.ids))]
+    table = nodes.attributes
+    if nodes.label is not None and "label" not in table.columns:
+        table = table.assign(label=pd.Series(nodes.labels(), table.index, dtype=object))
+    for name in table.columns:
+        known = table[name].notna().tolist()
+        for row, value in enumerate(table[name].astype(object).tolist()):
+            if known[row]:
+                found[row][str(name)] = value
+    return found
+
+
+def pyg_data(nodes: Nodes, adjacency: sp.csr_array) -> Any:
+    """Return `torch_geometric.data.Data` with both directions of every edge, weights in float32, and the ids."""
+    data = import_extra("torch_geometric.data", "graphs").Data
+    entries = adjacency.tocoo()
+    places = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))  # (2, 2 n_edges)
+    weights = torch.from_numpy(entries.data.astype(np.float32))  # (2 n_edges,)
+    return data(edge_index=places, edge_weight=weights, num_nodes=len(nodes.ids), ids=nodes.ids.tolist())
+
+
+def pygsp_graph(adjacency: sp.csr_array) -> Any:
+    """Return `pygsp.graphs.Graph`, which takes SciPy's sparse matrices but not its sparse arrays."""
+    return import_extra("pygsp.graphs", "graphs").Graph(sp.csr_matrix(adjacency))
+
+
+# -------------------------------------------------------------------- files
+
+
+def graphml_bytes(nodes: Nodes, adjacency: sp.csr_array) -> bytes:
+    """Return the graph as GraphML."""
+    return _xml_bytes("write_graphml", nodes, adjacency, frozenset())
+
+
+def gexf_bytes(nodes: Nodes, adjacency: sp.csr_array) -> bytes:
+    """Return the graph as GEXF; columns with a name that GEXF needs for itself get "_" behind it."""
+    return _xml_bytes("write_gexf", nodes, adjacency, _RESERVED)
+
+
+def csv_bytes(table: pd.DataFrame) -> bytes:
+    """Return a table as CSV in UTF-8."""
+    return table.to_csv(index=False, lineterminator="\n").encode("utf-8", "replace")
+
+
+def parquet_bytes(table: pd.DataFrame) -> bytes:
+    """Return a table as Parquet, which has one type a column: of several types come texts."""
+    import_extra("pyarrow", "data")
+    columns = {str(name): of_one_type(column) for name, column in table.items()}
+    buffer = io.BytesIO()
+    pd.DataFrame(columns).to_parquet(buffer, index=False, engine="pyarrow")
+    return buffer.getvalue()
+
+
+def of_one_type(values: pd.Series) -> pd.Series:
+    """Return a column as it is, or as texts where its values are of several types."""
+    if values.dtype != np.dtype(object) or len(set(map(type, values.dropna().tolist()))) < 2:
+        return values
+    return values.map(str, na_action="ignore")
+
+
+def check_distinct(names: Sequence[Hashable], kind: str) -> None:
+    """Raise `DataError` where two names are equal that stand for different ids."""
+    if len(set(names)) < len(names):
+        raise DataError(f"expected {kind} ids that differ as text, as the file holds them, found two alike")
+
+
+def check_folder(path: str | os.PathLike[str]) -> Path:
+    """Return the path of a file to write, or raise `ParameterError` where its folder does not exist."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    return target
+
+
+def write(path: str | os.PathLike[str], content: bytes) -> Path:
+    """Write a file at once, replacing an older one."""
+    target = check_folder(path)
+    replace_file(target, content)
+    return target
+
+
+def _xml_bytes(writer: str, nodes: Nodes, adjacency: sp.csr_array, reserved: frozenset[str]) -> bytes:
+    names = [_xml_text(id) for id in nodes.ids.tolist()]
+    check_distinct(names, nodes.kind)
+    attributes = [
+        {_xml_text(name) + "_" * (name in reserved): _xml_value(value) for name, value in known.items()}
+        for known in node_attributes(nodes)
+    ]
+    networkx = import_extra("networkx", "viz")
+    buffer = io.BytesIO()
+    getattr(networkx, writer)(networkx_graph(names, adjacency, attributes), buffer)
+    return buffer.getvalue()
+
+
+def _xml_text(value: Any) -> str:
+    """Return a value as text without the characters that XML cannot hold."""
+    return _NOT_IN_XML.sub("\ufffd", str(value))
+
+
+def _xml_value(value: Any) -> Any:
+    return value if isinstance(value, (bool, int, float)) else _xml_text(value)

@@ -1,0 +1,126 @@
+"""The nodes of a graph: their ids, what is known about them, and what they are called."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.ids import IdIndex
+from air_recsys.validation import check_choice
+
+_SUGGESTIONS = 3
+_LIKENESS = 0.5  # of difflib, below which two names have little in common
+
+
+class Nodes:
+    """Ids in a fixed order, with a table of attributes and a column of names.
+
+    Parameters
+    ----------
+    ids : iterable of hashable
+        Distinct; position is row.
+    kind : str
+        What the nodes are, "user" or "item"; for messages and columns.
+    attributes : DataFrame, optional
+        Indexed by id or with a column of ids named `kind`, in any order. Nodes that it lacks get missing values; rows
+        of other ids are left out.
+    label : str, optional
+        The column that names the nodes.
+
+    Raises
+    ------
+    DataError
+        Where ids repeat, or a table of attributes knows none of the nodes.
+    ParameterError
+        Where `label` is no column.
+
+    Examples
+    --------
+    >>> nodes = Nodes([7, 8], "item", pd.DataFrame({"item": [8], "title": ["Plums"]}), label="title")
+    >>> nodes.labels()
+    array(['7', 'Plums'], dtype=object)
+    """
+
+    def __init__(
+        self, ids: Iterable[Hashable], kind: str, attributes: pd.DataFrame | None = None, label: str | None = None
+    ) -> None:
+        self.index = IdIndex(ids, kind)
+        self.kind = kind
+        self.attributes = self._aligned(attributes)
+        self.label = None if label is None else check_choice("label", label, self.attributes.columns.tolist())
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Ids in row order, shape (n,)."""
+        return self.index.ids
+
+    def labels(self) -> np.ndarray:
+        """Return the name of every node as text, its id where the label column says nothing; shape (n,)."""
+        names: list[Any] = self.ids.tolist()
+        if self.label is not None:
+            column = self.attributes[self.label]
+            names = np.where(column.isna(), self.ids.astype(object), column.astype(object)).tolist()
+        return np.fromiter(map(str, names), dtype=object, count=len(names))
+
+    def series(self, values: np.ndarray, name: str) -> pd.Series:
+        """Return one value per node as a Series indexed by id."""
+        return pd.Series(values, index=self._pandas_index(), name=name)
+
+    def take(self, rows: np.ndarray) -> Nodes:
+        """Return the nodes of some rows, in that order."""
+        return Nodes(self.ids[rows], self.kind, self.attributes.iloc[rows], self.label)
+
+    def row(self, id: Hashable) -> int:
+        """Return the row of a node.
+
+        Raises
+        ------
+        UnknownIdError
+            With the ids whose text or label is nearest.
+        """
+        return int(self.rows([id])[0])
+
+    def rows(self, ids: Sequence[Hashable] | np.ndarray) -> np.ndarray:
+        """Return the rows of several nodes; see `row`."""
+        found = self.index.lookup(ids)
+        if (found < 0).any():
+            unknown = [id for id, row in zip(ids, found.tolist(), strict=True) if row < 0]
+            raise UnknownIdError(self.kind, unknown, self._hint(unknown[0]))
+        return found
+
+    def _hint(self, id: Hashable) -> str:
+        """Name the ids nearest to an unknown one, by their own text and by their labels."""
+        if not len(self.index):
+            return "the graph has no nodes"
+        labels, ids = self.labels().tolist(), self.ids.tolist()
+        names = {name.casefold(): row for row, name in enumerate(labels)}
+        names |= {str(own).casefold(): row for row, own in enumerate(ids)}
+        close = difflib.get_close_matches(str(id).casefold(), names, _SUGGESTIONS, _LIKENESS)
+        rows = dict.fromkeys(names[name] for name in close) or range(min(_SUGGESTIONS, len(ids)))
+        shown = [repr(ids[row]) + ("" if self.label is None else f" ({labels[row]!r})") for row in rows]
+        return f"{'the nearest are' if close else 'none is near; the ids are such as'} {', '.join(shown)}"
+
+    def _pandas_index(self) -> pd.Index:
+        return pd.Index(self.ids, name=self.kind, tupleize_cols=False)
+
+    def _aligned(self, attributes: pd.DataFrame | None) -> pd.DataFrame:
+        index = self._pandas_index()
+        if attributes is None:
+            return pd.DataFrame(index=index)
+        if not isinstance(attributes, pd.DataFrame):
+            raise DataError(f"expected a DataFrame of attributes, found {type(attributes).__name__}")
+        table = attributes.set_index(self.kind) if self.kind in attributes.columns else attributes
+        if not table.columns.map(str).is_unique:
+            raise DataError(f"expected distinct columns of attributes, found {table.columns.tolist()}")
+        rows = IdIndex(table.index, self.kind).lookup(self.ids)
+        if len(rows) and len(table) and (rows < 0).all():
+            raise DataError(
+                f"expected attributes of some of the {self.kind}s, found none: the table's ids are such as "
+                f"{table.index.tolist()[0]!r}, the graph's such as {self.ids.tolist()[0]!r}"
+            )
+        return table.reset_index(drop=True).reindex(rows).set_axis(index)

@@ -1,0 +1,113 @@
+r"""What the pattern of an interaction matrix says about its nodes, and a learned graph joined with it.
+
+On ratings, *which* films a user has rated says more about films than how they were rated: neighbours by the learned
+graph alone agree less in their genres than neighbours by a plain cosine of the columns (docs/graph-quality.md). A
+random pattern, as in matrix completion, says nothing, so this is for ratings and interactions that people chose.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import randomized_svd
+
+from air_recsys.exceptions import DataError
+from air_recsys.graphs.construction import nearest_neighbors_graph
+from air_recsys.validation import check_integer
+
+_EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there
+_NO_COSINE = 1e-4  # what single precision leaves of 0
+_LEARNED_SHARE = 0.1  # chosen on the genres of MovieLens-1M: more of the learned graph lowers the agreement
+
+
+def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
+    r"""Return factors of the rows whose cosine says how alike their two-step walks are.
+
+    With the 0/1 pattern P (n x m), its degrees d (rows) and e (columns), and
+    :math:`B = d^{-1/2} P e^{-1/2} = U \Sigma V^\top`, the factors are :math:`U \Sigma^2`: their inner products are
+    :math:`(B B^\top)^2`. So two items are alike if they go together with the same other items, and users and items
+    with many entries do not outweigh the others. Small singular values, mostly noise, count by their fourth power.
+
+    Parameters
+    ----------
+    pattern : sparse or ndarray, shape (n, m)
+        Rows are the nodes; every positive entry is one, whatever its value.
+    rank : int
+        Largest number of factors.
+
+    Returns
+    -------
+    ndarray of float32, shape (n, min(rank, n, m))
+        A row without entries has zeros.
+
+    Examples
+    --------
+    >>> factors = pattern_factors([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]])
+    >>> (factors @ factors.T).round(3) + 0.0
+    array([[0.5, 0.5, 0. ],
+           [0.5, 0.5, 0. ],
+           [0. , 0. , 1. ]], dtype=float32)
+    """
+    check_integer("rank", rank, minimum=1)
+    entries = _entries(pattern)
+    rows, columns = (np.maximum(entries.sum(axis=axis), 1) ** -0.5 for axis in (1, 0))  # (n,), (m,)
+    scaled = sp.csr_array(sp.diags_array(rows) @ entries @ sp.diags_array(columns))
+    if min(rows.size, columns.size) <= max(rank, _EXACT_BELOW):
+        left, values, _ = np.linalg.svd(scaled.toarray(), full_matrices=False)
+    else:
+        left, values, _ = randomized_svd(sp.csr_matrix(scaled), rank, random_state=0)
+    factors = left[:, :rank] * values[:rank] ** 2
+    factors[entries.sum(axis=1) == 0] = 0
+    return factors.astype(np.float32)
+
+
+def with_pattern(learned: Any, pattern: Any, k: int = 50) -> sp.csr_array:
+    """Return a learned graph joined with the nearest neighbours by the pattern, shape (n, n).
+
+    An edge weighs the cosine of the `pattern_factors` of its ends, where one of the two is among the k nearest of the
+    other, plus a tenth of its learned weight over the root of both learned degrees.
+
+    Parameters
+    ----------
+    learned : sparse or ndarray, shape (n, n)
+        Symmetric, non-negative.
+    pattern : sparse or ndarray, shape (n, m)
+        Rows are the nodes, in the order of `learned`.
+    k : int
+        Neighbours by the pattern that every node chooses.
+
+    Raises
+    ------
+    DataError
+        Where the two have not the same nodes.
+
+    Examples
+    --------
+    >>> learned = [[0, 0, 2], [0, 0, 0], [2, 0, 0]]
+    >>> with_pattern(learned, [[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]]).toarray().round(3)
+    array([[0. , 1. , 0.1],
+           [1. , 0. , 0. ],
+           [0.1, 0. , 0. ]])
+    """
+    adjacency, factors = sp.csr_array(learned, dtype=np.float64), pattern_factors(pattern)
+    n = len(factors)
+    if adjacency.shape != (n, n):
+        raise DataError(
+            f"expected a learned graph of {n} x {n}, one node a row of the pattern, found {adjacency.shape}"
+        )
+    alike = nearest_neighbors_graph(factors, k, "cosine")
+    alike.data[alike.data < _NO_COSINE] = 0
+    degrees = np.asarray(adjacency.sum(axis=1))  # (n,)
+    scales = sp.diags_array(np.where(degrees > 0, degrees, 1) ** -0.5)
+    joined = sp.csr_array(alike + _LEARNED_SHARE * (scales @ adjacency @ scales))
+    joined.eliminate_zeros()
+    return joined
+
+
+def _entries(pattern: Any) -> sp.csr_array:
+    positive = sp.coo_array(pattern)
+    kept = positive.data > 0
+    ones = np.ones(np.count_nonzero(kept), dtype=np.float32)
+    return sp.csr_array((ones, (positive.row[kept], positive.col[kept])), shape=positive.shape)

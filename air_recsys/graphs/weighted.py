@@ -1,0 +1,209 @@
+"""`WeightedGraph`: ids, weights and attributes, and the ways out to other programs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Hashable, Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.exceptions import DataError
+from air_recsys.graphs import exports
+from air_recsys.graphs.nodes import Nodes
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+# Weights below this share of the largest are what float32 leaves of zero.
+_NEGLIGIBLE = 1e-6
+
+
+class WeightedGraph:
+    """What `SimilarityGraph` holds, and how it leaves the library; use that class.
+
+    Raises
+    ------
+    DataError
+        Unless the matrix is square, symmetric, finite, non-negative and as long as `ids`; and where the table of
+        attributes knows none of the ids, or one of them twice.
+    ParameterError
+        Where `label` is no column of the attributes.
+    """
+
+    def __init__(
+        self,
+        adjacency: Any,
+        ids: Iterable[Hashable],
+        kind: str = "node",
+        *,
+        attributes: pd.DataFrame | None = None,
+        label: str | None = None,
+    ) -> None:
+        self._nodes = Nodes(ids, kind, attributes, label)
+        self._adjacency = _clean(adjacency, len(self._nodes.ids))
+
+    # ---------------------------------------------------------------- what is in it
+
+    @property
+    def kind(self) -> str:
+        """What the nodes are, "user" or "item"."""
+        return self._nodes.kind
+
+    @property
+    def ids(self) -> np.ndarray:
+        """Ids of the nodes in row order, shape (n,)."""
+        return self._nodes.ids
+
+    @property
+    def attributes(self) -> pd.DataFrame:
+        """A copy of what is known about the nodes, indexed by id in row order; maybe without columns."""
+        return self._nodes.attributes.copy()
+
+    @property
+    def label(self) -> str | None:
+        """The column of `attributes` that names the nodes."""
+        return self._nodes.label
+
+    @property
+    def labels(self) -> np.ndarray:
+        """The name of every node as text, its id where there is no other; shape (n,)."""
+        return self._nodes.labels()
+
+    @property
+    def n_edges(self) -> int:
+        """Number of undirected edges."""
+        return self._adjacency.nnz // 2
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def edge_list(self) -> pd.DataFrame:
+        """Return every edge once, as columns source, target and weight.
+
+        Examples
+        --------
+        >>> WeightedGraph([[0, 2], [2, 0]], ["a", "b"]).edge_list()
+          source target  weight
+        0      a      b     2.0
+        """
+        return exports.edge_list(self.ids, self._adjacency)
+
+    # ---------------------------------------------------------------- to other libraries
+
+    def to_scipy(self) -> sp.csr_array:
+        """Return a copy of the adjacency, shape (n, n), symmetric with an empty diagonal."""
+        return self._adjacency.copy()
+
+    def to_networkx(self, labels: bool = True) -> nx.Graph:
+        """Return a NetworkX graph with edge attribute "weight" (needs the extra ``viz``).
+
+        The attributes become attributes of the nodes, missing values left out; "label" holds the name where a column
+        names the nodes.
+
+        Parameters
+        ----------
+        labels : bool
+            Name the nodes by their ids, else by row number.
+        """
+        names = self.ids.tolist() if labels else range(len(self))
+        return exports.networkx_graph(names, self._adjacency, exports.node_attributes(self._nodes))
+
+    def to_pyg(self) -> Any:
+        """Return a PyTorch Geometric ``Data`` (needs torch_geometric, the extra ``graphs``).
+
+        ``edge_index`` (int64, both directions of every edge), ``edge_weight`` (float32), ``num_nodes``, and the list
+        ``ids`` in the order of the nodes.
+        """
+        return exports.pyg_data(self._nodes, self._adjacency)
+
+    def to_pygsp(self) -> Any:
+        """Return a PyGSP ``Graph`` for signal processing (needs pygsp, the extra ``graphs``); nodes are rows."""
+        return exports.pygsp_graph(self._adjacency)
+
+    # ---------------------------------------------------------------- to files
+
+    def to_graphml(self, path: str | os.PathLike[str]) -> Path:
+        """Write the graph with its attributes as GraphML, for Gephi, Cytoscape or igraph (needs the extra ``viz``).
+
+        Ids become text. Values that are no text, number or truth value become text, and characters that XML cannot
+        hold become U+FFFD. As with all files here, an interrupted write leaves an older file whole.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such folder.
+        DataError
+            Where two ids are alike as text.
+        """
+        target = exports.check_folder(path)
+        return exports.write(target, exports.graphml_bytes(self._nodes, self._adjacency))
+
+    def to_gexf(self, path: str | os.PathLike[str]) -> Path:
+        """Write the graph with its attributes as GEXF, for Gephi; see `to_graphml`.
+
+        A column with a name that GEXF needs for itself, such as "id" or "start", gets "_" behind it.
+        """
+        target = exports.check_folder(path)
+        return exports.write(target, exports.gexf_bytes(self._nodes, self._adjacency))
+
+    def to_csv(self, path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None) -> Path:
+        """Write the edges as CSV: source, target, weight, every edge once, with all digits.
+
+        Parameters
+        ----------
+        path : str or Path
+        nodes : str or Path, optional
+            A second file for the nodes: their ids, in a column named after the kind, and their attributes. Without it
+            nodes that have no edges leave no trace.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such folder.
+        """
+        return self._write_tables(path, nodes, self.edge_list(), exports.csv_bytes)
+
+    def to_parquet(self, path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None) -> Path:
+        """Write the edges as Parquet (needs pyarrow, the extra ``data``); see `to_csv`.
+
+        Types are kept; ids, and attributes, of several types become text.
+
+        Raises
+        ------
+        ParameterError
+            Where there is no such folder.
+        DataError
+            Where two ids are alike as text.
+        """
+        names = exports.of_one_type(pd.Series(self.ids, dtype=self.ids.dtype)).to_numpy(dtype=self.ids.dtype)
+        exports.check_distinct(names.tolist(), self.kind)
+        return self._write_tables(path, nodes, exports.edge_list(names, self._adjacency), exports.parquet_bytes)
+
+    def _write_tables(self, path: Any, nodes: Any, edges: pd.DataFrame, form: Callable[[pd.DataFrame], bytes]) -> Path:
+        targets = [(exports.check_folder(path), edges)]
+        if nodes is not None:
+            targets.append((exports.check_folder(nodes), self._nodes.attributes.reset_index()))
+        contents = [(target, form(table)) for target, table in targets]
+        written = [exports.write(target, content) for target, content in contents]
+        return written[0]
+
+
+def _clean(adjacency: Any, size: int) -> sp.csr_array:
+    matrix = sp.csr_array(adjacency, dtype=np.float64)
+    if matrix.shape != (size, size):
+        raise DataError(f"expected an adjacency of {size} x {size}, one row per id, found shape {matrix.shape}")
+    if matrix.nnz and (not np.isfinite(matrix.data).all() or matrix.data.min() < 0):
+        raise DataError(f"expected finite weights >= 0, found {matrix.data.min():g}..{matrix.data.max():g}")
+    largest = matrix.data.max() if matrix.nnz else 0.0
+    if (asymmetry := abs(matrix - matrix.T)).nnz and asymmetry.data.max() > 1e-5 * largest:
+        raise DataError(f"expected a symmetric adjacency, found a difference of {asymmetry.data.max():g}")
+    upper = sp.triu(matrix, k=1).tocoo()
+    kept = upper.data > _NEGLIGIBLE * largest
+    half = sp.csr_array((upper.data[kept], (upper.row[kept], upper.col[kept])), shape=(size, size))
+    cleaned = sp.csr_array(half + half.T)
+    cleaned.sort_indices()
+    return cleaned

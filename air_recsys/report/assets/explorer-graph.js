@@ -1,0 +1,108 @@
+"use strict";
+
+/** One graph of the page at one of its steps: neighbours, search, surroundings. */
+class Graph {
+  constructor(data) {
+    Object.assign(this, data);
+    this.size = data.ids.length;
+    this.texts = data.labels.map((label, node) => [label.toLowerCase(), data.ids[node].toLowerCase()]);
+    this.setStep(data.steps.length - 1);
+  }
+
+  setStep(index) {
+    this.step = this.steps[index];
+    this.stepIndex = index;
+    this.communities = this.step.communities;
+    this.indexEdges();
+    this.indexCommunities();
+  }
+
+  /** Neighbours as slices of `others` and `edges`; the edges come strongest first, and so do the slices. */
+  indexEdges() {
+    const { sources, targets, weights } = this.step;
+    this.starts = new Int32Array(this.size + 1);
+    for (const ends of [sources, targets]) for (const node of ends) this.starts[node + 1]++;
+    for (let node = 0; node < this.size; node++) this.starts[node + 1] += this.starts[node];
+    const next = this.starts.slice();
+    this.others = new Int32Array(2 * weights.length);
+    this.edges = new Int32Array(2 * weights.length);
+    this.strength = new Float64Array(this.size);
+    weights.forEach((weight, edge) => {
+      for (const [node, other] of [[sources[edge], targets[edge]], [targets[edge], sources[edge]]]) {
+        this.others[next[node]] = other;
+        this.edges[next[node]++] = edge;
+        this.strength[node] += weight;
+      }
+    });
+    this.byStrength = Array.from(this.strength.keys()).sort((a, b) => this.strength[b] - this.strength[a] || a - b);
+  }
+
+  /** Members of each community, strongest first; those of the isolated nodes under -1. */
+  indexCommunities() {
+    this.members = new Map();
+    for (const node of this.byStrength) {
+      const community = this.communities[node];
+      if (!this.members.has(community)) this.members.set(community, []);
+      this.members.get(community).push(node);
+    }
+  }
+
+  degree(node) {
+    return this.starts[node + 1] - this.starts[node];
+  }
+
+  neighbors(node) {
+    const found = [];
+    for (let at = this.starts[node]; at < this.starts[node + 1]; at++) {
+      found.push({ node: this.others[at], weight: this.step.weights[this.edges[at]] });
+    }
+    return found;
+  }
+
+  /** The node and those within some hops of it, nearest and strongest first, at most `limit`. */
+  ego(node, hops, limit = 400) {
+    const found = new Set([node]);
+    let ring = [node];
+    for (let hop = 0; hop < hops; hop++) {
+      const next = [];
+      for (const from of ring) {
+        for (const { node: other } of this.neighbors(from)) {
+          if (found.size >= limit) return found;
+          if (!found.has(other)) {
+            found.add(other);
+            next.push(other);
+          }
+        }
+      }
+      ring = next;
+    }
+    return found;
+  }
+
+  /** Nodes whose id is the text, then those whose label or id begins with it, then those that hold it. */
+  search(text, limit = 30) {
+    const wanted = text.trim().toLowerCase();
+    if (!wanted) return [];
+    const ranks = [[], [], []];
+    for (const node of this.byStrength) {
+      const [label, id] = this.texts[node];
+      if (id === wanted) ranks[0].push(node);
+      else if (label.startsWith(wanted) || id.startsWith(wanted)) ranks[1].push(node);
+      else if (label.includes(wanted)) ranks[2].push(node);
+    }
+    return ranks.flat().slice(0, limit);
+  }
+
+  /** How many of the strongest edges weigh as much as the `wanted`-th one or more. */
+  withTies(wanted) {
+    const { weights } = this.step;
+    let count = Math.min(Math.max(wanted, 1), weights.length);
+    while (count < weights.length && weights[count] === weights[count - 1]) count++;
+    return count;
+  }
+
+  /** A text for a community: its strongest member. */
+  communityName(community) {
+    return community < 0 ? "isolated" : this.labels[this.members.get(community)[0]];
+  }
+}

@@ -1,0 +1,156 @@
+"""What the explorer page holds of a graph, as values that JSON can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from scipy.optimize import linear_sum_assignment
+
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.report.layout import node_positions
+
+_MAX_EDGES = 100_000  # or this many for each node of a graph that is drawn by its communities:
+_EDGES_PER_NODE = 4
+_MAX_STEP_EDGES = 20_000
+_MAX_COMMUNITIES = 300  # of the picture of communities
+ISOLATED = -1
+
+
+def graph_content(
+    name: str, graph: SimilarityGraph, snapshots: Mapping[int, SimilarityGraph], max_nodes: int
+) -> dict[str, Any]:
+    """Return the ids, labels, attributes, positions and steps of one graph.
+
+    Parameters
+    ----------
+    name : str
+        What the switch of the page calls the graph.
+    graph : SimilarityGraph
+        With n nodes.
+    snapshots : mapping of int to SimilarityGraph
+        The graph at earlier epochs, with the same ids.
+    max_nodes : int
+        With more nodes than this the page draws communities, and nodes have no positions of their own.
+    """
+    steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES) for epoch in sorted(snapshots)]
+    shown = strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
+    steps.append(_step(None, graph, shown.n_edges))
+    for step in steps:
+        step["communities"] = matched(step["communities"], steps[-1]["communities"]).tolist()
+    large = len(graph) > max_nodes
+    return {
+        "name": name,
+        "kind": graph.kind,
+        "ids": [str(id) for id in graph.ids.tolist()],
+        "labels": graph.labels.tolist(),
+        "attributes": _attributes(graph),
+        "positions": None if large else _rounded(node_positions(shown)),
+        "overview": _overview(shown, np.array(steps[-1]["communities"])) if large else None,
+        "steps": steps,
+    }
+
+
+def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
+    """Return the graph with the edges that are among the k largest at one of their ends, k as large as `limit` allows.
+
+    Every node keeps its best edge, so more than `limit` edges may remain where there are as many nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = SimilarityGraph(np.arange(16).reshape(4, 4) + np.arange(16).reshape(4, 4).T, range(4))
+    >>> strongest(graph, 4)
+    SimilarityGraph(4 nodes, 3 edges, 0 isolated, 1 component, ...)
+    """
+    if graph.n_edges <= limit:
+        return graph
+    entries = graph.to_scipy().tocoo()
+    order = np.lexsort((entries.col, np.negative(entries.data), entries.row))
+    starts = np.concatenate(([0], np.cumsum(np.bincount(entries.row, minlength=len(graph)))[:-1]))
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size) - starts[entries.row[order]]
+    ranks = sp.csr_array((rank + 1, (entries.row, entries.col)), shape=entries.shape)
+    best = sp.triu(ranks.minimum(ranks.T), k=1).tocoo()
+    k = max(1, int(np.searchsorted(np.cumsum(np.bincount(best.data)), limit, side="right")) - 1)
+    kept = best.data <= k
+    mask = sp.csr_array((np.ones(kept.sum()), (best.row[kept], best.col[kept])), shape=entries.shape)
+    return SimilarityGraph(graph.to_scipy() * (mask + mask.T), graph.ids, kind=graph.kind)
+
+
+def matched(labels: list[int], reference: list[int]) -> np.ndarray:
+    """Return the labels renamed so that as many nodes as possible have the label of `reference`.
+
+    Examples
+    --------
+    >>> matched([0, 0, 1, 2, -1], [1, 1, 0, 0, 0])
+    array([ 1,  1,  0,  2, -1])
+    """
+    own, other = np.array(labels, dtype=np.int64), np.array(reference, dtype=np.int64)
+    size = max(own.max(initial=-1), other.max(initial=-1)) + 1
+    both = (own >= 0) & (other >= 0)
+    together = sp.coo_array((np.ones(both.sum()), (own[both], other[both])), shape=(size, size))
+    names = np.append(linear_sum_assignment(together.toarray(), maximize=True)[1], ISOLATED)
+    return names[own]
+
+
+def _step(epoch: int | None, graph: SimilarityGraph, limit: int) -> dict[str, Any]:
+    shown = strongest(graph, limit)
+    upper = sp.triu(shown.to_scipy(), k=1).tocoo()
+    order = np.argsort(np.negative(upper.data), kind="stable")
+    return {
+        "epoch": epoch,
+        "n_edges": graph.n_edges,
+        "sources": upper.row[order].tolist(),
+        "targets": upper.col[order].tolist(),
+        "weights": [float(f"{weight:.4g}") for weight in upper.data[order]],
+        "communities": communities(shown).tolist(),
+    }
+
+
+def communities(graph: SimilarityGraph) -> np.ndarray:
+    """Return the community of every node, shape (n,), -1 for isolated nodes."""
+    labels = graph.communities().to_numpy().copy()
+    labels[np.diff(graph.to_scipy().indptr) == 0] = ISOLATED
+    return labels
+
+
+def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:
+    """Return a graph of communities: sizes, positions, and the summed weights between them."""
+    n_shown = min(_MAX_COMMUNITIES, int(labels.max(initial=-1)) + 1)
+    inside = np.flatnonzero((labels >= 0) & (labels < n_shown))
+    member = sp.csr_array((np.ones(inside.size), (inside, labels[inside])), shape=(len(graph), n_shown))
+    between = sp.triu(member.T @ graph.to_scipy() @ member, k=1)
+    whole = SimilarityGraph(between + between.T, range(n_shown), kind="community")
+    upper = sp.triu(whole.to_scipy(), k=1).tocoo()
+    order = np.argsort(np.negative(upper.data), kind="stable")
+    return {
+        "sizes": np.bincount(labels[inside], minlength=n_shown).tolist(),
+        "positions": _rounded(node_positions(whole)),
+        "sources": upper.row[order].tolist(),
+        "targets": upper.col[order].tolist(),
+        "weights": [float(f"{weight:.4g}") for weight in upper.data[order]],
+    }
+
+
+def _rounded(positions: np.ndarray) -> list[list[float]]:
+    return positions.round(3).tolist()
+
+
+def _attributes(graph: SimilarityGraph) -> dict[str, list[str | None]]:
+    table = graph.attributes
+    return {str(name): _texts(values) for name, values in table.items() if name != graph.label}
+
+
+def _texts(column: pd.Series) -> list[str | None]:
+    return [None if pd.api.types.is_scalar(value) and pd.isna(value) else _text(value) for value in column.tolist()]
+
+
+def _text(value: Any) -> str:
+    """Return a value as people write it; a column of integers becomes one of floats where one is missing."""
+    if not isinstance(value, float):
+        return str(value)
+    return str(int(value)) if value.is_integer() else f"{value:.4g}"

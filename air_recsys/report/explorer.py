@@ -1,0 +1,165 @@
+"""`write_explorer`: similarity graphs as one page that people can walk through."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pandas as pd
+
+from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models import Recommender
+from air_recsys.report.content import graph_content
+from air_recsys.report.single_page import single_page
+from air_recsys.validation import check_integer
+from air_recsys.writing import replace_file
+
+Snapshots = Mapping[int, SimilarityGraph]
+
+_SCRIPTS = ("force-graph.min.js", "explorer-graph.js", "explorer-view.js", "explorer-panel.js", "explorer.js")
+
+
+def write_explorer(
+    path: str | os.PathLike[str],
+    graphs: SimilarityGraph | Mapping[str, SimilarityGraph],
+    *,
+    snapshots: Mapping[str, Snapshots] | None = None,
+    title: str | None = None,
+    max_nodes: int = 10_000,
+) -> Path:
+    """Write an HTML page to explore graphs in a browser (needs the extra ``viz``).
+
+    The page is one file and asks no other address for anything. It shows the nodes in the colours of their
+    communities, finds them by id or label, lists their neighbours and attributes, and draws as many of the
+    strongest edges as wanted. Labels and attributes are those of `SimilarityGraph.with_attributes`.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file; an older one is replaced.
+    graphs : SimilarityGraph or mapping of str to SimilarityGraph
+        By the names that the page switches between, such as "users" and "items"; the first is shown first.
+    snapshots : mapping of str to mapping of int to SimilarityGraph, optional
+        For names of `graphs`: the same nodes at earlier epochs.
+    title : str, optional
+        Heading of the page.
+    max_nodes : int
+        A graph of more nodes is drawn as a graph of its communities, with the surroundings of one node at a time.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    DataError
+        Where there is no graph, or a snapshot belongs to no graph or has other ids.
+    ParameterError
+        Where the folder does not exist.
+
+    Notes
+    -----
+    At most 100,000 edges of a graph (4 a node, where that is more) and 20,000 of a snapshot go into the page: the
+    largest k at every node. Communities are those of these edges. The page says how many there are in all.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> graph = SimilarityGraph([[0, 2, 1], [2, 0, 0], [1, 0, 0]], ["a", "b", "c"], kind="item")
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_explorer(Path(folder) / "items.html", graph)
+    ...     page.name, "<html" in page.read_text(encoding="utf-8")
+    ('items.html', True)
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    check_integer("max_nodes", max_nodes, minimum=1)
+    named = {f"{graphs.kind}s": graphs} if isinstance(graphs, SimilarityGraph) else dict(graphs)
+    steps = dict(snapshots or {})
+    _check(named, steps)
+    heading = "Similarity graphs" if title is None else title
+    data = {
+        "title": heading,
+        "max_nodes": max_nodes,
+        "graphs": [graph_content(name, graph, steps.get(name, {}), max_nodes) for name, graph in named.items()],
+    }
+    page = single_page("explorer.html", title=heading, data=data, styles=["explorer.css"], scripts=_SCRIPTS)
+    replace_file(target, page.encode("utf-8"))
+    return target
+
+
+def explorer_of(
+    model: Recommender,
+    path: str | os.PathLike[str],
+    titles: pd.DataFrame | None = None,
+    *,
+    title: str | None = None,
+    first: str = "items",
+) -> Path:
+    """Write the explorer page of a fitted model: its graphs and, where it kept any, their snapshots.
+
+    Parameters
+    ----------
+    model : Recommender
+        With a learned graph of users, of items, or of both.
+    path : str or Path
+    titles : DataFrame, optional
+        What is known of the items, indexed by item id or with a column "item"; the column "title", else the first
+        one, names them.
+    title : str, optional
+        Heading of the page; else it names the model's class.
+    first : {"items", "users"}
+        The graph that is shown first.
+
+    Raises
+    ------
+    NotFittedError
+        Where the model is not fitted.
+    DataError
+        Where it has learned no graph.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> from air_recsys import AIR
+    >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+    >>> model = AIR(n_epochs=50, snapshot_epochs=[10], random_state=0, device="cpu").fit(ratings)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     explorer_of(model, Path(folder) / "model.html").stat().st_size < 400_000
+    True
+    """
+    if not hasattr(model, "interactions_"):
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
+    graphs = {"items": model.item_graph_, "users": model.user_graph_}
+    learned = {name: graph for name, graph in graphs.items() if graph is not None}
+    if not learned:
+        raise DataError(f"this {type(model).__name__} has learned no graph")
+    snapshots = {name: _snapshots(model, name) for name in learned}
+    if titles is not None and "items" in learned:
+        columns = [column for column in titles.columns if column != "item"]
+        label = "title" if "title" in columns else next(iter(columns), None)
+        learned["items"] = learned["items"].with_attributes(titles, label=label)
+    ordered = {name: learned[name] for name in sorted(learned, key=lambda name: name != first)}
+    heading = f"Graphs learned by {type(model).__name__}" if title is None else title
+    return write_explorer(path, ordered, snapshots=snapshots, title=heading)
+
+
+def _snapshots(model: Recommender, name: str) -> dict[int, SimilarityGraph]:
+    kept = getattr(model, "snapshots_", {})  # baselines keep none
+    graphs = {epoch: one.item_graph if name == "items" else one.user_graph for epoch, one in kept.items()}
+    return {epoch: graph for epoch, graph in graphs.items() if graph is not None}
+
+
+def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:
+    if not graphs or any(len(graph) == 0 for graph in graphs.values()):
+        raise DataError("expected at least one graph with at least one node, found none")
+    for name, steps in snapshots.items():
+        if name not in graphs:
+            raise DataError(f"expected snapshots of {', '.join(map(repr, graphs))}, found {name!r}")
+        for epoch, graph in steps.items():
+            if graph.ids.tolist() != graphs[name].ids.tolist():
+                raise DataError(f"expected the same ids in all graphs of {name!r}, found others at epoch {epoch}")

@@ -1,0 +1,86 @@
+"""The part of a model's report that shows a learned graph."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.plotting import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
+from air_recsys.plotting.axes import side_by_side
+from air_recsys.report.markup import Markup, element, picture, section, table
+from air_recsys.report.sections import Name, note
+
+_N_COMMUNITIES = 15
+_N_MEMBERS = 5
+_MOST_EDGES = 400_000  # for Louvain in half a minute
+_LARGEST = 50_000  # nodes
+
+
+def graph_section(graph: SimilarityGraph | None, kind: str, name: Name) -> Markup:
+    """Return one graph: heatmap, communities with their most connected members, neighbours and weights.
+
+    Parameters
+    ----------
+    graph : SimilarityGraph or None
+    kind : str
+        "user" or "item".
+    name : callable
+        From id to what people call it.
+    """
+    title = f"Who is alike: the {kind} graph"
+    if graph is None:
+        return section(f"{kind}s", title, note(f"This model has learned no graph of {kind}s."))
+    counts = np.diff(graph.to_scipy().indptr)
+    isolated = int(np.count_nonzero(counts == 0))
+    lead = (
+        f"{len(graph):,} {kind}s, {graph.n_edges:,} edges, {isolated:,} {kind}s without any. On the mean "
+        f"{counts.mean():.1f} neighbours, of which {effective_neighbors(graph).mean():.1f} count (effective "
+        "number: the exponential of the entropy of a node's weights)."
+    )
+    if graph.n_edges == 0:
+        return section(f"{kind}s", title, element("p", lead), note("There is nothing to draw."))
+    return section(f"{kind}s", title, element("p", lead), *_communities(graph, name), _distributions(graph))
+
+
+def _communities(graph: SimilarityGraph, name: Name) -> list[Any]:
+    if len(graph) > _LARGEST:
+        return [note(f"More than {_LARGEST:,} nodes: communities are left out of this page.")]
+    strongest, told = graph, []
+    if graph.n_edges > _MOST_EDGES:
+        strongest = graph.top(max(1, _MOST_EDGES // len(graph)))
+        told = [note(f"Communities are those of the {strongest.n_edges:,} strongest edges.")]
+    communities = strongest.communities()
+    found = community_table(strongest, communities, _N_MEMBERS)
+    drawn = picture(
+        plot_adjacency(strongest, communities=communities),
+        f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",
+        f"Weights of all pairs of {graph.kind}s; blue lines part the communities.",
+    )
+    return [*told, drawn, _community_rows(graph, found, name)]
+
+
+def _community_rows(graph: SimilarityGraph, found: pd.DataFrame, name: Name) -> Markup:
+    shown = found.head(_N_COMMUNITIES)
+    rows = [
+        [f"{row['community'] + 1}", row["size"], f"{row['inside']:.0%}", ", ".join(map(name, row["members"]))]
+        for row in shown.to_dict("records")
+    ]
+    caption = f"Communities of {graph.kind}s"
+    if len(found) > len(shown):
+        caption += f": the largest {len(shown)} of {len(found)} with two members or more"
+    return table(caption, ["community", f"{graph.kind}s", "weight inside", "most connected"], rows)
+
+
+def _distributions(graph: SimilarityGraph) -> Markup:
+    figure, grid = side_by_side(2, (4.6, 3.2))
+    plot_degrees(graph, grid[0])
+    plot_weights(graph, grid[1])
+    weights = graph.to_scipy().data
+    told = (
+        f"Two histograms: neighbours of a {graph.kind}, and weights of edges from {weights.min():.2g} to "
+        f"{weights.max():.2g}, median {np.median(weights):.2g}."
+    )
+    return picture(figure, told, "How many neighbours nodes have, and how strong edges are.")

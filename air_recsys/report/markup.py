@@ -1,0 +1,101 @@
+"""HTML from Python values: every text is escaped, every picture stands in the page itself."""
+
+from __future__ import annotations
+
+import base64
+import html
+import io
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from air_recsys.validation import import_extra
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+_STYLE = {"svg.hashsalt": "air_recsys", "svg.fonttype": "path", "font.size": 10}  # the same figure, the same bytes
+
+
+class Markup(str):
+    """Text that is HTML already and is not escaped again."""
+
+    __slots__ = ()
+
+
+def element(tag: str, *children: Any, **attributes: Any) -> Markup:
+    """Return an element around its children; what is not `Markup` is escaped.
+
+    Attributes named as Python's words take an underscore behind, as in ``class_``.
+
+    Examples
+    --------
+    >>> element("p", "1 < 2 ", element("b", "&"), class_="note")
+    '<p class="note">1 &lt; 2 <b>&amp;</b></p>'
+    """
+    named = "".join(f' {name.rstrip("_")}="{html.escape(str(value))}"' for name, value in attributes.items())
+    return Markup(f"<{tag}{named}>{joined(children)}</{tag}>")
+
+
+def joined(parts: Iterable[Any]) -> Markup:
+    """Return all parts one after the other, escaped where they are not `Markup`."""
+    return Markup("".join(part if isinstance(part, Markup) else html.escape(str(part)) for part in parts))
+
+
+def section(name: str, title: str, *parts: Any) -> Markup:
+    """Return a section with a heading, that a link to #name leads to."""
+    heading = element("h2", title, id=f"{name}-title")
+    return element("section", heading, *parts, id=name, **{"aria-labelledby": f"{name}-title"})
+
+
+def table(caption: str, columns: list[str], rows: Iterable[Iterable[Any]], row_heads: bool = True) -> Markup:
+    """Return a table with a caption; numbers stand to the right, the first cell of a row is its heading.
+
+    Parameters
+    ----------
+    caption : str
+    columns : list of str
+    rows : iterable of iterable
+        Numbers are shown by `number_text`, `Markup` as it is, anything else as escaped text.
+    row_heads : bool
+        Whether the first cell names its row.
+    """
+    head = element("tr", *[element("th", name, scope="col") for name in columns])
+    body = [element("tr", *[_cell(value, row_heads and not i) for i, value in enumerate(row)]) for row in rows]
+    parts = element("caption", caption), element("thead", head), element("tbody", *body)
+    return element(
+        "div", element("table", *parts), class_="scroll", tabindex="0", role="region", **{"aria-label": caption}
+    )
+
+
+def picture(figure: Figure, description: str, caption: str, dpi: int = 130) -> Markup:
+    """Return a figure as an SVG image that the page carries, with a description for those who cannot see it."""
+    target = io.BytesIO()
+    with import_extra("matplotlib", "viz").rc_context(_STYLE):
+        figure.savefig(target, format="svg", dpi=dpi, metadata={"Date": None, "Creator": None})
+    content = base64.b64encode(target.getvalue()).decode("ascii")
+    width = f"{100 * figure.get_figwidth():.0f}"
+    image = f'<img src="data:image/svg+xml;base64,{content}" alt="{html.escape(description)}" width="{width}">'
+    return element("figure", Markup(image), element("figcaption", caption))
+
+
+def number_text(value: Any) -> str:
+    """Return a number as people read it: whole ones with thousands apart, others with four significant digits.
+
+    Examples
+    --------
+    >>> number_text(12345), number_text(0.91234), number_text(1e-5), number_text(float("nan"))
+    ('12,345', '0.9123', '1e-05', '-')
+    """
+    if isinstance(value, (int, np.integer)):
+        return f"{value:,}"
+    return f"{value:.4g}" if np.isfinite(value) else "-"
+
+
+def _cell(value: Any, is_head: bool) -> Markup:
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    content = number_text(value) if is_number else value
+    if is_head:
+        return element("th", content, scope="row")
+    return element("td", content, class_="number") if is_number else element("td", content)

@@ -1,0 +1,164 @@
+"""`write_report`: all about a fitted model in one HTML file that needs no network."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable, Mapping
+from importlib import resources
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import pandas as pd
+
+from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.models import Recommender
+from air_recsys.report import sections
+from air_recsys.report.evaluation import Evaluation, evaluate_model
+from air_recsys.report.graph_section import graph_section
+from air_recsys.report.markup import Markup, element, joined
+from air_recsys.report.sections import Name
+from air_recsys.validation import import_extra
+from air_recsys.writing import replace_file
+
+Titles = Mapping[Any, str] | pd.Series | pd.DataFrame | None
+_CONTENTS = {
+    "data": "Data",
+    "parameters": "Model",
+    "accuracy": "Accuracy",
+    "training": "Training",
+    "users": "User graph",
+    "items": "Item graph",
+    "recommendations": "Recommendations",
+    "made": "How this was made",
+}
+
+
+def write_report(
+    model: Recommender,
+    path: str | os.PathLike[str],
+    *,
+    test: Any = None,
+    evaluate: bool = False,
+    titles: Titles = None,
+) -> Path:
+    """Write a page about a fitted model: data, parameters, accuracy, training, graphs, sample recommendations.
+
+    The page is one HTML file without scripts that loads nothing; text of the caller's is shown as text. What a model
+    does not have (graphs, a course of training, snapshots) is named in its place. Needs the extra ``viz``.
+
+    Parameters
+    ----------
+    model : Recommender
+        Fitted, or loaded from a file.
+    path : str or Path
+        The file to write, replaced at once where it is there already.
+    test : Interactions, DataFrame, sparse matrix or ndarray, optional
+        Ratings that the model has not seen, for its accuracy and that of `BiasModel` and `GlobalMean`.
+    evaluate : bool
+        Without `test`: fit the model anew on 90 % of its ratings and measure on the others. Else the page shows the
+        error on the training ratings, and says so.
+    titles : mapping, Series or DataFrame, optional
+        From an item's id to what people call it; of a table, indexed by id or with a column "item", the column
+        "title". By default the labels of the item graph, else the ids.
+
+    Returns
+    -------
+    Path
+
+    Raises
+    ------
+    NotFittedError
+        For a model that is not fitted.
+    ParameterError
+        Where the folder does not exist, or for both `test` and `evaluate`.
+    DataError
+        Where `test` cannot be used, and for a table of titles without the column "title".
+    MissingExtraError
+        Without matplotlib or networkx.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> from air_recsys.models import BiasModel
+    >>> model = BiasModel().fit(np.array([[5.0, 1.0, 4.0], [4.0, np.nan, 3.0]]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_report(model, pathlib.Path(folder, "report.html")).read_text()
+    >>> "This model has learned no graph of users." in page
+    True
+    """
+    target = Path(path)
+    check_report(model, target)
+    titles = _by_id(titles)
+    replace_file(target, report_html(model, evaluate_model(model, test, evaluate), titles).encode())
+    return target
+
+
+def check_report(model: Recommender, target: Path) -> None:
+    """Raise before any work where there is nothing to report, no place for it, or nothing to draw it with.
+
+    Raises
+    ------
+    NotFittedError, ParameterError, MissingExtraError
+    """
+    if not hasattr(model, "global_mean_"):
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
+    if target.is_dir() or not target.parent.is_dir():
+        found = f"the folder {target}" if target.is_dir() else f"no folder {target.parent}"
+        raise ParameterError(f"expected a file in an existing folder for the report, found {found}")
+    for package in ("matplotlib", "networkx"):
+        import_extra(package, "viz")
+
+
+def report_html(model: Recommender, found: Evaluation, titles: Titles = None) -> str:
+    """Return the page of `write_report` as text, with an evaluation that was made before."""
+    name = _item_names(model, titles)
+    parts = [
+        sections.data_section(model),
+        sections.parameters_section(model),
+        sections.accuracy_section(found),
+        sections.training_section(model),
+        graph_section(model.user_graph_, "user", str),
+        graph_section(model.item_graph_, "item", name),
+        sections.recommendations_section(model, name),
+        sections.made_section(model),
+    ]
+    kind, data = type(model).__name__, model.interactions_
+    template = resources.files("air_recsys.report").joinpath("assets", "report.html").read_text(encoding="utf-8")
+    return Template(template).substitute(
+        title=element("title", f"Report: {kind}"),
+        heading=element("h1", f"What {kind} has learned"),
+        lead=element("p", f"{data.n_ratings:,} ratings of {data.n_users:,} users on {data.n_items:,} items"),
+        contents=_contents(),
+        sections=joined(parts),
+    )
+
+
+def _contents() -> Markup:
+    links = [element("li", element("a", title, href=f"#{name}")) for name, title in _CONTENTS.items()]
+    return element("nav", element("ul", *links), **{"aria-label": "Contents"})
+
+
+def _by_id(titles: Titles) -> Any:
+    """Return titles by id: those of a table are in its column "title"."""
+    if not isinstance(titles, pd.DataFrame):
+        return titles
+    if "title" not in titles:
+        raise DataError(f"expected titles with the column title, found {list(titles.columns)}")
+    return (titles.set_index("item") if "item" in titles else titles)["title"]
+
+
+def _item_names(model: Recommender, titles: Titles) -> Name:
+    known: dict[Any, Any] = {}
+    graph = model.item_graph_
+    if titles is not None:
+        known = dict(_by_id(titles).items())
+    elif graph is not None and hasattr(graph, "labels"):
+        known = dict(zip(graph.ids.tolist(), graph.labels, strict=True))
+
+    def name(id: Hashable) -> str:
+        title = known.get(id)
+        return str(id) if title is None or pd.isna(title) else str(title)
+
+    return name

@@ -1,0 +1,217 @@
+"""The parts of a model's report, one function each."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Hashable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.models import Recommender
+from air_recsys.plotting import (
+    plot_counts,
+    plot_predictions,
+    plot_ratings,
+    plot_snapshots,
+    plot_training,
+    plot_vanishing,
+)
+from air_recsys.plotting.axes import side_by_side
+from air_recsys.plotting.snapshots import graphs_over_time
+from air_recsys.report.environment import machine, versions
+from air_recsys.report.evaluation import Evaluation
+from air_recsys.report.markup import Markup, element, joined, number_text, picture, section, table
+
+Name = Callable[[Hashable], str]
+"""Turns the id of an item into what people call it."""
+
+_N_SNAPSHOTS = 5
+_N_ITEMS = 5
+_MEASURES = {
+    "rmse": "RMSE",
+    "mae": "MAE",
+    "average_precision": "average precision",
+    "auroc": "AUROC",
+}
+
+
+def data_section(model: Recommender) -> Markup:
+    """Return what the model was trained on: sizes, ratings, and how they are spread."""
+    data = model.interactions_
+    low, high = data.ratings.min(), data.ratings.max()
+    rows: list[tuple[str, Any]] = [
+        ("users", data.n_users),
+        ("items", data.n_items),
+        ("ratings", data.n_ratings),
+        ("rated pairs", f"{data.density:.2%} of all"),
+        ("lowest and highest rating", f"{low:g} and {high:g}"),
+        ("mean rating", float(data.ratings.mean())),
+    ]
+    if data.weights is not None:
+        rows.append(("weights of the ratings", f"{data.weights.min():g} to {data.weights.max():g}"))
+    figure, grid = side_by_side(3)
+    plot_ratings(data, grid[0])
+    plot_counts(data, "user", grid[1])
+    plot_counts(data, "item", grid[2])
+    counts = [np.bincount(index) for index in (data.user_index, data.item_index)]
+    medians = [np.median(count[count > 0]) for count in counts]
+    told = (
+        f"Three histograms: ratings from {low:g} to {high:g}; ratings per user, median {medians[0]:g}; "
+        f"ratings per item, median {medians[1]:g}."
+    )
+    drawn = picture(figure, told, "How the ratings are spread over their values, over users and over items.")
+    return section("data", "Data", table("Training data", ["measure", "value"], rows), drawn)
+
+
+def parameters_section(model: Recommender) -> Markup:
+    """Return the model's parameters: those that differ from their defaults, and the others folded away."""
+    given = model.get_params(deep=False)
+    defaults = type(model)().get_params(deep=False)
+    changed = [name for name in given if repr(given[name]) != repr(defaults[name])]
+    kept = [name for name in given if name not in changed]
+
+    def listed(caption: str, names: list[str]) -> Markup:
+        return table(caption, ["parameter", "value"], [(element("code", name), repr(given[name])) for name in names])
+
+    kind = type(model).__name__
+    parts = [listed(f"Parameters of {kind} that differ from their defaults", changed)] if changed else []
+    if kept:
+        summary = element("summary", f"{len(kept)} parameters at their defaults")
+        parts.append(element("details", summary, listed(f"Parameters of {kind} at their defaults", kept)))
+    return section("parameters", "Model", element("p", f"Class {kind}."), *parts)
+
+
+def accuracy_section(found: Evaluation) -> Markup:
+    """Return the errors beside the baselines', and predicted against true ratings."""
+    measures = [name for name in found.rows[0] if name != "model"]
+    rows = [[row["model"], *[row.get(name, float("nan")) for name in measures]] for row in found.rows]
+    columns = ["model", *[_MEASURES.get(name, name) for name in measures]]
+    notes = element("ul", *[element("li", note) for note in found.notes]) if found.notes else ""
+    error = found.rows[0]["rmse"]
+    drawn = picture(
+        plot_predictions(found.truth, found.predicted),
+        f"Predicted against true ratings of {found.truth.size:,} pairs; RMSE {error:.4g}.",
+        f"{found.title}: predictions of {found.rows[0]['model']} against the true ratings.",
+    )
+    lead = element("p", f"Measured on {found.protocol}.")
+    return section("accuracy", "Accuracy", lead, table(found.title, columns, rows), notes, drawn)
+
+
+def training_section(model: Recommender) -> Markup:
+    """Return the course of training, and of the graphs where snapshots were kept."""
+    history = model.history_
+    if history.empty:
+        return section("training", "Training", note(f"{type(model).__name__} is not trained in epochs."))
+    last = history.iloc[-1]
+    ended = {
+        "n_epochs": "all epochs were run",
+        "patience": "the validation error fell no more",
+        "stopping_delta": "the objective hardly changed",
+        "callback": "a callback stopped it",
+        "divergence": "it diverged and was set back",
+    }.get(str(getattr(model, "stopped_by_", "")), "")
+    told = f"{int(last['epoch']):,} epochs in {last['seconds']:.1f} s"
+    told += f" on {model.__dict__['device_']}" if "device_" in model.__dict__ else ""
+    told += f"; the model holds the state of epoch {model.__dict__.get('n_iter_', int(last['epoch'])):,}"
+    lead = element("p", told + (f" ({ended})." if ended else "."))
+    columns = [name for name in ("fit", "user_energy", "item_energy", "validation_rmse") if name in history]
+    figures = ", ".join(f"{name} {number_text(float(last[name]))}" for name in columns)
+    drawn = picture(plot_training(model), f"Curves over the epochs; at the end {figures}.", "The course of training.")
+    return section("training", "Training", lead, drawn, *_snapshots(model))
+
+
+def _snapshots(model: Recommender) -> list[Markup]:
+    if model.user_graph_ is None and model.item_graph_ is None:
+        return []
+    kept = sorted(getattr(model, "snapshots_", {}))
+    if not kept:
+        asked = bool(len(getattr(model, "snapshot_epochs", ())))
+        why = "a model file does not hold them" if asked else "none were asked for (snapshot_epochs)"
+        return [note(f"There are no snapshots of the graphs: {why}.")]
+    known = sorted({epoch for graphs in graphs_over_time(model).values() for epoch in graphs})
+    chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, min(_N_SNAPSHOTS, len(known))).astype(int))]
+    listed = ", ".join(map(str, chosen))
+    return [
+        element("h3", "The graphs through training"),
+        picture(
+            plot_snapshots(model, chosen),
+            f"The learned graphs at the epochs {listed}.",
+            "Nodes in one order, by the communities of the last graph: large groups first, then finer ones.",
+        ),
+        picture(
+            plot_vanishing(model),
+            "Effective number of neighbours and weight on the self-edges over the epochs.",
+            "How the graphs narrow: fewer neighbours count, and weight moves to the self-edges.",
+        ),
+    ]
+
+
+def recommendations_section(model: Recommender, name: Name) -> Markup:
+    """Return the best items for the users with the most, the median and the fewest ratings."""
+    data = model.interactions_
+    counts = np.bincount(data.user_index, minlength=data.n_users)
+    ranked = np.argsort(-counts, kind="stable")
+    ranked = ranked[counts[ranked] > 0]
+    chosen = dict.fromkeys(int(ranked[place]) for place in (0, ranked.size // 2, ranked.size - 1))
+    parts = [_recommendations_of(model, user, int(counts[user]), name) for user in chosen]
+    lead = "For the users with the most, the median and the fewest ratings."
+    return section("recommendations", "Sample recommendations", element("p", lead), *parts)
+
+
+def _recommendations_of(model: Recommender, user: int, count: int, name: Name) -> Markup:
+    data = model.interactions_
+    id = data.user_ids[[user]].tolist()[0]
+    own = np.flatnonzero(data.user_index == user)
+    best = own[np.argsort(-data.ratings[own], kind="stable")[:_N_ITEMS]]
+    liked = [
+        f"{name(item)} ({rating:g})"
+        for item, rating in zip(data.item_ids[data.item_index[best]].tolist(), data.ratings[best], strict=True)
+    ]
+    found = model.recommend([id], n=min(_N_ITEMS, data.n_items))
+    head = element("h3", f"User {id}: {count:,} ratings")
+    lead = element("p", f"Rated highest: {', '.join(liked)}.")
+    if found.empty:
+        return joined([head, lead, note("This user has rated every item.")])
+    rows = [
+        [int(row["rank"]), name(row["item"]), float(row["score"]), *_reasons(model, id, row["item"], name)]
+        for row in found.to_dict("records")
+    ]
+    columns = ["rank", "item", "score", "speaks most for it"][: len(rows[0])]
+    return joined([head, lead, table(f"Recommended to user {id}", columns, rows)])
+
+
+def _reasons(model: Recommender, user: Hashable, item: Hashable, name: Name) -> list[str]:
+    """Return the rated items that raise a score most, as one text; nothing for models that cannot explain."""
+    explain = getattr(model, "explain", None)
+    if explain is None:
+        return []
+    try:
+        found: pd.DataFrame = explain(user, item, n=3).items
+    except ParameterError:  # transforms tie a row to all others
+        return []
+    raised = found[found["contribution"] > 0]
+    pairs = zip(raised["item"].tolist(), raised["contribution"], strict=True)
+    return [", ".join(f"{name(other)} (+{value:.2g})" for other, value in pairs)]
+
+
+def made_section(model: Recommender) -> Markup:
+    """Return when, with what and where the page was made."""
+    computer = machine()
+    now = datetime.datetime.now(datetime.UTC)
+    rows: list[tuple[str, Any]] = [
+        ("report written", f"{now:%Y-%m-%d %H:%M} UTC"),
+        ("seed of the model", repr(getattr(model, "random_state", None))),
+        ("processor", f"{computer['processor']}, {computer['cores']} cores"),
+        ("GPU", computer["gpu"] or "none"),
+        *versions().items(),
+    ]
+    where = "The machine is the one that wrote this page; the model may have been trained elsewhere."
+    return section("made", "How this was made", table("Versions and machine", ["what", "value"], rows), note(where))
+
+
+def note(text: str) -> Markup:
+    """Return a paragraph that says what is absent, or what to keep in mind."""
+    return element("p", text, class_="note")

@@ -1,0 +1,169 @@
+"""The graph benchmark: its measures, its rivals, and all three reports on small data."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.optimize import minimize
+from sklearn.linear_model import Ridge
+from typer.testing import CliRunner
+
+from air_recsys.benchmarks.graphs import bench_graphs
+from air_recsys.benchmarks.graphs.dti import bench_dti
+from air_recsys.benchmarks.graphs.measures import jaccard, lift, neighbor_agreement, pair_correlation
+from air_recsys.benchmarks.graphs.movielens import bench_movielens
+from air_recsys.benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
+from air_recsys.benchmarks.graphs.syn_netflix import bench_syn_netflix
+from air_recsys.cli.app import app
+from air_recsys.datasets import DrugTargetData, load_movielens, load_movielens_genres, make_syn_netflix
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+
+GROUPS = np.repeat(np.arange(4), 15)  # of users and of items
+
+
+@pytest.fixture(scope="module")
+def known():
+    return (GROUPS[:, None] == GROUPS).astype(float)
+
+
+@pytest.fixture(scope="module")
+def chosen():
+    """0/1 interactions, mostly within a group."""
+    rng = np.random.default_rng(0)
+    return (rng.random((60, 60)) < np.where(GROUPS[:, None] == GROUPS, 0.5, 0.05)).astype(float)
+
+
+# ---------------------------------------------------------------- measures
+
+
+def test_agreement_is_the_mean_over_random_orders_of_ties():
+    rng = np.random.default_rng(1)
+    scores, truth = rng.integers(0, 3, (9, 9)).astype(float), rng.random((9, 9))
+    drawn = [neighbor_agreement(scores + 1e-6 * rng.random((9, 9)), truth, 3) for _ in range(3000)]
+    assert neighbor_agreement(scores, truth, 3) == pytest.approx(np.mean(drawn, axis=0), abs=0.03)
+
+
+def test_an_empty_graph_agrees_as_random_pairs_do(known):
+    assert lift(np.zeros((60, 60)), known) == pytest.approx(1)
+
+
+def test_the_truth_agrees_with_itself(known):
+    assert neighbor_agreement(known, known) == pytest.approx(np.ones(60))
+    assert pair_correlation(known, known) == pytest.approx(1)
+    assert pair_correlation(-known, known) == pytest.approx(-1)
+
+
+def test_order_of_the_nodes_does_not_matter(chosen, known):
+    order = np.random.default_rng(2).permutation(60)
+    similarity = chosen @ chosen.T
+    moved = similarity[np.ix_(order, order)], known[np.ix_(order, order)]
+    assert neighbor_agreement(*moved) == pytest.approx(neighbor_agreement(similarity, known)[order])
+    assert pair_correlation(*moved) == pytest.approx(pair_correlation(similarity, known))
+
+
+def test_jaccard_of_equal_and_of_no_flags():
+    found = jaccard(np.array([[1, 0, 1], [1, 0, 1], [0, 1, 0], [0, 0, 0]], dtype=bool))
+    assert found[0, 1] == 1
+    assert found[0, 2] == found[3, 3] == 0
+
+
+# ---------------------------------------------------------------- rivals
+
+
+def test_ease_is_the_ridge_regression_of_each_row_on_the_others(chosen):
+    weights = ease(chosen, 3.0)
+    for row in (0, 17):
+        others = np.delete(np.arange(60), row)
+        expected = Ridge(3.0, fit_intercept=False).fit(chosen[others].T, chosen[row]).coef_
+        assert weights[row, others] == pytest.approx(expected, abs=1e-6)
+
+
+def test_cosine_and_gip(chosen):
+    assert np.diag(gip(chosen)) == pytest.approx(np.ones(60))
+    assert cosine(chosen)[0, 1] == pytest.approx(chosen[0] @ chosen[1] / np.sqrt(chosen[0].sum() * chosen[1].sum()))
+    squared = np.square(chosen[0] - chosen[1]).sum()
+    assert gip(chosen)[0, 1] == pytest.approx(np.exp(-squared / chosen.sum(axis=1).mean()))
+
+
+def test_a_graph_of_smooth_signals_minimises_its_objective():
+    from air_recsys.benchmarks.graphs.rivals import _scale, _squared_distances
+
+    rows = np.random.default_rng(0).normal(size=(6, 4))
+    distances = _squared_distances(rows)
+    costs = _scale(distances / distances.mean(), 2) * distances / distances.mean()
+    upper = np.triu_indices(6, k=1)
+
+    def objective(edges):
+        graph = np.zeros((6, 6))
+        graph[upper] = edges
+        graph += graph.T
+        return (graph * costs).sum() - np.log(graph.sum(axis=1)).sum() + np.square(graph).sum() / 2
+
+    found = smooth_graph(rows, n_neighbors=2, n_iterations=5000)[upper]
+    best = minimize(objective, np.full(15, 0.3), bounds=[(1e-9, None)] * 15)
+    assert objective(found) == pytest.approx(best.fun, abs=1e-4)
+    assert found == pytest.approx(best.x, abs=0.01)
+
+
+# ---------------------------------------------------------------- reports
+
+
+def test_syn_netflix_has_a_row_for_every_rate_and_system():
+    data = make_syn_netflix(40, 40, 3, 3, random_state=0)
+    means, single = bench_syn_netflix(data, seeds=2, settings={"n_epochs": 800, "device": "cpu"}, missing=(0.3,))
+    assert len(single.rows) == 2 * len(means.rows)
+    found = {row["system"]: row for row in means.rows}
+    assert {"AIR", "cosine", "GIP", "smooth signals"} < set(found)
+    assert found["AIR"]["user_nmi"] > 0.9
+    assert found["AIR"]["item_nmi"] > 0.9
+
+
+def test_movielens_finds_the_genres_of_groups(chosen):
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(chosen)
+    data = Interactions(users, items, rng.integers(1, 6, users.size), range(60), range(100, 160))
+    genres = pd.DataFrame(GROUPS[:, None] == np.arange(4), index=range(100, 160)).assign(unknown=False)
+    report = bench_movielens(data, genres.sample(frac=1, random_state=0), {"n_epochs": 20, "device": "cpu"})
+    found = {row["system"]: row["all rated items"] for row in report.rows}
+    assert found["random"] == pytest.approx(14 / 59)
+    assert found["AIR, learned graph with the pattern"] > 0.9
+    assert found["AIR, learned graph"] < 0.6  # ratings at random: only the pattern knows
+
+
+def test_drug_target_reports_both_sides_and_leaves_out_what_is_not_known(chosen, known):
+    data = Interactions.from_dense(chosen)
+    frame = pd.DataFrame(known)
+    sets = {"nr": DrugTargetData(data, frame, frame), "e": DrugTargetData(data, frame, None)}
+    report = bench_dti(sets, {"n_epochs": 20, "device": "cpu"})
+    sides = {(row["set"], row["side"]) for row in report.rows}
+    assert sides == {("NR", "drugs"), ("NR", "targets"), ("E", "drugs")}
+    ours = [row for row in report.rows if row["system"] == "AIR, learned graph with the pattern"]
+    assert min(row["top_10"] for row in ours) > 3.5  # of at most 59 / 14
+
+
+@pytest.mark.parametrize("wrong", [{"sets": ["netflix"]}, {"sets": ["dti"], "seeds": 0}])
+def test_wrong_arguments_raise_before_any_work(tmp_path, wrong):
+    with pytest.raises(ParameterError, match=r"sets|seeds"):
+        bench_graphs(tmp_path, **wrong)
+
+
+@pytest.mark.data
+def test_movielens_item_graph_with_the_pattern_is_above_cosine_and_ease(data_root):
+    data, genres = load_movielens(data_root, "100k"), load_movielens_genres(data_root, "100k")
+    found = {row["system"]: row for row in bench_movielens(data, genres, {"device": "cpu"}).rows}
+    ours = found.pop("AIR, learned graph with the pattern")
+    rivals = [row for name, row in found.items() if name.startswith(("cosine", "EASE", "smooth"))]
+    for measure in ("all rated items", "items with 20 ratings or more"):
+        assert ours[measure] > max(row[measure] for row in rivals)
+
+
+@pytest.mark.data
+def test_the_command_writes_json(data_root, tmp_path):
+    file = tmp_path / "graphs.json"
+    arguments = ["bench", "graphs", "--set", "syn-netflix", "--seeds", "1", "--epochs", "50"]
+    done = CliRunner().invoke(app, [*arguments, "--data", str(data_root), "--json", str(file)])
+    assert done.exit_code == 0, done.output
+    content = json.loads(file.read_text())
+    assert [len(report["rows"]) for report in content["reports"]] == [4 * 7, 4 * 7]

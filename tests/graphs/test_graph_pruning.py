@@ -1,0 +1,197 @@
+"""Fewer edges and fewer nodes: laws of top, threshold, mass, ego and components."""
+
+import networkx as nx
+import numpy as np
+import pandas as pd
+import pytest
+from graph_cases import fails, fast, films, graphs, random_adjacency
+from hypothesis import given
+from hypothesis import strategies as st
+
+from air_recsys import SimilarityGraph
+from air_recsys.exceptions import ParameterError
+
+CUTS = {
+    "top": lambda graph, level: graph.top(1 + int(3 * level)),
+    "threshold": lambda graph, level: graph.threshold(level),
+    "mass": lambda graph, level: graph.mass(max(level, 0.01)),
+}
+every_cut = pytest.mark.parametrize("cut", CUTS.values(), ids=CUTS)
+
+
+def edges(graph):
+    table = graph.edge_list()
+    return {(row.source, row.target): row.weight for row in table.itertuples()}
+
+
+# -------------------------------------------------------------------- laws of all three
+
+
+@every_cut
+@fast
+@given(graph=graphs(), level=st.floats(0, 1))
+def test_a_cut_keeps_ids_and_some_edges_with_their_weights_and_is_symmetric(cut, graph, level):
+    before = graph.to_scipy().toarray()
+    found = cut(graph, level)
+    after = found.to_scipy().toarray()
+    np.testing.assert_array_equal(after, after.T)
+    np.testing.assert_array_equal(after[after > 0], before[after > 0])
+    np.testing.assert_array_equal(found.ids, graph.ids)
+    np.testing.assert_array_equal(graph.to_scipy().toarray(), before)
+
+
+@every_cut
+@fast
+@given(graph=graphs(), level=st.floats(0, 1), random=st.randoms())
+def test_permuting_the_nodes_permutes_the_cut(cut, graph, level, random):
+    order = random.sample(graph.ids.tolist(), len(graph))
+    expected, found = cut(graph, level).subgraph(order), cut(graph.subgraph(order), level)
+    np.testing.assert_array_equal(found.to_scipy().toarray(), expected.to_scipy().toarray())
+
+
+@every_cut
+@fast
+@given(graph=graphs(), levels=st.tuples(st.floats(0, 1), st.floats(0, 1)))
+def test_a_milder_cut_holds_the_stronger_one(cut, graph, levels):
+    first, second = (edges(cut(graph, level)) for level in sorted(levels))
+    assert first.keys() <= second.keys() or second.keys() <= first.keys()
+
+
+# -------------------------------------------------------------------- each by its definition
+
+
+@fast
+@given(graphs(), st.integers(1, 9))
+def test_top_keeps_what_either_end_ranks_among_its_first(graph, k):
+    adjacency = graph.to_scipy().toarray()
+    rank = (-adjacency).argsort(axis=1).argsort(axis=1)
+    chosen = (rank < k) & (adjacency > 0)
+    np.testing.assert_array_equal(graph.top(k).to_scipy().toarray(), np.where(chosen | chosen.T, adjacency, 0))
+
+
+@fast
+@given(graphs(), st.integers(1, 9))
+def test_top_again_changes_nothing_and_top_of_all_is_the_graph(graph, k):
+    assert edges(graph.top(k).top(k)) == edges(graph.top(k))
+    assert edges(graph.top(len(graph))) == edges(graph)
+
+
+def test_of_equal_weights_top_keeps_the_first():
+    graph = SimilarityGraph(np.ones((4, 4)), "abcd")
+    assert set(edges(graph.top(1))) == {("a", "b"), ("a", "c"), ("a", "d")}
+
+
+@fast
+@given(graphs(), st.floats(0, 1))
+def test_threshold_keeps_the_edges_of_at_least_that_weight(graph, weight):
+    expected = {pair: found for pair, found in edges(graph).items() if found >= weight}
+    assert edges(graph.threshold(weight)) == expected
+    for found in edges(graph).values():
+        assert found in edges(graph.threshold(found)).values()
+
+
+@fast
+@given(graphs(), st.floats(0.01, 1))
+def test_mass_is_held_by_every_node_and_not_with_one_edge_less(graph, share):
+    adjacency = graph.to_scipy().toarray()
+    chosen = np.zeros_like(adjacency, dtype=bool)
+    for node, row in enumerate(adjacency):
+        order = np.argsort(-row)[: np.count_nonzero(row)]
+        for count in range(order.size + 1):
+            if row[order[:count]].sum() >= share * row.sum() - 1e-12:
+                chosen[node, order[:count]] = True
+                break
+    found = graph.mass(share).to_scipy().toarray()
+    np.testing.assert_array_equal(found, np.where(chosen | chosen.T, adjacency, 0))
+    assert (found.sum(axis=1) >= share * adjacency.sum(axis=1) - 1e-12).all()
+
+
+@fast
+@given(graphs())
+def test_all_of_the_mass_is_all_edges(graph):
+    assert edges(graph.mass(1)) == edges(graph)
+
+
+def test_a_share_that_is_held_exactly_needs_no_further_edge():
+    graph = SimilarityGraph([[0, 2, 1, 1], [2, 0, 1, 1], [1, 1, 0, 2], [1, 1, 2, 0]], "abcd")
+    assert edges(graph.mass(0.5)) == {("a", "b"): 2, ("c", "d"): 2}
+
+
+def test_mass_of_weights_far_apart_loses_none_of_them():
+    adjacency = random_adjacency(60, 0, density=0.5) ** 8
+    graph = SimilarityGraph(adjacency, range(60))
+    assert graph.n_edges > 500
+    assert edges(graph.mass(1.0)) == edges(graph)
+
+
+@pytest.mark.parametrize(
+    ("cut", "message"),
+    [
+        (lambda graph: graph.top(0), "k must be an integer >= 1, found 0"),
+        (lambda graph: graph.top(1.5), "k must be an integer >= 1, found 1.5"),
+        (lambda graph: graph.threshold(-1), "weight must be a number >= 0, found -1"),
+        (lambda graph: graph.threshold(float("nan")), "weight must be a number >= 0, found nan"),
+        (lambda graph: graph.mass(0), "share must be a number > 0 and <= 1, found 0"),
+        (lambda graph: graph.mass(1.1), "share must be a number > 0 and <= 1, found 1.1"),
+        (lambda graph: graph.ego(10, hops=-1), "hops must be an integer >= 0, found -1"),
+    ],
+)
+def test_levels_out_of_range_are_named(cut, message):
+    with fails(message, ParameterError):
+        cut(films())
+
+
+# -------------------------------------------------------------------- nodes
+
+
+@fast
+@given(graphs(), st.integers(0, 4))
+def test_ego_is_that_of_networkx_in_the_order_of_the_ids(graph, hops):
+    for node in graph.ids.tolist():
+        expected = nx.ego_graph(graph.to_networkx(), node, radius=hops)
+        found = graph.ego(node, hops)
+        assert found.ids.tolist() == [id for id in graph.ids.tolist() if id in expected]
+        assert edges(found) == {tuple(sorted(pair[:2])): pair[2] for pair in expected.edges.data("weight")}
+
+
+@fast
+@given(graphs())
+def test_the_ego_of_all_hops_is_the_component(graph):
+    components = graph.components()
+    for node in graph.ids.tolist():
+        members = components.index[components == components[node]]
+        assert graph.ego(node, hops=len(graph)).ids.tolist() == members.tolist()
+
+
+@fast
+@given(graphs())
+def test_components_are_those_of_networkx_largest_first(graph):
+    found = graph.components()
+    expected = {frozenset(group) for group in nx.connected_components(graph.to_networkx())}
+    assert {frozenset(members.index) for _, members in found.groupby(found)} == expected
+    sizes = found.value_counts().sort_index()
+    assert sizes.index.tolist() == list(range(len(expected)))
+    assert sizes.is_monotonic_decreasing
+    assert (found.index.name, found.name, found.dtype) == ("item", "component", np.int64)
+
+
+@fast
+@given(graphs())
+def test_degrees_are_row_sums_and_counts(graph):
+    adjacency = graph.to_scipy().toarray()
+    index = pd.Index(graph.ids, name="item")
+    pd.testing.assert_series_equal(graph.degrees(), pd.Series(adjacency.sum(axis=1), index, name="degree"))
+    counts = pd.Series(np.count_nonzero(adjacency, axis=1), index, name="degree")
+    pd.testing.assert_series_equal(graph.degrees(weighted=False), counts)
+
+
+def test_a_graph_without_nodes_answers_too():
+    graph = SimilarityGraph(np.zeros((0, 0)), [])
+    assert len(graph.top(1)) == len(graph.threshold(1)) == len(graph.mass(0.5)) == len(graph.subgraph([])) == 0
+    assert graph.components().empty
+    assert graph.degrees().empty
+    assert graph.edge_list().empty
+    assert graph.communities().empty
+    assert graph.communities(method="spectral").empty
+    assert graph.spectral_coordinates().shape == (0, 2)
+    assert graph.laplacian().shape == (0, 0)

@@ -1,0 +1,79 @@
+"""What a pattern says about its nodes, and a learned graph joined with it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.graphs.postprocess import pattern_factors, with_pattern
+
+
+@pytest.fixture(scope="module")
+def pattern():
+    return (np.random.default_rng(0).random((40, 30)) < 0.2).astype(float)
+
+
+def test_inner_products_are_two_steps_of_the_walk(pattern):
+    rows, columns = (np.maximum(pattern.sum(axis=axis), 1) ** -0.5 for axis in (1, 0))
+    scaled = rows[:, None] * pattern * columns
+    factors = pattern_factors(pattern)
+    assert factors @ factors.T == pytest.approx(np.linalg.matrix_power(scaled @ scaled.T, 2), abs=1e-6)
+
+
+def test_values_do_not_matter_and_stored_zeros_are_no_entries(pattern):
+    ratings = sp.coo_array(pattern * np.random.default_rng(1).integers(1, 6, pattern.shape))
+    stored = sp.csr_array(pattern)
+    stored.data[0] = 0
+    without = pattern.copy()
+    without[0, stored.indices[0]] = 0
+    assert np.array_equal(pattern_factors(ratings), pattern_factors(pattern))
+    assert np.array_equal(pattern_factors(stored), pattern_factors(without))
+
+
+def test_a_large_pattern_is_decomposed_at_random_and_as_well():
+    rng = np.random.default_rng(0)
+    groups = np.arange(600) % 6
+    pattern = rng.random((600, 600)) < np.where(groups[:, None] == groups, 0.3, 0.01)
+    found, again = (pattern_factors(sp.csr_array(pattern), rank=6) for _ in range(2))
+    assert found.shape == (600, 6)
+    assert np.array_equal(found, again)
+    exact = np.linalg.svd(_scaled(pattern), compute_uv=False)[:6]
+    assert np.linalg.norm(found, axis=0) == pytest.approx(exact**2, rel=1e-3)
+
+
+def _scaled(pattern):
+    return pattern / np.sqrt(np.outer(pattern.sum(axis=1), pattern.sum(axis=0)))
+
+
+def test_the_joined_graph_is_symmetric_and_moves_with_its_nodes(pattern):
+    learned = np.random.default_rng(2).random((40, 40))
+    learned += learned.T
+    np.fill_diagonal(learned, 0)
+    order = np.random.default_rng(3).permutation(40)
+    joined = with_pattern(learned, pattern, k=5).toarray()
+    moved = with_pattern(learned[np.ix_(order, order)], pattern[order], k=5).toarray()
+    assert joined == pytest.approx(joined.T)
+    assert moved == pytest.approx(joined[np.ix_(order, order)], abs=1e-5)
+
+
+def test_a_node_without_entries_keeps_its_learned_edges_only():
+    pattern = np.array([[1, 1], [1, 1], [0, 0]])
+    learned = np.array([[0, 0, 3.0], [0, 0, 0], [3, 0, 0]])
+    assert with_pattern(learned, pattern).toarray() == pytest.approx(
+        np.array([[0, 1, 0.1], [1, 0, 0], [0.1, 0, 0]]), abs=1e-5
+    )
+    assert with_pattern(np.zeros((3, 3)), pattern).toarray()[2].sum() == 0
+
+
+def test_a_pattern_without_entries_leaves_the_learned_graph():
+    learned = np.array([[0, 4.0], [4, 0]])
+    assert with_pattern(learned, np.zeros((2, 5))).toarray() == pytest.approx(np.array([[0, 0.1], [0.1, 0]]))
+
+
+def test_wrong_input_is_refused(pattern):
+    with pytest.raises(DataError, match="40 x 40"):
+        with_pattern(np.zeros((3, 3)), pattern)
+    with pytest.raises(ParameterError, match="rank"):
+        pattern_factors(pattern, rank=0)
+    with pytest.raises(ParameterError, match="k"):
+        with_pattern(np.zeros((40, 40)), pattern, k=0)

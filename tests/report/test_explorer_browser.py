@@ -1,0 +1,534 @@
+"""The explorer in Chromium: what a visitor sees, clicks and types, and that the network stays silent."""
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from explorer_cases import HOSTILE, planted, ring, weaker
+
+from air_recsys import SimilarityGraph
+from air_recsys.report import write_explorer
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
+
+FLAGS = [
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+]
+
+# The ratio of luminances of a text and of what is painted behind it, as WCAG 2 defines it.
+CONTRAST = """
+const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const luminance = ([r, g, b]) => {
+  const linear = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+};
+const behind = (element) => {
+  for (let each = element; each; each = each.parentElement) {
+    const color = parse(getComputedStyle(each).backgroundColor);
+    if (color.length === 3 || color[3] === 1) return color;
+  }
+  throw new Error("nothing is painted behind");
+};
+return arguments[0].map((selector) => {
+  const element = document.querySelector(selector);
+  const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+});
+"""
+
+
+class Page:
+    """A browser and what the tests ask it."""
+
+    def __init__(self, browser):
+        self.browser = browser
+
+    def open(self, path: Path, dark: bool = False, size: tuple[int, int] = (1280, 800)) -> None:
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.browser.get_log("browser")
+        self.browser.get_log("performance")
+        self.browser.get(path.as_uri())
+        self.wait(lambda: self.ready_ms() is not None)
+
+    def ready_ms(self) -> int | None:
+        found = self.script("return document.documentElement.dataset.ready ?? null")
+        return None if found is None else int(found)
+
+    def script(self, code, *arguments):
+        return self.browser.execute_script(code, *arguments)
+
+    def wait(self, condition) -> None:
+        WebDriverWait(self.browser, 15, poll_frequency=0.05).until(lambda _: condition())
+
+    def find(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def text(self, selector) -> str:
+        return self.script("return document.querySelector(arguments[0]).textContent", selector)
+
+    def texts(self, selector) -> list[str]:
+        return self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
+
+    def number(self, selector) -> int:
+        return int(self.text(selector).replace(",", ""))
+
+    def hidden(self, selector) -> bool:
+        return self.script("return document.querySelector(arguments[0]).hidden", selector)
+
+    def press(self, *keys) -> None:
+        webdriver.ActionChains(self.browser, duration=0).send_keys(*keys).perform()
+
+    def focus(self) -> str:
+        return self.script("return document.activeElement.id || document.activeElement.tagName")
+
+    def search(self, text) -> None:
+        box = self.find("#search")
+        box.clear()
+        box.send_keys(text)
+
+    def errors(self) -> list[str]:
+        return [entry["message"] for entry in self.browser.get_log("browser")]
+
+    def requests(self) -> list[str]:
+        """The addresses that were asked for since the page was opened, inside the file or outside."""
+        events = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
+        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+        return [params["request"]["url"] for params in sent]
+
+    def drawn_pixels(self) -> str:
+        """The picture as it is, when no frame is to come."""
+        self.browser.execute_async_script("setTimeout(arguments[0], 350)")
+        return self.script("return document.querySelector('#canvas canvas').toDataURL()")
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory) -> Iterator[Page]:
+    """One browser, with a profile of its own, for all tests here."""
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
+    yield Page(browser)
+    browser.quit()
+
+
+@pytest.fixture(scope="module")
+def items() -> SimilarityGraph:
+    """A generated graph of the size of MovieLens-1M's items."""
+    return planted()
+
+
+@pytest.fixture(scope="module")
+def large(items, tmp_path_factory) -> Path:
+    """The page of items with two snapshots, and of users."""
+    steps = {"items": {500: weaker(items, 0.3), 2000: weaker(items, 0.7)}}
+    graphs = {"items": items, "users": planted(900, 8, kind="user")}
+    return write_explorer(tmp_path_factory.mktemp("page") / "items.html", graphs, snapshots=steps, title="Films")
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory) -> Path:
+    """A page that opens at once, with all controls."""
+    films = planted(400, 14)
+    graphs = {"items": films, "users": planted(100, 3, kind="user")}
+    steps = {"items": {500: weaker(films, 0.5)}}
+    return write_explorer(tmp_path_factory.mktemp("page") / "small.html", graphs, snapshots=steps)
+
+
+@pytest.fixture
+def full(page, large) -> Page:
+    """The large page, freshly opened."""
+    page.open(large)
+    return page
+
+
+@pytest.fixture
+def films(page, small) -> Page:
+    """The small page, freshly opened."""
+    page.open(small)
+    return page
+
+
+# -------------------------------------------------------------------- loading
+
+
+def test_the_size_and_speed_of_a_large_page(page, large, items):
+    assert len(items) == 3706
+    assert items.n_edges > 40_000
+    assert large.stat().st_size < 8e6
+    times = []
+    for _ in range(3):
+        page.open(large)
+        times.append(page.ready_ms())
+    assert min(times) < 2000, times
+
+
+def test_no_error_and_no_request(full, large):
+    full.search("velvet")
+    full.press(Keys.ENTER)
+    full.find("#close").click()
+    assert full.errors() == []
+    requests = full.requests()
+    assert large.as_uri() in requests  # the log sees what is asked for
+    assert set(requests) <= {large.as_uri(), "data:,"}
+
+
+def test_the_policy_refuses_the_network(films):
+    films.script("""
+        window.refused = [];
+        document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
+        fetch("https://example.invalid/").catch(() => {});
+        new Image().src = "https://example.invalid/a.png";
+        const script = document.createElement("script");
+        script.textContent = "window.hacked = 1";
+        document.body.append(script);
+    """)
+    films.wait(lambda: len(films.script("return refused")) == 3)
+    assert set(films.script("return refused")) == {"connect-src", "img-src", "script-src-elem"}
+    assert films.script("return window.hacked ?? null") is None
+
+
+# -------------------------------------------------------------------- what a visitor does
+
+
+def test_search_finds_a_title_and_shows_its_neighbours(full, items):
+    row = 1234
+    title, id = items.labels[row], items.ids[row]
+    full.search(title[:9].upper())
+    found = full.texts("#found li .what")
+    assert found
+    assert all(title[:9].lower() in text.lower() for text in found)
+    full.search(str(id))
+    assert full.text("#found li .id") == str(id)
+    full.press(Keys.ENTER)
+    assert full.text("#name") == title
+    assert f"item {id}" in full.text("#about")
+    expected = items.neighbors(id, n=5)
+    assert full.texts("#list .what")[:5] == [items.labels[other - 1] for other in expected["item"]]
+    weights = [float(text) for text in full.texts("#list .count")[:5]]
+    assert weights == pytest.approx(expected["weight"].tolist(), rel=6e-3)
+    shown = dict(zip(full.texts("#attributes dt"), full.texts("#attributes dd"), strict=True))
+    assert shown == {"year": title[-5:-1], "group": str(items.attributes["group"].iloc[row])}
+
+
+def test_search_for_nothing_that_is_there(films):
+    films.search("zzzz no such film")
+    assert films.texts("#found li") == ["Nothing found"]
+    films.press(Keys.ENTER)
+    assert films.hidden("#panel")
+
+
+def test_the_slider_changes_the_number_of_drawn_edges(full, items):
+    slider = full.find("#threshold")
+    assert 0 < full.number("#drawn") < items.n_edges
+    slider.send_keys(Keys.HOME)
+    assert full.number("#drawn") == full.number("#total") == items.n_edges
+    all_edges = full.drawn_pixels()
+    weights = items.edge_list()["weight"]
+    for _ in range(3):
+        slider.send_keys(Keys.PAGE_UP)
+        least = float(full.text("#weight"))
+        assert full.number("#drawn") == pytest.approx((weights >= least).sum(), rel=0.01)
+    assert full.number("#drawn") < items.n_edges
+    assert full.drawn_pixels() != all_edges
+    slider.send_keys(Keys.END)
+    assert full.number("#drawn") == 1
+
+
+def test_the_switch_shows_the_other_graph(full, items):
+    before = full.drawn_pixels()
+    assert full.text("#summary").startswith("3,706 items")
+    full.find("#switch label:nth-of-type(2)").click()
+    assert full.text("#summary").startswith("900 users")
+    assert full.hidden("#steps")
+    assert full.drawn_pixels() != before
+    full.search("17")
+    full.press(Keys.ENTER)
+    assert "user 17" in full.text("#about")
+
+
+def test_the_step_slider_shows_earlier_graphs(full, items):
+    assert full.text("#epoch") == "(trained)"
+    n_edges = [f"{weaker(items, share).n_edges:,}" for share in (0.3, 0.7)]
+    full.find("#step").send_keys(Keys.ARROW_LEFT)
+    assert full.text("#epoch") == "epoch 2,000"
+    assert n_edges[1] in full.text("#summary")
+    full.find("#step").send_keys(Keys.HOME)
+    assert full.text("#epoch") == "epoch 500"
+    assert n_edges[0] in full.text("#summary")
+
+
+def test_the_legend_filters(films):
+    everything = films.number("#drawn")
+    sizes = [int(text.replace(",", "")) for text in films.texts("#legend .count")]
+    assert sum(sizes) == 400
+    films.find("#legend button").click()
+    one = films.number("#drawn")
+    assert 0 < one < everything
+    assert films.find("#legend button").get_attribute("aria-pressed") == "true"
+    films.find("#legend li:nth-child(2) button").click()
+    assert one < films.number("#drawn") < everything
+    films.find("#all").click()
+    assert films.number("#drawn") == everything
+
+
+def test_the_ego_view(full, items):
+    full.find("#threshold").send_keys(Keys.HOME)
+    full.search("77")
+    full.press(Keys.ENTER)
+    full.find("#ego label:nth-of-type(2)").click()
+    edges = items.ego(77, hops=1).n_edges
+    assert full.number("#drawn") == edges
+    full.find("#ego label:nth-of-type(3)").click()
+    assert full.number("#drawn") > edges
+    full.find("#close").click()
+    assert full.number("#drawn") == items.n_edges
+
+
+def test_a_click_on_a_node_chooses_it_and_one_beside_it_lets_it_go(full):
+    places = full.script("""
+        const { view, graph } = explorer;
+        const node = view.scene.nodes[0];
+        const { x, y } = view.canvas.graph2ScreenCoords(node.x, node.y);
+        const box = view.element.getBoundingClientRect();
+        return [Math.round(x - box.width / 2), Math.round(y - box.height / 2), node.label];
+    """)
+    canvas = full.find("#canvas")
+    webdriver.ActionChains(full.browser, duration=0).move_to_element_with_offset(canvas, *places[:2]).click().perform()
+    full.wait(lambda: not full.hidden("#panel"))
+    assert full.text("#name") in full.script("return explorer.graph.labels")
+    assert full.text("#tip")
+    corner = full.script("const b = explorer.view.element; return [4 - b.clientWidth / 2, 4 - b.clientHeight / 2]")
+    webdriver.ActionChains(full.browser, duration=0).move_to_element_with_offset(
+        canvas, *map(round, corner)
+    ).click().perform()
+    assert full.hidden("#panel")
+
+
+# -------------------------------------------------------------------- keyboard
+
+
+def test_everything_by_keyboard(films):
+    films.press("/")
+    assert films.focus() == "search"
+    films.press("river")
+    first = films.find("#search").get_attribute("aria-activedescendant")
+    films.press(Keys.ARROW_DOWN)
+    assert films.find("#search").get_attribute("aria-activedescendant") == "found-1" != first
+    wanted = films.texts("#found li .what")[1]
+    films.press(Keys.ENTER)
+    assert films.text("#name") == wanted
+    assert films.focus() == "name"
+    films.press(Keys.TAB)
+    assert films.focus() == "close"
+    films.press(Keys.TAB, Keys.ARROW_RIGHT)  # one hop
+    assert films.find('input[name="ego"][value="1"]').is_selected()
+    films.press(Keys.TAB, Keys.ARROW_DOWN)
+    neighbour = films.texts("#list .what")[1]
+    assert films.script("return document.activeElement.querySelector('.what').textContent") == neighbour
+    films.press(Keys.ENTER)
+    assert films.text("#name") == neighbour
+    assert neighbour in films.text("#status")
+    films.press(Keys.ESCAPE)
+    assert films.hidden("#panel")
+    assert films.focus() == "canvas"
+
+
+def test_escape_closes_the_search_first(films):
+    films.press("/", "river")
+    assert not films.hidden("#found")
+    films.press(Keys.ESCAPE)
+    assert films.hidden("#found")
+    assert films.find("#search").get_attribute("value") == ""
+
+
+def test_the_order_of_tabs_and_its_ring(films):
+    visited = []
+    for _ in range(40):
+        films.press(Keys.TAB)
+        width = films.script("""
+            const { activeElement } = document;
+            const seen = activeElement.type === "radio" ? activeElement.nextElementSibling : activeElement;
+            return parseFloat(getComputedStyle(seen).outlineWidth) * (getComputedStyle(seen).outlineStyle !== "none");
+        """)
+        assert width >= 2, films.focus()
+        visited.append(films.focus())
+        if visited[-1] == "zoom-fit":
+            break
+    named = [name for name in visited if name not in ("BUTTON", "INPUT")]
+    assert named == ["search", "theme", "threshold", "step", "canvas", "zoom-in", "zoom-out", "zoom-fit"]
+    assert visited[0] == "INPUT"  # the switch
+
+
+def test_keys_move_the_picture(films):
+    def camera():
+        return films.script("return [explorer.view.canvas.centerAt().x, explorer.view.canvas.zoom()]")
+
+    films.script("document.getElementById('canvas').focus()")
+    x, zoom = camera()
+    films.press(Keys.ARROW_RIGHT)
+    assert camera()[0] > x
+    films.press("+")
+    films.wait(lambda: camera()[1] > 1.3 * zoom)
+    films.press("0")
+    films.wait(lambda: camera()[1] == pytest.approx(zoom, rel=0.02))
+
+
+def test_every_control_has_a_name(films):
+    films.search("river")
+    films.press(Keys.ENTER)
+    nameless = films.script("""
+        const named = (e) => e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.[0]?.textContent.trim();
+        return [...document.querySelectorAll("button, input, [role=application]")].filter((e) => !named(e)).length;
+    """)
+    assert nameless == 0
+
+
+# -------------------------------------------------------------------- light, dark, small
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_texts_stand_out(page, small, dark):
+    page.open(small, dark=dark)
+    page.search("river")
+    page.press(Keys.ENTER)
+    selectors = ["h1", "#summary", ".control label", ".hint", "#legend .what", "#legend .count", "#name", "#about"]
+    selectors += ["#attributes dt", "#attributes dd", "#list .what", "#list .count", "#search", "#close"]
+    selectors += ["#switch input:checked + span", "#switch input:not(:checked) + span", "#zoom-in"]
+    ratios = dict(zip(selectors, page.script(CONTRAST, selectors), strict=True))
+    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+    swatches = [f"#legend li:nth-child({number}) .swatch" for number in range(1, 13)]
+    of_swatches = CONTRAST.replace(".color)", ".backgroundColor)").replace("(element))]", "(element.parentElement))]")
+    colors = page.script(of_swatches, swatches)
+    assert min(colors) >= 2.9
+
+
+def test_the_button_turns_the_colours(films):
+    paint = "return getComputedStyle(document.body).backgroundColor"
+    light, picture = films.script(paint), films.drawn_pixels()
+    films.find("#theme").click()
+    assert films.script(paint) != light
+    assert films.find("#theme").get_attribute("aria-pressed") == "true"
+    assert films.drawn_pixels() != picture
+    films.find("#theme").click()
+    assert films.script(paint) == light
+
+
+def test_a_phone(page, large):
+    page.open(large, size=(390, 844))
+    assert page.script("return document.documentElement.scrollWidth") <= 390
+    assert page.script("return document.querySelector('#canvas').clientHeight") > 300
+    page.search("river")
+    page.press(Keys.ENTER)
+    assert page.script("return document.querySelector('#panel').getBoundingClientRect().top") < 844
+    assert page.script("return document.documentElement.scrollWidth") <= 390
+    assert page.errors() == []
+
+
+# -------------------------------------------------------------------- bad input
+
+
+def test_hostile_texts_are_shown_and_never_run(page, tmp_path):
+    table = pd.DataFrame(
+        {"title": [*HOSTILE, *"abcd"], "note": [*HOSTILE, *"abcd"]}, index=[f"n{i}" for i in range(8)]
+    )
+    graph = ring(attributes=table, label="title")
+    page.open(write_explorer(tmp_path / "g.html", {HOSTILE[0]: graph, HOSTILE[1]: ring()}, title=HOSTILE[1]))
+    assert page.text("h1") == page.browser.title == HOSTILE[1]
+    assert page.texts("#switch span") == list(HOSTILE[:2])
+    for number, text in enumerate(HOSTILE):
+        page.search(f"n{number}")
+        assert page.text("#found li .what") == text
+        page.press(Keys.ENTER)
+        assert page.text("#name") == text
+        assert page.texts("#attributes dd") == [text]
+    assert page.script("return [window.hacked ?? null, document.querySelectorAll('img').length]") == [None, 0]
+    assert page.errors() == []
+
+
+@pytest.mark.parametrize("n_nodes", [1, 6])
+def test_no_edges_is_said(page, tmp_path, n_nodes):
+    page.open(write_explorer(tmp_path / "g.html", SimilarityGraph([[0] * n_nodes] * n_nodes, range(n_nodes), "item")))
+    assert "no edges" in page.text("#note")
+    assert page.texts("#legend .what") == ["isolated"]
+    page.search("0")
+    page.press(Keys.ENTER)
+    assert "isolated" in page.text("#about")
+    assert page.number("#drawn") == 0
+    assert page.errors() == []
+
+
+def test_more_nodes_than_can_be_drawn(page, tmp_path):
+    graph = planted(500, 5)
+    page.open(write_explorer(tmp_path / "g.html", graph, max_nodes=499))
+    assert "500 items are more than the 499" in page.text("#note")
+    assert page.hidden("#back")
+    page.search(str(graph.ids[42]))
+    page.press(Keys.ENTER)
+    assert page.text("#name") == graph.labels[42]
+    assert not page.hidden("#back")
+    shown = set(page.script("return explorer.view.scene.nodes.map((node) => node.key + 1)"))
+    assert shown == set(graph.ego(graph.ids[42]).ids.tolist())
+    page.find("#back").click()
+    assert (
+        len(page.script("return explorer.view.scene.nodes.map((node) => node.key)")) == graph.communities().nunique()
+    )
+    assert page.errors() == []
+
+
+def test_edges_left_out_are_said(page, tmp_path, monkeypatch):
+    monkeypatch.setattr("air_recsys.report.content._MAX_EDGES", 1500)
+    graph = planted(300, 5)
+    page.open(write_explorer(tmp_path / "g.html", graph))
+    assert f"of {graph.n_edges:,} edges: the strongest" in page.text("#note")
+    assert page.number("#total") <= 1500
+
+
+# -------------------------------------------------------------------- real data
+
+
+@pytest.mark.data
+def test_movielens_1m(page, data_root, tmp_path):
+    """Items by the cosine of the factors of a truncated SVD of the ratings, the size of what AIR learns."""
+    from sklearn.utils.extmath import randomized_svd
+
+    from air_recsys.datasets import load_movielens, load_movielens_items
+
+    data = load_movielens(data_root, "1m")
+    factors = randomized_svd(data.to_csr().T, 20, random_state=0)[0]
+    titles = load_movielens_items(data_root, "1m")
+    graph = SimilarityGraph.from_factors(factors, data.item_ids, k=16, kind="item").with_attributes(titles, "title")
+    assert len(graph) == 3706
+    path = write_explorer(tmp_path / "ml.html", graph)
+    assert path.stat().st_size < 8e6
+    page.open(path)
+    wanted = graph.labels[100]
+    page.search(wanted)
+    assert wanted in page.texts("#found li .what")
+    page.find("#threshold").send_keys(Keys.HOME)
+    assert page.number("#drawn") == graph.n_edges
+    assert page.errors() == []
+    assert set(page.requests()) <= {path.as_uri(), "data:,"}

@@ -1,0 +1,330 @@
+"""The page of a model: whole without a network, well-formed, honest about what is absent, and safe with any text."""
+
+import base64
+import re
+import sys
+import xml.etree.ElementTree as ET
+from html.parser import HTMLParser
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from air_recsys import AIR, DMF, BiasModel, Interactions, SimilarityGraph
+from air_recsys.exceptions import DataError, MissingExtraError, NotFittedError, ParameterError
+from air_recsys.metrics import rmse
+from air_recsys.models import GlobalMean
+from air_recsys.report import sections
+from air_recsys.report.evaluation import evaluate_model
+from air_recsys.report.graph_section import graph_section
+from air_recsys.report.markup import element, number_text, table
+from air_recsys.report.page import _item_names, write_report
+from air_recsys.splits import random_holdout
+
+SHORT = {"n_epochs": 60, "device": "cpu", "random_state": 0, "init_std": 0.1, "learning_rate": 0.01}
+VOID = {"meta", "img", "link", "br"}
+HOSTILE = "<script>alert('x')</script>\"'&<img src=http://evil.example/x onerror=alert(1)>"
+SECTIONS = ["data", "parameters", "accuracy", "training", "users", "items", "recommendations", "made"]
+
+
+def frame():
+    matrix = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((4, 6)))
+    users, items = np.nonzero(np.random.default_rng(0).random(matrix.shape) < 0.8)
+    names = pd.DataFrame({"user": [f"u{user}" for user in users], "item": [f"i{item}" for item in items]})
+    return names.assign(rating=matrix[users, items])
+
+
+class Page(HTMLParser):
+    """Checks that elements close in order, and gathers what a reader would meet."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.open, self.tags, self.ids, self.attributes, self.text = [], [], [], [], ""
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value) for name, value in attrs]
+        self.ids += [value for name, value in attrs if name == "id"]
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if not {"style", "title"} & set(self.open):
+            self.text += data
+
+    def values(self, tag, name):
+        return [value for found, attribute, value in self.attributes if (found, attribute) == (tag, name)]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return AIR(snapshot_epochs=[0, 20], validation_fraction=0.1, **SHORT).fit(frame())
+
+
+@pytest.fixture(scope="module")
+def text(model, tmp_path_factory):
+    path = tmp_path_factory.mktemp("report") / "page.html"
+    assert write_report(model, path, titles={"i0": HOSTILE, "i1": "Plums & pears", "i2": None}) == path
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def page(text):
+    return Page(text)
+
+
+def written(model, tmp_path, **options):
+    return Page(write_report(model, tmp_path / "page.html", **options).read_text(encoding="utf-8"))
+
+
+# -------------------------------------------------------------------- the file
+
+
+def test_the_page_is_well_formed_and_every_link_has_its_place(text, page):
+    assert text.startswith("<!DOCTYPE html>")
+    assert len(page.ids) == len(set(page.ids))
+    assert page.values("section", "id") == SECTIONS
+    assert page.values("a", "href") == [f"#{name}" for name in SECTIONS]
+    assert page.values("html", "lang") == ["en"]
+    assert page.tags.count("h1") == page.tags.count("main") == page.tags.count("title") == 1
+
+
+def test_the_page_loads_nothing_and_runs_nothing(page):
+    assert "script" not in page.tags
+    assert not any(name.startswith("on") for _, name, _ in page.attributes)
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in page.values("img", "src"))
+    assert not {"link", "iframe", "object", "base"} & set(page.tags)
+    policies = [value for value in page.values("meta", "content") if "default-src" in value]
+    assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+
+
+def test_the_pictures_are_whole_and_load_nothing(page):
+    assert len(page.values("img", "src")) == 9
+    for source in page.values("img", "src"):
+        svg = base64.b64decode(source.partition(",")[2], validate=True).decode()
+        assert ET.fromstring(svg).tag.endswith("svg")
+        links = re.findall(r'href="([^"]*)"', svg)
+        assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+
+
+def test_tables_and_pictures_can_be_read_without_eyes(page):
+    assert page.tags.count("table") == page.tags.count("caption")
+    assert all(len(words) > 20 for words in page.values("img", "alt"))
+    assert set(page.values("th", "scope")) == {"col", "row"}
+    levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
+    assert all(after <= before + 1 for before, after in pairwise(levels))
+
+
+def test_hostile_titles_are_shown_as_text(text, page):
+    assert HOSTILE not in text
+    assert HOSTILE in page.text
+    assert "Plums & pears" in page.text
+    assert "i2" in page.text  # without a title the id is shown
+    assert "evil.example" not in " ".join(value or "" for _, _, value in page.attributes)
+
+
+def test_hostile_ids_and_parameters_are_shown_as_text(tmp_path):
+    data = frame().replace({"user": {"u0": HOSTILE}, "item": {"i0": HOSTILE}})
+    odd = AIR(graph_neighbors=3, **SHORT).fit(data)
+    odd.adjacency = "</code><script>"
+    found = written(odd, tmp_path)
+    assert "script" not in found.tags
+    assert HOSTILE in found.text
+    assert "'</code><script>'" in found.text
+
+
+def test_the_same_model_gives_the_same_pictures(model, page, tmp_path):
+    again = written(model, tmp_path)
+    assert page.values("img", "src") == again.values("img", "src")
+
+
+def test_an_older_page_is_replaced_and_a_failure_leaves_it(model, tmp_path):
+    path = tmp_path / "page.html"
+    path.write_text("old", encoding="utf-8")
+    with pytest.raises(DataError):
+        write_report(model, path, test="nothing")
+    assert path.read_text(encoding="utf-8") == "old"
+    write_report(model, path)
+    assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
+    assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
+
+
+# -------------------------------------------------------------------- what it says
+
+
+def test_the_page_tells_the_models_own_figures(model, page):
+    data = model.interactions_
+    assert f"{data.n_ratings:,} ratings of 8 users on 12 items" in page.text
+    assert f"{data.density:.2%} of all" in page.text
+    assert f"the model holds the state of epoch {model.n_iter_}" in page.text
+    assert "snapshot_epochs[0, 20]" in page.text
+    counts = np.bincount(data.user_index)
+    for user in (counts.argmax(), 7 - counts[::-1].argmin()):  # the most ratings, and the fewest
+        best = model.recommend(data.user_ids[user], n=5)
+        assert f"User {data.user_ids[user]}: {counts[user]} ratings" in page.text
+        assert all(number_text(score) in page.text for score in best["score"])
+    reasons = model.explain(best["user"].iloc[0], best["item"].iloc[0], n=3).items
+    assert f"(+{reasons['contribution'].max():.2g})" in page.text
+
+
+def test_labels_of_the_item_graph_stand_for_titles(tmp_path):
+    labelled = AIR(**SHORT).fit(frame())
+    names = pd.DataFrame(
+        {"name": [f"Film {item}" for item in labelled.item_graph_.ids]}, index=labelled.item_graph_.ids
+    )
+    labelled.item_graph_ = labelled.item_graph_.with_attributes(names, label="name")
+    assert "Film i3" in written(labelled, tmp_path).text
+
+
+def test_a_model_without_graphs_or_epochs_says_so(tmp_path):
+    found = written(BiasModel().fit(frame()), tmp_path)
+    assert found.values("section", "id") == SECTIONS
+    assert "This model has learned no graph of users." in found.text
+    assert "This model has learned no graph of items." in found.text
+    assert "BiasModel is not trained in epochs." in found.text
+    plain = written(DMF(**SHORT).fit(frame()), tmp_path)
+    assert "learned no graph of users" in plain.text
+    assert "The course of training." in plain.text
+
+
+def test_a_loaded_model_says_where_its_snapshots_are(model, tmp_path):
+    loaded = AIR.load(model.save(tmp_path / "model.air"))
+    assert "no snapshots of the graphs: a model file does not hold them" in sections.training_section(loaded)
+    without = AIR(**SHORT).fit(frame())
+    assert "none were asked for (snapshot_epochs)" in sections.training_section(without)
+
+
+def test_odd_data():
+    full = AIR(**SHORT).fit(np.arange(1.0, 13.0).reshape(3, 4))
+    assert "This user has rated every item." in sections.recommendations_section(full, str)
+    weighted = Interactions.from_frame(frame().assign(weight=2.0), weight="weight")
+    model = AIR(**SHORT).fit(weighted)
+    assert "weights of the ratings" in sections.data_section(model)
+    assert [row["model"] for row in evaluate_model(model).rows] == ["AIR", "BiasModel", "GlobalMean"]
+
+
+def test_a_model_that_cannot_explain_recommends_without_reasons(model):
+    tied = AIR(transforms=[("blocks:2", 1e-3)], **SHORT).fit(frame())
+    assert "speaks most for it" not in sections.recommendations_section(tied, str)
+    assert "speaks most for it" in sections.recommendations_section(model, str)
+
+
+def test_a_graph_without_edges_and_one_too_large(monkeypatch):
+    empty = SimilarityGraph(np.zeros((3, 3)), "abc", "item")
+    assert "There is nothing to draw." in graph_section(empty, "item", str)
+    monkeypatch.setattr("air_recsys.report.graph_section._LARGEST", 2)
+    chain = SimilarityGraph([[0, 1, 0], [1, 0, 4], [0, 4, 0]], "abc", "item")
+    assert "communities are left out of this page" in graph_section(chain, "item", str)
+
+
+def test_a_graph_of_many_edges_is_cut_to_the_strongest(monkeypatch):
+    monkeypatch.setattr("air_recsys.report.graph_section._MOST_EDGES", 40)
+    weights = np.random.default_rng(0).random((20, 20))
+    dense = SimilarityGraph(weights + weights.T, range(20), "item")
+    assert f"those of the {dense.top(2).n_edges} strongest edges" in graph_section(dense, "item", str)
+
+
+def test_titles_come_as_a_mapping_or_a_table(model, tmp_path):
+    table = pd.DataFrame({"item": ["i0", "i5"], "year": [1990, 1991], "title": ["Plums", "Pears"]})
+    for titles in (table, table.set_index("item"), table.set_index("item")["title"]):
+        name = _item_names(model, titles)
+        assert [name("i0"), name("i5"), name("i3")] == ["Plums", "Pears", "i3"]
+    with pytest.raises(DataError, match=r"expected titles with the column title, found \['item', 'year'\]"):
+        write_report(model, tmp_path / "page.html", titles=table[["item", "year"]])
+
+
+# -------------------------------------------------------------------- accuracy
+
+
+def test_without_test_ratings_the_error_is_called_a_training_error(model, page):
+    found = evaluate_model(model)
+    assert found.title == "Training error"
+    assert found.rows[0]["rmse"] == pytest.approx(
+        rmse(frame()["rating"], model.predict(frame()["user"], frame()["item"]))
+    )
+    assert "say how well a model fits, not how well it predicts" in page.text
+
+
+def test_test_ratings_are_compared_with_the_baselines(tmp_path):
+    data = Interactions.from_frame(frame())
+    split = random_holdout(data, 0.2, random_state=1)
+    training, unseen = data.select(split.train), data.select(split.test)
+    model = AIR(**SHORT).fit(training)
+    found = evaluate_model(model, unseen)
+    users, items = unseen.to_frame()["user"], unseen.to_frame()["item"]
+    expected = {
+        kind.__name__: rmse(unseen.ratings, fitted.predict(users, items))
+        for kind, fitted in [(AIR, model), *[(kind, kind().fit(training)) for kind in (BiasModel, GlobalMean)]]
+    }
+    assert {row["model"]: row["rmse"] for row in found.rows} == pytest.approx(expected)
+    assert found.notes == []
+    text = written(model, tmp_path, test=unseen.to_frame()).text
+    assert all(number_text(value) in text for value in expected.values())
+    assert "training figures" not in text
+
+
+def test_notes_on_pairs_that_are_known_or_strange(model):
+    seen = frame().iloc[:3]
+    strange = pd.DataFrame({"user": ["nobody"], "item": ["i0"], "rating": [3.0]})
+    notes = evaluate_model(model, pd.concat([seen, strange])).notes
+    assert notes[0].startswith("1 pairs have a user or an item that was not in the training data")
+    assert notes[1].startswith("3 of the pairs are among the training ratings")
+
+
+def test_a_refit_holds_a_tenth_out_and_leaves_the_model_as_it_was(model):
+    before = model.user_factors_.copy()
+    found = evaluate_model(model, refit=True)
+    data = model.interactions_
+    split = random_holdout(data, 0.1, random_state=0)
+    again = AIR(snapshot_epochs=[0, 20], validation_fraction=0.1, **SHORT).fit(data.select(split.train))
+    test = data.select(split.test).to_frame()
+    np.testing.assert_allclose(found.predicted, again.predict(test["user"], test["item"]), rtol=1e-5)
+    np.testing.assert_array_equal(model.user_factors_, before)
+    assert found.title == "Error on ratings held out"
+    with pytest.raises(ParameterError, match="expected either test ratings or refit, found both"):
+        evaluate_model(model, frame(), refit=True)
+
+
+def test_interactions_get_ranking_measures():
+    rng = np.random.default_rng(0)
+    truth = np.kron(np.eye(2), np.ones((5, 6)))
+    hidden = rng.random(truth.shape) < 0.2
+    model = AIR.for_interactions(n_epochs=100, random_state=0, device="cpu").fit(np.where(hidden, np.nan, truth))
+    found = evaluate_model(model, np.where(hidden, truth, np.nan))
+    assert set(found.rows[0]) == {"model", "rmse", "mae", "average_precision", "auroc", "ndcg@10", "recall@10"}
+    own, biases = found.rows[0], found.rows[1]
+    assert own["auroc"] > biases["auroc"]
+
+
+# -------------------------------------------------------------------- bad input
+
+
+def test_faults_are_told_before_any_work(model, tmp_path, monkeypatch):
+    monkeypatch.setattr("air_recsys.report.page.evaluate_model", None)  # would be called first of all work
+    with pytest.raises(NotFittedError, match="this AIR is not fitted yet"):
+        write_report(AIR(), tmp_path / "page.html")
+    with pytest.raises(ParameterError, match="found no folder"):
+        write_report(model, tmp_path / "no" / "page.html")
+    with pytest.raises(ParameterError, match="found the folder"):
+        write_report(model, tmp_path)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'air-recsys\[viz\]'"):
+        write_report(model, tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+# -------------------------------------------------------------------- markup
+
+
+def test_everything_is_escaped_but_markup():
+    assert element("td", element("b", "<"), "<", title='"') == '<td title="&quot;"><b>&lt;</b>&lt;</td>'
+    shown = table(HOSTILE, [HOSTILE], [[HOSTILE], [HOSTILE]])
+    assert set(re.findall("<([a-z]+)", shown)) == {"div", "table", "caption", "thead", "tr", "th", "tbody"}
+    assert Page(shown).text.count(HOSTILE) == 4
