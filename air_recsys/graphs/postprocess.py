@@ -18,6 +18,7 @@ from air_recsys.graphs.construction import nearest_neighbors_graph
 from air_recsys.validation import check_integer
 
 _EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there
+_NOTHING = 1e-5  # what single precision leaves of a row that is popular and no more
 _NO_COSINE = 1e-4  # what single precision leaves of 0
 _LEARNED_SHARE = 0.1  # chosen on the genres of MovieLens-1M: more of the learned graph lowers the agreement
 
@@ -26,9 +27,11 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
     r"""Return factors of the rows whose cosine says how alike their two-step walks are.
 
     With the 0/1 pattern P (n x m), its degrees d (rows) and e (columns), and
-    :math:`B = d^{-1/2} P e^{-1/2} = U \Sigma V^\top`, the factors are :math:`U \Sigma^2`: their inner products are
-    :math:`(B B^\top)^2`. So two items are alike if they go together with the same other items, and users and items
-    with many entries do not outweigh the others. Small singular values, mostly noise, count by their fourth power.
+    :math:`B = d^{-1/2} P e^{-1/2} = U \Sigma V^\top`, the factors are :math:`U \Sigma^2` without their component along
+    :math:`u_0 = d^{1/2} / |d^{1/2}|`: their inner products are :math:`(B B^\top)^2 - u_0 u_0^\top`. So two items are
+    alike if they go together with the same other items more than their numbers of entries would have it: u_0 is the
+    singular vector of the value 1 that every connected pattern has, and says how popular a node is, no more. Small
+    singular values, mostly noise, count by their fourth power. A full pattern says nothing: all factors are 0.
 
     Parameters
     ----------
@@ -45,10 +48,10 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
     Examples
     --------
     >>> factors = pattern_factors([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]])
-    >>> (factors @ factors.T).round(3) + 0.0
-    array([[0.5, 0.5, 0. ],
-           [0.5, 0.5, 0. ],
-           [0. , 0. , 1. ]], dtype=float32)
+    >>> (factors @ factors.T).round(3)
+    array([[ 0.167,  0.167, -0.333],
+           [ 0.167,  0.167, -0.333],
+           [-0.333, -0.333,  0.667]], dtype=float32)
     """
     check_integer("rank", rank, minimum=1)
     entries = _entries(pattern)
@@ -59,7 +62,11 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
     else:
         left, values, _ = randomized_svd(sp.csr_matrix(scaled), rank, random_state=0)
     factors = left[:, :rank] * values[:rank] ** 2
-    factors[entries.sum(axis=1) == 0] = 0
+    degrees = np.asarray(entries.sum(axis=1))
+    popular = np.sqrt(degrees / max(degrees.sum(), 1))  # u_0
+    factors -= np.outer(popular, popular @ factors)
+    factors[degrees == 0] = 0
+    factors[np.linalg.norm(factors, axis=1) < _NOTHING] = 0
     return factors.astype(np.float32)
 
 

@@ -13,11 +13,21 @@ def pattern():
     return (np.random.default_rng(0).random((40, 30)) < 0.2).astype(float)
 
 
-def test_inner_products_are_two_steps_of_the_walk(pattern):
+def test_inner_products_are_two_steps_of_the_walk_beyond_what_popularity_makes(pattern):
     rows, columns = (np.maximum(pattern.sum(axis=axis), 1) ** -0.5 for axis in (1, 0))
     scaled = rows[:, None] * pattern * columns
     factors = pattern_factors(pattern)
-    assert factors @ factors.T == pytest.approx(np.linalg.matrix_power(scaled @ scaled.T, 2), abs=1e-6)
+    popular = np.sqrt(pattern.sum(axis=1) / pattern.sum())
+    walk = np.linalg.matrix_power(scaled @ scaled.T, 2)
+    assert factors @ factors.T == pytest.approx(walk - np.outer(popular, popular), abs=1e-6)
+
+
+def test_popularity_alone_makes_nothing_alike():
+    assert not pattern_factors(np.ones((5, 4))).any()
+    rng = np.random.default_rng(0)
+    independent = rng.random((300, 200)) < np.outer(rng.uniform(0.05, 0.9, 300), rng.uniform(0.1, 1, 200))
+    factors = pattern_factors(independent)
+    assert np.linalg.norm(factors.T @ factors, 2) < 0.05  # the value of u_0 is 1
 
 
 def test_values_do_not_matter_and_stored_zeros_are_no_entries(pattern):
@@ -37,8 +47,8 @@ def test_a_large_pattern_is_decomposed_at_random_and_as_well():
     found, again = (pattern_factors(sp.csr_array(pattern), rank=6) for _ in range(2))
     assert found.shape == (600, 6)
     assert np.array_equal(found, again)
-    exact = np.linalg.svd(_scaled(pattern), compute_uv=False)[:6]
-    assert np.linalg.norm(found, axis=0) == pytest.approx(exact**2, rel=1e-3)
+    exact = np.linalg.svd(_scaled(pattern), compute_uv=False)[1:6]  # the first is that of u_0
+    assert np.linalg.svd(found, compute_uv=False) == pytest.approx([*exact**2, 0], rel=1e-3, abs=1e-5)
 
 
 def _scaled(pattern):
@@ -57,12 +67,14 @@ def test_the_joined_graph_is_symmetric_and_moves_with_its_nodes(pattern):
 
 
 def test_a_node_without_entries_keeps_its_learned_edges_only():
-    pattern = np.array([[1, 1], [1, 1], [0, 0]])
-    learned = np.array([[0, 0, 3.0], [0, 0, 0], [3, 0, 0]])
-    assert with_pattern(learned, pattern).toarray() == pytest.approx(
-        np.array([[0, 1, 0.1], [1, 0, 0], [0.1, 0, 0]]), abs=1e-5
-    )
-    assert with_pattern(np.zeros((3, 3)), pattern).toarray()[2].sum() == 0
+    pattern = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
+    learned = np.zeros((4, 4))
+    learned[0, 3] = learned[3, 0] = 3
+    expected = np.zeros((4, 4))
+    expected[0, 1] = expected[1, 0] = 1
+    expected[0, 3] = expected[3, 0] = 0.1
+    assert with_pattern(learned, pattern).toarray() == pytest.approx(expected, abs=1e-5)
+    assert with_pattern(np.zeros((4, 4)), pattern).toarray()[3].sum() == 0
 
 
 def test_a_pattern_without_entries_leaves_the_learned_graph():
