@@ -91,6 +91,7 @@ def test_the_defaults_are_the_preset_for_ratings():
         "clip",
         "init_mean",
         "init_std",
+        "pattern_graphs",
         "schedule",
     }
 

@@ -354,7 +354,7 @@ def test_the_model_answers_with_raw_ids(tmp_path):
     algo = make().fit(trainset_of())
     best = algo.model_.recommend("u3", n=2)
     assert set(best["item"]) <= set(table()["item"])
-    nearest = algo.model_.similar_users("u3", n=2)["user"]
+    nearest = algo.model_.user_graph_.neighbors("u3", n=2)["user"]
     inner = algo.trainset.to_inner_uid
     assert [inner(raw) for raw in nearest] == algo.get_neighbors(inner("u3"), 2)
     loaded = AIR.load(algo.model_.save(tmp_path / "model.air"))
