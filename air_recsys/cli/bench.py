@@ -23,7 +23,7 @@ from air_recsys.interactions import Interactions
 from air_recsys.models.air import preset as make_preset
 from air_recsys.models.devices import resolve_device
 
-bench_app = typer.Typer(help="Measure the speed of the library.", no_args_is_help=True)
+bench_app = typer.Typer(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
 
 
 class DataSet(StrEnum):
