@@ -14,7 +14,6 @@ from air_recsys.adapters.implicit_input import (
     check_ids,
     check_width,
     list_length,
-    one_at_a_time,
     ones_at,
     replaced,
     shape_of,
@@ -429,17 +428,14 @@ class ImplicitAIR(MatrixFactorizationBase):
         check_ids("itemid", itemid, n_items)
         likes = as_confidences(user_items[[userid]], self.alpha)
         check_width(likes, n_items, "items")
-        parts = self._parts(likes) if user_weights is None else user_weights
+        ones = np.ones(likes.nnz)
+        parts = self._solver("user").parts(likes.indices, ones, likes.data) if user_weights is None else user_weights
         if parts.shape != (likes.nnz, self.item_factors.shape[1]):
             raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {parts.shape}")
         contributions = parts @ self.item_factors[itemid]
         best = np.argsort(-contributions, kind="stable")[: check_integer("N", N, minimum=1)]
         top = [(int(likes.indices[like]), float(contributions[like])) for like in best]
         return float(contributions.sum()), top, parts
-
-    def _parts(self, likes: sp.csr_matrix) -> np.ndarray:
-        """Return the part of each like in the factors: all likes keep their weight, and one of them its target 1."""
-        return self._solver("user").solve(one_at_a_time(likes), weights=np.tile(likes.data, likes.nnz)).factors
 
     # ---------------------------------------------------------------- files
 

@@ -56,20 +56,6 @@ def ones_at(likes: sp.csr_matrix) -> sp.csr_array:
     return sp.csr_array((np.ones(likes.nnz), likes.indices, likes.indptr), shape=likes.shape)
 
 
-def one_at_a_time(likes: sp.csr_matrix) -> sp.csr_array:
-    """Return one row for each value of a one-row matrix: 1 at that value, a stored 0 at the others.
-
-    Examples
-    --------
-    >>> one_at_a_time(sp.csr_matrix([[0, 3, 1]])).toarray()
-    array([[0., 1., 0.],
-           [0., 0., 1.]])
-    """
-    n = likes.nnz
-    starts, columns = np.arange(n + 1) * n, np.tile(likes.indices, n)
-    return sp.csr_array((np.eye(n).ravel(), columns, starts), shape=(n, shape_of(likes)[1]))
-
-
 def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:
     """Raise IndexError, as implicit does, unless all ids are integers in 0..size-1."""
     array = np.atleast_1d(np.asarray(ids))

@@ -48,11 +48,11 @@ def leave_k_out_split(
     check_integer("K", K, minimum=1)
     data = Interactions.from_csr(ratings, duplicates="sum", allow_negative=True)
     split = user_holdout(data, K, random_state)
-    train, test = (_as_implicit_reads(data.select(part).to_csr(), ratings.dtype) for part in split)
+    train, test = (as_implicit_reads(data.select(part).to_csr(), ratings.dtype) for part in split)
     return train, test
 
 
-def _as_implicit_reads(matrix: sp.csr_array, dtype: Any) -> sp.csr_matrix:
+def as_implicit_reads(matrix: sp.csr_array, dtype: Any) -> sp.csr_matrix:
     """Return a csr_matrix whose indices have 32 bits if they can: implicit's evaluation knows no others."""
     index = sp.get_index_dtype(maxval=max(matrix.nnz, *shape_of(matrix)))
     parts = matrix.data.astype(dtype), matrix.indices.astype(index), matrix.indptr.astype(index)

@@ -173,7 +173,7 @@ def fold_in(
     options.check_folder_of(json_file)
     chosen = options.parse_settings(settings)
     air = make_preset("ratings", **{"random_state": 0, "device": device} | chosen)
-    ratings = load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
+    ratings = _load(dataset, data)
     protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
     _publish(*bench_fold_in(ratings, air, seeds, protocol), json_file)
 
@@ -206,6 +206,10 @@ def _ratings(
     if dataset is None:
         assert file is not None
         return read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+    return _load(dataset, data)
+
+
+def _load(dataset: DataSet, data: Path | None) -> Interactions:
     return load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
 
 

@@ -56,16 +56,14 @@ from air_recsys.exceptions import ParameterError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.explanation import Explanation
 from air_recsys.models.explanation_tables import Labels, Tables, check_labels, label_of
-from air_recsys.models.fold_in import RowSolver
-from air_recsys.models.scaling import graph_strength
+from air_recsys.models.fold_in import RowSolver, made_definite, span_penalty
+from air_recsys.models.scaling import energy_weight
 from air_recsys.validation import check_integer
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
 
 _NOISE = 1e-5  # epsilon, of the mean squared rating
-_SMALLEST = 1e-9  # of the largest variance
-_RIDGE = 1e-12  # of the trace
 
 
 class Edges(NamedTuple):
@@ -162,16 +160,12 @@ def _shared(model: AIR, solver: RowSolver) -> Equations:
 def _edges(model: AIR, graph: SimilarityGraph | None, strength: float | str, size: int) -> Edges:
     if graph is None:
         return Edges(sp.csr_array((size, size)), 0.0)
-    data = model.interactions_
-    return Edges(graph.to_scipy(), data.n_users * data.n_items * graph_strength(strength, data))
+    return Edges(graph.to_scipy(), energy_weight(strength, model.interactions_))
 
 
 def _span(model: AIR) -> np.ndarray:
     """Return epsilon S^-1, which keeps a row in the span of the user factors."""
-    own = model.user_factors_.astype(np.float64)
-    variances, axes = np.linalg.eigh(own.T @ own / len(own))
-    noise = _NOISE * float(np.mean(model.interactions_.ratings**2))
-    return noise * (axes / variances.clip(min=_SMALLEST * variances[-1])) @ axes.T
+    return span_penalty(model.user_factors_, _NOISE * float(np.mean(model.interactions_.ratings**2)))
 
 
 def equation_of(model: AIR, shared: Equations, user: int) -> Row:
@@ -198,5 +192,4 @@ def equation_of(model: AIR, shared: Equations, user: int) -> Row:
 
 
 def _solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    matrix.flat[:: len(matrix) + 1] += _RIDGE * np.trace(matrix)  # as fold-in does
-    return matrix, np.linalg.solve(matrix, right)
+    return made_definite(matrix), np.linalg.solve(matrix, right)

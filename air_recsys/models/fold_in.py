@@ -28,7 +28,7 @@ import scipy.sparse as sp
 from air_recsys.columns import as_weights
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.interactions import Interactions
-from air_recsys.models.scaling import Scaling, graph_strength
+from air_recsys.models.scaling import Scaling, energy_weight
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
@@ -127,12 +127,17 @@ class RowSolver:
             if ties is not None:
                 matrix[:width, :width] += ties.strength * ties.degrees[row] * self._gram
                 right[:width] += ties.strength * (self._gram @ ties.pulls[row])
-            # Directions that neither ratings nor penalty see stay at 0.
-            diagonal = matrix.diagonal()
-            matrix.flat[:: len(matrix) + 1] = np.where(diagonal > 0, diagonal * (1 + _RIDGE), 1.0)
-            solved[row] = np.linalg.solve(matrix, right)
+            solved[row] = np.linalg.solve(made_definite(matrix), right)
         factors = solved[:, :width].astype(self.others.dtype)
         return Folded(factors, solved[:, width] if self.bias_decay is not None else np.zeros(len(solved)))
+
+    def parts(self, columns: np.ndarray, ratings: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return what each rating of one row contributes to its factors, (k, r): they sum to those of `solve`."""
+        matrix, right = np.empty_like(self._base), np.empty(len(self._base))
+        self._equation(columns, ratings, weights, matrix, right)
+        deviations = weights * (ratings - self.offsets[columns])
+        sources = self._inputs[columns] * deviations[:, None]  # (k, r) or (k, r + 1)
+        return np.linalg.solve(made_definite(matrix), sources.T).T[:, : self.others.shape[1]]
 
     def _equation(
         self,
@@ -149,6 +154,13 @@ class RowSolver:
         np.matmul(inputs.T, confidence * (ratings - self.offsets[columns]), out=right)
 
 
+def made_definite(matrix: np.ndarray) -> np.ndarray:
+    """Return normal equations with a tiny ridge, in place: directions that nothing sees stay at 0."""
+    diagonal = matrix.diagonal()
+    matrix.flat[:: len(matrix) + 1] = np.where(diagonal > 0, diagonal * (1 + _RIDGE), 1.0)
+    return matrix
+
+
 def row_solver(model: AIR, side: str) -> RowSolver:
     """Return the solver for new rows of a side ("user" or "item") of a fitted model."""
     data, by_user = model.interactions_, side == "user"
@@ -160,7 +172,7 @@ def row_solver(model: AIR, side: str) -> RowSolver:
     if graph is not None:
         factors = others.astype(np.float64)
         energy = factors.T @ (graph.laplacian() @ factors)  # V^T L V, (r, r)
-        penalty = penalty + data.n_users * data.n_items * graph_strength(strength, data) * energy
+        penalty = penalty + energy_weight(strength, data) * energy
     biases = model.item_biases_ if by_user else model.user_biases_
     return RowSolver(
         others,
@@ -192,14 +204,17 @@ def _decay(model: AIR, by_user: bool) -> np.ndarray:
 
 def row_prior(model: AIR, own: np.ndarray) -> np.ndarray:
     """Return sigma^2 S^-1, the penalty of a Gaussian prior with the second moment S of the trained rows."""
-    variances, axes = np.linalg.eigh(own.T.astype(np.float64) @ own / len(own))
-    largest = variances[-1]
-    if largest <= 0:
-        return np.eye(len(variances))
+    if not own.any():
+        return np.eye(own.shape[1])
     data = model.interactions_
     error = data.ratings - model._score_pairs(data.user_index, data.item_index)
-    noise = max(float(np.mean(error**2)), _NOISE * float(np.mean(data.ratings**2)))
-    return noise * (axes / variances.clip(min=_SMALLEST * largest)) @ axes.T
+    return span_penalty(own, max(float(np.mean(error**2)), _NOISE * float(np.mean(data.ratings**2))))
+
+
+def span_penalty(own: np.ndarray, noise: float) -> np.ndarray:
+    """Return noise S^-1, S the second moment of some rows: what keeps another row in their span."""
+    variances, axes = np.linalg.eigh(own.T.astype(np.float64) @ own / len(own))
+    return noise * (axes / variances.clip(min=_SMALLEST * variances[-1])) @ axes.T
 
 
 def as_rows(model: AIR, ratings: Any, weights: np.ndarray | None, side: str) -> tuple[sp.csr_array, np.ndarray | None]:
@@ -239,7 +254,12 @@ def _rows_of_interactions(model: AIR, data: Interactions, side: str) -> tuple[sp
     found = known.lookup(others.ids)
     if (found < 0).any():
         raise UnknownIdError(others.kind, others.ids[found < 0].tolist(), "partial_fit takes new ones in")
-    pairs, shape = (index, found[other_index]), (len(own), len(known))
-    rows = sp.csr_array((data.ratings, pairs), shape=shape)
-    weights = None if data.weights is None else sp.csr_array((data.weights, pairs), shape=shape).data
-    return rows, weights
+    return stored_rows((index, found[other_index]), data.ratings, data.weights, (len(own), len(known)))
+
+
+def stored_rows(
+    pairs: tuple[np.ndarray, np.ndarray], ratings: np.ndarray, weights: np.ndarray | None, shape: tuple[int, int]
+) -> tuple[sp.csr_array, np.ndarray | None]:
+    """Return ratings at (row, column) pairs as a CSR array, and their weights in its order."""
+    rows = sp.csr_array((ratings, pairs), shape=shape)
+    return rows, None if weights is None else sp.csr_array((weights, pairs), shape=shape).data

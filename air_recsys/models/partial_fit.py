@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import scipy.sparse as sp
 
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
-from air_recsys.models.fold_in import Ties
-from air_recsys.models.scaling import graph_strength
+from air_recsys.models.fold_in import Ties, stored_rows
+from air_recsys.models.scaling import energy_weight
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def update(model: AIR, new: Interactions) -> None:
     """Take new ratings into a model: the steps of `AIR.partial_fit`."""
     merged = merge(model.interactions_, new)
-    users = merged.users.lookup(new.user_ids[np.unique(new.user_index)])
+    users = np.unique(merged.users.lookup(new.user_ids)[new.user_index])
     n_known = model.interactions_.n_items
     draft = _grown(model, merged)
     _solve(draft, model, "user", users, n_known)
@@ -82,21 +83,25 @@ def _solve(draft: AIR, model: AIR, side: Literal["user", "item"], rows: np.ndarr
     other = "item" if side == "user" else "user"
     offsets = getattr(draft, f"{other}_biases_") + draft.global_mean_
     solver = model.row_solver(side).against(getattr(draft, f"{other}_factors_"), offsets)
-    ratings, weights = draft.interactions_.to_csr(), draft.interactions_.weights_to_csr()
-    if side == "item":
-        ratings, weights = ratings.T.tocsr(), None if weights is None else weights.T.tocsr()
-    found = solver.solve(
-        ratings[rows][:, :n_others],
-        weights=None if weights is None else weights[rows][:, :n_others].data,
-        ties=_ties(draft, model, rows) if side == "user" else None,
-    )
+    ratings, weights = _rows_of(draft.interactions_, side, rows, n_others)
+    found = solver.solve(ratings, weights=weights, ties=_ties(draft, model, rows) if side == "user" else None)
     getattr(draft, f"{side}_factors_")[rows] = found.factors
     getattr(draft, f"{side}_biases_")[rows] = found.biases
+
+
+def _rows_of(
+    data: Interactions, side: Literal["user", "item"], rows: np.ndarray, n_others: int
+) -> tuple[sp.csr_array, np.ndarray | None]:
+    """Return the ratings of some rows (ascending) of a side with the first `n_others` of the other, and weights."""
+    own, other = (data.user_index, data.item_index) if side == "user" else (data.item_index, data.user_index)
+    chosen = np.isin(own, rows) & (other < n_others)
+    pairs = np.searchsorted(rows, own[chosen]), other[chosen]
+    weights = None if data.weights is None else data.weights[chosen]
+    return stored_rows(pairs, data.ratings[chosen], weights, (rows.size, n_others))
 
 
 def _ties(draft: AIR, model: AIR, users: np.ndarray) -> Ties | None:
     if draft.user_graph_ is None:
         return None
     data, edges = model.interactions_, draft.user_graph_.to_scipy()[users]
-    strength = data.n_users * data.n_items * graph_strength(model.user_graph_reg, data)
-    return Ties(strength, edges.sum(axis=1), edges @ draft.user_factors_)
+    return Ties(energy_weight(model.user_graph_reg, data), edges.sum(axis=1), edges @ draft.user_factors_)

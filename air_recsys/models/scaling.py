@@ -37,6 +37,11 @@ class Scaling:
         return (ratings - self.mean) / self.unit
 
 
+def energy_weight(value: float | str, data: Interactions) -> float:
+    """Return m n eta: what an energy weighs against the *sum* of squared errors, in the equations of one row."""
+    return data.n_users * data.n_items * graph_strength(value, data)
+
+
 def graph_strength(value: float | str, data: Interactions) -> float:
     """Return eta; "auto" weighs a user's energy against its ratings alike at every size of the data."""
     if value == "auto":

@@ -90,10 +90,10 @@ def observations(
     starts = torch.as_tensor(ratings.indptr.astype(np.int64), device=device)
     columns = torch.as_tensor(ratings.indices.astype(np.int64), device=device)
     values = torch.as_tensor(transform(ratings.data), dtype=dtype, device=device)
-    if weights is None:
-        return Observations(SparsePattern(starts, columns, ratings.shape[1]), values)
-    weights.sort_indices()
-    confidence = torch.as_tensor(weights.data, dtype=dtype, device=device)
+    confidence = None
+    if weights is not None:
+        weights.sort_indices()
+        confidence = torch.as_tensor(weights.data, dtype=dtype, device=device)
     return Observations(SparsePattern(starts, columns, ratings.shape[1]), values, confidence)
 
 

@@ -68,6 +68,18 @@ def test_a_solved_row_has_no_gradient(bias_decay, weighted, tied, unobserved_wei
         assert b.grad.abs().max() < 1e-8
 
 
+@pytest.mark.parametrize(("bias_decay", "unobserved_weight"), [(None, 0.0), (0.7, 0.0), (None, 0.3)])
+def test_the_parts_of_a_row_sum_to_it(bias_decay, unobserved_weight):
+    rng = np.random.default_rng(3)
+    offsets = np.zeros(9) if unobserved_weight > 0 else rng.normal(size=9)
+    solver = RowSolver(rng.normal(size=(9, 3)), offsets, spd(rng, 3), bias_decay, unobserved_weight)
+    row = random_rows(rng, 1, 9)
+    weights = rng.random(row.nnz)
+    parts = solver.parts(row.indices, row.data, weights)
+    assert parts.shape == (row.nnz, 3)
+    np.testing.assert_allclose(parts.sum(axis=0), solver.solve(row, weights=weights).factors[0], rtol=1e-9)
+
+
 def low_noise_ratings(n_users=40, n_items=30, seed=0, density=0.5):
     """Ratings 1..5 of rank 2 with noise, as a table."""
     rng = np.random.default_rng(seed)

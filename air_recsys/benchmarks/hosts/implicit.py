@@ -74,13 +74,10 @@ def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, roun
 
 def likes(data: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """Return the likes to train on and those held out, a fifth of each user's, as implicit wants them."""
-    liked = data.select(data.ratings >= _LIKED)
+    from air_recsys.adapters.implicit_split import as_implicit_reads
+
+    high = data.select(data.ratings >= _LIKED)
+    liked = Interactions(high.user_index, high.item_index, np.ones(high.n_ratings), high.user_ids, high.item_ids)
     split = user_holdout(liked, 0.2, random_state=seed)
-    train, test = (_as_implicit_wants(liked.select(mask).to_csr()) for mask in split)
+    train, test = (as_implicit_reads(liked.select(mask).to_csr(), np.float32) for mask in split)
     return train, test
-
-
-def _as_implicit_wants(matrix: sp.csr_array) -> sp.csr_matrix:
-    """Return ones in float32 with indices of 32 bits, the only kind that its evaluation reads."""
-    parts = np.ones(matrix.nnz, np.float32), matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-    return sp.csr_matrix(parts, shape=matrix.shape)
