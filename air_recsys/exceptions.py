@@ -111,5 +111,17 @@ class DeviceError(AirRecsysError, RuntimeError):
     """A device that was asked for by name is not there."""
 
 
+class MemoryLimitError(AirRecsysError, MemoryError):
+    """A training that does not fit into memory: what it needs, what there is, and which setting fits."""
+
+
+class DistributedError(AirRecsysError, RuntimeError):
+    """A process of a training over several is gone or does not answer."""
+
+
+class CheckpointError(AirRecsysError, ValueError):
+    """A checkpoint that cannot be written or read, or that belongs to another training."""
+
+
 class DataWarning(UserWarning):
     """Data that can be used but hardly with the effect that the caller wants."""

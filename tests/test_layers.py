@@ -29,7 +29,7 @@ LAYERS = (
     {"cli"},
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-HOSTS = {"surprise", "implicit", "cornac"}
+HOSTS = {"surprise", "implicit", "cornac", "myfm"}
 # Fixed public names; their imports stand inside the methods.
 ALLOWED = {
     ("air_recsys.interactions", "air_recsys.adapters.surprise", "to_surprise"),

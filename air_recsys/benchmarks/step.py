@@ -13,15 +13,17 @@ from tqdm import tqdm
 
 from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
 from air_recsys.benchmarks.report import Report
+from air_recsys.graphs.adjacency import row_softmin
 from air_recsys.models.devices import resolve_device
 from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.products import fast_products
 
 _MISSING = 0.3
 _STRENGTH = 1e-4
 
 
 def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 20, device: str = "cpu") -> Report:
-    """Time steps of the engine, of plain autograd, and of the bare matrix products, in turn.
+    """Time steps of the engine, of plain autograd, of the bare matrix products, and of parts of a step, in turn.
 
     Parameters
     ----------
@@ -39,6 +41,9 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
         "plain autograd, AIR": _plain(size, depth, device, plain_step),
         "authors' program, AIR": _plain(size, depth, device, program_step),
         "matrix products of AIR": _products(size, depth, device),
+        "matrix products of AIR, fast": _fast_products(size, depth, device),
+        "part: Adam": _adam(size, depth, device),
+        "part: both adjacencies, both gradients of logits": _adjacencies(size, device),
     }
     medians = median_times(contenders, rounds, steps, device, "bench step")
     report = Report(
@@ -54,6 +59,7 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
                 "plain / this": medians["plain autograd, AIR"] / median,
                 "program / this": medians["authors' program, AIR"] / median,
                 "this / products": median / medians["matrix products of AIR"],
+                "this / fast": median / medians["matrix products of AIR, fast"],
             }
         )
     return report
@@ -109,6 +115,30 @@ def _products(size: int, depth: int, device: str) -> Callable[[], object]:
             torch.mm(left, left, out=out)
 
     return step
+
+
+def _fast_products(size: int, depth: int, device: str) -> Callable[[], object]:
+    """Make the products of `_products` as the engine makes them."""
+    products, like = _products(size, depth, device), torch.empty(size, size, device=device)
+
+    def step() -> None:
+        with fast_products(like):
+            products()
+
+    return step
+
+
+def _adam(size: int, depth: int, device: str) -> Callable[[], object]:
+    """Step the factors and the logits of both graphs."""
+    parameters = list(torch.rand(depth + 2, size, size, device=device))
+    for parameter in parameters:
+        parameter.grad = torch.rand_like(parameter)
+    return torch.optim.Adam(parameters, lr=1e-3, fused=True).step
+
+
+def _adjacencies(size: int, device: str) -> Callable[[], object]:
+    logits, distances = torch.rand(2, size, size, device=device)
+    return lambda: [row_softmin(logits, distances) for _ in range(2)]
 
 
 def _time(step: Callable[[], object], steps: int, device: str) -> float:

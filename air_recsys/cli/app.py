@@ -7,7 +7,7 @@ import sys
 
 import typer
 
-from air_recsys.cli import bench, data, demo, explain, inpaint, models, report, reproduce, tune
+from air_recsys.cli import bench, data, demo, explain, inpaint, models, report, reproduce, score, speed, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -26,12 +26,15 @@ app.command("train")(models.train)
 app.command("tune")(tune.tune)
 app.command("evaluate")(bench.evaluate)
 app.command("recommend")(models.recommend)
+app.command("score")(score.score)
 app.command("similar")(models.similar)
 app.command("explain")(explain.explain)
 app.command("graph")(models.graph)
 app.command("report")(report.report)
 app.command("inpaint")(inpaint.inpaint)
 app.add_typer(reproduce.reproduce_app, name="reproduce")
+bench.bench_app.command("speed")(speed.speed)
+bench.bench_app.command("scale")(speed.scale)
 app.add_typer(bench.bench_app, name="bench")
 app.add_typer(data.app, name="datasets")
 

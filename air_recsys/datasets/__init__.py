@@ -16,6 +16,7 @@ from air_recsys.datasets.movielens import (
     load_movielens_items,
     load_movielens_titles,
 )
+from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.datasets.ratings_file import read_ratings
 from air_recsys.datasets.registry import available
 from air_recsys.datasets.syn_netflix import SynNetflix, load_syn_netflix, make_syn_netflix
@@ -24,6 +25,7 @@ from air_recsys.datasets.yamanishi import load_yamanishi
 __all__ = [
     "DrugTargetData",
     "MontiGraphs",
+    "PlantedRatings",
     "SynNetflix",
     "available",
     "data_root",
@@ -39,6 +41,7 @@ __all__ = [
     "load_movielens_titles",
     "load_syn_netflix",
     "load_yamanishi",
+    "make_planted_ratings",
     "make_syn_netflix",
     "read_ratings",
 ]

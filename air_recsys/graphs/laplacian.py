@@ -34,9 +34,9 @@ def squared_distances(points: Tensor, weighted: Tensor) -> Tensor:
     tensor([[ 0., 25.],
             [25.,  0.]])
     """
-    norms = squared_norms(points, weighted)  # (m,)
-    distances = torch.addmm(norms, points, weighted.T, alpha=-2).add_(norms[:, None])  # (m, m)
-    return distances.clamp_(min=0).fill_diagonal_(0)
+    products = points @ weighted.T  # (m, m)
+    norms = products.diagonal()  # from the same products, so that D_ii is exactly zero
+    return (norms[:, None] + norms).sub_(products, alpha=2).clamp_(min=0)
 
 
 def laplacian(adjacency: Tensor) -> Tensor:

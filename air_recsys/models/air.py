@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Self
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 import torch
+from tqdm import tqdm
 
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
@@ -22,10 +24,12 @@ from air_recsys.models.explain import Equations, explain
 from air_recsys.models.explanation import Explanation
 from air_recsys.models.explanation_tables import Labels
 from air_recsys.models.fold_in import SIDES, Folded, RowSolver, as_rows, row_solver
+from air_recsys.models.memory import announcement, check_memory, naming_what_fits, plan_of
 from air_recsys.models.partial_fit import update
-from air_recsys.models.scaling import Scaling, graph_strength
+from air_recsys.models.scaling import Scaling, edges_per_node, graph_strength
 from air_recsys.models.transforms import parse_transforms
 from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.objective import Objective, Observations, Penalties
 from air_recsys.splits import random_holdout
 from air_recsys.training import Callback, Plan, Record, Result, train
@@ -62,15 +66,18 @@ class AIR(Recommender):
         weighs a user's energy against its ratings alike at every size of the data.
     adjacency : {"row_softmin", "global_sum", "global_product"}
         How logits become a graph; see `air_recsys.graphs.adjacency`.
-    graph_neighbors : int, optional
+    graph_neighbors : int, "auto" or None
         Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes are taken); None weighs
-        all pairs.
+        all pairs. "auto" chooses by size, see `air_recsys.models.scaling.edges_per_node`; a verbose `fit` says what.
     graph_refresh : int
         Epochs between two choices of a sparse graph's edges.
     graph_rate : float
         Step size of the graphs' logits as a multiple of `learning_rate`.
     n_epochs : int
-        Optimiser steps, each over all ratings.
+        Passes over all ratings.
+    n_batches : int
+        Optimiser steps an epoch: each sees a random part of the ratings, drawn once, and a part of the rows of sparse
+        graphs (at most one part a rating, user and item). Not with `transforms` or `tv_reg`.
     learning_rate : float
         Adam's step size.
     schedule : {"constant", "cooldown", "cosine", "linear"}
@@ -112,8 +119,11 @@ class AIR(Recommender):
         "cpu", "cuda", "cuda:1", ..., or "auto": the GPU where there is one.
     random_state : int, RandomState, Generator or None
         Source of the start and of the validation part; the same seed gives the same model.
+    max_memory : int or str, optional
+        Bytes, or text such as "8GB", that training may take beside the data; more is an error before any work. None:
+        what the device has. See `memory_plan`.
     verbose : bool
-        Show a progress bar.
+        Say how much memory training will take, and show a progress bar.
 
     Attributes
     ----------
@@ -134,7 +144,7 @@ class AIR(Recommender):
     n_iter_ : int
         Epoch of the state that was kept.
     stopped_by_ : str
-        "n_epochs", "patience", "stopping_delta", "callback" or "divergence".
+        "n_epochs", "patience", "stopping_delta", "callback", "divergence" or "memory".
     device_ : str
         Where the model was trained.
 
@@ -163,10 +173,11 @@ class AIR(Recommender):
         user_graph_reg: float | str = 1e-4,
         item_graph_reg: float | str = 1e-4,
         adjacency: str = "row_softmin",
-        graph_neighbors: int | None = None,
+        graph_neighbors: int | str | None = None,
         graph_refresh: int = 100,
         graph_rate: float = 1.0,
         n_epochs: int = 10_000,
+        n_batches: int = 1,
         learning_rate: float = 1e-3,
         schedule: str = "constant",
         weight_decay: float = 0.0,
@@ -189,6 +200,7 @@ class AIR(Recommender):
         dtype: str = "float32",
         device: str = "auto",
         random_state: RandomState = None,
+        max_memory: int | str | None = None,
         verbose: bool = False,
     ) -> None:
         self.n_factors = n_factors
@@ -200,6 +212,7 @@ class AIR(Recommender):
         self.graph_refresh = graph_refresh
         self.graph_rate = graph_rate
         self.n_epochs = n_epochs
+        self.n_batches = n_batches
         self.learning_rate = learning_rate
         self.schedule = schedule
         self.weight_decay = weight_decay
@@ -222,6 +235,7 @@ class AIR(Recommender):
         self.dtype = dtype
         self.device = device
         self.random_state = random_state
+        self.max_memory = max_memory
         self.verbose = verbose
 
     # ---------------------------------------------------------------- presets
@@ -268,10 +282,24 @@ class AIR(Recommender):
             del self._given_validation
 
     def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
-        device = resolve_device(self.device)
+        if self.verbose:
+            tqdm.write(announcement(self, data), file=sys.stderr)
         rng = as_generator(self.random_state)
         training, held_out = self._split(data, rng)
         scaling = Scaling.of(training.ratings, center=self.center, scale=self.scale)
+        with naming_what_fits(self, data):
+            self._train(data, training, held_out, scaling, rng, callbacks)
+
+    def _train(
+        self,
+        data: Interactions,
+        training: Interactions,
+        held_out: Interactions | None,
+        scaling: Scaling,
+        rng: np.random.Generator,
+        callbacks: list[Callback],
+    ) -> None:
+        device = resolve_device(self.device)
         objective = build_objective(self._observations(training, scaling, device), self._settings(training), rng)
         self._training = objective, scaling
         try:
@@ -290,6 +318,16 @@ class AIR(Recommender):
         if result.error is not None:
             raise result.error
 
+    def memory_plan(self, interactions: Any) -> MemoryPlan:
+        """Return the bytes that `fit` on these interactions will take at its peak, beside the interactions.
+
+        Examples
+        --------
+        >>> print(AIR.for_ratings(device="cpu").memory_plan(np.eye(1000)).total < 1e9)
+        True
+        """
+        return plan_of(self, as_interactions(interactions, allow_negative=True))
+
     def _split(self, data: Interactions, rng: np.random.Generator) -> tuple[Interactions, Interactions | None]:
         if self._given_validation is not None or self.validation_fraction == 0:
             return data, self._given_validation
@@ -306,11 +344,12 @@ class AIR(Recommender):
             init=(self.init_mean, self.init_std),
             strengths=(graph_strength(self.user_graph_reg, data), graph_strength(self.item_graph_reg, data)),
             adjacency=self.adjacency,
-            n_neighbors=self.graph_neighbors,
+            n_neighbors=edges_per_node(self.graph_neighbors, data, self.n_factors),
             biases=self.biases,
             penalties=Penalties(self.weight_decay, self.bias_decay, self.unobserved_weight),
             transforms=parse_transforms(self.transforms, (data.n_users, data.n_items)),
             tv_strength=self.tv_reg,
+            n_batches=self.n_batches,
         )
 
     def _plan(self) -> Plan:
@@ -540,6 +579,7 @@ class AIR(Recommender):
 
     def _check_parameters(self, data: Interactions) -> None:
         check_parameters(self, data, self._given_validation)
+        check_memory(self, data)
 
 
 PRESETS: dict[str, dict[str, Any]] = {
@@ -568,10 +608,13 @@ PRESETS: dict[str, dict[str, Any]] = {
         "item_graph_reg": "auto",
         "init_mean": 0.0,
         "init_std": 0.1,
-        "n_epochs": 300,
-        "learning_rate": 0.02,
+        "n_epochs": 40,
+        "n_batches": 8,
+        "graph_rate": 0.4,
+        "graph_refresh": 10,
+        "learning_rate": 0.05,
         "schedule": "cosine",
-        "evaluate_every": 10,
+        "evaluate_every": 5,
     },
 }
 """What each preset changes from the defaults; docs/presets.md says how the values were chosen."""

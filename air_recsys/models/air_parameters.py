@@ -31,7 +31,7 @@ def check_parameters(model: AIR, data: Interactions, validation: Interactions | 
     check_choice("adjacency", model.adjacency, list(ADJACENCIES))
     check_choice("schedule", model.schedule, list(SCHEDULES))
     check_choice("dtype", model.dtype, list(DTYPES))
-    for name in ("graph_refresh", "n_epochs", "evaluate_every"):
+    for name in ("graph_refresh", "n_epochs", "n_batches", "evaluate_every"):
         check_integer(name, getattr(model, name), minimum=1)
     for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "tv_reg", "unobserved_weight"):
         if not (name.endswith("graph_reg") and getattr(model, name) == "auto"):
@@ -51,7 +51,8 @@ def check_parameters(model: AIR, data: Interactions, validation: Interactions | 
 
 def _check_optional(model: AIR, watched: bool) -> None:
     if model.graph_neighbors is not None:
-        check_integer("graph_neighbors", model.graph_neighbors, minimum=1)
+        if model.graph_neighbors != "auto":
+            check_integer("graph_neighbors", model.graph_neighbors, minimum=1)
         if model.adjacency != "row_softmin":
             raise ParameterError(
                 f"graph_neighbors needs adjacency='row_softmin', found {model.adjacency!r}; set it to None"
@@ -81,6 +82,8 @@ def _check_further(model: AIR, data: Interactions) -> None:
         raise ParameterError(f"transforms need full width, n_factors=None, found n_factors={model.n_factors}")
     if model.adjacency != "row_softmin" and any(entry.n_neighbors is not None for entry in transforms):
         raise ParameterError(f"neighbours of a transform need adjacency='row_softmin', found {model.adjacency!r}")
+    if model.n_batches > 1 and (transforms or model.tv_reg > 0):
+        raise ParameterError(f"transforms and tv_reg need n_batches=1, found n_batches={model.n_batches}")
     if model.tv_reg > 0 and not full_width:
         raise ParameterError(f"tv_reg needs full width, n_factors=None, found n_factors={model.n_factors}")
 

@@ -22,7 +22,7 @@ class DMF(AIR):
 
     Parameters
     ----------
-    n_factors, depth, n_epochs, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
+    n_factors, depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
 unobserved_weight, init_mean, init_std, clip, dtype, device, random_state, verbose
         As in `AIR`.
 
@@ -34,6 +34,7 @@ unobserved_weight, init_mean, init_std, clip, dtype, device, random_state, verbo
         n_factors: int | None = None,
         depth: int = 3,
         n_epochs: int = 10_000,
+        n_batches: int = 1,
         learning_rate: float = 1e-3,
         schedule: str = "constant",
         weight_decay: float = 0.0,

@@ -9,6 +9,7 @@ import numpy as np
 
 from air_recsys.interactions import Interactions
 
+_ALL_PAIRS, _EDGES = 1000, 20  # see docs/sparse-graphs.md
 _AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
 
 
@@ -35,6 +36,23 @@ class Scaling:
     def forward(self, ratings: np.ndarray) -> np.ndarray:
         """Return the values that stand for `ratings`."""
         return (ratings - self.mean) / self.unit
+
+
+def edges_per_node(value: int | str | None, data: Interactions, n_factors: int | None) -> int | None:
+    """Return how many edges a node of a learned graph has, None for all pairs.
+
+    "auto" weighs all pairs at full width and up to 1,000 users and items, as the paper does, and else 20 edges a node.
+
+    Examples
+    --------
+    >>> small = Interactions.from_dense(np.eye(5))
+    >>> edges_per_node("auto", small, None), edges_per_node("auto", small, 2), edges_per_node(7, small, 2)
+    (None, 20, 7)
+    """
+    if value != "auto":
+        return None if value is None else int(value)
+    full_width = n_factors is None or n_factors >= min(data.n_users, data.n_items)
+    return None if full_width and max(data.n_users, data.n_items) <= _ALL_PAIRS else _EDGES
 
 
 def energy_weight(value: float | str, data: Interactions) -> float:

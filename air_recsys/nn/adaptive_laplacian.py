@@ -3,19 +3,21 @@
 `DenseLaplacian` weighs all pairs of rows, `SparseLaplacian` each row's nearest ones, `FixedLaplacian` learns nothing
 and keeps the graph that it was given. All are used alike:
 
-* ``apply(points, weighted, strength)`` returns the energy and L @ points, and writes the logits' gradient,
+* ``apply(points, weighted, strength, part)`` returns the energy and L @ points, and writes the logits' gradient,
 * ``refresh(points, weighted)`` lets a graph choose its edges anew and returns what carries per-edge state along,
 * ``adjacency()`` returns the graph as a SciPy matrix.
 
-`points` and `weighted` are U and U G, or X and X at full width; see `air_recsys.graphs.laplacian`.
+`points` and `weighted` are U and U G, or X and X at full width; see `air_recsys.graphs.laplacian`. A sparse graph can
+be cut into parts, ranges of rows of P; one part alone then stands for the whole energy, times the number of parts.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
 from typing import Protocol
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -23,23 +25,32 @@ from torch.nn import functional
 
 from air_recsys.graphs.adjacency import ADJACENCIES, softmin_rows
 from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.clustered_candidates import near_rows
 from air_recsys.graphs.laplacian import laplacian_product, squared_distances, squared_norms
 from air_recsys.nn.pattern import SparsePattern
 
-Carry = Callable[[Tensor], Tensor]
 _SPARSE_BELOW = 0.05
+_COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs would take longer than the training
+
+
+class Carry(Protocol):
+    """From the per-edge state of a part before a refresh to that after."""
+
+    def __call__(self, state: Tensor, part: int = 0) -> Tensor:
+        """Return the state (rows, k + 1), 0 for new edges."""
+        ...
 
 
 class AdaptiveLaplacian(Protocol):
     """What the objective asks of a learned graph."""
 
     @property
-    def logits(self) -> Tensor | None:
-        """What is trained; None where nothing is learned."""
+    def parts(self) -> list[Tensor]:
+        """What is trained, in the parts that are trained in turn; none where nothing is learned."""
         ...
 
-    def apply(self, points: Tensor, weighted: Tensor, strength: float) -> tuple[Tensor, Tensor]:
-        """Return the energy and L @ points; write strength * dE/dlogits into ``logits.grad``."""
+    def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the energy and L @ points; write strength * dE/dlogits into the ``grad`` of the part's logits."""
         ...
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
@@ -72,6 +83,9 @@ class DenseLaplacian:
         Source of the starting logits, uniform in +-1/sqrt(m).
     dtype : torch.dtype
     device : torch.device
+    every : int
+        The logits are due at the first application and then at every so manieth; in between the graph stays as it is,
+        which saves its distances and its softmax.
 
     Attributes
     ----------
@@ -79,15 +93,31 @@ class DenseLaplacian:
     """
 
     def __init__(
-        self, size: int, adjacency: str, *, generator: torch.Generator, dtype: torch.dtype, device: torch.device
+        self,
+        size: int,
+        adjacency: str,
+        *,
+        generator: torch.Generator,
+        dtype: torch.dtype,
+        device: torch.device,
+        every: int = 1,
     ) -> None:
         self._term = ADJACENCIES[adjacency]
         self.logits = _uniform_logits((size, size), size, generator, dtype, device)
+        self.parts = [self.logits]
+        self.every, self._applied = every, 0
+        self._kept: Tensor | None = None  # the adjacency, until the logits are due again
 
-    def apply(self, points: Tensor, weighted: Tensor, strength: float) -> tuple[Tensor, Tensor]:
-        """Return the energy and L @ points (m, d); write strength * dE/dlogits into ``logits.grad``."""
+    def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the energy and L @ points (m, d); write strength * dE/dlogits, if due, into ``logits.grad``."""
+        self._applied += 1
+        if self._kept is not None and self._applied % self.every != 1:
+            self.logits.grad = None
+            smoothed = laplacian_product(self._kept, points)
+            return torch.sum(weighted * smoothed).clamp(min=0), smoothed
         term = self._term(self.logits, squared_distances(points, weighted))
         self.logits.grad = term.gradient.mul_(strength)
+        self._kept = term.adjacency if self.every > 1 else None
         return term.energy, laplacian_product(term.adjacency, points)
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
@@ -106,12 +136,14 @@ class DenseLaplacian:
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to the logits of `state`."""
         self.logits.copy_(state["logits"])
+        self._applied, self._kept = 0, None
 
 
 class SparseLaplacian:
     """The self-edge and the k nearest rows of every row, under the row softmin over those edges only.
 
-    `refresh` replaces the neighbours by the rows that are nearest now. An edge that survives keeps its logit; a new
+    `refresh` replaces the neighbours by the rows that are nearest now (beyond 20,000 rows: by near ones, see
+    `air_recsys.graphs.clustered_candidates`). An edge that survives keeps its logit; a new
     one enters at its row's largest logit, which is the least weight, and has to earn its place.
 
     Parameters
@@ -122,41 +154,60 @@ class SparseLaplacian:
         k, 1 <= k <= m - 1. With k = m - 1 and equal logits this is `DenseLaplacian` with ``row_softmin``.
     generator, dtype, device
         As in `DenseLaplacian`.
+    n_parts : int
+        Ranges of rows that are seen one at a time.
 
     Attributes
     ----------
     neighbors : Tensor of int64, shape (m, k + 1)
         Column 0 is the row itself, the others ascend.
     logits : Tensor, shape (m, k + 1)
+    parts : list of Tensor
+        Views of the ranges of `logits`.
     """
 
     def __init__(
-        self, size: int, n_neighbors: int, *, generator: torch.Generator, dtype: torch.dtype, device: torch.device
+        self,
+        size: int,
+        n_neighbors: int,
+        *,
+        generator: torch.Generator,
+        dtype: torch.dtype,
+        device: torch.device,
+        n_parts: int = 1,
     ) -> None:
         self.logits = _uniform_logits((size, n_neighbors + 1), size, generator, dtype, device)
+        self.parts = [self.logits] if n_parts == 1 else list(self.logits.tensor_split(n_parts))
+        ends = itertools.accumulate((len(part) for part in self.parts), initial=0)
+        self._rows = [slice(*pair) for pair in itertools.pairwise(ends)]
         ring = torch.arange(size, device=device)[:, None] + torch.arange(1, n_neighbors + 1, device=device)
         self._set_neighbors(ring.remainder(size).sort(dim=1).values)
 
-    def apply(self, points: Tensor, weighted: Tensor, strength: float) -> tuple[Tensor, Tensor]:
-        """Return the energy and L @ points (m, d); write strength * dE/dlogits into ``logits.grad``."""
-        weights, row_energy, gradient = softmin_rows(self.logits, self._edge_distances(points, weighted))
-        self.logits.grad = gradient.mul_(strength)
-        values = self._edge_weights(weights)  # P / 2 without the self-edges
-        pattern = self._pattern
-        degree = pattern.row_sum(values).add_(pattern.column_sum(values))  # (m,)
-        smoothed = degree[:, None] * points
-        smoothed -= pattern.matmul(values, points)
-        smoothed -= pattern.transpose_matmul(values, points)
-        return row_energy.sum() / 2, smoothed
+    def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the energy and L @ points (m, d); write strength * dE/dlogits into the ``grad`` of the part's logits.
+
+        Both come from the rows of that part alone, times the number of parts.
+        """
+        rows, pattern = self._rows[part], self._patterns[part]
+        distances = self._edge_distances(points, weighted, part)
+        weights, row_energy, gradient = softmin_rows(self.parts[part], distances)
+        self.parts[part].grad = gradient.mul_(strength)
+        values = self._edge_weights(weights).mul_(len(self.parts))  # P / 2 without the self-edges
+        with_one = functional.pad(points, (0, 1), value=1.0)  # (m, d + 1): the last column sums degrees
+        smoothed = pattern.transpose_matmul(values, with_one[rows])
+        smoothed[rows] += pattern.matmul(values, with_one)
+        return row_energy.sum() * (len(self.parts) / 2), torch.addcmul(-smoothed[:, :-1], points, smoothed[:, -1:])
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
         """Take the k nearest rows as neighbours; return what moves per-edge state (m, k + 1) along, 0 for new."""
         old, n_neighbors = self.neighbors, self.neighbors.shape[1] - 1
-        self._set_neighbors(nearest_rows(points, weighted, n_neighbors))
-        source, survives = _positions(old, self.neighbors)
+        search = nearest_rows if len(points) <= _COMPARED_BY_PAIRS else near_rows
+        self._set_neighbors(search(points, weighted, n_neighbors))
+        source, survives = positions(old, self.neighbors)
 
-        def carry(state: Tensor) -> Tensor:
-            return state.gather(1, source).mul_(survives)
+        def carry(state: Tensor, part: int = 0) -> Tensor:
+            rows = self._rows[part]
+            return state.gather(1, source[rows]).mul_(survives[rows])
 
         entry = self.logits.max(dim=1, keepdim=True).values  # (m, 1)
         self.logits.copy_(torch.where(survives, self.logits.gather(1, source), entry))
@@ -165,8 +216,9 @@ class SparseLaplacian:
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m); edges that no row chose are absent."""
         values = self._edge_weights(torch.softmax(-self.logits, dim=1)).cpu().numpy()
-        starts, columns = self._pattern.row_starts.cpu().numpy(), self._pattern.columns.cpu().numpy()
-        half = sp.csr_array((values, columns, starts), shape=self._pattern.shape)
+        m, k = self.neighbors.shape[0], self.neighbors.shape[1] - 1
+        columns = self.neighbors[:, 1:].flatten().cpu().numpy()
+        half = sp.csr_array((values, columns, np.arange(0, m * k + 1, k)), shape=(m, m))
         return sp.csr_array(half + half.T)
 
     def state(self) -> dict[str, Tensor]:
@@ -182,13 +234,17 @@ class SparseLaplacian:
         m, k = others.shape
         itself = torch.arange(m, device=others.device)[:, None]
         self.neighbors = torch.cat([itself, others], dim=1)
-        self._pattern = SparsePattern(torch.arange(0, m * k + 1, k, device=others.device), others.flatten(), m)
+        self._patterns = [
+            SparsePattern(torch.arange(0, chosen.numel() + 1, k, device=others.device), chosen.flatten(), m)
+            for chosen in (others[rows] for rows in self._rows)
+        ]
 
-    def _edge_distances(self, points: Tensor, weighted: Tensor) -> Tensor:
-        m, k = self.neighbors.shape[0], self.neighbors.shape[1] - 1
+    def _edge_distances(self, points: Tensor, weighted: Tensor, part: int) -> Tensor:
+        rows, pattern = self._rows[part], self._patterns[part]
         norms = squared_norms(points, weighted)  # (m,)
-        products = self._pattern.sampled_product(points, weighted).view(m, k)
-        distances = (norms[:, None] + norms[self.neighbors[:, 1:]]).sub_(products, alpha=2).clamp_(min=0)
+        products = pattern.sampled_product(points[rows], weighted)  # (edges,)
+        distances = norms.index_select(0, pattern.columns).sub_(products, alpha=2).view(pattern.shape[0], -1)
+        distances.add_(norms[rows, None]).clamp_(min=0)
         return functional.pad(distances, (1, 0))  # the self-edge has distance 0
 
     def _edge_weights(self, weights: Tensor) -> Tensor:
@@ -206,16 +262,15 @@ class FixedLaplacian:
     device : torch.device
     """
 
-    logits = None
-
     def __init__(self, adjacency: sp.csr_array, *, dtype: torch.dtype, device: torch.device) -> None:
         self._given = adjacency
+        self.parts: list[Tensor] = []
         dense = torch.as_tensor(adjacency.toarray(), dtype=dtype, device=device)
         # A product with a sparse matrix pays off where few entries are stored.
         self._weights = dense.to_sparse_csr() if adjacency.nnz < _SPARSE_BELOW * dense.numel() else dense
         self._degree = dense.sum(dim=1, keepdim=True)  # (m, 1)
 
-    def apply(self, points: Tensor, weighted: Tensor, strength: float) -> tuple[Tensor, Tensor]:
+    def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points (m, d)."""
         smoothed = self._degree * points - self._weights @ points
         return torch.sum(weighted * smoothed).clamp(min=0), smoothed
@@ -243,7 +298,7 @@ def _uniform_logits(
     return torch.empty(shape, dtype=dtype).uniform_(-bound, bound, generator=generator).to(device)
 
 
-def _positions(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
+def positions(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
     """Find each entry of `new` in the same row of `old`; column 0 (the row itself) stays where it is."""
     found = torch.searchsorted(old[:, 1:].contiguous(), new[:, 1:].contiguous())  # (m, k)
     found = functional.pad(found.clamp_(max=old.shape[1] - 2).add_(1), (1, 0))

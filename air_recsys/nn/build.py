@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch.nn import functional
 
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, DenseLaplacian, FixedLaplacian, SparseLaplacian
 from air_recsys.nn.factorization import DeepFactorization
@@ -59,6 +60,9 @@ class Settings:
         Further transformations of X with a graph each.
     tv_strength : float
         tau of the total variation; 0 leaves it out.
+    n_batches : int
+        Random parts of the observed entries, and ranges of rows of sparse graphs, that are seen in turn; not more than
+        there are entries, rows or columns. Further terms take a single one.
     """
 
     width: int | None = None
@@ -72,6 +76,7 @@ class Settings:
     given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)
     transforms: tuple[TransformedGraph, ...] = ()
     tv_strength: float = 0.0
+    n_batches: int = 1
 
 
 def observations(
@@ -97,10 +102,39 @@ def observations(
     return Observations(SparsePattern(starts, columns, ratings.shape[1]), values, confidence)
 
 
+def random_batches(observed: Observations, n_batches: int, rng: np.random.Generator) -> list[Observations]:
+    """Cut observed entries at random into `n_batches` parts of equal size, up to one entry.
+
+    Examples
+    --------
+    >>> ratings = sp.csr_array([[1.0, 2.0], [0.0, 3.0]])
+    >>> whole = observations(ratings, lambda values: values, torch.float32, torch.device("cpu"))
+    >>> [part.values.numel() for part in random_batches(whole, 2, np.random.default_rng(0))]
+    [2, 1]
+    """
+    if n_batches == 1:
+        return [observed]
+    pattern, rows = observed.pattern, observed.pattern.rows
+    batch = torch.as_tensor(rng.permutation(observed.values.numel()) % n_batches, device=rows.device)
+
+    def part(number: int) -> Observations:
+        chosen = (batch == number).nonzero().flatten()
+        counts = torch.bincount(rows.index_select(0, chosen), minlength=pattern.shape[0])
+        starts = functional.pad(counts.cumsum(0), (1, 0))
+        columns = pattern.columns.index_select(0, chosen)
+        weights = None if observed.weights is None else observed.weights.index_select(0, chosen)
+        return Observations(
+            SparsePattern(starts, columns, pattern.shape[1]), observed.values.index_select(0, chosen), weights
+        )
+
+    return [part(number) for number in range(n_batches)]
+
+
 def build_objective(observed: Observations, settings: Settings, rng: np.random.Generator) -> Objective:
     """Return the objective of `settings` on observed entries, at a start drawn from `rng`."""
     m, n = observed.pattern.shape
     width = settings.width or min(m, n)
+    n_batches = min(settings.n_batches, m, n, observed.values.numel())
     dtype, device = observed.values.dtype, observed.values.device
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
     factorization = DeepFactorization(
@@ -120,7 +154,14 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
             return FixedLaplacian(sp.csr_array((size, size)), dtype=dtype, device=device)
         if n_neighbors is None:
             return DenseLaplacian(size, settings.adjacency, generator=generator, dtype=dtype, device=device)
-        return SparseLaplacian(size, min(n_neighbors, size - 1), generator=generator, dtype=dtype, device=device)
+        return SparseLaplacian(
+            size,
+            min(n_neighbors, size - 1),
+            generator=generator,
+            dtype=dtype,
+            device=device,
+            n_parts=n_batches,
+        )
 
     def graph(size: int, strength: float, given: sp.csr_array | None) -> Graph | None:
         if strength == 0 or size < 2:
@@ -139,9 +180,9 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
     biases = None
     if settings.biases:
         biases = (torch.zeros(m, dtype=dtype, device=device), torch.zeros(n, dtype=dtype, device=device))
-    form = FullWidthObjective if width >= min(m, n) else FactorWidthObjective
+    form = FullWidthObjective if width >= min(m, n) and n_batches == 1 else FactorWidthObjective
     return form(
-        observed,
+        random_batches(observed, n_batches, rng),
         factorization,
         graph(m, settings.strengths[0], settings.given[0]),
         graph(n, settings.strengths[1], settings.given[1]),

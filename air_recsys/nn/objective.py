@@ -15,16 +15,17 @@ Source: the paper's objective in the normalisation behind its published tables (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian, Carry
+from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.products import fast_products
 from air_recsys.nn.terms import Term
 
 State = list[Tensor | dict[str, Tensor]]
@@ -82,7 +83,8 @@ class Objective:
 
     Parameters
     ----------
-    observations : Observations
+    batches : sequence of Observations
+        All observed entries in one batch, or random parts of them of one shape, which are seen in turn.
     factorization : DeepFactorization
     row_graph, column_graph : Graph, optional
         Absent graphs cost nothing.
@@ -95,7 +97,7 @@ class Objective:
 
     def __init__(
         self,
-        observations: Observations,
+        batches: Sequence[Observations],
         factorization: DeepFactorization,
         row_graph: Graph | None = None,
         column_graph: Graph | None = None,
@@ -103,10 +105,10 @@ class Objective:
         penalties: Penalties = _NO_PENALTIES,
         terms: Sequence[Term] = (),
     ) -> None:
-        self.observations, self.factorization = observations, factorization
+        self.batches, self.factorization = batches, factorization
         self.row_graph, self.column_graph = row_graph, column_graph
         self.biases, self.penalties, self.terms = biases, penalties, terms
-        self.size = observations.pattern.shape[0] * observations.pattern.shape[1]  # m n
+        self.size = batches[0].pattern.shape[0] * batches[0].pattern.shape[1]  # m n
 
     @property
     def graphs(self) -> list[Graph]:
@@ -126,17 +128,23 @@ class Objective:
         ]
 
     def logits(self) -> list[Tensor]:
-        """Return the logits of all learned graphs, rows before columns before further terms."""
-        return [laplacian.logits for laplacian in self.laplacians if laplacian.logits is not None]
+        """Return the logits of all learned graphs, rows before columns before further terms, part by part."""
+        return [part for laplacian in self.laplacians for part in laplacian.parts]
 
     def parameters(self) -> list[Tensor]:
         """Return all trained tensors: factors, biases, logits."""
         return [*self.model_parameters(), *self.logits()]
 
-    def evaluate(self) -> Terms:
-        """Return the terms of F at the current parameters and write every parameter's gradient."""
+    def evaluate(self, batch: int = 0) -> Terms:
+        """Return the terms of F at the current parameters and write every parameter's gradient.
+
+        With several batches both are estimates from one of them and from the parts of the graphs that go with it; the
+        mean over all batches is exact. Logits of other parts have no gradient.
+        """
         left, right = self.factorization.factors()  # (m, r), (n, r)
-        fit, energies, further, gradients = self._evaluate(left, right)
+        for logits in self.logits():
+            logits.grad = None
+        fit, energies, further, gradients = self._evaluate(left, right, batch)
         self.factorization.backward(*gradients)
         decay = self._decay()
         fit = fit / self.size
@@ -145,19 +153,23 @@ class Objective:
             objective = objective if graph is None else objective + graph.strength * energy
         return Terms(fit, *energies, decay, further, objective)
 
-    def refresh_graphs(self) -> list[tuple[Tensor, Carry]]:
-        """Let each graph choose its edges anew; return (logits, carry) for those that did."""
+    def evaluate_all(self) -> Terms:
+        """Return the terms of F at the current parameters, from all batches."""
+        each = [torch.stack(self.evaluate(batch)) for batch in range(len(self.batches))]
+        return Terms._make(torch.stack(each).mean(dim=0))
+
+    def refresh_graphs(self) -> list[tuple[Tensor, Callable[[Tensor], Tensor]]]:
+        """Let each graph choose its edges anew; return (logits, carry) for the parts of those that did."""
         carried = []
         for laplacian, points, weighted in self._metric_rows(*self.factorization.factors()):
             carry = laplacian.refresh(points, weighted)
-            if carry is not None and laplacian.logits is not None:
-                carried.append((laplacian.logits, carry))
+            if carry is not None:
+                carried += [(logits, partial(carry, part=part)) for part, logits in enumerate(laplacian.parts)]
         return carried
 
     def predict_pairs(self, pattern: SparsePattern) -> Tensor:
         """Return the predictions at the positions of `pattern`, shape (nnz,)."""
-        left, right = self.factorization.factors()
-        return self._with_biases(pattern.sampled_product(left, right), pattern)
+        return pattern.sampled_product(*self._with_biases(*self.factorization.factors()))
 
     def state(self) -> State:
         """Return copies of everything that training changes."""
@@ -174,7 +186,7 @@ class Objective:
             assert isinstance(saved, dict)
             laplacian.load_state(saved)
 
-    def _evaluate(self, left: Tensor, right: Tensor) -> Evaluation:
+    def _evaluate(self, left: Tensor, right: Tensor, batch: int) -> Evaluation:
         """Return the parts of F and dF/dU and dF/dV; write the biases' gradients."""
         raise NotImplementedError
 
@@ -184,7 +196,7 @@ class Objective:
 
     def _decay(self) -> Tensor:
         """Return the weight decay and add its gradients."""
-        total = self.observations.values.new_zeros(())
+        total = self.batches[0].values.new_zeros(())
         decays = [self.penalties.weight_decay] * len(self.factorization.weights) + [self.penalties.bias_decay] * 2
         for tensor, decay in zip(self.model_parameters(), decays, strict=False):
             if decay > 0:
@@ -194,11 +206,13 @@ class Objective:
                 tensor.grad.add_(tensor, alpha=2 * scale)
         return total
 
-    def _with_biases(self, products: Tensor, pattern: SparsePattern) -> Tensor:
+    def _with_biases(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
+        """Return (U, b, 1) and (V, 1, c), whose products are the predictions."""
         if self.biases is None:
-            return products
-        rows, columns = self.biases
-        return products + rows[pattern.rows] + columns[pattern.columns]
+            return left, right
+        rows, columns = (bias[:, None] for bias in self.biases)
+        left = torch.cat([left, rows, torch.ones_like(rows)], dim=1)  # (m, r + 2)
+        return left, torch.cat([right, torch.ones_like(columns), columns], dim=1)  # (n, r + 2)
 
 
 class FactorWidthObjective(Objective):
@@ -208,11 +222,11 @@ class FactorWidthObjective(Objective):
     in V. Columns likewise, with the roles exchanged.
     """
 
-    def _evaluate(self, left: Tensor, right: Tensor) -> Evaluation:
+    def _evaluate(self, left: Tensor, right: Tensor, batch: int) -> Evaluation:
         grams = left.T @ left, right.T @ right  # (r, r) each
-        fit, grad_left, grad_right = self._data_term(left, right, grams)
-        row_energy = _add_energy(self.row_graph, left, right, grams[1], grad_left, grad_right)
-        column_energy = _add_energy(self.column_graph, right, left, grams[0], grad_right, grad_left)
+        fit, grad_left, grad_right = self._data_term(left, right, grams, batch)
+        row_energy = _add_energy(self.row_graph, left, right, grams[1], grad_left, grad_right, batch)
+        column_energy = _add_energy(self.column_graph, right, left, grams[0], grad_right, grad_left, batch)
         return Evaluation(fit, (row_energy, column_energy), fit.new_zeros(()), (grad_left, grad_right))
 
     def _metric_rows(self, left: Tensor, right: Tensor) -> Iterator[tuple[AdaptiveLaplacian, Tensor, Tensor]]:
@@ -221,43 +235,51 @@ class FactorWidthObjective(Objective):
         if self.column_graph is not None:
             yield self.column_graph.laplacian, right, right @ (left.T @ left)
 
-    def _data_term(self, left: Tensor, right: Tensor, grams: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor, Tensor]:
-        pattern, targets, weights = self.observations
-        products = pattern.sampled_product(left, right)  # (nnz,)
-        error = self._with_biases(products, pattern) - targets
+    def _data_term(
+        self, left: Tensor, right: Tensor, grams: tuple[Tensor, Tensor], batch: int
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        pattern, targets, weights = self.batches[batch]
+        share, unobserved = 1 / len(self.batches), self.penalties.unobserved_weight
+        rows, columns = self._with_biases(left, right)
+        error = pattern.sampled_product(rows, columns, minus=targets)  # (nnz,)
         residual = error if weights is None else error * weights
-        fit = torch.dot(residual, error)
-        unobserved = self.penalties.unobserved_weight
+        fit = torch.dot(residual, error) / share
         if unobserved > 0:
             # The sum over all pairs is tr(G_U G_V); take back the observed part.
-            fit = fit + unobserved * (torch.sum(grams[0] * grams[1]) - torch.dot(products, products))
+            products = error + targets
+            fit = fit + unobserved * (torch.sum(grams[0] * grams[1]) - torch.dot(products, products) / share)
             residual = residual.sub_(products, alpha=unobserved)
-        residual = residual.mul_(2 / self.size)
+        residual = residual.mul_(2 / (self.size * share))
+        grad_rows = pattern.matmul(residual, columns)
+        grad_columns = pattern.transpose_matmul(residual, rows)
         if self.biases is not None:
-            self.biases[0].grad = pattern.row_sum(residual)
-            self.biases[1].grad = pattern.column_sum(residual)
-        grad_left = pattern.matmul(residual, right)
-        grad_right = pattern.transpose_matmul(residual, left)
+            self.biases[0].grad, self.biases[1].grad = grad_rows[:, -2].clone(), grad_columns[:, -1].clone()
+            grad_rows, grad_columns = grad_rows[:, :-2].contiguous(), grad_columns[:, :-2].contiguous()
         if unobserved > 0:
-            grad_left.addmm_(left, grams[1], alpha=2 * unobserved / self.size)
-            grad_right.addmm_(right, grams[0], alpha=2 * unobserved / self.size)
-        return fit, grad_left, grad_right
+            grad_rows.addmm_(left, grams[1], alpha=2 * unobserved / self.size)
+            grad_columns.addmm_(right, grams[0], alpha=2 * unobserved / self.size)
+        return fit, grad_rows, grad_columns
 
 
 class FullWidthObjective(Objective):
     """F with X held as a dense matrix: the paper's setting, and the faster one where the width is min(m, n)."""
 
+    def evaluate(self, batch: int = 0) -> Terms:
+        """Return the terms of F at the current parameters and write every parameter's gradient."""
+        with fast_products(self._dense[0]):
+            return super().evaluate(batch)
+
     @cached_property
     def _dense(self) -> tuple[Tensor, Tensor]:
         """Return targets and weights of all entries, (m, n) each."""
-        pattern, values, observed = self.observations
+        pattern, values, observed = self.batches[0]
         targets = values.new_zeros(pattern.shape)
         targets[pattern.rows, pattern.columns] = values
         weights = values.new_full(pattern.shape, self.penalties.unobserved_weight)
         weights[pattern.rows, pattern.columns] = torch.ones_like(values) if observed is None else observed
         return targets, weights
 
-    def _evaluate(self, left: Tensor, right: Tensor) -> Evaluation:
+    def _evaluate(self, left: Tensor, right: Tensor, batch: int) -> Evaluation:
         completed = left @ right.T  # X, (m, n)
         targets, weights = self._dense
         residual = completed - targets
@@ -289,12 +311,18 @@ class FullWidthObjective(Objective):
 
 
 def _add_energy(
-    graph: Graph | None, points: Tensor, others: Tensor, gram: Tensor, grad_points: Tensor, grad_others: Tensor
+    graph: Graph | None,
+    points: Tensor,
+    others: Tensor,
+    gram: Tensor,
+    grad_points: Tensor,
+    grad_others: Tensor,
+    batch: int,
 ) -> Tensor:
     """Return tr(G P^T L P) and add its gradients in P (m, r) and in the others (n, r), G = others^T others."""
     if graph is None:
         return points.new_zeros(())
-    energy, smoothed = graph.laplacian.apply(points, points @ gram, graph.strength)
+    energy, smoothed = graph.laplacian.apply(points, points @ gram, graph.strength, batch)
     grad_points.addmm_(smoothed, gram, alpha=2 * graph.strength)
     grad_others.addmm_(others, points.T @ smoothed, alpha=2 * graph.strength)
     return energy

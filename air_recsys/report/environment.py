@@ -12,7 +12,7 @@ import torch
 
 _PACKAGES = (
     *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
-    *("scikit-surprise", "implicit", "cornac", "faiss-cpu"),
+    *("scikit-surprise", "implicit", "cornac", "myfm", "faiss-cpu", "ray"),
 )
 
 

@@ -112,6 +112,7 @@ def training_section(model: Recommender) -> Markup:
         "stopping_delta": "the objective hardly changed",
         "callback": "a callback stopped it",
         "divergence": "it diverged and was set back",
+        "memory": "the device ran out of memory and it was set back",
     }.get(str(getattr(model, "stopped_by_", "")), "")
     told = f"{int(last['epoch']):,} epochs in {last['seconds']:.1f} s"
     told += f" on {model.__dict__['device_']}" if "device_" in model.__dict__ else ""

@@ -1,4 +1,4 @@
-"""The training loop: full-batch Adam on an objective, with records, early stopping and a way back."""
+"""The training loop: Adam on an objective, with records, early stopping and a way back."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import scipy.sparse as sp
 import torch
+import torch.distributed as dist
 from torch import Tensor
 from tqdm import tqdm
 
-from air_recsys.exceptions import DivergenceError
+from air_recsys.exceptions import DivergenceError, MemoryLimitError
 from air_recsys.nn.objective import Objective, Observations, Terms
 from air_recsys.training.schedules import SCHEDULES
+from air_recsys.training.steps import make_stepper
 
 # An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
 _DIVERGED = 1e3
@@ -28,7 +30,7 @@ class Plan:
     Parameters
     ----------
     n_epochs : int
-        Most optimiser steps; each sees all observations.
+        Most passes over all observations: one step each, or one for every batch of the objective.
     learning_rate : float
         Adam's step size for factors and biases.
     schedule : str
@@ -73,6 +75,18 @@ class Record(NamedTuple):
     seconds: float
 
 
+class Course(Protocol):
+    """Keeps a training on the way, so that it can go on after an interruption."""
+
+    def begin(self, optimizer: torch.optim.Adam, result: Result) -> int:
+        """Return the epoch to begin with, everything being as it was then."""
+        ...
+
+    def reach(self, epoch: int, optimizer: torch.optim.Adam, result: Result) -> None:
+        """Take note of the state before the record and the steps of an epoch."""
+        ...
+
+
 Callback = Callable[[Record], bool | None]
 """Called with every record; training stops where one returns True."""
 
@@ -84,7 +98,7 @@ class Result:
     records: list[Record] = field(default_factory=list)
     kept_epoch: int = 0
     stopped_by: str = "n_epochs"
-    error: DivergenceError | None = None
+    error: DivergenceError | MemoryLimitError | None = None
     snapshots: dict[int, list[sp.csr_array]] = field(default_factory=dict)
     """Adjacencies of the objective's graphs by epoch."""
 
@@ -98,6 +112,7 @@ def train(
     validation_unit: float = 1.0,
     callbacks: Iterable[Callback] = (),
     progress: bool = False,
+    course: Course | None = None,
 ) -> Result:
     """Minimise `objective` in place.
 
@@ -116,12 +131,14 @@ def train(
         Called with every `Record`; one that returns True stops training.
     progress : bool
         Show a progress bar on the standard error.
+    course : Course, optional
+        Begins the training and sees every epoch.
 
     Returns
     -------
     Result
     """
-    return _Run(objective, plan, validation, validation_unit, list(callbacks), progress).run()
+    return _Run(objective, plan, validation, validation_unit, list(callbacks), progress, course).run()
 
 
 class _Run:
@@ -133,38 +150,57 @@ class _Run:
         validation_unit: float,
         callbacks: list[Callback],
         progress: bool,
+        course: Course | None,
     ) -> None:
-        self.objective, self.plan, self.callbacks = objective, plan, callbacks
+        self.objective, self.plan, self.callbacks, self.course = objective, plan, callbacks, course
         self.validation, self.validation_unit = validation, validation_unit
-        rates = ((objective.model_parameters(), 1.0), (objective.logits(), plan.graph_rate))
+        # Each part of the logits is stepped once an epoch, the rest once a batch.
+        n_parts = max((len(laplacian.parts) for laplacian in objective.laplacians), default=1)
+        rates = ((objective.model_parameters(), 1.0), (objective.logits(), plan.graph_rate * n_parts))
         groups = [{"params": tensors, "rate": rate} for tensors, rate in rates if tensors]
-        self.optimizer = torch.optim.Adam(groups, lr=plan.learning_rate, fused=True)
+        self.stepper = make_stepper(objective, groups, plan.learning_rate)
         self.result = Result()
         self.bar = tqdm(total=plan.n_epochs, disable=not progress, unit="epoch", desc="training")
         self.start = time.perf_counter()
-        self.last_good = (0, objective.state())
-        self.best, self.best_rmse = self.last_good, math.inf
+        self.best_rmse = math.inf
         self.previous_objective = math.inf
 
     def run(self) -> Result:
+        try:
+            return self._run()
+        except torch.OutOfMemoryError as error:
+            if dist.is_available() and dist.is_initialized():
+                raise  # the other ranks wait for this one: it has to end
+            self._go_back("memory")
+            last_good = f"The model holds the last good state, of epoch {self.last_good[0]}"
+            self.result.error = MemoryLimitError(f"{error}; {last_good}")
+            return self.result
+
+    def _run(self) -> Result:
+        first = 0 if self.course is None else self.course.begin(self.stepper.optimizer, self.result)
+        self.last_good = self.best = (first, self.objective.state())
         with self.bar:
-            for epoch in range(self.plan.n_epochs):
+            for epoch in range(first, self.plan.n_epochs):
                 if epoch % self.plan.graph_refresh == 0:
                     self._refresh_graphs()
                 self._take_snapshot(epoch)
-                terms = self.objective.evaluate()
-                if epoch % self.plan.evaluate_every == 0 and self._stop_after_record(epoch, terms):
+                self._reach(epoch)
+                watched = epoch % self.plan.evaluate_every == 0 or self.plan.stopping_delta is not None
+                if watched and self._stops(epoch):
                     return self._finish()
-                if self._delta_reached(epoch, terms):
-                    return self._finish()
-                self._step(epoch)
+                self._steps(epoch, evaluated=watched and len(self.objective.batches) == 1)
             self._take_snapshot(self.plan.n_epochs)
-            self._stop_after_record(self.plan.n_epochs, self.objective.evaluate(), last=True)
+            self._reach(self.plan.n_epochs)
+            self._stop_after_record(self.plan.n_epochs, self.objective.evaluate_all(), last=True)
         return self._finish()
+
+    def _reach(self, epoch: int) -> None:
+        if self.course is not None:
+            self.course.reach(epoch, self.stepper.optimizer, self.result)
 
     def _refresh_graphs(self) -> None:
         for logits, carry in self.objective.refresh_graphs():
-            for state in self.optimizer.state[logits].values():
+            for state in self.stepper.optimizer.state[logits].values():
                 if isinstance(state, Tensor) and state.shape == logits.shape:
                     state.copy_(carry(state))
 
@@ -172,14 +208,20 @@ class _Run:
         if epoch in self.plan.snapshot_epochs:
             self.result.snapshots[epoch] = [laplacian.adjacency() for laplacian in self.objective.laplacians]
 
-    def _step(self, epoch: int) -> None:
-        rate = self._learning_rate(epoch)
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate * group["rate"]
-        self.optimizer.step()
+    def _steps(self, epoch: int, *, evaluated: bool) -> None:
+        """Take the steps of an epoch; with one batch the gradients may be there already."""
+        n_batches = len(self.objective.batches)
+        for batch in range(n_batches):
+            self.stepper.step(batch, self._learning_rate(epoch + batch / n_batches), evaluated=evaluated)
 
-    def _learning_rate(self, epoch: int) -> float:
+    def _learning_rate(self, epoch: float) -> float:
         return self.plan.learning_rate * SCHEDULES[self.plan.schedule](epoch / self.plan.n_epochs)
+
+    def _stops(self, epoch: int) -> bool:
+        terms = self.objective.evaluate_all()
+        if epoch % self.plan.evaluate_every == 0 and self._stop_after_record(epoch, terms):
+            return True
+        return self._delta_reached(epoch, terms)
 
     def _stop_after_record(self, epoch: int, terms: Terms, last: bool = False) -> bool:
         """Record the state before step `epoch`; return whether training ends here."""
@@ -217,11 +259,15 @@ class _Run:
         first = self.result.records[0].objective if self.result.records else math.inf
         if math.isfinite(record.objective) and record.objective <= _DIVERGED * max(first, 1.0):
             return False
-        epoch, state = self.last_good
-        self.objective.load_state(state)
-        self.result.stopped_by, self.result.kept_epoch = "divergence", epoch
-        self.result.error = DivergenceError(record.epoch, epoch, record.objective, self.plan.learning_rate)
+        self._go_back("divergence")
+        self.result.error = DivergenceError(record.epoch, self.last_good[0], record.objective, self.plan.learning_rate)
         return True
+
+    def _go_back(self, reason: str) -> None:
+        """Go back to the last good state."""
+        self.result.kept_epoch, state = self.last_good
+        self.objective.load_state(state)
+        self.result.stopped_by = reason
 
     def _out_of_patience(self, epoch: int) -> bool:
         waited = (epoch - self.best[0]) // self.plan.evaluate_every

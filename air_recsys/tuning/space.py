@@ -20,7 +20,10 @@ Domain = tuple[Any, ...] | list[Any]
 """A range (low, high) or (low, high, "log"), or a list of choices."""
 
 _SCALARS = (str, int, float, type(None))  # what a study can store
-_WHOLE = {"n_factors", "depth", "graph_neighbors", "graph_refresh", "n_epochs", "patience", "evaluate_every"}
+_WHOLE = {
+    *("n_factors", "depth", "graph_neighbors", "graph_refresh"),
+    *("n_epochs", "n_batches", "patience", "evaluate_every"),
+}
 _EXACT: dict[str, Domain] = {
     "user_graph_reg": (1e-6, 1e-3, "log"),
     "item_graph_reg": (1e-6, 1e-3, "log"),
@@ -33,7 +36,7 @@ _SPACES: dict[str, dict[str, Domain]] = {
         "n_factors": (5, 50, "log"),
         "weight_decay": (3.0, 50.0, "log"),
         "bias_decay": (0.1, 10.0, "log"),
-        "learning_rate": (0.005, 0.05, "log"),
+        "learning_rate": (0.01, 0.1, "log"),
     },
 }
 

@@ -90,12 +90,13 @@ def test_the_program_makes_the_same_steps():
 
 def test_bench_step_is_a_table_of_positive_times():
     report = bench_step(16, 3, 1, steps=2)
-    names = ["engine, AIR", "engine, DMF", "plain autograd, AIR", "authors' program, AIR", "matrix products of AIR"]
-    assert [row["contender"] for row in report.rows] == names
+    names = {"engine, AIR", "engine, DMF", "plain autograd, AIR", "authors' program, AIR", "matrix products of AIR"}
+    assert names < {row["contender"] for row in report.rows}
     assert all(row["milliseconds"] > 0 for row in report.rows)
     rows = {row["contender"]: row for row in report.rows}
     assert rows["plain autograd, AIR"]["plain / this"] == 1
     assert rows["matrix products of AIR"]["this / products"] == 1
+    assert rows["matrix products of AIR, fast"]["this / fast"] == 1
     ratio = rows["plain autograd, AIR"]["milliseconds"] / rows["engine, AIR"]["milliseconds"]
     assert rows["engine, AIR"]["plain / this"] == pytest.approx(ratio)
     assert "16 x 16" in report.protocol

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
 from air_recsys.graphs import candidates
-from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.candidates import least, nearest_rows
 
 fast = settings(deadline=None, max_examples=25)
 
@@ -56,3 +56,48 @@ def test_all_other_rows_are_found_where_k_is_m_minus_one():
     points = normal(5, 2)
     expected = [[other for other in range(5) if other != row] for row in range(5)]
     assert nearest_rows(points, points, 4).tolist() == expected
+
+
+@fast
+@given(st.data())
+def test_the_least_of_a_row_are_those_of_a_whole_selection(data):
+    width = data.draw(st.integers(1, 300))
+    k = data.draw(st.integers(1, min(width, 12)))
+    values = normal(4, width, seed=data.draw(st.integers(0, 2**16)))
+    found, columns = least(values, k)
+    assert torch.equal(values.gather(1, columns), found)
+    assert torch.equal(found.sort(dim=1).values, values.sort(dim=1).values[:, :k])
+
+
+def test_the_least_of_equal_values_are_distinct_columns_and_always_the_same():
+    values = torch.randint(3, (5, 400), generator=torch.Generator().manual_seed(0)).float()
+    found, columns = least(values, 10)
+    assert (columns.sort(dim=1).values.diff(dim=1) > 0).all()
+    assert torch.equal(found.sort(dim=1).values, values.sort(dim=1).values[:, :10])
+    assert torch.equal(least(values, 10)[1], columns)
+
+
+@pytest.mark.parametrize(("rows", "columns"), [(1, 100), (7, 60), (250, 100), (250, 1000)])
+@pytest.mark.parametrize("k", [1, 4, 30])
+def test_tiles_and_groups_change_nothing(monkeypatch, rows, columns, k):
+    points = normal(250, 3)
+    monkeypatch.setattr(candidates, "_TILE_COLUMNS", columns)
+    monkeypatch.setattr(candidates, "_BLOCK_ENTRIES", rows * columns)
+    np.testing.assert_array_equal(nearest_rows(points, points, k).numpy(), brute_force(points, k))
+
+
+def test_rows_that_are_no_numbers_still_get_places_of_rows():
+    points = normal(200, 3)
+    points[::2] = torch.nan
+    found = nearest_rows(points, points, 4)
+    assert ((found >= 0) & (found < 200)).all()
+
+
+def test_memory_stays_at_a_tile(monkeypatch):
+    monkeypatch.setattr(candidates, "_BLOCK_ENTRIES", 5_000)
+    monkeypatch.setattr(candidates, "_TILE_COLUMNS", 500)
+    sizes, points = [], normal(2_000, 3)
+    original = candidates.least
+    monkeypatch.setattr(candidates, "least", lambda values, k: sizes.append(values.numel()) or original(values, k))
+    nearest_rows(points, points, 5)
+    assert max(sizes) <= 5_000

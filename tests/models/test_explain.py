@@ -58,7 +58,7 @@ def test_a_thousand_pairs_of_movielens(data_root):
     model = AIR.for_ratings(**CPU).fit(load_movielens(data_root, "100k"))
     error, remainder, personal = figures(model, 1000)
     assert error < 1e-4
-    assert remainder < 0.01 * personal
+    assert remainder < 0.02 * personal
 
 
 @pytest.mark.data
@@ -78,7 +78,7 @@ def test_a_thousand_pairs_of_syn_netflix():
     model = AIR.for_completion(n_epochs=1500, **CPU).fit(np.where(seen, truth, np.nan))
     error, remainder, personal = figures(model, 1000)
     assert error < 1e-4
-    assert remainder < 0.01 * personal
+    assert remainder < 0.02 * personal
 
 
 # -------------------------------------------------------------------- what a contribution is

@@ -63,9 +63,9 @@ def autograd_objective(objective: Objective, settings: Settings) -> tuple[dict[s
     completed = completed @ weights[-1].T  # X, (m, n)
     biases, logits = (rest[:2], rest[2:]) if settings.biases else ([], rest)
     predicted = completed + biases[0][:, None] + biases[1] if biases else completed
-    targets, observed = dense(objective.observations)
+    targets, observed = dense(objective.batches[0])
     penalties = settings.penalties
-    confidence = objective.observations.weights
+    confidence = objective.batches[0].weights
     squared = (predicted - targets)[observed].square()  # row-major, as the observations are
     fit = squared.sum() if confidence is None else (confidence * squared).sum()
     fit = (fit + penalties.unobserved_weight * predicted[~observed].square().sum()) / targets.numel()
@@ -76,7 +76,7 @@ def autograd_objective(objective: Objective, settings: Settings) -> tuple[dict[s
     total = fit + squares / targets.numel()
     for name, graph, rows in graphs:
         if graph is not None:
-            own = None if graph.laplacian.logits is None else logits.pop(0)
+            own = logits.pop(0) if graph.laplacian.parts else None
             energies[name] = graph_energy(graph.laplacian, settings.adjacency, own, rows)
             total = total + graph.strength * energies[name]
     further = torch.zeros((), dtype=F64)

@@ -140,6 +140,46 @@ def test_the_start_has_k_other_rows_in_ascending_order():
     assert not (ring[:, 1:] == torch.arange(M)[:, None]).any()
 
 
+def applied(every, n_times):
+    """(energy, L X, gradient of the logits) at every application of a graph to points that move."""
+    graph = DenseLaplacian(M, "row_softmin", generator=generator(), dtype=F64, device=CPU, every=every)
+    found = []
+    for time in range(n_times):
+        points = normal(M, 4, seed=time)
+        energy, smoothed = graph.apply(points, points, 0.5)
+        gradient = graph.logits.grad
+        found.append((energy, smoothed, gradient))
+        if gradient is not None:
+            graph.logits.sub_(gradient)
+    return graph, found
+
+
+def test_logits_are_due_at_every_so_manieth_application():
+    for every in (1, 2, 3):
+        _, found = applied(every, 7)
+        assert [gradient is not None for *_, gradient in found] == [time % every == 0 for time in range(7)]
+
+
+def test_in_between_the_graph_stays_and_the_energy_is_its_own():
+    graph, found = applied(3, 3)
+    assert graph.logits.grad is None
+    still = dense()
+    for time, (energy, smoothed, _) in enumerate(found):
+        points = normal(M, 4, seed=time)
+        expected_energy, expected = still.apply(points, points, 0.5)
+        close(energy, expected_energy)
+        close(smoothed, expected)
+
+
+def test_a_graph_that_went_back_is_due():
+    graph, _ = applied(3, 2)
+    state, points = dense().state(), normal(M, 4)
+    graph.load_state(state)
+    energy, _ = graph.apply(points, points, 0.5)
+    assert graph.logits.grad is not None
+    close(energy, dense().apply(points, points, 0.5)[0])
+
+
 def test_refresh_takes_the_nearest_rows_under_the_metric():
     graph, left, right = sparse(), normal(M, 3), normal(4, 3, seed=1)
     weighted = left @ (right.T @ right)

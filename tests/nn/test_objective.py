@@ -139,7 +139,7 @@ def test_rows_as_a_transform_is_the_row_graph():
 def test_both_forms_agree_at_full_width(options):
     full = random_objective(random_observations(M, N), Settings(**WIDE, **options))
     factor = FactorWidthObjective(
-        full.observations, full.factorization, full.row_graph, full.column_graph, full.biases, full.penalties
+        full.batches, full.factorization, full.row_graph, full.column_graph, full.biases, full.penalties
     )
     expected = full.evaluate()
     gradients = [gradient_of(parameter) for parameter in full.parameters()]
@@ -150,7 +150,7 @@ def test_both_forms_agree_at_full_width(options):
 
 def test_both_forms_choose_the_same_neighbors():
     full = random_objective(random_observations(M, N), Settings(n_neighbors=2, **WIDE))
-    factor = FactorWidthObjective(full.observations, full.factorization, full.row_graph, full.column_graph)
+    factor = FactorWidthObjective(full.batches, full.factorization, full.row_graph, full.column_graph)
     chosen = []
     for objective in (full, factor):
         full.factorization.weights[0].normal_(generator=torch.Generator().manual_seed(7))
@@ -194,6 +194,74 @@ def test_state_is_a_copy_and_brings_everything_back(options):
         assert not torch.allclose(objective.evaluate().objective, expected.objective)
         objective.load_state(state)
         close(objective.evaluate(), expected, 0)
+
+
+# -------------------------------------------------------------------- batches
+
+
+def cut(options, n_batches):
+    """The same objective whole and in batches, at the same point."""
+    observed = random_observations(M, N)
+    options = {**WIDE, "width": 3, **options}
+    whole = random_objective(observed, Settings(**options))
+    parts = random_objective(observed, Settings(**options, n_batches=n_batches))
+    for graph, other in zip(parts.graphs, whole.graphs, strict=True):
+        graph.laplacian.load_state(other.laplacian.state())
+    for parameter, other in zip(parts.model_parameters(), whole.model_parameters(), strict=True):
+        parameter.copy_(other)
+    return whole, parts
+
+
+BATCHED = [{"n_neighbors": 2}, {"n_neighbors": 3, "biases": True, "penalties": DECAYS}, {"strengths": (0.0, 0.0)}, {}]
+
+
+@pytest.mark.parametrize("options", [*BATCHED, {"n_neighbors": 2, "penalties": Penalties(unobserved_weight=0.3)}])
+@pytest.mark.parametrize("n_batches", [2, 5])
+def test_batches_are_the_whole_on_average(options, n_batches):
+    whole, parts = cut(options, n_batches)
+    expected = whole.evaluate()
+    close(parts.evaluate_all(), expected)
+    sums = [torch.zeros_like(parameter) for parameter in whole.model_parameters()]
+    logits = []
+    for batch in range(n_batches):
+        parts.evaluate(batch)
+        for total, parameter in zip(sums, parts.model_parameters(), strict=True):
+            total += gradient_of(parameter) / n_batches
+        logits += [gradient_of(part) for part in parts.logits() if part.grad is not None]
+    for total, parameter in zip(sums, whole.model_parameters(), strict=True):
+        close(total, gradient_of(parameter))
+    if "n_neighbors" in options:
+        rows, columns = logits[::2], logits[1::2]
+        close(torch.cat(rows), gradient_of(whole.logits()[0]))
+        close(torch.cat(columns), gradient_of(whole.logits()[1]))
+
+
+def test_batches_hold_every_entry_once():
+    _, parts = cut({}, 4)
+    whole, mask = dense(random_observations(M, N))
+    together = [dense(batch) for batch in parts.batches]
+    close(sum(targets for targets, _ in together), whole)
+    assert torch.equal(sum(observed.int() for _, observed in together), mask.int())
+    sizes = [batch.values.numel() for batch in parts.batches]
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_there_are_no_more_batches_than_rows_or_entries():
+    objective = random_objective(random_observations(4, 9), Settings(width=2, n_batches=100))
+    assert len(objective.batches) == 4
+    assert len(objective.logits()) == 2  # dense graphs stay whole
+
+
+def test_refresh_moves_the_state_of_every_part():
+    whole, parts = cut({"n_neighbors": 2, "biases": True}, 3)
+    whole.factorization.weights[0].normal_(generator=torch.Generator().manual_seed(7))
+    parts.factorization.weights[0].copy_(whole.factorization.weights[0])
+    state = [logits.clone() for logits in whole.logits()]
+    moved = [carry(old) for old, (_, carry) in zip(state, whole.refresh_graphs(), strict=True)]
+    state = [logits.clone() for logits in parts.logits()]
+    pieces = [carry(old) for old, (_, carry) in zip(state, parts.refresh_graphs(), strict=True)]
+    close(torch.cat(pieces[:3]), moved[0])
+    close(torch.cat(pieces[3:]), moved[1])
 
 
 # -------------------------------------------------------------------- after optimiser steps
@@ -252,7 +320,7 @@ def test_factor_width_holds_nothing_larger_than_its_data(options):
     assert nnz <= largest.numel <= max(nnz, n * (neighbors + 1)) < m * n / 10
     with LargestOutput() as largest:
         objective.predict_pairs(SparsePattern(*_first_pairs(m), n))
-    assert largest.numel <= max(m, n) * width
+    assert largest.numel <= max(m, n) * (width + 2)
 
 
 def _first_pairs(m):

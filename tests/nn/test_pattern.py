@@ -54,19 +54,24 @@ def test_products_with_the_matrix_and_its_transpose(mask, width, dtype):
 
 
 @fast
-@given(masks, dtypes)
-def test_sums_over_rows_and_columns(mask, dtype):
-    pattern, values, matrix, _, _ = problem(mask, 1, dtype)
-    close(pattern.row_sum(values), matrix.sum(dim=1))
-    close(pattern.column_sum(values), matrix.sum(dim=0))
+@given(masks, widths, dtypes)
+def test_values_are_taken_off_a_sampled_product(mask, width, dtype):
+    pattern, values, _, left, right = problem(mask, width, dtype)
+    close(pattern.sampled_product(left, right, minus=values), pattern.sampled_product(left, right) - values)
+
+
+@fast
+@given(masks)
+def test_rows_are_those_of_thepositions(mask):
+    np.testing.assert_array_equal(build(mask).rows, np.nonzero(mask)[0])
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (3, 5)])
-def test_a_pattern_without_positions(shape):
+def test_a_pattern_withoutpositions(shape):
     pattern, values, matrix, left, right = problem(np.zeros(shape, dtype=bool), 2, torch.float64)
     assert pattern.sampled_product(left, right).shape == (0,)
     close(pattern.matmul(values, right), matrix @ right)
-    close(pattern.column_sum(values), matrix.sum(dim=0))
+    close(pattern.transpose_matmul(values, left), matrix.T @ left)
 
 
 def test_one_pattern_serves_both_precisions():
@@ -81,8 +86,7 @@ def test_one_pattern_serves_both_precisions():
 def test_arguments_stay_untouched():
     pattern, values, _, left, right = problem(np.ones((3, 4), dtype=bool), 2, torch.float64)
     before = [tensor.clone() for tensor in (values, left, right)]
-    pattern.sampled_product(left, right)
+    pattern.sampled_product(left, right, minus=values)
     pattern.matmul(values, right)
     pattern.transpose_matmul(values, left)
-    pattern.column_sum(values)
     assert all(torch.equal(*pair) for pair in zip(before, (values, left, right), strict=True))

@@ -267,7 +267,7 @@ def test_the_energy_of_rows_that_nearly_agree_is_not_negative(share):
 def test_a_given_graph_learns_nothing(graph):
     term, points = fixed(graph), normal(graph.shape[0], 2)
     before = graph.toarray()
-    assert term.logits is None
+    assert term.parts == []
     assert term.refresh(points, points) is None
     assert term.state() == {}
     term.load_state({})

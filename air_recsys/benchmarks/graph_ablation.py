@@ -1,0 +1,210 @@
+"""What the form of a learned graph does: dense or sparse, edges per row, refreshes, where new edges enter, and a rest.
+
+Every error is one on a validation part of the observed entries; hidden entries are neither shown nor asked for.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+from unittest import mock
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from air_recsys.benchmarks.completion import Hidden, entry_errors, hide
+from air_recsys.benchmarks.recipes import recipe
+from air_recsys.benchmarks.report import Report, mean_of
+from air_recsys.benchmarks.rest_bucket import RestBucketLaplacian
+from air_recsys.datasets import load_movielens_fold, load_syn_netflix, load_yamanishi
+from air_recsys.datasets.yamanishi import YamanishiName
+from air_recsys.images import load_test_image
+from air_recsys.models import AIR
+from air_recsys.models.air import preset
+from air_recsys.nn import build
+from air_recsys.nn.adaptive_laplacian import Carry, SparseLaplacian
+from air_recsys.training import Record
+from air_recsys.validation import check_choice, check_integer
+
+_WATCHED_EVERY = 250  # epochs
+
+Measure = Callable[[AIR, int], dict[str, Any]]
+"""From an unfitted model and a seed to its errors and seconds."""
+
+
+class Variant(NamedTuple):
+    """A form of the graph: what differs from the preset, and what stands for `SparseLaplacian`."""
+
+    name: str
+    changes: dict[str, Any]
+    laplacian: type = SparseLaplacian
+
+
+class Data(NamedTuple):
+    """Data to complete, and the model that it is completed with."""
+
+    preset: str
+    settings: dict[str, Any]
+    measure: Measure
+
+
+class _ZeroEntry(SparseLaplacian):
+    def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
+        """Let new edges enter at 0."""
+        carry = super().refresh(points, weighted)
+        self.logits.mul_(_survives(self.parts, carry))
+        return carry
+
+
+class _LateEntry(SparseLaplacian):
+    def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
+        """Let new edges enter at the largest logit of their row and 1."""
+        carry = super().refresh(points, weighted)
+        self.logits.add_(1 - _survives(self.parts, carry))
+        return carry
+
+
+def _survives(parts: list[Tensor], carry: Carry) -> Tensor:
+    """Return 1 for edges that were there before a refresh and 0 for new ones."""
+    return torch.cat([carry(torch.ones_like(logits), part) for part, logits in enumerate(parts)])
+
+
+VARIANTS = (
+    Variant("dense", {"graph_neighbors": None}),
+    *(Variant(f"sparse, k = {k}", {"graph_neighbors": k}) for k in (3, 5, 10, 20, 30)),
+    *(Variant(f"sparse, refresh {epochs}", {"graph_refresh": epochs}) for epochs in (25, 100, 400)),
+    Variant("sparse, entry at 0", {}, _ZeroEntry),
+    Variant("sparse, entry at max + 1", {}, _LateEntry),
+    Variant("sparse, slower graph", {"graph_rate": 0.3}),
+    *(Variant(f"rest bucket, k = {k}", {"graph_neighbors": k}, RestBucketLaplacian) for k in (5, 20, 60)),
+)
+"""Unless named, edges per row and refreshes are those of the data's preset (10 edges where it is dense)."""
+
+
+def bench_graph_ablation(
+    root: Path,
+    sets: Collection[str] = (),
+    variants: Collection[str] = (),
+    *,
+    seeds: int = 1,
+    n_epochs: int | None = None,
+) -> tuple[Report, Report]:
+    """Measure forms of the learned graph on validation parts of several data sets.
+
+    Parameters
+    ----------
+    root : Path
+        Folder of the benchmark data.
+    sets : collection of str
+        Keys of `SETS`; all where empty.
+    variants : collection of str
+        Names of `VARIANTS`; all where empty.
+    seeds : int
+        Masks and starts.
+    n_epochs : int, optional
+        In place of those of the presets.
+
+    Returns
+    -------
+    means, single : Report
+        NMAE at the end of the training (and average precision and AUROC where the truth is 0/1), the least NMAE along
+        it and where that was; on MovieLens the least RMSE.
+    """
+    check_integer("seeds", seeds, minimum=1)
+    for name in sets:
+        check_choice("sets", name, SETS)
+    for name in variants:
+        check_choice("variants", name, [variant.name for variant in VARIANTS])
+    chosen = [variant for variant in VARIANTS if not variants or variant.name in variants]
+    changes = {} if n_epochs is None else {"n_epochs": n_epochs}
+    runs = [
+        (name, data, variant, seed)
+        for name, data in ((name, SETS[name](root)) for name in sets or SETS)
+        for variant in chosen
+        for seed in range(seeds)
+    ]
+    protocol = f"validation parts of the observed entries, seeds 0..{seeds - 1}"
+    single = Report("Forms of the learned graph: single runs", protocol + _told(changes))
+    for name, data, variant, seed in tqdm(runs, unit="run", desc="bench graph-ablation"):
+        result = measure(data, variant, seed, changes)
+        single.rows.append({"data": name, "graph": variant.name, "seed": seed} | result)
+    means = Report("Forms of the learned graph", single.protocol, mean_of(single.rows, ("data", "graph")))
+    return means, single
+
+
+def measure(data: Data, variant: Variant, seed: int, changes: dict[str, Any]) -> dict[str, Any]:
+    """Return errors and seconds of one form on one data set."""
+    settings = data.settings | variant.changes | changes | {"random_state": seed}
+    with mock.patch.object(build, "SparseLaplacian", variant.laplacian):
+        return data.measure(preset(data.preset, **settings), seed)
+
+
+def _told(changes: dict[str, Any]) -> str:
+    return "".join(f"; {name}={value}" for name, value in changes.items())
+
+
+def _interactions(root: Path, name: YamanishiName) -> Data:
+    truth = load_yamanishi(root, name).interactions.to_dense()
+    return Data("interactions", {}, _completion(truth, share=0.2, validation=0.2))
+
+
+def _syn_netflix(root: Path, missing: float) -> Data:
+    settings = recipe("syn-netflix")["settings"]
+    return Data("completion", settings, _completion(load_syn_netflix(root).matrix, missing, validation=0.1))
+
+
+def _barbara(root: Path) -> Data:
+    settings = {"graph_neighbors": 10}
+    return Data("completion", settings, _completion(load_test_image(root, "barbara"), share=0.3, validation=0.1))
+
+
+def _movielens(root: Path) -> Data:
+    train, _ = load_movielens_fold(root, "u1")
+
+    def watched(model: AIR, seed: int) -> dict[str, Any]:
+        history = model.set_params(validation_fraction=0.1).fit(train).history_
+        rmse, seconds = history["validation_rmse"].to_numpy(), history["seconds"].to_numpy()
+        return {"rmse": float(rmse.min()), "seconds": float(seconds[-1])}
+
+    return Data("ratings", {}, watched)
+
+
+def _completion(truth: np.ndarray, share: float, validation: float) -> Measure:
+    def measured(model: AIR, seed: int) -> dict[str, Any]:
+        data = hide(truth, share, seed, validation)
+        along: list[tuple[float, int]] = []  # error and epoch
+
+        def watch(record: Record) -> None:
+            along.append((_error(model, data), record.epoch))
+
+        start = time.perf_counter()
+        model.set_params(evaluate_every=_WATCHED_EVERY).fit(data.observed, callbacks=[watch])
+        seconds = time.perf_counter() - start
+        errors = entry_errors(data.truth, data.asked, model.predict(*np.nonzero(data.asked)))
+        least, epoch = min(along)
+        return errors | {"least_nmae": least, "at_epoch": epoch, "seconds": seconds}
+
+    return measured
+
+
+def _error(model: AIR, data: Hidden) -> float:
+    """Return the NMAE on the entries asked for at this moment of a training without biases."""
+    factors = model.current_factors()
+    found = factors.user_factors @ factors.item_factors.T + factors.mean
+    return float(np.abs(found - data.truth)[data.asked].mean() / np.ptp(data.truth))
+
+
+SETS: dict[str, Callable[[Path], Data]] = {
+    "barbara": _barbara,
+    "ic": partial(_interactions, name="ic"),
+    "gpcr": partial(_interactions, name="gpcr"),
+    "syn-netflix-70": partial(_syn_netflix, missing=0.7),
+    "syn-netflix-80": partial(_syn_netflix, missing=0.8),
+    "movielens-100k": _movielens,
+}
+"""Loaders of the data, by their names."""

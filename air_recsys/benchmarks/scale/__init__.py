@@ -1,0 +1,6 @@
+"""How time and memory grow with the data, and whether planted groups are found again."""
+
+from air_recsys.benchmarks.scale.sweeps import SWEEPS, Size, bench_growth, sizes_of
+from air_recsys.benchmarks.scale.training import bench_planted
+
+__all__ = ["SWEEPS", "Size", "bench_growth", "bench_planted", "sizes_of"]

@@ -1,0 +1,138 @@
+"""Seconds an epoch and memory by size, one size changed at a time, and how they grow."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from air_recsys.benchmarks.report import Report
+from air_recsys.benchmarks.speed.apart import ProcessEndedError, peak_gib, reset_peak, run_apart
+from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
+from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.exceptions import ParameterError
+from air_recsys.validation import check_choice
+
+MEASURES = ("epoch_seconds", "refresh_seconds", "first_seconds")
+_FIGURES = (*MEASURES, "data_gib", "peak_gib")
+
+
+class Size(NamedTuple):
+    """What a training depends on."""
+
+    n_ratings: int
+    n_users: int
+    n_items: int
+    n_factors: int
+    graph_neighbors: int
+
+    @property
+    def settings(self) -> dict[str, int]:
+        """Return those that are parameters of `AIR`."""
+        return {"n_factors": self.n_factors, "graph_neighbors": self.graph_neighbors}
+
+
+SWEEPS = Size._fields
+"""What can be changed."""
+
+
+def sizes_of(base: Size, sweeps: Mapping[str, Iterable[int]]) -> list[tuple[str, Size]]:
+    """Return (what is changed, sizes) of every point, all else as in `base`.
+
+    Examples
+    --------
+    >>> sizes_of(Size(900, 60, 40, 4, 5), {"n_factors": [4, 8]})[1]
+    ('n_factors', Size(n_ratings=900, n_users=60, n_items=40, n_factors=8, graph_neighbors=5))
+    """
+    for name in sweeps:
+        check_choice("a sweep", name, SWEEPS)
+    return [(name, base._replace(**{name: value})) for name, values in sweeps.items() for value in values]
+
+
+def bench_growth(
+    points: list[tuple[str, Size]], settings: dict[str, Any], *, seed: int = 0, threads: int = 1
+) -> tuple[Report, Report]:
+    """Time epochs of `AIR.for_ratings` on planted ratings of every size, each in a process of its own.
+
+    A size that several sweeps share is measured once. One that does not fit into memory is reported without figures.
+
+    Parameters
+    ----------
+    points : list of (str, Size)
+        As `sizes_of` returns them.
+    settings : dict
+        Further parameters of `AIR`, not those of `Size`.
+    seed : int
+        Of data and start.
+    threads : int
+
+    Returns
+    -------
+    Report
+        A row a point: the sizes, seconds an epoch and a choice of edges (later and first), and memory in GiB with the
+        data alone and at the peak of the training.
+    Report
+        A row a sweep: the exponents of the three times.
+
+    Raises
+    ------
+    ParameterError
+        Before any work, for settings that belong to the sizes.
+    """
+    check_further(settings)
+    found: dict[Size, dict[str, float]] = {}
+    lost: dict[Size, str] = {}
+    growth, exponents = Report("Time and memory by size", ""), Report("Growth", "")
+    for name, size in tqdm(points, unit="size", desc="bench scale"):
+        if size not in found:
+            try:
+                found[size] = run_apart(measure_size, size, settings, seed, threads=threads)
+            except (ProcessEndedError, MemoryError) as error:
+                found[size], lost[size] = dict.fromkeys(_FIGURES, math.nan), str(error)
+        growth.rows.append({"sweep": name, **size._asdict(), **found[size]})
+    growth.notes = [f"{size}: {reason}" for size, reason in lost.items()]
+    for name in dict.fromkeys(name for name, _ in points):
+        rows = [row for row in growth.rows if row["sweep"] == name]
+        sizes = [row[name] for row in rows]
+        fits = {measure: growth_exponent(sizes, [row[measure] for row in rows]) for measure in MEASURES}
+        exponents.rows.append({"sweep": name, "points": len(rows), **fits})
+    given = ", ".join(f"{key}={value}" for key, value in settings.items())
+    growth.protocol = (
+        f"planted ratings, seed {seed}; AIR.for_ratings({given}) with the width and neighbours of the row, CPU, "
+        f"{threads} thread(s), a process a size; {COUNTED}"
+    )
+    exponents.protocol = "slope of the logarithm of the seconds over that of the size, least squares"
+    return growth, exponents
+
+
+def check_further(settings: dict[str, Any]) -> None:
+    """Raise `ParameterError` for settings that a `Size` decides."""
+    decided = [name for name in settings if name in SWEEPS]
+    if decided:
+        raise ParameterError(f"expected further settings only, found {decided}, which are sizes here")
+
+
+def growth_exponent(sizes: Iterable[float], seconds: Iterable[float]) -> float:
+    """Return p of seconds ~ size^p by least squares on the logarithms; NaN for fewer than two usable sizes.
+
+    Examples
+    --------
+    >>> round(growth_exponent([1, 10, 100], [0.02, 0.2, 2.0]), 6)
+    1.0
+    """
+    x, y = np.array(list(sizes), dtype=float), np.array(list(seconds), dtype=float)
+    usable = np.isfinite(y) & (y > 0)
+    if np.unique(x[usable]).size < 2:
+        return math.nan
+    return float(np.polyfit(np.log(x[usable]), np.log(y[usable]), 1)[0])
+
+
+def measure_size(size: Size, settings: dict[str, Any], seed: int) -> dict[str, float]:
+    """Make the ratings, train for a few epochs, and return times in seconds and memory in GiB."""
+    data = make_planted_ratings(size.n_users, size.n_items, size.n_ratings, random_state=seed).interactions
+    in_use = reset_peak()
+    times = epoch_times({"random_state": seed, "device": "cpu"} | settings | size.settings, data)
+    return {**times._asdict(), "data_gib": in_use, "peak_gib": peak_gib()}

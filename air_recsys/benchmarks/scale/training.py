@@ -1,0 +1,116 @@
+"""A full training on planted ratings: its error against the noise floor, and the groups that it finds."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import normalized_mutual_info_score
+
+from air_recsys.benchmarks.report import Report
+from air_recsys.benchmarks.scale.sweeps import Size, check_further
+from air_recsys.benchmarks.speed.apart import peak_gib, reset_peak, run_apart
+from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.metrics import rmse
+from air_recsys.models import AIR, BiasModel
+from air_recsys.splits import random_holdout
+
+_GROUPS = (20, 15)  # of users and of items
+_HELD_OUT = 0.1
+_LOUVAIN = 5000  # nodes up to which Louvain takes seconds
+
+
+def bench_planted(size: Size, settings: dict[str, Any], *, seed: int = 0, threads: int = 1) -> tuple[Report, Report]:
+    """Train `AIR.for_ratings` on nine tenths of planted ratings, in a process of its own.
+
+    Parameters
+    ----------
+    size : Size
+    settings : dict
+        Further parameters of `AIR`, not those of `Size`.
+    seed : int
+        Of data, split, start and clusterings.
+    threads : int
+
+    Returns
+    -------
+    Report
+        RMSE on the rest of AIR and of biases alone, the noise floor, and the share of the way from the one to the
+        other; seconds and memory.
+    Report
+        Normalised mutual information with the planted groups, a row a side: of communities of the learned graph, by
+        the spectrum (which is told how many groups there are) and, for small graphs, by Louvain; and of k-means of the
+        factors (told as well).
+    """
+    check_further(settings)
+    errors, groups = run_apart(train_planted, size, settings, seed, threads=threads)
+    given = ", ".join(f"{key}={value}" for key, value in {**size.settings, **settings}.items())
+    protocol = (
+        f"{size.n_ratings} planted ratings of {size.n_users} users and {size.n_items} items in {_GROUPS[0]} and "
+        f"{_GROUPS[1]} groups, a random tenth held out, seed {seed}; AIR.for_ratings({given}), CPU, "
+        f"{threads} thread(s)"
+    )
+    note = "noise_floor: of the means that the ratings were drawn around, which no model can beat but by chance"
+    return Report("Error on planted ratings", protocol, errors, [note]), Report(
+        "Planted groups found again", protocol, groups
+    )
+
+
+def train_planted(
+    size: Size, settings: dict[str, Any], seed: int
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Make the ratings, train, and return the rows of both reports."""
+    made = make_planted_ratings(size.n_users, size.n_items, size.n_ratings, *_GROUPS, random_state=seed)
+    split = random_holdout(made.interactions, _HELD_OUT, random_state=seed)
+    train, test = made.interactions.select(split.train), made.interactions.select(split.test)
+    floor = rmse(test.ratings, made.expected[split.test])
+    in_use = reset_peak()
+    start = time.perf_counter()
+    model = AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | settings | size.settings).fit(train)
+    row = {"seconds": time.perf_counter() - start, "data_gib": in_use, "peak_gib": peak_gib()}
+    pairs = test.user_ids[test.user_index], test.item_ids[test.item_index]
+    error, biases = (rmse(test.ratings, each.predict(*pairs)) for each in (model, BiasModel().fit(train)))
+    row |= {"rmse": error, "biases_rmse": biases, "noise_floor": floor}
+    row["share_of_the_way"] = (biases - error) / (biases - floor)
+    return [row], _recovered(model, made, seed)
+
+
+def _recovered(model: AIR, made: PlantedRatings, seed: int) -> list[dict[str, Any]]:
+    sides = (
+        ("user", model.user_graph_, model.user_factors_, made.user_groups),
+        ("item", model.item_graph_, model.item_factors_, made.item_groups),
+    )
+    return [
+        {
+            "side": side,
+            "groups": int(groups.max()) + 1,
+            "spectral_nmi": _nmi(groups, _spectral(graph, int(groups.max()) + 1, seed)),
+            "louvain_nmi": _nmi(groups, _louvain(graph, seed)),
+            "k_means_nmi": _nmi(groups, _k_means(factors, int(groups.max()) + 1, seed)),
+        }
+        for side, graph, factors, groups in sides
+    ]
+
+
+def _nmi(groups: np.ndarray, found: np.ndarray | None) -> float:
+    return float("nan") if found is None else float(normalized_mutual_info_score(groups, found))
+
+
+def _spectral(graph: SimilarityGraph | None, n_groups: int, seed: int) -> np.ndarray | None:
+    if graph is None:
+        return None
+    sizes = np.bincount(graph.components().to_numpy())
+    # The spectrum cannot join components: where there are more of them than groups, they are the communities.
+    wanted = max(n_groups, int((sizes > 1).sum()))
+    return graph.communities(seed, method="spectral", n_communities=wanted).to_numpy()
+
+
+def _louvain(graph: SimilarityGraph | None, seed: int) -> np.ndarray | None:
+    return None if graph is None or len(graph) > _LOUVAIN else graph.communities(seed).to_numpy()
+
+
+def _k_means(factors: np.ndarray, n_groups: int, seed: int) -> np.ndarray:
+    return KMeans(n_groups, n_init=3, random_state=seed).fit_predict(factors)  # pyright: ignore[reportArgumentType]

@@ -1,0 +1,17 @@
+"""How fast the library is: a step at full width, time to an accuracy, and ratings beside other libraries."""
+
+from air_recsys.benchmarks.speed.accuracy import bench_accuracy, time_to_accuracy
+from air_recsys.benchmarks.speed.ratings import SPLIT, bench_ratings, contenders, movielens_split
+from air_recsys.benchmarks.speed.ratings_step import bench_ratings_step
+from air_recsys.benchmarks.speed.width import bench_full_width
+
+__all__ = [
+    "SPLIT",
+    "bench_accuracy",
+    "bench_full_width",
+    "bench_ratings",
+    "bench_ratings_step",
+    "contenders",
+    "movielens_split",
+    "time_to_accuracy",
+]

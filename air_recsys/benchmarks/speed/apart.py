@@ -1,0 +1,97 @@
+"""A measurement in a process of its own: its peak memory is its own, and so is its number of threads."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from air_recsys.benchmarks.report import peak_memory
+from air_recsys.exceptions import AirRecsysError
+from air_recsys.validation import check_integer
+
+_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+_STATUS, _RESET = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+
+class ProcessEndedError(AirRecsysError):
+    """A process ended before its result: most often for want of memory."""
+
+
+def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -> Any:
+    """Call a function in a new process whose libraries use `threads` threads, and return what it returns.
+
+    Parameters
+    ----------
+    function : callable
+        Found by its module and name, as pickle wants it; so are arguments and result.
+    *arguments
+    threads : int
+
+    Raises
+    ------
+    ProcessEndedError
+        Where the process ends without a result.
+
+    Examples
+    --------
+    >>> run_apart(divmod, 17, 5)
+    (3, 2)
+    """
+    check_integer("threads", threads, minimum=1)
+    context = get_context("spawn")
+    with _thread_variables(threads), ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as pool:
+        try:
+            return pool.submit(function, *arguments).result()
+        except BrokenProcessPool as error:
+            name = getattr(function, "__name__", "a measurement")
+            raise ProcessEndedError(
+                f"the process of {name} ended without a result, often for want of memory"
+            ) from error
+
+
+def reset_peak() -> float:
+    """Forget the peak of memory so far where the system can, and return the memory in use now, in GiB."""
+    try:
+        _RESET.write_text("5", encoding="ascii")
+    except OSError:
+        return peak_gib()
+    return _from_status("VmRSS") or peak_gib()
+
+
+def peak_gib() -> float:
+    """Return the largest resident memory of this process since `reset_peak`, in GiB.
+
+    Where the system keeps no such record it is that since the start, see `air_recsys.benchmarks.report.peak_memory`.
+    """
+    return _from_status("VmHWM") or peak_memory()
+
+
+def _from_status(name: str) -> float | None:
+    # Unlike that of getrusage, this peak is not handed down by the process that started this one.
+    if not _STATUS.is_file():
+        return None
+    found = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8"), re.MULTILINE)
+    return None if found is None else int(found[1]) / 2**20
+
+
+@contextmanager
+def _thread_variables(threads: int) -> Iterator[None]:
+    """Set what libraries read when they are loaded: the new process inherits it."""
+    before = {name: os.environ.get(name) for name in _VARIABLES}
+    os.environ.update(dict.fromkeys(_VARIABLES, str(threads)))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
+                os.environ[name] = value

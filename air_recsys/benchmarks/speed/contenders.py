@@ -1,0 +1,120 @@
+"""Rating models that are timed beside each other: each trains on one split and says how long it took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+
+from air_recsys.benchmarks.evaluate import Fold
+from air_recsys.benchmarks.speed.apart import peak_gib, reset_peak
+from air_recsys.interactions import Interactions
+from air_recsys.metrics import rmse
+from air_recsys.models import AIR
+from air_recsys.training import Record
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a training took and gave.
+
+    Attributes
+    ----------
+    seconds, cpu_seconds : float
+        Of the training alone: on the clock, and of all threads together, which a busy machine changes less.
+    rmse : float
+        On the test ratings; NaN where the model predicts no ratings.
+    curve : list of (float, float)
+        Seconds and test RMSE along the training; nothing was chosen by it.
+    """
+
+    seconds: float
+    cpu_seconds: float
+    rmse: float = float("nan")
+    curve: list[tuple[float, float]] = field(default_factory=list)
+
+
+class Stopwatch:
+    """Adds up the time spent inside of its `with` blocks."""
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu_seconds = 0.0
+
+    def __enter__(self) -> Self:
+        self._started = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._started[0]
+        self.cpu_seconds += time.process_time() - self._started[1]
+
+
+def measure(contender: Callable[..., Outcome], load: Callable[[], Fold], *arguments: Any) -> dict[str, Any]:
+    """Load a split, run one contender on it, and return its outcome and the memory that this took, in GiB."""
+    fold = load()
+    before = reset_peak()
+    outcome = contender(fold, *arguments)
+    return {"outcome": outcome, "before_gib": before, "peak_gib": peak_gib()}
+
+
+def train_air(fold: Fold, settings: dict[str, Any]) -> Outcome:
+    """Train `AIR.for_ratings(**settings)`; its looks at the test ratings are not timed and decide nothing."""
+    model = AIR.for_ratings(**{"random_state": 0, "device": "cpu"} | settings)
+    curve: list[tuple[float, float]] = []
+    training, looking = Stopwatch(), Stopwatch()
+    test, limits = fold.test, (fold.train.ratings.min(), fold.train.ratings.max())
+
+    def look(record: Record) -> None:
+        seconds = record.seconds - looking.seconds
+        with looking:
+            users, items, user_biases, item_biases, mean = model.current_factors()
+            found = np.einsum("nr,nr->n", users[test.user_index], items[test.item_index])
+            found += user_biases[test.user_index] + item_biases[test.item_index] + mean
+            curve.append((seconds, rmse(test.ratings, np.clip(found, *limits) if model.clip else found)))
+
+    with training:
+        model.fit(fold.train, callbacks=[look])
+    spent = training.seconds - looking.seconds, training.cpu_seconds - looking.cpu_seconds
+    return Outcome(*spent, _test_error(model, test), curve)
+
+
+def train_surprise(fold: Fold, algorithm: str) -> Outcome:
+    """Train an algorithm of Surprise with its defaults; making its trainset is not timed."""
+    from air_recsys.adapters.surprise_peer import SurpriseModel
+
+    model = SurpriseModel(algorithm, random_state=0)
+    # Some of its algorithms fail on users and items without ratings.
+    trainset = Interactions.from_frame(fold.train.to_frame()).to_surprise()
+    with Stopwatch() as training:
+        model.algorithm.fit(trainset)
+    return Outcome(training.seconds, training.cpu_seconds, _test_error(model, fold.test))
+
+
+def train_als(fold: Fold, factors: int, threads: int) -> Outcome:
+    """Train implicit's ALS on the ratings as confidences: a yardstick of time, it predicts no ratings."""
+    from air_recsys.adapters.implicit_peer import alternating_least_squares
+    from air_recsys.adapters.implicit_split import as_implicit_reads
+
+    model = alternating_least_squares(factors=factors, num_threads=threads, random_state=0)
+    ratings = as_implicit_reads(fold.train.to_csr(), np.float32)
+    with Stopwatch() as training:
+        model.fit(ratings, show_progress=False)
+    return Outcome(training.seconds, training.cpu_seconds)
+
+
+def train_myfm(fold: Fold, rank: int, n_steps: int) -> Outcome:
+    """Train myFM's Bayesian matrix factorization."""
+    from air_recsys.adapters.myfm_peer import MyFMModel
+
+    model = MyFMModel(rank, n_steps)
+    with Stopwatch() as training:
+        model.fit(fold.train)
+    return Outcome(training.seconds, training.cpu_seconds, _test_error(model, fold.test))
+
+
+def _test_error(model: Any, test: Interactions) -> float:
+    users, items = test.user_ids[test.user_index], test.item_ids[test.item_index]
+    return rmse(test.ratings, model.predict(users, items))

@@ -1,0 +1,111 @@
+"""A step on ratings: the engine against plain autograd at factor width and against the floor of the machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from air_recsys.benchmarks.evaluate import Fold
+from air_recsys.benchmarks.report import Report
+from air_recsys.benchmarks.speed.apart import run_apart
+from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
+from air_recsys.benchmarks.speed.floor import measure_machine, median_time, step_work
+from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.models import AIR
+from air_recsys.models.scaling import graph_strength
+from air_recsys.nn.objective import Penalties
+
+
+def bench_ratings_step(
+    load: Callable[[], Fold], settings: dict[str, Any], *, title: str, threads: int = 1, steps: int = 5
+) -> Report:
+    """Time an epoch of `AIR.for_ratings(**settings)`, a plain step of the same objective, and the least work of both.
+
+    Parameters
+    ----------
+    load : callable
+        Returns the split whose training part counts; found by its module and name, as pickle wants it.
+    settings : dict
+        With `n_factors` and `graph_neighbors`, which the presets have.
+    title : str
+        Where the split comes from.
+    threads : int
+    steps : int
+        Of plain autograd, after one that does not count; the median counts.
+
+    Raises
+    ------
+    ParameterError
+        For full width or graphs over all pairs.
+    """
+    model = AIR.for_ratings(**settings)
+    if model.n_factors is None or model.graph_neighbors is None:
+        raise ParameterError(
+            f"expected n_factors and graph_neighbors, found {model.n_factors} and {model.graph_neighbors}"
+        )
+    rows, notes = run_apart(_measure, load, settings, steps, threads=threads)
+    protocol = (
+        f"{title}, training part; width {model.n_factors}, depth {model.depth}, {model.graph_neighbors} neighbours, "
+        f"float32, CPU, {threads} thread(s); engine: {COUNTED}, choosing edges not counted; plain: median of {steps}"
+    )
+    return Report("A step on ratings", protocol, rows, notes)
+
+
+def _measure(load: Callable[[], Fold], settings: dict[str, Any], steps: int) -> tuple[list[dict[str, Any]], list[str]]:
+    data = load().train
+    model = AIR.for_ratings(**settings)
+    assert model.n_factors is not None
+    assert isinstance(model.graph_neighbors, int)
+    engine = epoch_times({"random_state": 0, "device": "cpu"} | settings, data)
+    plain = median_time(_plain_step(model, data), steps)
+    machine = measure_machine()
+    shape = data.n_users, data.n_items
+    work = step_work(shape, data.n_ratings, model.n_factors, model.graph_neighbors, model.depth)
+    floors = machine.seconds(work)
+    seconds = {
+        "engine": engine.epoch_seconds,
+        "plain autograd": plain,
+        "bytes moved": floors[0],
+        "products": floors[1],
+    }
+    rows = [
+        {
+            "what": name,
+            "milliseconds": 1e3 * own,
+            "plain / this": plain / own,
+            "this / floor": own / max(floors),
+        }
+        for name, own in seconds.items()
+    ]
+    notes = [
+        f"a step moves at least {work.bytes / 1e6:.0f} MB and takes {work.flops / 1e9:.2f} G operations; measured: "
+        f"{machine.bandwidth / 1e9:.1f} GB/s (copy), {machine.flop_rate / 1e9:.0f} G operations/s (1024^3 product)",
+        f"choosing edges: {engine.first_seconds:.2f} s at the start, {engine.refresh_seconds:.2f} s later",
+    ]
+    return rows, notes
+
+
+def _plain_step(model: AIR, data: Interactions) -> Callable[[], object]:
+    assert model.n_factors is not None
+    assert isinstance(model.graph_neighbors, int)
+    generator = torch.Generator().manual_seed(0)
+    neighbors = [
+        torch.randint(size, (size, min(model.graph_neighbors, size - 1)), generator=generator)
+        for size in (data.n_users, data.n_items)
+    ]
+    plain = PlainFactors(
+        (neighbors[0], neighbors[1]),
+        model.n_factors,
+        model.depth,
+        (graph_strength(model.user_graph_reg, data), graph_strength(model.item_graph_reg, data)),
+        Penalties(model.weight_decay, model.bias_decay),
+        generator,
+    )
+    optimizer = torch.optim.Adam(plain.parameters(), lr=model.learning_rate)
+    values = torch.as_tensor(data.ratings - data.ratings.mean(), dtype=torch.float32)
+    entries = Entries(torch.as_tensor(data.user_index), torch.as_tensor(data.item_index), values)
+    return lambda: plain_factors_step(plain, optimizer, entries)

@@ -1,0 +1,66 @@
+"""The command score: recommendations or scores for whole tables, in the workers of a Ray cluster."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from air_recsys.benchmarks.report import write_json
+from air_recsys.cli import options
+from air_recsys.cli.models import ModelFile
+from air_recsys.exceptions import ParameterError
+from air_recsys.models import Recommender
+
+
+class Unknown(StrEnum):
+    """What becomes of ids that were not in the training data."""
+
+    POPULAR = "popular"
+    MEAN = "mean"
+    SKIP = "skip"
+    ERROR = "error"
+
+
+def score(
+    model: ModelFile,
+    table: Annotated[Path, typer.Argument(help="Parquet file, or folder of such: one user a row, each once.")],
+    output: Annotated[Path, typer.Argument(help="New folder for the Parquet files.")],
+    pairs: Annotated[
+        bool, typer.Option("--pairs", help="Score the rows of the table, which are pairs of users and items.")
+    ] = False,
+    n: Annotated[int | None, typer.Option("--n", help="Items per user; 10 where there are as many.")] = None,
+    include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
+    user: options.UserColumn = "user",
+    item: options.ItemColumn = "item",
+    unknown: Annotated[
+        Unknown | None,
+        typer.Option(
+            help="Unknown users get what is popular (the default), are skipped, or are an error; unknown "
+            "pairs get a mean (the default), or are an error."
+        ),
+    ] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Rows of the table per file that is written.")] = None,
+    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a CPU of the cluster.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
+    from air_recsys.distributed import scoring  # it cannot be imported without Ray
+
+    options.check_folder_of(json_file)
+    given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}
+    given |= {} if unknown is None else {"unknown": unknown.value}
+    given |= {} if batch_size is None else {"batch_size": batch_size}
+    if pairs:
+        if n is not None or include_seen:
+            raise ParameterError("--n and --include-seen go with lists of items, found --pairs")
+        done = scoring.predict(model, table, output, item=item, **given)
+    else:
+        wanted = min(10, Recommender.load(model).interactions_.n_items) if n is None else n
+        done = scoring.recommend(model, table, output, n=wanted, exclude_seen=not include_seen, **given)
+    options.say(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")
+    options.say(f"wrote {done.n_written} rows to {done.folder}")
+    if json_file is not None:
+        write_json(json_file, done._asdict() | {"folder": str(done.folder)})

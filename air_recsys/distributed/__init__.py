@@ -1,0 +1,7 @@
+"""Training past one machine: rows shared out over ranks, checkpoints that any number of ranks can read."""
+
+from air_recsys.distributed.planning import Cost, plan
+from air_recsys.distributed.training import fit
+from air_recsys.exceptions import CheckpointError, DistributedError
+
+__all__ = ["CheckpointError", "Cost", "DistributedError", "fit", "plan"]

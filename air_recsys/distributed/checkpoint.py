@@ -1,0 +1,189 @@
+"""Checkpoints that are whole or absent, and that any number of ranks can read.
+
+A checkpoint is a folder ``epoch-N`` of `torch.distributed.checkpoint` files, written by all ranks, and a file
+``course.json``. It is written under another name and gets its own when it is complete; the one before it stays until
+then.
+"""
+
+from __future__ import annotations
+
+import json
+import pickle
+import shutil
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.distributed.checkpoint.api import CheckpointException
+from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from torch.distributed.checkpoint.metadata import Metadata
+from torch.distributed.checkpoint.state_dict_loader import load
+from torch.distributed.checkpoint.state_dict_saver import save
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Shard
+from torch.distributed.tensor._shards_wrapper import LocalShardsWrapper
+
+from air_recsys.distributed.cuts import Cut
+from air_recsys.distributed.group import Group
+from air_recsys.exceptions import CheckpointError
+from air_recsys.writing import replace_file
+
+FORMAT = "air_recsys checkpoint"
+FORMAT_VERSION = 1
+_COURSE = "course.json"
+
+
+class Checkpoints:
+    """The folder of a training's checkpoints.
+
+    Parameters
+    ----------
+    group : Group
+    folder : Path
+        The same for all ranks; it need not exist.
+    fingerprint : dict
+        What a checkpoint has to agree with: "data" and "parameters", as JSON holds them.
+
+    Raises
+    ------
+    CheckpointError
+        Where `folder` is no folder.
+    """
+
+    def __init__(self, group: Group, folder: Path, fingerprint: dict[str, Any]) -> None:
+        if folder.exists() and not folder.is_dir():
+            raise CheckpointError(f"checkpoint must be a folder, found a file {folder}")
+        self._group, self.folder, self._fingerprint = group, folder, fingerprint
+
+    def latest(self) -> Path | None:
+        """Return the newest whole checkpoint that rank 0 sees."""
+        found = sorted(self.folder.glob("epoch-*")) if self._group.rank == 0 else []
+        return self._group.of_first(found[-1] if found else None)
+
+    def course(self, path: Path) -> dict[str, Any]:
+        """Return what `write` was given beside the tensors.
+
+        Raises
+        ------
+        CheckpointError
+            Where the checkpoint is not whole, or of other data or parameters.
+        """
+        try:
+            course = json.loads((path / _COURSE).read_text(encoding="utf-8"))
+            written = course["fingerprint"]
+            if course["format"] != FORMAT or course["format_version"] > FORMAT_VERSION:
+                raise ValueError(f"format {course['format']!r}, version {course['format_version']}")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
+        self._compare(path, written)
+        return course
+
+    def read(self, path: Path, tensors: dict[str, tuple[Tensor, Cut | None]]) -> None:
+        """Fill the own rows of `tensors` from a checkpoint, whatever the number of ranks that wrote it."""
+        try:
+            with self._group.contact():
+                load(self._sharded(tensors), storage_reader=_Reader(path), process_group=self._group.handle)
+        except (CheckpointException, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+            raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
+
+    def write(self, epoch: int, tensors: dict[str, tuple[Tensor, Cut | None]], course: dict[str, Any]) -> None:
+        """Write a checkpoint and then remove those before it.
+
+        Parameters
+        ----------
+        epoch : int
+        tensors : dict
+            Name to the own rows of a tensor and the cut of its rows (None: every rank has all of it).
+        course : dict
+            Anything that JSON holds.
+        """
+        target = self.folder / f"epoch-{epoch:010d}"
+        partial = self.folder / f".{target.name}.partial"
+        try:
+            self._first(_make_empty, partial)
+            with self._group.contact():
+                writer = FileSystemWriter(partial)
+                save(self._sharded(tensors), storage_writer=writer, process_group=self._group.handle)
+            about = {"format": FORMAT, "format_version": FORMAT_VERSION, "fingerprint": self._fingerprint}
+            self._first(_finish, partial, target, json.dumps(about | course).encode())
+        except (CheckpointException, OSError) as error:
+            raise CheckpointError(f"cannot write the checkpoint {target}: {error}") from None
+
+    def _first(self, work: Any, *arguments: Any) -> None:
+        """Let rank 0 work and all others wait; a failure is everybody's."""
+        failure = None
+        if self._group.rank == 0:
+            try:
+                work(*arguments)
+            except OSError as error:
+                failure = error
+        failure = self._group.of_first(failure)
+        if failure is not None:
+            raise failure
+
+    def _sharded(self, tensors: dict[str, tuple[Tensor, Cut | None]]) -> dict[str, Tensor]:
+        mesh = DeviceMesh.from_group(self._group.handle, self._group.device.type)
+        return {
+            name: tensor if cut is None else _as_dtensor(tensor, cut, self._group.rank, mesh)
+            for name, (tensor, cut) in tensors.items()
+        }
+
+    def _compare(self, path: Path, written: dict[str, Any]) -> None:
+        hint = "give another folder, or remove this one to start anew"
+        if written["data"] != self._fingerprint["data"]:
+            raise CheckpointError(
+                f"{path} was written for other data (users, items, ratings or weights differ); {hint}"
+            )
+        before, now = written["parameters"], self._fingerprint["parameters"]
+        for name in sorted(before.keys() | now.keys()):
+            if before.get(name) != now.get(name):
+                raise CheckpointError(
+                    f"{path} was written with {name}={before.get(name)!r}, found {name}={now.get(name)!r}; {hint}"
+                )
+
+
+def _as_dtensor(own: Tensor, cut: Cut, rank: int, mesh: DeviceMesh) -> DTensor:
+    """Return the rows of all ranks as one tensor; the wrapper carries what `Shard` alone cannot, uneven rows."""
+    shape = torch.Size((cut.n_rows, *own.shape[1:]))
+    offset = (cut.starts[rank], *(0 for _ in own.shape[1:]))
+    stride = torch.empty(shape, device="meta").stride()
+    shards = LocalShardsWrapper([own], [offset])
+    return DTensor.from_local(shards, mesh, [Shard(0)], run_check=False, shape=shape, stride=stride)
+
+
+class _Reader(FileSystemReader):
+    """A reader that builds nothing from a checkpoint's metadata, which is a pickle, but the metadata itself."""
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        with (Path(self.path) / ".metadata").open("rb") as file:
+            metadata = _MetadataUnpickler(file).load()
+        metadata.storage_meta.load_id = self.load_id
+        return metadata
+
+
+class _MetadataUnpickler(pickle.Unpickler):
+    def find_class(self, module: str, name: str) -> Any:
+        described = module in ("torch.distributed.checkpoint.metadata", "torch.distributed.checkpoint.filesystem")
+        plain = (module, name) in (("torch", "Size"), ("torch.serialization", "_get_layout"), ("pathlib", "PosixPath"))
+        if described or plain or (module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)):
+            return super().find_class(module, name)
+        raise pickle.UnpicklingError(f"found {module}.{name} where only sizes and types of tensors belong")
+
+
+def _make_empty(folder: Path) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left_over in folder.parent.glob(".epoch-*"):
+        shutil.rmtree(left_over)
+    folder.mkdir()
+
+
+def _finish(partial: Path, target: Path, course: bytes) -> None:
+    replace_file(partial / _COURSE, course)
+    older = list(target.parent.glob("epoch-*"))
+    partial.rename(target)
+    for folder in older:
+        # Removed under another name: half a folder must not look like a whole one.
+        gone = folder.with_name(f".{folder.name}.old")
+        folder.rename(gone)
+        shutil.rmtree(gone)

@@ -1,0 +1,138 @@
+"""The processes of a training: who is there, and the few exchanges that training needs."""
+
+from __future__ import annotations
+
+import atexit
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from air_recsys.distributed.cuts import Cut
+from air_recsys.exceptions import DistributedError
+
+
+@dataclass
+class Traffic:
+    """What one rank has received: bytes of tensors, and exchanges of tensors that it took part in."""
+
+    n_bytes: int = 0
+    n_messages: int = 0
+
+    def add(self, n_bytes: int) -> None:
+        """Count one exchange."""
+        self.n_bytes += n_bytes
+        self.n_messages += 1
+
+
+class Group:
+    """All ranks of a training.
+
+    Parameters
+    ----------
+    handle : ProcessGroup
+    device : torch.device
+        Where the tensors of this rank are.
+
+    Attributes
+    ----------
+    rank, size : int
+    traffic : Traffic
+        Of this rank so far. A sum over all ranks counts as the ring that computes it does: 2 (size - 1) / size times
+        its bytes.
+    """
+
+    def __init__(self, handle: dist.ProcessGroup, device: torch.device) -> None:
+        self.handle, self.device = handle, device
+        self.rank, self.size = dist.get_rank(handle), dist.get_world_size(handle)
+        self.traffic = Traffic()
+
+    def gather(self, own: Tensor, cut: Cut) -> Tensor:
+        """Return the rows of all ranks, shape (n, ...), from those of each, shape (n_own, ...)."""
+        if self.size == 1:
+            return own
+        sizes = cut.sizes
+        largest, rest = max(sizes), own.shape[1:]
+        # Every rank sends as many rows as the largest has: that is what the collective can do.
+        sent = own if len(own) == largest else torch.cat([own, own.new_zeros(largest - len(own), *rest)])
+        received = own.new_empty(self.size * largest, *rest)
+        with self.contact():
+            dist.all_gather(list(received.split(largest)), sent.contiguous(), group=self.handle)
+        self.traffic.add(received.nbytes - sent.nbytes)
+        if len(received) == cut.n_rows:
+            return received
+        return torch.cat([part[:size] for part, size in zip(received.split(largest), sizes, strict=True)])
+
+    def scatter_sum(self, partial: Tensor, cut: Cut) -> Tensor:
+        """Return the own rows (n_own, ...) of the sum over the ranks of `partial` (n, ...), added in rank order."""
+        if self.size == 1:
+            return partial
+        own = cut.sizes[self.rank]
+        received = partial.new_empty(self.size * own, *partial.shape[1:])
+        with self.contact():
+            dist.all_to_all_single(received, partial.contiguous(), [own] * self.size, cut.sizes, group=self.handle)
+        self.traffic.add(received.nbytes // self.size * (self.size - 1))
+        return received.view(self.size, own, *partial.shape[1:]).sum(dim=0)
+
+    def sum(self, *tensors: Tensor) -> list[Tensor]:
+        """Return the sums over the ranks of tensors of one type, in one exchange."""
+        if self.size == 1:
+            return list(tensors)
+        flat = torch.cat([tensor.flatten() for tensor in tensors])
+        with self.contact():
+            dist.all_reduce(flat, group=self.handle)
+        self.traffic.add(2 * flat.nbytes * (self.size - 1) // self.size)
+        parts = flat.split([tensor.numel() for tensor in tensors])
+        return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+
+    def of_all(self, value: Any) -> list[Any]:
+        """Return the small values of all ranks."""
+        values = [None] * self.size
+        with self.contact():
+            dist.all_gather_object(values, value, group=self.handle)
+        return values
+
+    def of_first(self, value: Any) -> Any:
+        """Return the small value of rank 0."""
+        return self.of_all(value if self.rank == 0 else None)[0]
+
+    @contextmanager
+    def contact(self) -> Iterator[None]:
+        """Turn what torch says where a rank is gone into a `DistributedError`."""
+        try:
+            yield
+        except RuntimeError as error:
+            raise DistributedError(
+                f"rank {self.rank} of {self.size} lost contact with another rank, which died or gave no answer in "
+                f"time: {str(error).splitlines()[0]}"
+            ) from error
+
+
+@contextmanager
+def joined(device: torch.device, timeout: float) -> Iterator[Group]:
+    """Join the ranks that torchrun started, or make a group of this process alone.
+
+    A process group that is there already is used. torchrun's stays until the process ends, for the next training of
+    the script: ranks cannot meet twice at the same place.
+    """
+    backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
+    alone = not (dist.is_initialized() or ("RANK" in os.environ and "WORLD_SIZE" in os.environ))
+    if alone:
+        store = dist.HashStore()  # pyright: ignore[reportPrivateImportUsage]
+        dist.init_process_group(backend, store=store, rank=0, world_size=1)
+    elif not dist.is_initialized():
+        dist.init_process_group(backend)
+        atexit.register(dist.destroy_process_group)
+    # A group of its own: the time that ranks may take to start is not the time that they may take to answer.
+    handle = dist.new_group(backend=backend, timeout=timedelta(seconds=timeout))
+    assert isinstance(handle, dist.ProcessGroup)
+    try:
+        yield Group(handle, device)
+    finally:
+        dist.destroy_process_group(None if alone else handle)

@@ -1,0 +1,105 @@
+"""What becomes of one piece of a table: lists of items, or scores of pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import compress
+from typing import Protocol
+
+import numpy as np
+
+from air_recsys.distributed.parquet import ids_of, plain_type
+from air_recsys.models import Recommender
+from air_recsys.validation import needs_extra
+
+with needs_extra("distributed"):
+    import pyarrow as pa
+
+
+class Job(Protocol):
+    """What a worker does; has to be picklable."""
+
+    @property
+    def columns(self) -> list[str] | None:
+        """The columns that it reads; None stands for all."""
+        ...
+
+    def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
+        """Return the table to write, and how many rows of the one that was read have an unknown id."""
+        ...
+
+
+@dataclass(frozen=True)
+class RecommendJob:
+    """The best n items of each user.
+
+    Attributes
+    ----------
+    user : str
+        The column with the ids.
+    n : int
+    exclude_seen : bool
+    skip : bool
+        Leave unknown users out.
+    schema : pyarrow.Schema
+        Of the lists, so that files without a row have it too; see `list_schema`.
+    """
+
+    user: str
+    n: int
+    exclude_seen: bool
+    skip: bool
+    schema: pa.Schema
+
+    @property
+    def columns(self) -> list[str]:
+        """The users."""
+        return [self.user]
+
+    def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
+        """Return the lists one below the other, and the number of unknown users."""
+        users = ids_of(table[self.user])
+        known = model.interactions_.users.lookup(users) >= 0
+        asked = list(compress(users, known)) if self.skip else users
+        lists = model.recommend(asked, self.n, self.exclude_seen)
+        return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~known).sum())
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """The score of each pair, beside all that the table holds.
+
+    Attributes
+    ----------
+    user, item : str
+        The columns with ids.
+    """
+
+    user: str
+    item: str
+
+    @property
+    def columns(self) -> None:
+        """All."""
+        return
+
+    def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
+        """Return the table with the column score, and the number of pairs with an unknown id."""
+        users, items = ids_of(table[self.user]), ids_of(table[self.item])
+        scores = pa.array(model.predict(users, items), pa.float64())
+        known = model.interactions_
+        strange = (known.users.lookup(users) < 0) | (known.items.lookup(items) < 0)
+        return table.append_column("score", scores), int(strange.sum())
+
+
+def list_schema(user_type: pa.DataType, item_ids: np.ndarray) -> pa.Schema:
+    """Return the columns of `Recommender.recommend`, with users of the type that they were read in.
+
+    Examples
+    --------
+    >>> list_schema(pa.int32(), np.array(["x", "y"], dtype=object)).types[:3]
+    [DataType(int32), DataType(string), DataType(double)]
+    """
+    items = pa.string() if item_ids.dtype == object else pa.int64()
+    columns = {"user": plain_type(user_type), "item": items, "score": pa.float64(), "rank": pa.int64()}
+    return pa.schema([*columns.items(), ("source", pa.string())])

@@ -1,0 +1,202 @@
+"""A sparse learned graph whose rows are shared out.
+
+The energy is separable by rows of P, E = 1/2 sum_ij P_ij D_ij, so a rank weighs the edges of its own rows. What it
+needs of the others are the points that these edges lead to; what it owes them is its part of their rows of L @ points.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from air_recsys.distributed.cuts import Cut
+from air_recsys.distributed.group import Group
+from air_recsys.distributed.start import uniform_rows
+from air_recsys.graphs.adjacency import softmin_rows
+from air_recsys.graphs.candidates import least
+from air_recsys.graphs.laplacian import squared_norms
+from air_recsys.nn.adaptive_laplacian import Carry, positions
+from air_recsys.nn.pattern import SparsePattern
+
+_BLOCK_ENTRIES = 4_000_000
+
+
+class ShardedLaplacian:
+    """The own rows of a `SparseLaplacian`, at the same start and with the same equations.
+
+    Parameters
+    ----------
+    group : Group
+    cut : Cut
+        Of the m rows.
+    n_neighbors : int
+        k, 1 <= k <= m - 1.
+    generator : torch.Generator
+        In the same state on all ranks.
+    dtype : torch.dtype
+    n_parts : int
+        Ranges of the m rows that are seen one at a time, as in one process: a rank may own no row of some.
+
+    Attributes
+    ----------
+    neighbors : Tensor of int64, shape (n_own, k + 1)
+        Column 0 is the row itself, the others ascend.
+    logits : Tensor, shape (n_own, k + 1)
+    rows : list of slice
+        The own rows of each part.
+    parts : list of Tensor
+        Views of the own logits of each part.
+    """
+
+    def __init__(
+        self,
+        group: Group,
+        cut: Cut,
+        n_neighbors: int,
+        *,
+        generator: torch.Generator,
+        dtype: torch.dtype,
+        n_parts: int,
+    ) -> None:
+        self._group, self._cut, self._own = group, cut, cut.of(group.rank)
+        drawn = uniform_rows(cut.n_rows, n_neighbors + 1, self._own, generator=generator, dtype=dtype)
+        self.logits = drawn.to(group.device)
+        self.rows = Cut.even(cut.n_rows, n_parts).within(self._own)
+        self.parts = [self.logits[rows] for rows in self.rows]
+        ring = self._itself() + torch.arange(1, n_neighbors + 1, device=group.device)
+        self._set_neighbors(ring.remainder(cut.n_rows).sort(dim=1).values)
+
+    def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
+        """Return the own share of the energy, and the own rows of L @ points; write strength * dE/dlogits.
+
+        Both come from the rows of one part alone, times the number of parts.
+
+        Parameters
+        ----------
+        points : Tensor, shape (m, d)
+            U, of all rows.
+        weighted : Tensor, shape (n_own, d)
+            U G, of the own rows.
+        strength : float
+        part : int
+
+        Returns
+        -------
+        energy : Tensor, shape ()
+        smoothed : Tensor, shape (n_own, d)
+        """
+        norms = self._norms(points, weighted)
+        with_one = functional.pad(points, (0, 1), value=1.0)  # (m, d + 1): the last column sums degrees
+        if len(self.parts[part]):
+            distances = self._edge_distances(points, norms, weighted, part)
+            energy, partial = self._weigh(distances, with_one, strength, part)
+        else:
+            self.parts[part].grad = torch.zeros_like(self.parts[part])
+            energy, partial = points.new_zeros(()), torch.zeros_like(with_one)
+        total = self._group.scatter_sum(partial, self._cut)  # (n_own, d + 1)
+        return energy, torch.addcmul(-total[:, :-1], points[self._own], total[:, -1:])
+
+    def _weigh(self, distances: Tensor, with_one: Tensor, strength: float, part: int) -> tuple[Tensor, Tensor]:
+        """Return the energy of the own edges of a part, and their part of A @ (points, 1), shape (m, d + 1)."""
+        rows, pattern, logits = self.rows[part], self._patterns[part], self.parts[part]
+        weights, row_energy, gradient = softmin_rows(logits, distances)
+        logits.grad = gradient.mul_(strength)
+        values = weights[:, 1:].mul(len(self.parts) / 2).flatten()  # P / 2 without the self-edges
+        of_all = slice(self._own.start + rows.start, self._own.start + rows.stop)
+        partial = pattern.transpose_matmul(values, with_one[of_all])
+        partial[of_all] += pattern.matmul(values, with_one)
+        return row_energy.sum() * (len(self.parts) / 2), partial
+
+    def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
+        """Take the k nearest of all rows as neighbours; return what moves per-edge state along, 0 for new edges."""
+        old, norms = self.neighbors, self._norms(points, weighted)
+        self._set_neighbors(nearest_of(points, norms, weighted, self._own.start, old.shape[1] - 1))
+        source, survives = positions(old, self.neighbors)
+
+        def carry(state: Tensor, part: int = 0) -> Tensor:
+            rows = self.rows[part]
+            return state.gather(1, source[rows]).mul_(survives[rows])
+
+        entry = self.logits.max(dim=1, keepdim=True).values  # (n_own, 1)
+        self.logits.copy_(torch.where(survives, self.logits.gather(1, source), entry))
+        return carry
+
+    def adjacency(self) -> sp.csr_array:
+        """Return the graph of all ranks, shape (m, m), on every one of them."""
+        own = torch.softmax(-self.logits, dim=1)[:, 1:].mul(0.5)
+        values = self._group.gather(own, self._cut).flatten().cpu().numpy()
+        columns = self._group.gather(self.neighbors[:, 1:], self._cut).flatten().cpu().numpy()
+        m, k = self._cut.n_rows, own.shape[1]
+        half = sp.csr_array((values, columns, np.arange(0, m * k + 1, k)), shape=(m, m))
+        return sp.csr_array(half + half.T)
+
+    def state(self) -> dict[str, Tensor]:
+        """Return copies of the own neighbours and logits."""
+        return {"logits": self.logits.clone(), "neighbors": self.neighbors.clone()}
+
+    def load_state(self, state: dict[str, Tensor]) -> None:
+        """Go back to the neighbours and logits of `state`."""
+        self._set_neighbors(state["neighbors"][:, 1:])
+        self.logits.copy_(state["logits"])
+
+    def _itself(self) -> Tensor:
+        return torch.arange(self._own.start, self._own.stop, device=self._group.device)[:, None]
+
+    def _set_neighbors(self, others: Tensor) -> None:
+        k = others.shape[1]
+        self.neighbors = torch.cat([self._itself(), others], dim=1)
+        self._patterns = [
+            SparsePattern(
+                torch.arange(0, chosen.numel() + 1, k, device=others.device), chosen.flatten(), self._cut.n_rows
+            )
+            for chosen in (others[rows] for rows in self.rows)
+        ]
+
+    def _norms(self, points: Tensor, weighted: Tensor) -> Tensor:
+        return self._group.gather(squared_norms(points[self._own], weighted), self._cut)  # (m,)
+
+    def _edge_distances(self, points: Tensor, norms: Tensor, weighted: Tensor, part: int) -> Tensor:
+        rows, pattern = self.rows[part], self._patterns[part]
+        products = pattern.sampled_product(weighted[rows], points)  # (edges,)
+        distances = norms.index_select(0, pattern.columns).sub_(products, alpha=2).view(pattern.shape[0], -1)
+        distances.add_(norms[self._own][rows, None]).clamp_(min=0)
+        return functional.pad(distances, (1, 0))  # the self-edge has distance 0
+
+
+def nearest_of(points: Tensor, norms: Tensor, weighted: Tensor, first: int, k: int) -> Tensor:
+    """Return the k nearest other rows of some rows, each row's list in ascending index order.
+
+    Parameters
+    ----------
+    points : Tensor, shape (m, d)
+        U.
+    norms : Tensor, shape (m,)
+        |x_i|^2.
+    weighted : Tensor, shape (n_own, d)
+        U G of the rows from `first` on.
+    first : int
+    k : int
+        Neighbours per row, 1 <= k <= m - 1.
+
+    Returns
+    -------
+    Tensor of int64, shape (n_own, k)
+
+    Examples
+    --------
+    >>> x = torch.tensor([[0.0], [1.0], [5.0], [5.5]])
+    >>> nearest_of(x, x[:, 0] ** 2, x[1:3], 1, 1).T
+    tensor([[0, 3]])
+    """
+    block = max(1, _BLOCK_ENTRIES // len(points))
+    nearest = []
+    for rows in weighted.split(block):
+        # |x_i|^2 is the same along a row, so it cannot change who is nearest.
+        distances = torch.addmm(norms, rows, points.T, alpha=-2)  # (block, m)
+        distances[:, first : first + len(rows)].fill_diagonal_(torch.inf)
+        nearest.append(least(distances, k)[1])
+        first += len(rows)
+    return torch.cat(nearest).sort(dim=1).values

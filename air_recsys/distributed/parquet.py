@@ -1,0 +1,158 @@
+"""A table in one or many Parquet files: checked from its headers, cut into pieces, read a piece at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from air_recsys.exceptions import DataFileError
+from air_recsys.validation import needs_extra
+
+with needs_extra("distributed"):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+_ROWS_AT_A_TIME = 1_000_000
+
+
+class Piece(NamedTuple):
+    """The rows start..stop - 1 of one file."""
+
+    number: int
+    file: str
+    start: int
+    stop: int
+
+
+class ParquetTable:
+    """A Parquet file, or all ``.parquet`` files of a folder as one table.
+
+    Files and folders whose names begin with a dot or an underscore are passed over, as other tools do.
+
+    Parameters
+    ----------
+    path : Path
+    ids : mapping of str to ndarray
+        The columns with ids, and the ids of the model that they must be of one kind with: integers or text.
+
+    Attributes
+    ----------
+    path : Path
+    files : list of str
+        Absolute, sorted.
+    schema : pyarrow.Schema
+        That of the first file; in the columns with ids all files agree.
+    n_rows : int
+
+    Raises
+    ------
+    DataFileError
+        Where there is no file, a file is no Parquet, a column is absent or of another kind, or there is no row.
+    """
+
+    def __init__(self, path: Path, ids: dict[str, np.ndarray]) -> None:
+        self.path = path
+        self.files = [str(file) for file in _find(path)]
+        headers = [_read_header(file) for file in self.files]
+        self._sizes = [n_rows for n_rows, _ in headers]
+        self.n_rows = sum(self._sizes)
+        self.schema = headers[0][1]
+        for file, (_, schema) in zip(self.files, headers, strict=True):
+            for name, known in ids.items():
+                _check_column(file, schema, name, known)
+                if schema.field(name).type != self.schema.field(name).type:
+                    found = f"{self.schema.field(name).type} and {schema.field(name).type}"
+                    raise DataFileError(f"{file}: expected one type of {name} in all files, found {found}")
+        if self.n_rows == 0:
+            raise DataFileError(f"{path}: expected at least one row, found none")
+
+    def pieces(self, size: int) -> list[Piece]:
+        """Cut the files into pieces of at most `size` rows, in order."""
+        spans = [
+            (file, start, min(start + size, n_rows))
+            for file, n_rows in zip(self.files, self._sizes, strict=True)
+            for start in range(0, n_rows, size)
+        ]
+        return [Piece(number, *span) for number, span in enumerate(spans)]
+
+    def batches(self, columns: Sequence[str]) -> Iterator[list[Any]]:
+        """Yield these columns' ids (see `ids_of`), some rows at a time; no id may be missing."""
+        for piece in self.pieces(_ROWS_AT_A_TIME):
+            table = read_piece(piece, columns)
+            for name in columns:
+                if table[name].null_count:
+                    row = piece.start + table[name].is_null().index(True).as_py()
+                    raise DataFileError(f"{piece.file}: every row needs its {name} id, found row {row} without one")
+            yield [ids_of(table[name]) for name in columns]
+
+
+def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
+    """Read a piece; of the file only the row groups that it touches are read."""
+    try:
+        with pq.ParquetFile(piece.file) as file:
+            sizes = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            ends = np.cumsum(sizes)
+            first, last = np.searchsorted(ends, [piece.start, piece.stop - 1], side="right")
+            groups = list(range(first, last + 1))
+            table = file.read_row_groups(groups, columns=None if columns is None else list(columns))
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(piece.file, error) from None
+    return table.slice(piece.start - (ends[first] - sizes[first]), piece.stop - piece.start)
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type of the values, where a column holds numbers of values.
+
+    Examples
+    --------
+    >>> plain_type(pa.dictionary(pa.int8(), pa.string())), plain_type(pa.int32())
+    (DataType(string), DataType(int32))
+    """
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def ids_of(column: pa.ChunkedArray) -> Any:
+    """Return a column of ids as the models take them: integers as an ndarray, text as a list of str."""
+    plain = column.cast(plain_type(column.type))
+    return plain.to_numpy() if pa.types.is_integer(plain.type) else plain.to_pylist()
+
+
+def _find(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path.absolute()]
+    if not path.is_dir():
+        raise DataFileError(f"expected a Parquet file or a folder of such, found no {path}")
+    files = [
+        file.absolute()
+        for file in sorted(path.rglob("*.parquet"))
+        if file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+    ]
+    if not files:
+        raise DataFileError(f"expected files that end in .parquet in {path}, found none")
+    return files
+
+
+def _read_header(file: str) -> tuple[int, pa.Schema]:
+    try:
+        with pq.ParquetFile(file) as content:
+            return content.metadata.num_rows, content.schema_arrow
+    except (pa.ArrowException, OSError) as error:
+        raise _unreadable(file, error) from None
+
+
+def _unreadable(file: str, error: Exception) -> DataFileError:
+    return DataFileError(f"{file}: expected a Parquet file, found: {str(error).partition(chr(10))[0]}")
+
+
+def _check_column(file: str, schema: pa.Schema, name: str, known: np.ndarray) -> None:
+    if schema.names.count(name) != 1:
+        raise DataFileError(f"{file}: expected the column {name!r} once, found {schema.names}")
+    kind = plain_type(schema.field(name).type)
+    integers = known.dtype != object
+    text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    if not (pa.types.is_integer(kind) if integers else text):
+        expected = "integers" if integers else "text"
+        raise DataFileError(f"{file}: expected {expected} as {name!r}, like the ids of the model, found {kind}")

@@ -1,0 +1,167 @@
+"""What sharded training costs a rank: the arithmetic, and the table, of docs/distributed.md."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+_NUMBER = 4  # bytes of a float32, and of an index where 32 bits are enough
+_NEIGHBOR = 8  # bytes of an index that is kept in 64 bits
+_COPIES = 5  # value, gradient, Adam's two moments, and the state to go back to
+_PATTERN = 3 * _NUMBER  # bytes a stored position: column, place and row in the transpose
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What one rank does, holds and receives; graphs are those of users and items, where asked for.
+
+    Exchanges are counted as `air_recsys.distributed.group.Group` does: a sum over P ranks receives 2 (P - 1) / P times
+    its bytes. Rows are taken as evenly shared.
+
+    Parameters
+    ----------
+    n_users, n_items, n_ratings : int
+    n_factors : int
+        r.
+    n_neighbors : int
+        k of both graphs.
+    n_ranks : int
+        P.
+    depth : int
+    n_batches : int
+        Steps an epoch.
+    user_graph, item_graph : bool
+    """
+
+    n_users: int
+    n_items: int
+    n_ratings: int
+    n_factors: int
+    n_neighbors: int
+    n_ranks: int
+    depth: int = 2
+    n_batches: int = 1
+    user_graph: bool = True
+    item_graph: bool = True
+
+    @property
+    def flops_per_step(self) -> float:
+        """Floating-point operations: products on ratings and edges, products with (r, r) matrices, Adam."""
+        r, batch = self.n_factors, self.n_batches * self.n_ranks
+        sampled = 6 * (r + 2) * (self.n_ratings + self._graph_rows * self.n_neighbors) / batch
+        square = 2 * r * r * (5 * self._graph_rows + (3 * self.depth - 5) * self.n_users) / self.n_ranks
+        redundant = 2 * r * r * self.n_items  # V^T V of all columns, on every rank
+        return sampled + square + redundant + 12 * self._trained / self.n_ranks
+
+    @property
+    def flops_per_refresh(self) -> float:
+        """Operations of the exact search for neighbours, 2 m^2 r for m rows, shared out."""
+        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
+        return sum(2.0 * size * size * self.n_factors for present, size in graphs if present) / self.n_ranks
+
+    @property
+    def bytes_held(self) -> float:
+        """Memory for what stays: ratings, and everything trained with its gradient, moments and a copy."""
+        edges = self._graph_rows * self.n_neighbors
+        stored = self.n_ratings * (_NUMBER + _PATTERN) + edges * _PATTERN
+        neighbors = 2 * _NEIGHBOR * self._graph_rows * (self.n_neighbors + 1)
+        return (stored + neighbors + _COPIES * _NUMBER * self._trained) / self.n_ranks
+
+    @property
+    def bytes_passing(self) -> float:
+        """Memory for what a step holds at its peak: rows of all ranks, what is owed to them, and errors of ratings.
+
+        The larger side counts: U of all ranks twice, one part of A U, and what is received of it; V of all ranks stays
+        meanwhile.
+        """
+        r = self.n_factors + 1
+        sides = [4 * self.n_users] if self.user_graph else []
+        sides += [4 * self.n_items if self.item_graph else 3 * self.n_items]
+        rows = r * (max(sides) + self.n_items)
+        entries = 5 * (self.n_ratings + self._graph_rows * self.n_neighbors) / (self.n_ranks * self.n_batches)
+        return _NUMBER * (rows + entries)
+
+    @property
+    def bytes_received_per_step(self) -> float:
+        """Bytes over the wire, into one rank."""
+        return _NUMBER * self._exchanged[0] * (self.n_ranks - 1) / self.n_ranks
+
+    @property
+    def messages_per_step(self) -> int:
+        """Exchanges that all ranks take part in."""
+        return self._exchanged[1]
+
+    @property
+    def _graph_rows(self) -> int:
+        return self.n_users * self.user_graph + self.n_items * self.item_graph
+
+    @property
+    def _trained(self) -> int:
+        factors = (self.n_users + self.n_items) * (self.n_factors + 1)
+        return factors + self._graph_rows * (self.n_neighbors + 1)
+
+    @cached_property
+    def _exchanged(self) -> tuple[float, int]:
+        """Numbers and messages of a step, before the share (P - 1) / P."""
+        r, n_graphs = self.n_factors, self.user_graph + self.item_graph
+        # V, c and their gradients; U where it is needed; norms and L @ points of each graph.
+        numbers = 2.0 * self.n_items * (r + 1) + self.n_users * self.user_graph * r + self._graph_rows * (r + 2)
+        summed = 2 * r * r * (n_graphs > 0) + n_graphs * r * r + 3 + 1 + (self.depth - 2) * r * r
+        messages = 4 + self.user_graph + 2 * n_graphs + (n_graphs > 0) + 2 + (self.depth > 2)
+        return numbers + 2 * summed, messages
+
+
+def plan(
+    n_users: int,
+    n_items: int,
+    n_ratings: int,
+    n_factors: int,
+    n_neighbors: int,
+    n_ranks: int,
+    *,
+    depth: int = 2,
+    n_batches: int = 1,
+    user_graph: bool = True,
+    item_graph: bool = True,
+) -> Cost:
+    """Return what a training would cost each rank, with biases and in single precision; parameters as in `Cost`.
+
+    Examples
+    --------
+    >>> cost = plan(1_000_000, 50_000, 100_000_000, n_factors=64, n_neighbors=20, n_ranks=8)
+    >>> round((cost.bytes_held + cost.bytes_passing) / 1e9, 1), "GB"
+    (1.9, 'GB')
+    >>> round(cost.bytes_received_per_step / 1e6)  # U, V and what is owed to both
+    489
+    """
+    sizes = n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks
+    return Cost(*sizes, depth, n_batches, user_graph, item_graph)
+
+
+EXAMPLES = (
+    Cost(6_040, 3_706, 1_000_209, 20, 20, 2),
+    Cost(162_541, 59_047, 25_000_095, 64, 20, 8),
+    Cost(1_000_000, 100_000, 1_000_000_000, 64, 20, 16),
+    Cost(100_000_000, 1_000_000, 10_000_000_000, 64, 20, 64),
+    Cost(100_000_000, 1_000_000, 10_000_000_000, 64, 20, 64, user_graph=False),
+)
+
+
+def table(costs: tuple[Cost, ...] = EXAMPLES) -> str:
+    """Return costs as a Markdown table, one column each."""
+    rows: dict[str, list[str]] = {
+        "users": [f"{cost.n_users:,}" for cost in costs],
+        "items": [f"{cost.n_items:,}" for cost in costs],
+        "ratings": [f"{cost.n_ratings:,}" for cost in costs],
+        "r, k": [f"{cost.n_factors}, {cost.n_neighbors}" for cost in costs],
+        "ranks": [f"{cost.n_ranks}" for cost in costs],
+        "graphs": ["both" if cost.user_graph else "items" for cost in costs],
+        "held by a rank, GB": [f"{cost.bytes_held / 1e9:,.3g}" for cost in costs],
+        "passing through a rank, GB": [f"{cost.bytes_passing / 1e9:,.3g}" for cost in costs],
+        "received by a rank a step, GB": [f"{cost.bytes_received_per_step / 1e9:,.3g}" for cost in costs],
+        "messages a step": [f"{cost.messages_per_step}" for cost in costs],
+        "flops of a rank a step": [f"{cost.flops_per_step:.2g}" for cost in costs],
+        "flops of a rank a refresh": [f"{cost.flops_per_refresh:.2g}" for cost in costs],
+    }
+    lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
+    return "\n".join([lines[0], "|---" * (len(costs) + 1) + "|", *lines[1:]])

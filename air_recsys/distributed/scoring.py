@@ -1,0 +1,228 @@
+"""Batch scoring with Ray Data, Parquet to Parquet; needs the extra ``distributed``."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from air_recsys.distributed.jobs import Job, PredictJob, RecommendJob, list_schema
+from air_recsys.distributed.known_ids import check_pairs, check_users
+from air_recsys.distributed.parquet import ParquetTable
+from air_recsys.distributed.workers import run_pool
+from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.models import Recommender
+from air_recsys.models.top_items import check_list_length
+from air_recsys.validation import check_choice, check_integer
+
+ModelOrFile = Recommender | str | os.PathLike[str]
+
+
+class Scored(NamedTuple):
+    """What a batch scoring did.
+
+    Attributes
+    ----------
+    folder : Path
+        The new folder with Parquet files, one a batch and in the order of the input.
+    n_read, n_written : int
+        Rows of the input and of the output.
+    n_unknown : int
+        Rows of the input with an id that was not in the training data.
+    """
+
+    folder: Path
+    n_read: int
+    n_written: int
+    n_unknown: int
+
+
+def recommend(
+    model: ModelOrFile,
+    users: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    n: int = 10,
+    exclude_seen: bool = True,
+    user: str = "user",
+    unknown: Literal["popular", "skip", "error"] = "popular",
+    batch_size: int = 10_000,
+    concurrency: int | None = None,
+    verbose: bool = False,
+) -> Scored:
+    """Write the best n items of each user of a table, as `Recommender.recommend` gives them.
+
+    Parameters
+    ----------
+    model : Recommender, str or Path
+        A fitted model or the file of a saved one.
+    users : str or Path
+        A Parquet file, or a folder of such, with each user once.
+    output : str or Path
+        A folder that does not exist yet. It appears when all is done, or not at all.
+    n : int
+        At most the number of items.
+    exclude_seen : bool
+        Leave out items that the user has rated.
+    user : str
+        The column with the ids of users.
+    unknown : {"popular", "skip", "error"}
+        A user who was not in the training data gets the most rated items, gets nothing, or is an error.
+    batch_size : int
+        Users that a worker scores at a time, and whose lists stand in one file.
+    concurrency : int, optional
+        Workers, each a process that holds the model; by default one a CPU of the cluster.
+    verbose : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Scored
+        The folder holds the columns user (of the type of the input), item, score, rank and source.
+
+    Raises
+    ------
+    ParameterError, ModelFileError, DataFileError
+        Before any work: a setting out of range, a folder that exists, no model, a table that cannot be read, is
+        empty, lacks the column, holds ids of another kind than the model's, or a user twice.
+    UnknownIdError
+        Before any work: with ``unknown="error"``; with "skip" where no user is known.
+    AirRecsysError
+        Where the workers fail.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from air_recsys import BiasModel
+    >>> model = BiasModel().fit(np.array([[5.0, 1.0, np.nan], [4.0, np.nan, 2.0]]))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     users, output = Path(folder, "users.parquet"), Path(folder, "lists")
+    ...     pd.DataFrame({"user": [0, 1]}).to_parquet(users)
+    ...     done = recommend(model, users, output, n=1, concurrency=1)
+    ...     pd.read_parquet(output)[["user", "item", "rank"]]
+       user  item  rank
+    0     0     2     1
+    1     1     1     1
+    """
+    check_choice("unknown", unknown, ("popular", "skip", "error"))
+    _check_pool(batch_size, concurrency)
+    target, loaded = _check_output(output), _load(model)
+    check_list_length(n, loaded.interactions_.n_items)
+    known = loaded.interactions_
+    table = ParquetTable(Path(users), {user: known.user_ids})
+    check_users(table, user, known.users, unknown)
+    schema = list_schema(table.schema.field(user).type, known.item_ids)
+    job = RecommendJob(user, n, exclude_seen, unknown == "skip", schema)
+    return _score(model, table, target, job, batch_size, concurrency, verbose)
+
+
+def predict(
+    model: ModelOrFile,
+    pairs: str | os.PathLike[str],
+    output: str | os.PathLike[str],
+    *,
+    user: str = "user",
+    item: str = "item",
+    unknown: Literal["mean", "error"] = "mean",
+    batch_size: int = 200_000,
+    concurrency: int | None = None,
+    verbose: bool = False,
+) -> Scored:
+    """Write the score of each pair of a table, as `Recommender.predict` gives them.
+
+    Parameters
+    ----------
+    model : Recommender, str or Path
+        A fitted model or the file of a saved one.
+    pairs : str or Path
+        A Parquet file, or a folder of such.
+    output : str or Path
+        A folder that does not exist yet. It appears when all is done, or not at all.
+    user, item : str
+        The columns with ids.
+    unknown : {"mean", "error"}
+        A pair with an id that was not in the training data gets a mean rating, or is an error.
+    batch_size : int
+        Pairs that a worker scores at a time, and that stand in one file.
+    concurrency : int, optional
+        Workers, each a process that holds the model; by default one a CPU of the cluster.
+    verbose : bool
+        Show a progress bar.
+
+    Returns
+    -------
+    Scored
+        The folder holds all rows and columns of the input in their order, and the column score.
+
+    Raises
+    ------
+    ParameterError, ModelFileError, DataFileError, UnknownIdError, AirRecsysError
+        As in `recommend`; pairs may stand more than once, but no column may be called score.
+    """
+    check_choice("unknown", unknown, ("mean", "error"))
+    _check_pool(batch_size, concurrency)
+    target, loaded = _check_output(output), _load(model)
+    known = loaded.interactions_
+    table = ParquetTable(Path(pairs), {user: known.user_ids, item: known.item_ids})
+    if "score" in table.schema.names:
+        raise DataFileError(f"{pairs}: expected no column 'score', which is to be written, found {table.schema.names}")
+    check_pairs(table, [user, item], (known.users, known.items), unknown)
+    return _score(model, table, target, PredictJob(user, item), batch_size, concurrency, verbose)
+
+
+def _score(
+    model: ModelOrFile,
+    table: ParquetTable,
+    target: Path,
+    job: Job,
+    batch_size: int,
+    concurrency: int | None,
+    verbose: bool,
+) -> Scored:
+    with _whole_or_absent(target) as folder:
+        file = Path(model).absolute() if not isinstance(model, Recommender) else model.save(folder / "model")
+        done = run_pool(table.pieces(batch_size), file, job, folder, concurrency, verbose)
+    return Scored(target, table.n_rows, *done)
+
+
+@contextmanager
+def _whole_or_absent(target: Path) -> Iterator[Path]:
+    """Give a folder beside `target` whose folder "parts" becomes `target` at the end."""
+    folder = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        for name in ("parts", "unfinished"):
+            (folder / name).mkdir(parents=True)
+        yield folder
+        (folder / "parts").rename(target)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _check_pool(batch_size: int, concurrency: int | None) -> None:
+    check_integer("batch_size", batch_size, minimum=1)
+    if concurrency is not None:
+        check_integer("concurrency", concurrency, minimum=1)
+
+
+def _check_output(output: str | os.PathLike[str]) -> Path:
+    target = Path(output).absolute()
+    if target.exists():
+        raise ParameterError(f"expected an output folder that does not exist yet, found {output}")
+    if not target.parent.is_dir() or not os.access(target.parent, os.W_OK):
+        raise ParameterError(
+            f"expected a folder that can be written to for {target.name}, found no such {target.parent}"
+        )
+    return target
+
+
+def _load(model: ModelOrFile) -> Recommender:
+    if not isinstance(model, Recommender):
+        return Recommender.load(model)
+    model._check_fitted()
+    return model

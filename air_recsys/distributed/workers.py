@@ -1,0 +1,145 @@
+"""A pool of Ray workers: each loads a saved model once and scores pieces of a table into files of their own."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from tqdm import tqdm
+
+from air_recsys.distributed.jobs import Job
+from air_recsys.distributed.parquet import Piece, read_piece
+from air_recsys.exceptions import AirRecsysError
+from air_recsys.models import Recommender
+from air_recsys.validation import needs_extra
+
+with needs_extra("distributed"), warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of ray
+    import pyarrow.parquet as pq
+    import ray
+    import ray.data
+    from ray.exceptions import RayError
+
+_MAX_TRIES = 4  # Ray itself would give a piece that kills its workers out for ever
+_MAX_BLOCKS = 1000  # what Ray hands out at once; a block is one or more pieces
+
+
+class Done(NamedTuple):
+    """What was written for one piece, or for all."""
+
+    n_written: int
+    n_unknown: int
+
+
+class Worker:
+    """One process of the pool.
+
+    Parameters
+    ----------
+    model_file : Path
+    job : Job
+    folder : Path
+        Holds the folders "unfinished" and "parts"; a file moves to the second one once it is whole.
+    """
+
+    def __init__(self, model_file: Path, job: Job, folder: Path) -> None:
+        self.model = Recommender.load(model_file)
+        self.job = job
+        self.folder = folder
+
+    def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, list[int]]:
+        """Score a batch of one piece; done twice, the second time replaces the first."""
+        number, start, stop = (int(batch[name][0]) for name in ("number", "start", "stop"))
+        piece = Piece(number, str(batch["file"][0]), start, stop)
+        name = f"part-{number:06d}.parquet"
+        self._count_try(name)
+        table, n_unknown = self.job.score(self.model, read_piece(piece, self.job.columns))
+        unfinished = self.folder / "unfinished" / f"{name}.{secrets.token_hex(8)}"
+        pq.write_table(table, unfinished)
+        unfinished.replace(self.folder / "parts" / name)
+        return {"n_written": [table.num_rows], "n_unknown": [n_unknown]}
+
+    def _count_try(self, name: str) -> None:
+        """Leave a trace that outlives this process."""
+        with (self.folder / "unfinished" / f"{name}.tries").open("ab") as file:
+            file.write(b".")
+            tries = file.tell()
+        if tries > _MAX_TRIES:
+            raise RuntimeError(
+                f"{_MAX_TRIES} workers died over {name}, for want of memory perhaps: try a smaller batch_size"
+            )
+
+
+def run_pool(
+    pieces: list[Piece], model_file: Path, job: Job, folder: Path, concurrency: int | None, verbose: bool
+) -> Done:
+    """Score all pieces; on the cluster that Ray is connected to, else on that of RAY_ADDRESS, else on this machine.
+
+    Raises
+    ------
+    AirRecsysError
+        Where a worker failed, or died with the same piece again and again.
+    """
+    with _cluster(), _quiet():
+        size = concurrency or max(1, int(ray.cluster_resources().get("CPU", 1)))
+        data = ray.data.from_items(
+            [piece._asdict() for piece in pieces], override_num_blocks=min(len(pieces), _MAX_BLOCKS)
+        )
+        data.context.enable_progress_bars = False
+        done = data.map_batches(
+            Worker,
+            fn_constructor_args=(model_file, job, folder),
+            batch_size=1,
+            compute=ray.data.ActorPoolStrategy(size=min(size, len(pieces)), max_tasks_in_flight_per_actor=2),
+            num_cpus=1,
+        )
+        rows = _collect(done, len(pieces), verbose)
+    return Done(sum(row["n_written"] for row in rows), sum(row["n_unknown"] for row in rows))
+
+
+def _collect(done: ray.data.Dataset, total: int, verbose: bool) -> list[dict[str, int]]:
+    try:
+        return list(tqdm(done.iter_rows(), total=total, unit="batch", disable=not verbose))
+    except RayError as error:
+        traceback = str(error).partition("\nThe above exception")[0]  # of the worker; Ray's own follows
+        reason = traceback.strip().splitlines()[-1]
+        raise AirRecsysError(f"scoring stopped and nothing is written: {reason}") from error
+
+
+@contextmanager
+def _cluster() -> Iterator[None]:
+    """Connect to Ray where that has not been done; what is begun here ends here.
+
+    Without an address Ray would look for the cluster that was last started on this machine, for minutes if it is gone.
+    """
+    if ray.is_initialized():
+        yield
+        return
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    address = os.environ.get("RAY_ADDRESS", "local")
+    ray.init(address=address, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    try:
+        yield
+    finally:
+        ray.shutdown()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Hide what Ray Data says of its own plans and settings."""
+    logger: Any = logging.getLogger("ray.data")
+    level = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", module=r"ray\.")
+            yield
+    finally:
+        logger.setLevel(level)

@@ -1,0 +1,296 @@
+"""The yardstick computes what the engine computes, splits are those stated, and reports tell what was measured."""
+
+import math
+import os
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.io
+import torch
+
+from air_recsys import AIR, Interactions
+from air_recsys.benchmarks.evaluate import Fold, holdout_folds
+from air_recsys.benchmarks.speed import (
+    accuracy,
+    bench_full_width,
+    bench_ratings,
+    bench_ratings_step,
+    contenders,
+    ratings,
+    ratings_step,
+    width,
+)
+from air_recsys.benchmarks.speed.accuracy import Curve, Task, engine_curve, plain_curve, time_to_accuracy
+from air_recsys.benchmarks.speed.apart import ProcessEndedError, peak_gib, reset_peak, run_apart
+from air_recsys.benchmarks.speed.contenders import Outcome, measure, train_air, train_myfm, train_surprise
+from air_recsys.benchmarks.speed.floor import Machine, Work, measure_machine, step_work
+from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
+from air_recsys.benchmarks.speed.ratings import Contender, movielens_split
+from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.exceptions import MissingExtraError, ParameterError
+from air_recsys.metrics import nmae, rmse
+from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.objective import Penalties
+
+PENALTIES = Penalties(0.7, 0.4)
+STRENGTHS = (0.03, 0.05)
+SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Measure in this process: starting one takes seconds."""
+    for module in (accuracy, ratings, ratings_step, width):
+        monkeypatch.setattr(module, "run_apart", lambda function, *arguments, threads: function(*arguments))
+
+
+def split():
+    """A small split; found by its name in the processes that measure."""
+    (fold,) = holdout_folds(make_planted_ratings(80, 60, 1600, 3, 2).interactions, 0.1, 0)
+    return fold
+
+
+# -------------------------------------------------------------------- the plain objective at factor width
+
+
+def pair(depth, width=3, k=2):
+    """The engine's objective and the plain one at the same parameters, with the data of the plain one."""
+    rng = np.random.default_rng(0)
+    matrix = np.where(rng.random((9, 7)) < 0.6, rng.normal(size=(9, 7)), np.nan)
+    data = Interactions.from_dense(matrix, allow_negative=True)
+    observed = observations(data.to_csr(), lambda values: values, torch.float64, torch.device("cpu"))
+    settings = Settings(width, depth, (0.1, 0.5), STRENGTHS, n_neighbors=k, biases=True, penalties=PENALTIES)
+    objective = build_objective(observed, settings, rng)
+    objective.refresh_graphs()
+    generator = torch.Generator().manual_seed(0)
+    edges = [laplacian.neighbors for laplacian in objective.laplacians]
+    neighbors = [each[:, -k:] for each in edges]
+    plain = PlainFactors((neighbors[0], neighbors[1]), width, depth, STRENGTHS, PENALTIES, generator).double()
+    *left, right = objective.factorization.weights
+    with torch.no_grad():
+        for parameter, weight in zip(plain.layers, [*left, right.T], strict=True):
+            parameter.copy_(weight)
+        for mine, others in ((plain.logits, objective.logits()), (plain.biases, objective.biases)):
+            for parameter, other in zip(mine, others, strict=True):
+                other.normal_(generator=generator)
+                parameter.copy_(other)
+    entries = (torch.as_tensor(column) for column in (data.user_index, data.item_index, data.ratings))
+    return objective, plain, Entries(*entries)
+
+
+@pytest.mark.parametrize("depth", [2, 3])
+def test_the_plain_objective_and_its_gradient_are_the_engines(depth):
+    objective, plain, entries = pair(depth)
+    expected = plain(entries)
+    with torch.no_grad():
+        found = objective.evaluate()
+    assert float(found.objective) == pytest.approx(float(expected.detach()), abs=1e-12)
+    expected.backward()
+    *left, right = plain.layers
+    assert right.grad is not None
+    gradients = [layer.grad for layer in left] + [right.grad.T]
+    gradients += [each.grad for each in (*plain.biases, *plain.logits)]
+    for parameter, gradient in zip(objective.parameters(), gradients, strict=True):
+        assert gradient.abs().max() > 1e-4  # every term counts here
+        torch.testing.assert_close(parameter.grad, gradient, rtol=0, atol=1e-12)
+
+
+def test_a_plain_step_lowers_the_objective():
+    _, plain, entries = pair(2)
+    optimizer = torch.optim.Adam(plain.parameters(), lr=1e-2)
+    values = [float(plain_factors_step(plain, optimizer, entries)) for _ in range(20)]
+    assert values[-1] < values[0]
+
+
+# -------------------------------------------------------------------- the floor
+
+
+def test_work_grows_with_every_size():
+    least = step_work((100, 80), 2000, 8, 5)
+    for more in (
+        step_work((101, 80), 2000, 8, 5),
+        step_work((100, 80), 2001, 8, 5),
+        step_work((100, 80), 2000, 9, 5),
+        step_work((100, 80), 2000, 8, 6),
+        step_work((100, 80), 2000, 8, 5, depth=3),
+    ):
+        assert more.bytes > least.bytes or more.flops > least.flops
+        assert min(more.bytes - least.bytes, more.flops - least.flops) >= 0
+
+
+def test_the_machine_is_measured_and_divides_the_work():
+    machine = measure_machine(megabytes=1, size=32)
+    assert machine.bandwidth > 0
+    assert machine.flop_rate > 0
+    assert Machine(10.0, 4.0).seconds(Work(20.0, 2.0)) == (2.0, 0.5)
+
+
+def test_a_step_on_ratings_is_compared_with_plain_autograd_and_the_floor(at_once):
+    report = bench_ratings_step(split, {"n_factors": 3, "graph_neighbors": 5}, title="planted", steps=1)
+    rows = {row["what"]: row for row in report.rows}
+    assert list(rows) == ["engine", "plain autograd", "bytes moved", "products"]
+    assert all(row["milliseconds"] > 0 for row in report.rows)
+    assert rows["plain autograd"]["plain / this"] == 1
+    assert max(rows["bytes moved"]["this / floor"], rows["products"]["this / floor"]) == 1
+    assert "planted" in report.protocol
+
+
+@pytest.mark.parametrize("settings", [{"n_factors": None}, {"graph_neighbors": None}])
+def test_a_step_without_a_factor_width_or_sparse_graphs_is_refused(settings):
+    with pytest.raises(ParameterError, match="expected n_factors and graph_neighbors"):
+        bench_ratings_step(split, settings, title="")
+
+
+# -------------------------------------------------------------------- processes
+
+
+def environment():
+    return os.environ["OMP_NUM_THREADS"], os.environ["OPENBLAS_NUM_THREADS"], torch.get_num_threads(), os.getpid()
+
+
+def leave():
+    os._exit(3)
+
+
+def test_a_process_apart_has_the_threads_asked_for_and_leaves_ours():
+    before = dict(os.environ)
+    omp, blas, torch_threads, process = run_apart(environment, threads=2)
+    assert (omp, blas, torch_threads) == ("2", "2", 2)
+    assert process != os.getpid()
+    assert dict(os.environ) == before
+
+
+def test_what_goes_wrong_apart_is_told_here():
+    with pytest.raises(ProcessEndedError, match="the process of leave ended without a result"):
+        run_apart(leave)
+    with pytest.raises(ParameterError, match="threads must be an integer >= 1"):
+        run_apart(leave, threads=0)
+
+
+def test_the_peak_counts_what_was_there_since_the_reset():
+    in_use = reset_peak()
+    block = np.ones(2**24)  # 1/8 GiB
+    assert peak_gib() > in_use + 0.1
+    del block
+    assert peak_gib() > in_use + 0.1
+
+
+# -------------------------------------------------------------------- time to an accuracy
+
+
+@pytest.fixture(scope="module")
+def task():
+    rng = np.random.default_rng(0)
+    truth = np.outer(rng.random(12), rng.random(10))
+    return Task(truth, rng.random(truth.shape) < 0.7, 20)
+
+
+def test_the_curves_end_where_the_trainings_end(task):
+    plain = plain_curve(task, 50, 0)
+    assert plain.steps == [20, 40, 50]
+    engine = engine_curve(task, {"n_epochs": 60}, 0)
+    assert engine.steps == [0, 20, 40, 60]
+    for curve in (plain, engine):
+        assert (np.diff(curve.seconds) > 0).all()
+        assert len(curve.errors) == len(curve.steps)
+    model = AIR.for_completion(n_epochs=60, random_state=0, device="cpu")
+    model.fit(Interactions.from_dense(np.where(task.observed, task.truth, np.nan)))
+    found = model.predict(*np.nonzero(~task.observed))
+    expected = nmae(task.truth[~task.observed], found, value_range=float(np.ptp(task.truth)))
+    assert engine.errors[-1] == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_target_is_reached_at_the_first_look_below_it():
+    curve = Curve([1, 2, 3], [0.1, 0.2, 0.3], [0.5, 0.2, 0.1])
+    assert (curve.reached(0.3), curve.reached(0.1), curve.reached(0.05)) == (1, 2, None)
+
+
+def test_a_target_that_is_never_reached_has_no_time_and_the_whole_run_of_the_yardstick_counts(task, at_once):
+    report = time_to_accuracy(task, 0.0, {"n_epochs": 40}, n_steps=40)
+    engine, plain = report.rows
+    assert not engine["reached"]
+    assert math.isnan(engine["seconds_to_target"])
+    assert math.isnan(engine["plain / this"])
+    assert plain["steps"] == 40
+    assert "engine never got to the target" in report.notes
+    easy, slow = time_to_accuracy(task, 10.0, {"n_epochs": 40}, n_steps=40).rows
+    assert easy["steps_to_target"] == 0
+    assert slow["steps_to_target"] == 20
+    assert slow["plain / this"] == 1
+
+
+# -------------------------------------------------------------------- ratings beside other libraries
+
+
+def test_every_contender_is_measured(at_once):
+    entrants = contenders(SMALL, threads=1, gibbs_steps=15)
+    ends, curves = bench_ratings(split, entrants, title="planted")
+    rows = {row["model"]: row for row in ends.rows}
+    assert list(rows) == ["AIR", "Surprise SVD", "Surprise SVD++", "implicit ALS", "myFM"]
+    assert all(
+        row["seconds"] > 0 and row["cpu_seconds"] > 0 and row["peak_gib"] >= row["before_gib"] > 0 for row in ends.rows
+    )
+    assert math.isnan(rows["implicit ALS"]["rmse"])
+    assert all(0.3 < row["rmse"] < 1.5 for name, row in rows.items() if name != "implicit ALS")
+    assert rows["AIR"]["this / first"] == 1
+    assert {row["model"] for row in curves.rows} == {"AIR"}
+    assert curves.rows[-1]["rmse"] == pytest.approx(rows["AIR"]["rmse"], rel=1e-4)
+    assert curves.rows[-1]["seconds"] <= rows["AIR"]["seconds"]
+
+
+def test_looking_at_the_test_ratings_changes_nothing():
+    fold = split()
+    outcome = train_air(fold, SMALL)
+    model = AIR.for_ratings(random_state=0, device="cpu", **SMALL).fit(fold.train)
+    found = model.predict(fold.test.user_ids[fold.test.user_index], fold.test.item_ids[fold.test.item_index])
+    assert outcome.rmse == pytest.approx(rmse(fold.test.ratings, found), rel=1e-6)
+
+
+def unrated():
+    """A split where a user and an item have no ratings to train on."""
+    matrix = np.array([[5, 3, 1, np.nan], [4, 2, np.nan, np.nan], [1, 5, 4, np.nan], [np.nan, np.nan, np.nan, 2]])
+    data = Interactions.from_dense(matrix)
+    test = data.user_index == 3
+    return Fold("unrated", data.select(~test), data.select(test))
+
+
+@pytest.mark.parametrize(
+    "contender", [partial(train_surprise, algorithm="SVDpp"), partial(train_myfm, rank=2, n_steps=10)]
+)
+def test_rows_without_training_ratings_are_no_obstacle(contender):
+    assert np.isfinite(contender(unrated()).rmse)
+
+
+def test_an_outcome_comes_with_its_memory():
+    found = measure(lambda fold: Outcome(1.0, 0.5), unrated)
+    assert found["outcome"].seconds == 1
+    assert math.isnan(found["outcome"].rmse)
+    assert found["peak_gib"] > 0
+
+
+def test_a_missing_library_is_told_before_any_work():
+    absent = {"ghost": Contender(train_air, (SMALL,), "", "no_such_library", "test")}
+    with pytest.raises(MissingExtraError, match=r"no_such_library.*air-recsys\[test\]"):
+        bench_ratings(leave, contenders(SMALL, 1) | absent, title="")
+
+
+def test_full_width_has_every_depth_relative_to_dmf(at_once):
+    report = bench_full_width(12, (2, 3), rounds=1, steps=2)
+    half = len(report.rows) // 2
+    assert [row["depth"] for row in report.rows] == [2] * half + [3] * half
+    of_dmf = [row["this / DMF"] for row in report.rows if row["contender"] == "engine, DMF"]
+    assert of_dmf == [1, 1]
+
+
+@pytest.mark.data
+def test_the_split_is_that_of_the_published_file(data_root):
+    matrix = scipy.io.loadmat(data_root / "ml-1m" / "movielens_1m.mat")["X"].tocoo()
+    hidden = np.random.RandomState(1234).rand(matrix.nnz) < 0.1
+    fold = movielens_split(data_root)
+    for part, chosen in ((fold.train, ~hidden), (fold.test, hidden)):
+        columns = (part.user_ids[part.user_index], part.item_ids[part.item_index], part.ratings)
+        expected = (matrix.row[chosen] + 1, matrix.col[chosen] + 1, matrix.data[chosen])
+        order, other = np.lexsort(columns[:2]), np.lexsort(expected[:2])
+        for mine, theirs in zip(columns, expected, strict=True):
+            np.testing.assert_array_equal(mine[order], theirs[other])

@@ -1,0 +1,209 @@
+"""Two ranks started by torchrun train what one process trains, stop together, and go on where they stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch.distributed as dist
+from training_jobs import arrays, model, ratings
+
+from air_recsys.distributed import fit, plan
+
+JOB = Path(__file__).with_name("training_jobs.py")
+PACKAGE = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
+
+BOTH: dict[str, Any] = {}
+DEEP = {"depth": 3, "n_batches": 3}
+PLAIN = {"user_graph_reg": 0, "item_graph_reg": 0, "graph_neighbors": None, "depth": 4}
+UNOBSERVED = {"unobserved_weight": 0.1, "biases": False, "center": False, "user_graph_reg": 0}
+FORMS = {"both": BOTH, "deep": DEEP, "plain": PLAIN, "unobserved": UNOBSERVED}
+COUNTED = {"n_epochs": 10, "evaluate_every": 10, "graph_refresh": 100}
+
+
+def environment() -> dict[str, str]:
+    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE)}
+
+
+def start(out: Path, tasks: list[dict[str, Any]], command: list[str], **variables: str) -> subprocess.Popen[str]:
+    out.mkdir(exist_ok=True)
+    (out / "tasks.json").write_text(json.dumps(tasks))
+    return subprocess.Popen(
+        [*command, str(JOB), str(out)],
+        env=environment() | variables,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def torchrun(out: Path, tasks: list[dict[str, Any]], *, fails: bool = False) -> str:
+    """Run tasks on two ranks and return what they printed."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    job = start(out, tasks, command)
+    printed, _ = job.communicate(timeout=100)
+    assert (job.returncode != 0) is fails, printed
+    return printed
+
+
+def results(out: Path, name: str) -> list[dict[str, np.ndarray]]:
+    return [dict(np.load(out / f"{name}-{rank}.npz")) for rank in (0, 1)]
+
+
+def message(out: Path, name: str, rank: int = 0) -> str:
+    return (out / f"{name}-{rank}.txt").read_text()
+
+
+def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
+    names = (first.keys() | second.keys()) - {"n_bytes", "n_messages"}
+    return all(np.array_equal(first[name], second[name], equal_nan=True) for name in names)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of what two ranks have trained: every form, and what the counts are taken from."""
+    out = tmp_path_factory.mktemp("trained")
+    tasks = [{"name": name, "model": options} for name, options in FORMS.items()]
+    for name, n_epochs in (("short", 10), ("long", 30)):
+        tasks.append({"name": name, "model": COUNTED | {"n_epochs": n_epochs}})
+    sleep = {"epoch": 25, "way": "sleep", "ranks": [1]}
+    tasks += [
+        {"name": "other data", "data_of_rank_1": {"seed": 1}},
+        {"name": "unshared seeds", "model": {"random_state": None, "n_batches": 2, "n_epochs": 5}},
+        {"name": "sleep", "stop": sleep, "fit": {"checkpoint": str(out / "kept"), "every": 10, "timeout": 6}},
+    ]
+    torchrun(out, tasks)
+    return out
+
+
+# -------------------------------------------------------------------- the same training
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_two_ranks_have_the_losses_of_one_process(trained, name):
+    """50 epochs in single precision: energies of graphs that are all but gone are compared with what they weigh."""
+    one = arrays(model(**FORMS[name]).fit(ratings()))
+    two = results(trained, name)[0]
+    for term in ("fit", "decay", "objective"):
+        np.testing.assert_allclose(two[f"history_{term}"], one[f"history_{term}"], rtol=1e-4, err_msg=term)
+    for term in ("user_energy", "item_energy"):
+        np.testing.assert_allclose(two[f"history_{term}"], one[f"history_{term}"], rtol=1e-3, atol=1e-4, err_msg=term)
+    np.testing.assert_allclose(two["user_factors"], one["user_factors"], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", [*FORMS, "unshared seeds"])
+def test_every_rank_ends_with_the_same_model(trained, name):
+    assert same(*results(trained, name))
+
+
+def test_the_plan_counts_what_is_sent(trained):
+    """Twenty more steps cost twenty times what is planned for one; ragged rows are sent as if they were even."""
+    short, long = (results(trained, name)[0] for name in ("short", "long"))
+    data = ratings()
+    cost = plan(data.n_users, data.n_items, data.n_ratings, n_factors=4, n_neighbors=4, n_ranks=2)
+    assert long["n_messages"] - short["n_messages"] == 20 * cost.messages_per_step
+    counted = (long["n_bytes"] - short["n_bytes"]) / 20
+    assert counted == pytest.approx(cost.bytes_received_per_step, rel=0.1)
+
+
+# -------------------------------------------------------------------- bad input on several ranks
+
+
+def test_ranks_with_different_data_are_refused_on_every_rank(trained):
+    for rank in (0, 1):
+        assert message(trained, "other data", rank).startswith("DataError: expected the same data on every rank")
+
+
+# -------------------------------------------------------------------- stopping and going on
+
+
+@pytest.fixture(scope="module")
+def killed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of a job whose ranks were all killed at epoch 25, with checkpoints every 10 epochs."""
+    out = tmp_path_factory.mktemp("killed")
+    stop = {"epoch": 25, "way": "kill", "ranks": [0, 1]}
+    task = {"name": "both", "stop": stop, "fit": {"checkpoint": str(out / "both"), "every": 10}}
+    torchrun(out, [task], fails=True)
+    return out
+
+
+def test_a_killed_job_leaves_one_whole_checkpoint(killed):
+    assert [path.name for path in (killed / "both").iterdir()] == ["epoch-0000000020"]
+
+
+@pytest.fixture(scope="module")
+def resumed(killed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Folder of the same training gone on with, of one that a single process has begun, and of one that loses a rank.
+
+    Without torchrun, which would end a rank before it can say that it has lost the other.
+    """
+    out = tmp_path_factory.mktemp("resumed")
+    shutil.copytree(killed / "both", out / "both")
+    fit(model(**DEEP), ratings(), checkpoint=out / "deep")
+    tasks = [{"name": n, "model": FORMS[n], "fit": {"checkpoint": str(out / n)}} for n in ("both", "deep")]
+    stop = {"epoch": 25, "way": "kill", "ranks": [1]}
+    tasks.append({"name": "kill", "stop": stop, "fit": {"checkpoint": str(out / "kept"), "every": 10}})
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        place = {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(free.getsockname()[1]), "WORLD_SIZE": "2"}
+    ranks = [start(out, tasks, [sys.executable], **place, RANK=str(rank)) for rank in (0, 1)]
+    try:
+        printed, _ = ranks[0].communicate(timeout=100)
+        assert ranks[0].returncode == 0, printed
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
+    return out
+
+
+def test_a_killed_job_goes_on_as_if_nothing_had_been(trained, resumed):
+    assert same(results(resumed, "both")[0], results(trained, "both")[0])
+
+
+def test_one_process_goes_on_with_what_two_ranks_began(trained, killed, tmp_path):
+    shutil.copytree(killed / "both", tmp_path / "both")
+    seen = []
+    fitted = fit(
+        model(), ratings(), checkpoint=tmp_path / "both", callbacks=[lambda record: seen.append(record.epoch)]
+    )
+    assert seen == list(range(20, 51))
+    whole = results(trained, "both")[0]
+    np.testing.assert_allclose(fitted.history_["objective"], whole["history_objective"], rtol=1e-4)
+
+
+def test_one_process_reads_the_values_that_two_ranks_wrote(resumed):
+    """The last epoch has a checkpoint: nothing is left to train."""
+    fitted = fit(model(), ratings(), checkpoint=resumed / "both")
+    assert len(fitted.history_) == 51
+    read, wrote = arrays(fitted), results(resumed, "both")[0]
+    for name in ("user_factors", "item_factors", "user_biases", "item_biases", "user_graph", "item_graph"):
+        np.testing.assert_array_equal(read[name], wrote[name], err_msg=name)
+
+
+def test_two_ranks_read_the_values_that_one_process_wrote(resumed):
+    wrote, read = arrays(model(**DEEP).fit(ratings())), results(resumed, "deep")[0]
+    np.testing.assert_allclose(read["user_factors"], wrote["user_factors"], atol=1e-3)
+    one = arrays(fit(model(**DEEP), ratings(), checkpoint=resumed / "deep"))
+    np.testing.assert_array_equal(read["item_factors"], one["item_factors"])
+    np.testing.assert_allclose(read["user_factors"], one["user_factors"], rtol=1e-5, atol=1e-6)
+
+
+# -------------------------------------------------------------------- a rank that is gone
+
+
+@pytest.mark.parametrize("way", ["kill", "sleep"])
+def test_a_rank_that_is_gone_stops_the_others_with_an_error(trained, resumed, way):
+    out = resumed if way == "kill" else trained
+    assert message(out, way).startswith("DistributedError: rank 0 of 2 lost contact with another rank")
+    assert [path.name for path in (out / "kept").iterdir()] == ["epoch-0000000020"]

@@ -1,0 +1,302 @@
+"""The pieces of sharded training in one process: cuts, starts, graphs, checks, checkpoints, and the plan."""
+
+from __future__ import annotations
+
+import json
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+from training_jobs import arrays, model, ratings
+
+from air_recsys import AIR, Interactions
+from air_recsys.distributed import Cost, fit, plan
+from air_recsys.distributed.cuts import Cut
+from air_recsys.distributed.laplacian import nearest_of
+from air_recsys.distributed.planning import table
+from air_recsys.distributed.start import normal_rows, uniform_rows
+from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
+from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.models import DMF, DirichletDMF
+
+needs_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
+
+# -------------------------------------------------------------------- cuts
+
+
+@pytest.mark.parametrize("n_ranks", [1, 2, 5, 8])
+@pytest.mark.parametrize("kind", ["even", "heavy head", "heavy tail", "random"])
+def test_cuts_cover_all_rows_and_leave_no_rank_without(kind, n_ranks):
+    ones = np.ones(20)
+    weights = {
+        "even": ones,
+        "heavy head": ones + 1000 * (np.arange(20) == 0),
+        "heavy tail": ones + 1000 * (np.arange(20) == 19),
+        "random": np.random.default_rng(0).pareto(1.0, size=20) + 1,
+    }[kind]
+    cut = Cut.balanced(weights, n_ranks)
+    assert cut.n_rows == sum(cut.sizes) == 20
+    assert min(cut.sizes) >= 1
+    assert [row for rank in range(n_ranks) for row in range(20)[cut.of(rank)]] == list(range(20))
+
+
+def test_a_balanced_cut_is_within_a_row_of_even():
+    weights = np.random.default_rng(0).integers(1, 50, size=10_000)
+    cut = Cut.balanced(weights, 7)
+    sums = [weights[cut.of(rank)].sum() for rank in range(7)]
+    assert max(sums) - min(sums) <= 2 * weights.max()
+
+
+def test_an_even_cut_is_what_tensor_split_cuts():
+    for n_rows, n_parts in ((10, 3), (9, 3), (5, 5)):
+        assert Cut.even(n_rows, n_parts).sizes == [len(part) for part in torch.arange(n_rows).tensor_split(n_parts)]
+
+
+def test_parts_within_some_rows_cover_them_in_order():
+    cut, rows = Cut.even(20, 6), slice(5, 13)
+    inside = cut.within(rows)
+    assert [row for part in inside for row in range(20)[rows][part]] == list(range(5, 13))
+
+
+# -------------------------------------------------------------------- the start
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("shape", [(5, 3), (16, 1), (33, 7), (1000, 20)])
+def test_blocks_draw_what_one_call_draws(monkeypatch, shape: tuple[int, int], dtype):
+    """With the generator in the same state afterwards, so that what is drawn next is the same too."""
+    monkeypatch.setattr("air_recsys.distributed.start._BLOCK_ROWS", 16)
+    whole, shards = (torch.Generator().manual_seed(1) for _ in range(2))
+    normal = torch.empty(shape, dtype=dtype).normal_(0.1, 0.3, generator=whole)
+    uniform = torch.empty(shape, dtype=dtype).uniform_(-(shape[0] ** -0.5), shape[0] ** -0.5, generator=whole)
+    rows = slice(shape[0] // 3, shape[0] - 1)
+    drawn = normal_rows(*shape, rows, mean=0.1, std=0.3, generator=shards, dtype=dtype)
+    assert torch.equal(drawn, normal[rows])
+    assert torch.equal(uniform_rows(*shape, rows, generator=shards, dtype=dtype), uniform[rows])
+
+
+def test_the_nearest_of_some_rows_are_those_of_the_search_among_all(monkeypatch):
+    monkeypatch.setattr("air_recsys.distributed.laplacian._BLOCK_ENTRIES", 100)
+    generator = torch.Generator().manual_seed(0)
+    points, others = (torch.empty(50, 4, dtype=torch.float64).normal_(generator=generator) for _ in range(2))
+    weighted = points @ (others.T @ others)
+    norms = torch.linalg.vecdot(points, weighted)
+    assert torch.equal(nearest_of(points, norms, weighted[13:40], 13, 6), nearest_rows(points, weighted, 6)[13:40])
+
+
+# -------------------------------------------------------------------- one process
+
+
+@needs_gloo
+@pytest.mark.parametrize("options", [{}, {"n_batches": 4, "depth": 3}], ids=["one batch", "batches"])
+def test_one_process_trains_what_the_model_trains(options):
+    sharded, plain = (
+        arrays(train(model(**options))) for train in (lambda m: fit(m, ratings()), lambda m: m.fit(ratings()))
+    )
+    np.testing.assert_allclose(sharded["history_objective"], plain["history_objective"], rtol=1e-4)
+    np.testing.assert_allclose(sharded["user_factors"], plain["user_factors"], atol=1e-3)
+
+
+@needs_gloo
+def test_weights_of_ratings_count():
+    data = ratings()
+    weights = np.random.default_rng(0).uniform(0.5, 2, size=data.n_ratings)
+    weighted = Interactions(
+        data.user_index,
+        data.item_index,
+        data.ratings,
+        data.user_ids,
+        data.item_ids,
+        weights=weights,
+        allow_negative=True,
+    )
+    plain, sharded = arrays(model(n_batches=2).fit(weighted)), arrays(fit(model(n_batches=2), weighted))
+    np.testing.assert_allclose(sharded["history_objective"], plain["history_objective"], rtol=1e-4)
+
+
+@needs_gloo
+def test_a_fitted_model_is_an_ordinary_one(tmp_path):
+    fitted = fit(model(), ratings())
+    assert fitted.recommend(0, n=3, exclude_seen=False).shape[0] == 3
+    again = AIR.load(fitted.save(tmp_path / "model.air"))
+    np.testing.assert_array_equal(again.user_factors_, fitted.user_factors_)
+    assert "_fit" not in vars(fitted)
+    assert len(fitted.fit(ratings()).history_) == 51  # in the ordinary way
+
+
+@needs_gloo
+def test_a_callback_stops_training():
+    fitted = fit(model(), ratings(), callbacks=[lambda record: record.epoch == 7])
+    assert (fitted.stopped_by_, fitted.n_iter_) == ("callback", 7)
+
+
+@needs_gloo
+def test_divergence_leaves_the_last_good_state():
+    diverging = model(learning_rate=1e8, schedule="constant", n_epochs=200)
+    with pytest.raises(DivergenceError):
+        fit(diverging, ratings())
+    assert np.isfinite(diverging.user_factors_).all()
+
+
+# -------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        (model(n_factors=None), "set n_factors below 30, found n_factors=None"),
+        (model(n_factors=30), "set n_factors below 30, found n_factors=30"),
+        (model(graph_neighbors=None), "set graph_neighbors, or user_graph_reg=0 and item_graph_reg=0"),
+        (model(validation_fraction=0.1), "needs validation_fraction=0, found 0.1"),
+        (model(stopping_delta=1.0), "needs stopping_delta=None, found 1.0"),
+        (model(snapshot_epochs=[3]), r"needs snapshot_epochs=\(\), found \[3\]"),
+        (model(depth=1), "depth must be an integer >= 2"),
+        (DirichletDMF(n_factors=4), "learns its graphs, found DirichletDMF"),
+        ("AIR", "expected a model of class AIR, found str"),
+    ],
+)
+def test_models_that_cannot_be_shared_out_are_refused(bad, says):
+    with pytest.raises(ParameterError, match=says):
+        fit(bad, ratings())
+
+
+@pytest.mark.parametrize("bad", [{"every": 0}, {"timeout": 0}])
+def test_settings_out_of_range_are_refused(bad):
+    with pytest.raises(ParameterError, match=next(iter(bad))):
+        fit(model(), ratings(), **bad)
+
+
+@needs_gloo
+def test_a_model_without_graphs_needs_no_neighbours():
+    fitted = fit(DMF(n_factors=4, n_epochs=5, init_std=0.3, random_state=0, device="cpu"), ratings())
+    assert fitted.user_graph_ is None
+
+
+@needs_gloo
+def test_more_memory_than_allowed_is_refused_before_any_work():
+    with pytest.raises(MemoryLimitError, match=r"each of 1 ranks needs about .* max_memory allows"):
+        fit(model(max_memory="10KB"), ratings())
+
+
+@needs_gloo
+def test_what_one_process_cannot_hold_is_no_reason_to_refuse(monkeypatch):
+    """The model's own check is for training in one process."""
+    monkeypatch.setattr("air_recsys.models.memory.device_memory", lambda device: 1)
+    fit(model(n_epochs=1), ratings())
+
+
+# -------------------------------------------------------------------- checkpoints
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Path:
+    """A folder with the checkpoint of a finished training."""
+    fit(model(n_epochs=4), ratings(), checkpoint=tmp_path / "kept", every=2)
+    return tmp_path / "kept"
+
+
+@needs_gloo
+@pytest.mark.parametrize(
+    ("options", "data", "says"),
+    [
+        ({"n_epochs": 4}, {"seed": 1}, "was written for other data"),
+        ({"n_epochs": 4}, {"n_users": 41}, "was written for other data"),
+        ({"n_epochs": 4, "learning_rate": 0.5}, {}, "was written with learning_rate=0.02, found learning_rate=0.5"),
+        ({"n_epochs": 5}, {}, "was written with n_epochs=4, found n_epochs=5"),
+    ],
+)
+def test_a_checkpoint_of_another_training_is_refused(kept, options: dict[str, Any], data, says):
+    with pytest.raises(CheckpointError, match=says):
+        fit(model(**options), ratings(**data), checkpoint=kept)
+
+
+@needs_gloo
+def test_what_changes_no_number_may_change(kept):
+    fit(model(n_epochs=4, clip=False, pattern_graphs=False), ratings(), checkpoint=kept)
+
+
+@needs_gloo
+@pytest.mark.parametrize("part", ["course.json", ".metadata", "__0_0.distcp"])
+@pytest.mark.parametrize("fault", ["absent", "cut off", "foreign"])
+def test_a_damaged_checkpoint_is_an_error(kept, part, fault):
+    file = next(kept.iterdir()) / part
+    content = file.read_bytes()
+    file.unlink()
+    if fault != "absent":
+        file.write_bytes(content[: len(content) // 2] if fault == "cut off" else b"\x80\x05something else")
+    with pytest.raises(CheckpointError, match="no whole checkpoint"):
+        fit(model(n_epochs=4), ratings(), checkpoint=kept)
+
+
+@needs_gloo
+def test_nothing_in_a_checkpoint_is_executed(kept):
+    class Harmful:
+        def __reduce__(self) -> tuple[Any, ...]:
+            return Path.touch, (kept / "executed",)
+
+    (next(kept.iterdir()) / ".metadata").write_bytes(pickle.dumps(Harmful()))
+    with pytest.raises(CheckpointError, match="where only sizes and types of tensors belong"):
+        fit(model(n_epochs=4), ratings(), checkpoint=kept)
+    assert not (kept / "executed").exists()
+
+
+@needs_gloo
+def test_a_newer_format_is_refused(kept):
+    file = next(kept.iterdir()) / "course.json"
+    file.write_text(json.dumps(json.loads(file.read_text()) | {"format_version": 99}))
+    with pytest.raises(CheckpointError, match="version 99"):
+        fit(model(n_epochs=4), ratings(), checkpoint=kept)
+
+
+@needs_gloo
+def test_half_a_checkpoint_is_neither_read_nor_left(tmp_path):
+    half = tmp_path / ".epoch-0000000003.partial"
+    half.mkdir()
+    fit(model(n_epochs=4), ratings(), checkpoint=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["epoch-0000000004"]
+
+
+@needs_gloo
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="must be a folder"):
+        fit(model(), ratings(), checkpoint=tmp_path / "file")
+
+
+@needs_gloo
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(CheckpointError, match="cannot write the checkpoint"):
+        fit(model(), ratings(), checkpoint=tmp_path / "file" / "folder", every=10)
+
+
+# -------------------------------------------------------------------- the plan
+
+
+def test_one_rank_receives_nothing():
+    assert plan(1000, 500, 10_000, n_factors=8, n_neighbors=5, n_ranks=1).bytes_received_per_step == 0
+
+
+def test_ranks_share_what_is_held_and_not_what_is_gathered():
+    alone, shared = (plan(10_000, 5_000, 1_000_000, n_factors=8, n_neighbors=5, n_ranks=ranks) for ranks in (1, 8))
+    assert shared.bytes_held == pytest.approx(alone.bytes_held / 8)
+    gathered = 4 * (8 + 1) * (4 * 10_000 + 5_000)  # numbers of 4 bytes, rows of all ranks
+    assert shared.bytes_passing - gathered == pytest.approx((alone.bytes_passing - gathered) / 8)
+    assert shared.flops_per_refresh == alone.flops_per_refresh / 8
+    assert alone.flops_per_step / 8 < shared.flops_per_step < alone.flops_per_step
+
+
+def test_users_without_a_graph_are_never_gathered():
+    sizes = (100_000, 100, 1_000_000, 8, 5, 4)
+    cost = Cost(*sizes, user_graph=False)
+    assert cost.bytes_received_per_step == Cost(10, *sizes[1:], user_graph=False).bytes_received_per_step
+    assert cost.bytes_received_per_step < Cost(*sizes).bytes_received_per_step
+
+
+def test_the_table_in_the_docs_is_what_the_module_prints():
+    docs = Path(__file__).resolve().parents[2] / "docs" / "distributed.md"
+    assert table() in docs.read_text(encoding="utf-8")

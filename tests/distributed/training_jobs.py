@@ -1,0 +1,91 @@
+"""The script that torchrun runs in the tests: tasks from a JSON file, results into a folder."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+from air_recsys import AIR, Interactions
+from air_recsys.distributed import fit
+from air_recsys.distributed.group import Group
+from air_recsys.exceptions import AirRecsysError
+
+RANK = int(os.environ.get("RANK", "0"))
+
+
+def ratings(n_users: int = 40, n_items: int = 30, seed: int = 0) -> Interactions:
+    """Ratings of rank 3 with noise; the first user has rated everything, the last two nothing."""
+    rng = np.random.default_rng(seed)
+    truth = 3 + rng.normal(size=(n_users, 3)) @ rng.normal(size=(3, n_items))
+    rated = rng.random(truth.shape) < 0.3
+    rated[0], rated[-2:] = True, False
+    return Interactions.from_dense(np.where(rated, truth, np.nan), allow_negative=True)
+
+
+def model(**options: Any) -> AIR:
+    """A small model with everything that is shared out."""
+    small = {"n_factors": 4, "graph_neighbors": 4, "n_epochs": 50, "evaluate_every": 1, "graph_refresh": 20}
+    small |= {"learning_rate": 0.02, "schedule": "cosine"}
+    return AIR.for_ratings(**small | {"init_std": 0.3, "n_batches": 1, "random_state": 0, "device": "cpu"} | options)
+
+
+def arrays(fitted: AIR) -> dict[str, np.ndarray]:
+    """What a fitted model is made of."""
+    found = {
+        name: getattr(fitted, f"{name}_") for name in ("user_factors", "item_factors", "user_biases", "item_biases")
+    }
+    for name in ("user_graph", "item_graph"):
+        if (graph := getattr(fitted, f"{name}_")) is not None:
+            found[name] = graph.to_scipy().toarray()
+    history = fitted.history_.drop(columns="seconds")
+    return found | {f"history_{name}": history[name].to_numpy() for name in history}
+
+
+class Stop:
+    """A callback that ends its process at an epoch, or sleeps for longer than the others wait."""
+
+    def __init__(self, epoch: int, way: str, ranks: list[int]) -> None:
+        self.epoch, self.way, self.ranks = epoch, way, ranks
+
+    def __call__(self, record: Any) -> None:
+        if record.epoch != self.epoch or RANK not in self.ranks:
+            return
+        if self.way == "kill":
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(9)
+
+
+def run(task: dict[str, Any], out: Path) -> None:
+    """Fit one model; write its arrays, or the error that it ended with."""
+    data = ratings(**task.get("data", {}) | task.get(f"data_of_rank_{RANK}", {}))
+    callbacks = [Stop(**task["stop"])] if "stop" in task else []
+    groups: list[Group] = []
+    started = Group.contact
+
+    def watched(self: Group) -> Any:
+        groups.append(self)
+        return started(self)
+
+    with patch.object(Group, "contact", watched):
+        try:
+            fitted = fit(model(**task.get("model", {})), data, callbacks=callbacks, **task.get("fit", {}))
+        except AirRecsysError as error:
+            (out / f"{task['name']}-{RANK}.txt").write_text(f"{type(error).__name__}: {error}")
+            return
+    traffic = groups[-1].traffic
+    counted = {"n_bytes": np.array(traffic.n_bytes), "n_messages": np.array(traffic.n_messages)}
+    np.savez(out / f"{task['name']}-{RANK}.npz", **(arrays(fitted) | counted))  # pyright: ignore[reportArgumentType]
+
+
+if __name__ == "__main__":
+    folder = Path(sys.argv[1])
+    for entry in json.loads((folder / "tasks.json").read_text()):
+        run(entry, folder)

@@ -1,0 +1,68 @@
+"""Near rows from clusters, against the exact search."""
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from air_recsys.graphs import clustered_candidates
+from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.clustered_candidates import near_rows
+
+
+def normal(*shape, seed=0):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def groups(size, n_groups, width=8, seed=0):
+    """Rows around centres, in a metric of their own."""
+    generator = torch.Generator().manual_seed(seed)
+    centres = 3 * normal(n_groups, width, seed=seed + 1)
+    points = centres[torch.randint(n_groups, (size,), generator=generator)] + normal(size, width, seed=seed + 2)
+    root = normal(width, width, seed=seed + 3)
+    return points, points @ (root @ root.T)
+
+
+def recall(found, expected):
+    return sum(len(set(a) & set(b)) for a, b in zip(found.tolist(), expected.tolist(), strict=True)) / found.numel()
+
+
+@settings(deadline=None, max_examples=30)
+@given(st.integers(2, 60), st.integers(1, 59), st.integers(1, 20), st.integers(0, 5))
+def test_lists_are_lists_of_other_rows(size, k, cluster, seed):
+    k = min(k, size - 1)
+    points = normal(size, 3, seed=seed)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(clustered_candidates, "_CLUSTER", cluster)
+        found = near_rows(points, points, k, n_probes=2)
+    assert found.shape == (size, k)
+    assert (found.diff(dim=1) > 0).all()  # ascending, so distinct
+    assert not (found == torch.arange(size)[:, None]).any()
+    assert 0 <= int(found.min()) <= int(found.max()) < size
+
+
+@pytest.mark.parametrize("k", [1, 7, 40])
+def test_all_clusters_probed_is_the_exact_search(k):
+    points, weighted = groups(700, 5)
+    assert torch.equal(near_rows(points, weighted, k, n_probes=700), nearest_rows(points, weighted, k))
+
+
+def test_few_distances_find_most_neighbors(monkeypatch):
+    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 20)
+    points, weighted = groups(4000, 40)
+    exact = nearest_rows(points, weighted, 10)
+    few, more = (recall(near_rows(points, weighted, 10, n_probes=probes), exact) for probes in (4, 32))
+    assert few < more
+    assert more > 0.95  # of 640 rows compared in 4,000
+
+
+def test_rows_that_are_all_alike():
+    points = torch.ones(50, 2)
+    found = near_rows(points, points, 3)
+    assert found.shape == (50, 3)
+    assert not (found == torch.arange(50)[:, None]).any()
+
+
+def test_the_same_rows_give_the_same_lists():
+    points, weighted = groups(3000, 10)
+    assert torch.equal(near_rows(points, weighted, 5), near_rows(points, weighted, 5))
