@@ -73,6 +73,9 @@ class AIR(Recommender):
         Epochs between two choices of a sparse graph's edges.
     graph_rate : float
         Step size of the graphs' logits as a multiple of `learning_rate`.
+    graph_every : int
+        Steps between two steps of the logits of graphs of all pairs, each so many times larger; in between such a graph
+        stays as it is, which saves a third of a step (docs/step-cost.md). Not with `transforms`.
     n_epochs : int
         Passes over all ratings.
     n_batches : int
@@ -176,6 +179,7 @@ class AIR(Recommender):
         graph_neighbors: int | str | None = None,
         graph_refresh: int = 100,
         graph_rate: float = 1.0,
+        graph_every: int = 1,
         n_epochs: int = 10_000,
         n_batches: int = 1,
         learning_rate: float = 1e-3,
@@ -211,6 +215,7 @@ class AIR(Recommender):
         self.graph_neighbors = graph_neighbors
         self.graph_refresh = graph_refresh
         self.graph_rate = graph_rate
+        self.graph_every = graph_every
         self.n_epochs = n_epochs
         self.n_batches = n_batches
         self.learning_rate = learning_rate
@@ -350,6 +355,7 @@ class AIR(Recommender):
             transforms=parse_transforms(self.transforms, (data.n_users, data.n_items)),
             tv_strength=self.tv_reg,
             n_batches=self.n_batches,
+            graph_every=self.graph_every,
         )
 
     def _plan(self) -> Plan:
@@ -357,7 +363,7 @@ class AIR(Recommender):
             n_epochs=self.n_epochs,
             learning_rate=self.learning_rate,
             schedule=self.schedule,
-            graph_rate=self.graph_rate,
+            graph_rate=self.graph_rate * self.graph_every,
             graph_refresh=self.graph_refresh,
             evaluate_every=self.evaluate_every,
             patience=self.patience,

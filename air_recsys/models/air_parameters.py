@@ -13,6 +13,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.interactions import Interactions
 from air_recsys.models.devices import resolve_device
+from air_recsys.models.scaling import edges_per_node
 from air_recsys.models.transforms import parse_transforms
 from air_recsys.training import SCHEDULES
 from air_recsys.validation import check_choice, check_integer, check_real
@@ -31,7 +32,7 @@ def check_parameters(model: AIR, data: Interactions, validation: Interactions | 
     check_choice("adjacency", model.adjacency, list(ADJACENCIES))
     check_choice("schedule", model.schedule, list(SCHEDULES))
     check_choice("dtype", model.dtype, list(DTYPES))
-    for name in ("graph_refresh", "n_epochs", "n_batches", "evaluate_every"):
+    for name in ("graph_refresh", "graph_every", "n_epochs", "n_batches", "evaluate_every"):
         check_integer(name, getattr(model, name), minimum=1)
     for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "tv_reg", "unobserved_weight"):
         if not (name.endswith("graph_reg") and getattr(model, name) == "auto"):
@@ -82,6 +83,12 @@ def _check_further(model: AIR, data: Interactions) -> None:
         raise ParameterError(f"transforms need full width, n_factors=None, found n_factors={model.n_factors}")
     if model.adjacency != "row_softmin" and any(entry.n_neighbors is not None for entry in transforms):
         raise ParameterError(f"neighbours of a transform need adjacency='row_softmin', found {model.adjacency!r}")
+    pairs = edges_per_node(model.graph_neighbors, data, model.n_factors) is None
+    if model.graph_every > 1 and (transforms or not pairs):
+        raise ParameterError(
+            f"graph_every needs graphs of all pairs, graph_neighbors=None, and no transforms, found "
+            f"graph_every={model.graph_every}"
+        )
     if model.n_batches > 1 and (transforms or model.tv_reg > 0):
         raise ParameterError(f"transforms and tv_reg need n_batches=1, found n_batches={model.n_batches}")
     if model.tv_reg > 0 and not full_width:

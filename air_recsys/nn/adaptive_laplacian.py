@@ -84,7 +84,7 @@ class DenseLaplacian:
     dtype : torch.dtype
     device : torch.device
     every : int
-        The logits are due at the first application and then at every so manieth; in between the graph stays as it is,
+        The logits are due at the first application and then at every so-manieth; in between the graph stays as it is,
         which saves its distances and its softmax.
 
     Attributes

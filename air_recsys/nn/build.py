@@ -51,6 +51,8 @@ class Settings:
         A key of `air_recsys.graphs.adjacency.ADJACENCIES`.
     n_neighbors : int, optional
         Edges per row of sparse graphs; None for dense ones.
+    graph_every : int
+        Steps between two steps of the logits of dense graphs.
     biases : bool
         Train a bias per row and column.
     penalties : Penalties
@@ -71,6 +73,7 @@ class Settings:
     strengths: tuple[float, float] = (1e-4, 1e-4)
     adjacency: str = "row_softmin"
     n_neighbors: int | None = None
+    graph_every: int = 1
     biases: bool = False
     penalties: Penalties = field(default_factory=Penalties)
     given: tuple[sp.csr_array | None, sp.csr_array | None] = (None, None)
@@ -153,7 +156,14 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
         if size < 2:  # a graph without pairs
             return FixedLaplacian(sp.csr_array((size, size)), dtype=dtype, device=device)
         if n_neighbors is None:
-            return DenseLaplacian(size, settings.adjacency, generator=generator, dtype=dtype, device=device)
+            return DenseLaplacian(
+                size,
+                settings.adjacency,
+                generator=generator,
+                dtype=dtype,
+                device=device,
+                every=settings.graph_every,
+            )
         return SparseLaplacian(
             size,
             min(n_neighbors, size - 1),

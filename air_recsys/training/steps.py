@@ -98,7 +98,10 @@ class CapturedSteps:
 
 
 def _can_be_captured(objective: Objective) -> bool:
-    """Whether a step is a fixed series of dense kernels: full width, graphs without edges to choose."""
+    """Whether a step is a fixed series of dense kernels: full width, graphs of all pairs, alike every time."""
     tensors: list[Tensor] = objective.model_parameters()
-    dense = all(isinstance(laplacian, DenseLaplacian | FixedLaplacian) for laplacian in objective.laplacians)
+    dense = all(
+        isinstance(laplacian, FixedLaplacian) or (isinstance(laplacian, DenseLaplacian) and laplacian.every == 1)
+        for laplacian in objective.laplacians
+    )
     return tensors[0].is_cuda and isinstance(objective, FullWidthObjective) and dense and not objective.terms

@@ -34,3 +34,23 @@ def test_other_words_are_refused():
 def test_auto_needs_the_row_softmin():
     with pytest.raises(ParameterError, match="graph_neighbors needs adjacency='row_softmin'"):
         AIR(graph_neighbors="auto", adjacency="global_sum", **SMALL).fit(np.eye(4))
+
+
+def test_graphs_stepped_seldom_learn_as_fast():
+    ratings = np.kron(np.random.default_rng(0).uniform(1, 5, (4, 3)), np.ones((6, 6)))
+    ratings[np.random.default_rng(1).random(ratings.shape) < 0.4] = np.nan
+    often, seldom = (
+        AIR.for_completion(n_epochs=1500, init_std=0.1, graph_every=every, device="cpu", random_state=0).fit(ratings)
+        for every in (1, 10)
+    )
+    pairs = np.nonzero(np.isnan(ratings))
+    gap = seldom.predict(*pairs) - often.predict(*pairs)
+    assert np.sqrt(np.mean(gap**2)) < 0.1
+    degrees = [model.user_graph_.to_scipy().sum(axis=1).mean() for model in (often, seldom)]
+    assert degrees[1] == pytest.approx(degrees[0], rel=0.1)
+
+
+@pytest.mark.parametrize("options", [{"graph_neighbors": 3}, {"transforms": [("blocks:2", 1e-4)]}])
+def test_graphs_stepped_seldom_are_those_of_all_pairs(options):
+    with pytest.raises(ParameterError, match="graph_every needs graphs of all pairs"):
+        AIR(graph_every=2, **SMALL, **options).fit(np.eye(6))
