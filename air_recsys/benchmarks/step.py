@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +21,7 @@ from air_recsys.nn.products import fast_products
 
 _MISSING = 0.3
 _STRENGTH = 1e-4
+_EVERY = 10
 
 
 def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 20, device: str = "cpu") -> Report:
@@ -35,8 +37,10 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
     device : str
     """
     device = str(resolve_device(device))
+    air = Settings(depth=depth, strengths=(_STRENGTH, _STRENGTH))
     contenders = {
-        "engine, AIR": engine_step(size, device, Settings(depth=depth, strengths=(_STRENGTH, _STRENGTH))),
+        "engine, AIR": engine_step(size, device, air),
+        f"engine, AIR, graphs every {_EVERY}th step": engine_step(size, device, replace(air, graph_every=_EVERY)),
         "engine, DMF": engine_step(size, device, Settings(depth=depth, strengths=(0.0, 0.0))),
         "plain autograd, AIR": _plain(size, depth, device, plain_step),
         "authors' program, AIR": _plain(size, depth, device, program_step),

@@ -16,12 +16,10 @@ from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.start import uniform_rows
 from air_recsys.graphs.adjacency import softmin_rows
-from air_recsys.graphs.candidates import least
+from air_recsys.graphs.candidates import nearest_among
 from air_recsys.graphs.laplacian import squared_norms
 from air_recsys.nn.adaptive_laplacian import Carry, positions
 from air_recsys.nn.pattern import SparsePattern
-
-_BLOCK_ENTRIES = 4_000_000
 
 
 class ShardedLaplacian:
@@ -113,7 +111,7 @@ class ShardedLaplacian:
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
         """Take the k nearest of all rows as neighbours; return what moves per-edge state along, 0 for new edges."""
         old, norms = self.neighbors, self._norms(points, weighted)
-        self._set_neighbors(nearest_of(points, norms, weighted, self._own.start, old.shape[1] - 1))
+        self._set_neighbors(nearest_among(weighted, points, norms, self._own.start, old.shape[1] - 1))
         source, survives = positions(old, self.neighbors)
 
         def carry(state: Tensor, part: int = 0) -> Tensor:
@@ -164,39 +162,3 @@ class ShardedLaplacian:
         distances = norms.index_select(0, pattern.columns).sub_(products, alpha=2).view(pattern.shape[0], -1)
         distances.add_(norms[self._own][rows, None]).clamp_(min=0)
         return functional.pad(distances, (1, 0))  # the self-edge has distance 0
-
-
-def nearest_of(points: Tensor, norms: Tensor, weighted: Tensor, first: int, k: int) -> Tensor:
-    """Return the k nearest other rows of some rows, each row's list in ascending index order.
-
-    Parameters
-    ----------
-    points : Tensor, shape (m, d)
-        U.
-    norms : Tensor, shape (m,)
-        |x_i|^2.
-    weighted : Tensor, shape (n_own, d)
-        U G of the rows from `first` on.
-    first : int
-    k : int
-        Neighbours per row, 1 <= k <= m - 1.
-
-    Returns
-    -------
-    Tensor of int64, shape (n_own, k)
-
-    Examples
-    --------
-    >>> x = torch.tensor([[0.0], [1.0], [5.0], [5.5]])
-    >>> nearest_of(x, x[:, 0] ** 2, x[1:3], 1, 1).T
-    tensor([[0, 3]])
-    """
-    block = max(1, _BLOCK_ENTRIES // len(points))
-    nearest = []
-    for rows in weighted.split(block):
-        # |x_i|^2 is the same along a row, so it cannot change who is nearest.
-        distances = torch.addmm(norms, rows, points.T, alpha=-2)  # (block, m)
-        distances[:, first : first + len(rows)].fill_diagonal_(torch.inf)
-        nearest.append(least(distances, k)[1])
-        first += len(rows)
-    return torch.cat(nearest).sort(dim=1).values

@@ -43,20 +43,45 @@ def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
     >>> nearest_rows(x, x, 1).T
     tensor([[1, 0, 3, 2]])
     """
-    m = points.shape[0]
-    norms = squared_norms(points, weighted)  # (m,)
-    neighbors = torch.empty(m, k, dtype=torch.int64, device=points.device)
+    return nearest_among(points, weighted, squared_norms(points, weighted), 0, k)
+
+
+def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int) -> Tensor:
+    """Return the k nearest other rows of some rows, each row's list in ascending index order.
+
+    Parameters
+    ----------
+    own : Tensor, shape (n, d)
+        Of the rows from `first` on.
+    others : Tensor, shape (m, d)
+        Of all rows; one of both is U, the other U G.
+    norms : Tensor, shape (m,)
+        |x_i|^2.
+    first, k : int
+
+    Returns
+    -------
+    Tensor of int64, shape (n, k)
+
+    Examples
+    --------
+    >>> x = torch.tensor([[0.0], [1.0], [5.0], [5.5]])
+    >>> nearest_among(x[1:3], x, x[:, 0] ** 2, 1, 1).T
+    tensor([[0, 3]])
+    """
+    n, m = own.shape[0], others.shape[0]
+    neighbors = torch.empty(n, k, dtype=torch.int64, device=own.device)
     n_tiles = math.ceil(m / max(_TILE_COLUMNS, 4 * k))
     width = math.ceil(m / n_tiles)
-    block = max(1, (_GPU_ENTRIES if points.is_cuda else _BLOCK_ENTRIES) // width)
-    tile = points.new_empty(block * width)
-    for start in range(0, m, block):
-        rows = points[start : start + block]
+    block = max(1, (_GPU_ENTRIES if own.is_cuda else _BLOCK_ENTRIES) // width)
+    tile = own.new_empty(block * width)
+    for start in range(0, n, block):
+        rows = own[start : start + block]
         found = [
             _nearest_in_tile(
-                rows, weighted[first : first + width], norms[first : first + width], k, start - first, tile
+                rows, others[left : left + width], norms[left : left + width], k, first + start - left, tile
             )
-            for first in range(0, m, width)
+            for left in range(0, m, width)
         ]
         distances = torch.cat([values for values, _ in found], dim=1)
         columns = torch.cat([place + i * width for i, (_, place) in enumerate(found)], dim=1)
@@ -65,16 +90,16 @@ def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
 
 
 def _nearest_in_tile(
-    rows: Tensor, weighted: Tensor, norms: Tensor, k: int, own: int, tile: Tensor
+    rows: Tensor, others: Tensor, norms: Tensor, k: int, own: int, tile: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Return distances, short of |x_i|^2, and columns of the rows that are nearest in one tile, (b, min(k, w)) each.
 
     `own` is the column of the first of `rows`, where it is in this tile. |x_i|^2 is the same along a row, so it cannot
     change who is nearest.
     """
-    shape = rows.shape[0], weighted.shape[0]
+    shape = rows.shape[0], others.shape[0]
     distances = tile[: shape[0] * shape[1]].view(shape)  # (b, w)
-    torch.addmm(norms, rows, weighted.T, alpha=-2, out=distances)
+    torch.addmm(norms, rows, others.T, alpha=-2, out=distances)
     if -shape[0] < own < shape[1]:
         distances.diagonal(own).fill_(torch.inf)
     return least(distances, min(k, shape[1]))

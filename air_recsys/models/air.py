@@ -74,8 +74,8 @@ class AIR(Recommender):
     graph_rate : float
         Step size of the graphs' logits as a multiple of `learning_rate`.
     graph_every : int
-        Steps between two steps of the logits of graphs of all pairs, each so many times larger; in between such a graph
-        stays as it is, which saves a third of a step (docs/step-cost.md). Not with `transforms`.
+        Steps between two steps of the logits of graphs of all pairs, each so many times larger; in between the graph
+        stays, which saves a quarter of the time of a step (docs/step-cost.md). Not with `transforms`.
     n_epochs : int
         Passes over all ratings.
     n_batches : int
@@ -519,7 +519,8 @@ class AIR(Recommender):
         --------
         >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
         >>> ratings[0, 0] = np.nan
-        >>> model = AIR.for_ratings(n_factors=2, weight_decay=0.5, random_state=0, device="cpu").fit(ratings)
+        >>> settings = {"n_factors": 2, "weight_decay": 0.5, "n_batches": 1, "n_epochs": 300}
+        >>> model = AIR.for_ratings(**settings, random_state=0, device="cpu").fit(ratings)
         >>> found = model.explain(0, 0)
         >>> found.score > found.mean + found.user_bias + found.item_bias
         True

@@ -22,7 +22,7 @@ Domain = tuple[Any, ...] | list[Any]
 _SCALARS = (str, int, float, type(None))  # what a study can store
 _WHOLE = {
     *("n_factors", "depth", "graph_neighbors", "graph_refresh"),
-    *("n_epochs", "n_batches", "patience", "evaluate_every"),
+    *("graph_every", "n_epochs", "n_batches", "patience", "evaluate_every"),
 }
 _EXACT: dict[str, Domain] = {
     "user_graph_reg": (1e-6, 1e-3, "log"),

@@ -16,11 +16,10 @@ from training_jobs import arrays, model, ratings
 from air_recsys import AIR, Interactions
 from air_recsys.distributed import Cost, fit, plan
 from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.laplacian import nearest_of
 from air_recsys.distributed.planning import table
 from air_recsys.distributed.start import normal_rows, uniform_rows
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
-from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.candidates import nearest_among, nearest_rows
 from air_recsys.models import DMF, DirichletDMF
 
 needs_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
@@ -80,12 +79,12 @@ def test_blocks_draw_what_one_call_draws(monkeypatch, shape: tuple[int, int], dt
 
 
 def test_the_nearest_of_some_rows_are_those_of_the_search_among_all(monkeypatch):
-    monkeypatch.setattr("air_recsys.distributed.laplacian._BLOCK_ENTRIES", 100)
+    monkeypatch.setattr("air_recsys.graphs.candidates._BLOCK_ENTRIES", 100)
     generator = torch.Generator().manual_seed(0)
     points, others = (torch.empty(50, 4, dtype=torch.float64).normal_(generator=generator) for _ in range(2))
     weighted = points @ (others.T @ others)
     norms = torch.linalg.vecdot(points, weighted)
-    assert torch.equal(nearest_of(points, norms, weighted[13:40], 13, 6), nearest_rows(points, weighted, 6)[13:40])
+    assert torch.equal(nearest_among(weighted[13:40], points, norms, 13, 6), nearest_rows(points, weighted, 6)[13:40])
 
 
 # -------------------------------------------------------------------- one process

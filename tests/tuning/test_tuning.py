@@ -172,7 +172,7 @@ def test_the_first_trial_has_the_settings_of_the_preset():
     training = data.select(random_holdout(data, 0.1, random_state=0).train)
     strength = 3 * training.n_ratings / (data.n_users * data.n_items) ** 2
     expected = {"graph_neighbors": 20, "n_factors": 20, "schedule": "cosine", "weight_decay": 12.0, "bias_decay": 1.0}
-    expected |= {"learning_rate": 0.02, "user_graph_reg": strength, "item_graph_reg": strength, "n_epochs": 20}
+    expected |= {"learning_rate": 0.05, "user_graph_reg": strength, "item_graph_reg": strength, "n_epochs": 20}
     assert found.best_params == pytest.approx(expected)
 
 
