@@ -80,7 +80,11 @@ VARIANTS = (
     *(Variant(f"sparse, refresh {epochs}", {"graph_refresh": epochs}) for epochs in (25, 100, 400)),
     Variant("sparse, entry at 0", {}, _ZeroEntry),
     Variant("sparse, entry at max + 1", {}, _LateEntry),
-    Variant("sparse, slower graph", {"graph_rate": 0.3}),
+    Variant("sparse, k = 10, graph_rate = 0.3", {"graph_neighbors": 10, "graph_rate": 0.3}),
+    *(
+        Variant(f"sparse, k = 30, graph_rate = {rate}", {"graph_neighbors": 30, "graph_rate": rate})
+        for rate in (0.3, 0.5)
+    ),
     *(Variant(f"rest bucket, k = {k}", {"graph_neighbors": k}, RestBucketLaplacian) for k in (5, 20, 60)),
 )
 """Unless named, edges per row and refreshes are those of the data's preset (10 edges where it is dense)."""

@@ -10,9 +10,11 @@ import typer
 
 from air_recsys.benchmarks import evaluate as evaluation
 from air_recsys.benchmarks.fold_in import bench_fold_in
+from air_recsys.benchmarks.graph_ablation import bench_graph_ablation
 from air_recsys.benchmarks.graph_build import bench_graph_build
 from air_recsys.benchmarks.graphs import bench_graphs
 from air_recsys.benchmarks.hosts import bench_host
+from air_recsys.benchmarks.nearest_rows import bench_nearest_rows
 from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.benchmarks.step import bench_step
 from air_recsys.benchmarks.top_n import bench_blocks, bench_indexes
@@ -158,6 +160,35 @@ def graph_build(
     """Time and memory of the nearest-neighbour graph of many items."""
     options.check_folder_of(json_file)
     _publish_all([bench_graph_build(items, width, k)], json_file)
+
+
+@bench_app.command("nearest-rows")
+def nearest_rows(
+    rows: Annotated[list[int] | None, typer.Option(min=2, help="May be repeated. By default 10000 and 40000.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time of the search for the nearest rows beside its product, a plain selection and faiss."""
+    options.check_folder_of(json_file)
+    _publish_all([bench_nearest_rows(rows or (10_000, 40_000))], json_file)
+
+
+@bench_app.command("graph-ablation")
+def graph_ablation(
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="A data set; may be repeated. By default all.")
+    ] = None,
+    variants: Annotated[list[str] | None, typer.Option("--variant", help="May be repeated. By default all.")] = None,
+    data: options.DataFolder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Validation parts to average over.")] = 1,
+    epochs: Annotated[int | None, typer.Option(min=1, help="In place of those of the presets.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Measure what neighbours, refresh, entry and a rest bucket do to sparse graphs, on validation parts."""
+    options.check_folder_of(json_file)
+    found = bench_graph_ablation(
+        data_root(data), tuple(sets or ()), tuple(variants or ()), seeds=seeds, n_epochs=epochs
+    )
+    _publish(*found, json_file)
 
 
 @bench_app.command("fold-in")

@@ -62,7 +62,8 @@ def _clusters(
     # One step of Lloyd's: G is linear, so the mean of U G is the mean of U, times G.
     centres, weighted_centres, counts = _means(points, weighted, home, n_clusters)
     home = _nearest_centre(points, weighted_centres, squared_norms(centres, weighted_centres))
-    centres, weighted_centres, counts = _means(points, weighted, home, n_clusters)
+    home = _pieces(home, norms, n_clusters)
+    centres, weighted_centres, counts = _means(points, weighted, home, int(home.max()) + 1)
     members = list(home.argsort(stable=True).split(counts.tolist()))
     filled = counts.nonzero().flatten()
     distances = torch.addmm(
@@ -73,6 +74,19 @@ def _clusters(
     probes = (~enough).sum(dim=1).add(1).clamp(min=n_probes - 1).tolist()
     around = [row[:probe] for row, probe in zip(order.tolist(), probes, strict=True)]
     return [members[cluster] for cluster in filled.tolist()], around
+
+
+def _pieces(home: Tensor, norms: Tensor, n_clusters: int) -> Tensor:
+    """Cut large clusters, by the length of their rows, into pieces of at most twice the usual size."""
+    order = norms.argsort(stable=True)
+    order = order[home[order].argsort(stable=True)]  # by cluster, then by length
+    counts = torch.bincount(home, minlength=n_clusters)
+    starts = counts.cumsum(0) - counts
+    place = torch.empty_like(home)
+    place[order] = torch.arange(home.numel(), device=home.device)
+    n_pieces = counts.div(2 * _CLUSTER, rounding_mode="floor") + 1  # per cluster
+    within = (place - starts[home]) * n_pieces[home] // counts[home]
+    return (n_pieces.cumsum(0) - n_pieces)[home] + within
 
 
 def _nearest_centre(points: Tensor, weighted_centres: Tensor, norms: Tensor) -> Tensor:

@@ -66,3 +66,19 @@ def test_rows_that_are_all_alike():
 def test_the_same_rows_give_the_same_lists():
     points, weighted = groups(3000, 10)
     assert torch.equal(near_rows(points, weighted, 5), near_rows(points, weighted, 5))
+
+
+def test_one_large_cluster_is_cut_into_pieces(monkeypatch):
+    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 20)
+    points = torch.cat([1e-3 * normal(2000, 4), 10 * normal(40, 4, seed=1)])  # all but 40 rows lie together
+    compared = []
+    least = clustered_candidates.least
+
+    def watched(values, k):
+        compared.append(values.numel())
+        return least(values, k)
+
+    monkeypatch.setattr(clustered_candidates, "least", watched)
+    found = near_rows(points, points, 5, n_probes=4)
+    assert sum(compared) < 2040 * 4 * 40 * 1.1
+    assert (found[:2000] < 2000).float().mean() > 0.99
