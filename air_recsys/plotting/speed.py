@@ -148,4 +148,6 @@ def _draw_growth(axes: Axes, name: str, part: pd.DataFrame, slopes: Mapping[str,
     logarithmic(axes, "x")
     logarithmic(axes, "y")
     light_grid(axes)
-    axes.legend(frameon=False, fontsize="small")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, high * (high / low) ** 0.5)  # room for the legend
+    axes.legend(frameon=False, fontsize="small", loc="upper left")
