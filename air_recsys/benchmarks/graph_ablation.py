@@ -27,7 +27,8 @@ from air_recsys.images import load_test_image
 from air_recsys.models import AIR
 from air_recsys.models.air import preset
 from air_recsys.nn import build
-from air_recsys.nn.adaptive_laplacian import Carry, SparseLaplacian
+from air_recsys.nn.adaptive_laplacian import SparseLaplacian
+from air_recsys.nn.edges import Carry
 from air_recsys.training import Record
 from air_recsys.validation import check_choice, check_integer
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 import itertools
 import math
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -29,8 +28,7 @@ from torch.nn import functional
 from air_recsys.graphs.adjacency import softmin_rows
 from air_recsys.graphs.candidates import nearest_rows
 from air_recsys.graphs.laplacian import squared_norms
-from air_recsys.nn.adaptive_laplacian import Carry
-from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.edges import Carry, edge_patterns, positions, symmetric_graph
 
 
 class RestBucketLaplacian:
@@ -105,8 +103,8 @@ class RestBucketLaplacian:
         """Take the k nearest rows as neighbours; return what moves per-edge state (m, k + 2) along, 0 for new."""
         old, edges, k = self.neighbors, self.logits[:, 1:-1], self.neighbors.shape[1]
         self._set_neighbors(nearest_rows(points, weighted, k))
-        source, survives = _positions(old, self.neighbors)  # (m, k)
-        stays = _positions(self.neighbors, old)[1]  # (m, k)
+        source, survives = positions(old, self.neighbors)  # (m, k)
+        stays = positions(self.neighbors, old)[1]  # (m, k)
         entry = self.logits[:, -1:] + math.log(self.n_rest)  # (m, 1), of one row in the bucket
         left = torch.logsumexp((-edges).masked_fill(stays, -math.inf), dim=1)  # (m,)
         n_kept = self.n_rest - (~survives).sum(dim=1)  # rows that stay in the bucket
@@ -123,11 +121,7 @@ class RestBucketLaplacian:
 
     def adjacency(self) -> sp.csr_array:
         """Return the edges of the current graph, shape (m, m), without what the buckets spread over all rows."""
-        values = (torch.softmax(-self.logits, dim=1)[:, 1:-1] / 2).flatten().cpu().numpy()
-        m, k = self.neighbors.shape
-        columns = self.neighbors.flatten().cpu().numpy()
-        half = sp.csr_array((values, columns, np.arange(0, m * k + 1, k)), shape=(m, m))
-        return sp.csr_array(half + half.T)
+        return symmetric_graph(torch.softmax(-self.logits, dim=1)[:, 1:-1] / 2, self.neighbors)
 
     def state(self) -> dict[str, Tensor]:
         """Return copies of neighbours and logits."""
@@ -139,12 +133,7 @@ class RestBucketLaplacian:
         self.logits.copy_(state["logits"])
 
     def _set_neighbors(self, neighbors: Tensor) -> None:
-        m, k = neighbors.shape
-        self.neighbors = neighbors
-        self._patterns = [
-            SparsePattern(torch.arange(0, chosen.numel() + 1, k, device=chosen.device), chosen.flatten(), m)
-            for chosen in (neighbors[rows] for rows in self._rows)
-        ]
+        self.neighbors, self._patterns = neighbors, edge_patterns(neighbors, self._rows, len(neighbors))
 
     def _distances(self, points: Tensor, weighted: Tensor, part: int) -> Tensor:
         """Return the distances of the row itself (0), of its neighbours, and the mean one of the rest, (b, k + 2)."""
@@ -156,9 +145,3 @@ class RestBucketLaplacian:
         far = m * norms[rows] + norms.sum() - 2 * (points[rows] @ weighted.sum(dim=0)) - near.sum(dim=1)
         rest = far.clamp_(min=0).div_(self.n_rest)
         return torch.cat([torch.zeros_like(rest)[:, None], near, rest[:, None]], dim=1)
-
-
-def _positions(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
-    """Find each entry of `new` in the same row of `old`, both ascending; return places, and whether it is there."""
-    found = torch.searchsorted(old, new).clamp_(max=old.shape[1] - 1)
-    return found, old.gather(1, found) == new

@@ -6,7 +6,6 @@ needs of the others are the points that these edges lead to; what it owes them i
 
 from __future__ import annotations
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -18,8 +17,7 @@ from air_recsys.distributed.start import uniform_rows
 from air_recsys.graphs.adjacency import softmin_rows
 from air_recsys.graphs.candidates import nearest_among
 from air_recsys.graphs.laplacian import squared_norms
-from air_recsys.nn.adaptive_laplacian import Carry, positions
-from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
 
 
 class ShardedLaplacian:
@@ -112,24 +110,12 @@ class ShardedLaplacian:
         """Take the k nearest of all rows as neighbours; return what moves per-edge state along, 0 for new edges."""
         old, norms = self.neighbors, self._norms(points, weighted)
         self._set_neighbors(nearest_among(weighted, points, norms, self._own.start, old.shape[1] - 1))
-        source, survives = positions(old, self.neighbors)
-
-        def carry(state: Tensor, part: int = 0) -> Tensor:
-            rows = self.rows[part]
-            return state.gather(1, source[rows]).mul_(survives[rows])
-
-        entry = self.logits.max(dim=1, keepdim=True).values  # (n_own, 1)
-        self.logits.copy_(torch.where(survives, self.logits.gather(1, source), entry))
-        return carry
+        return enter_edges(self.logits, old, self.neighbors, self.rows)
 
     def adjacency(self) -> sp.csr_array:
         """Return the graph of all ranks, shape (m, m), on every one of them."""
-        own = torch.softmax(-self.logits, dim=1)[:, 1:].mul(0.5)
-        values = self._group.gather(own, self._cut).flatten().cpu().numpy()
-        columns = self._group.gather(self.neighbors[:, 1:], self._cut).flatten().cpu().numpy()
-        m, k = self._cut.n_rows, own.shape[1]
-        half = sp.csr_array((values, columns, np.arange(0, m * k + 1, k)), shape=(m, m))
-        return sp.csr_array(half + half.T)
+        own = torch.softmax(-self.logits, dim=1)[:, 1:] / 2, self.neighbors[:, 1:]
+        return symmetric_graph(*(self._group.gather(tensor, self._cut) for tensor in own))
 
     def state(self) -> dict[str, Tensor]:
         """Return copies of the own neighbours and logits."""
@@ -144,14 +130,8 @@ class ShardedLaplacian:
         return torch.arange(self._own.start, self._own.stop, device=self._group.device)[:, None]
 
     def _set_neighbors(self, others: Tensor) -> None:
-        k = others.shape[1]
         self.neighbors = torch.cat([self._itself(), others], dim=1)
-        self._patterns = [
-            SparsePattern(
-                torch.arange(0, chosen.numel() + 1, k, device=others.device), chosen.flatten(), self._cut.n_rows
-            )
-            for chosen in (others[rows] for rows in self.rows)
-        ]
+        self._patterns = edge_patterns(others, self.rows, self._cut.n_rows)
 
     def _norms(self, points: Tensor, weighted: Tensor) -> Tensor:
         return self._group.gather(squared_norms(points[self._own], weighted), self._cut)  # (m,)

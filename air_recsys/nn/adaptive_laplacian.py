@@ -17,7 +17,6 @@ import itertools
 import math
 from typing import Protocol
 
-import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -27,18 +26,10 @@ from air_recsys.graphs.adjacency import ADJACENCIES, softmin_rows
 from air_recsys.graphs.candidates import nearest_rows
 from air_recsys.graphs.clustered_candidates import near_rows
 from air_recsys.graphs.laplacian import laplacian_product, squared_distances, squared_norms
-from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
 
 _SPARSE_BELOW = 0.05
 _COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs would take longer than the training
-
-
-class Carry(Protocol):
-    """From the per-edge state of a part before a refresh to that after."""
-
-    def __call__(self, state: Tensor, part: int = 0) -> Tensor:
-        """Return the state (rows, k + 1), 0 for new edges."""
-        ...
 
 
 class AdaptiveLaplacian(Protocol):
@@ -143,8 +134,8 @@ class SparseLaplacian:
     """The self-edge and the k nearest rows of every row, under the row softmin over those edges only.
 
     `refresh` replaces the neighbours by the rows that are nearest now (beyond 20,000 rows: by near ones, see
-    `air_recsys.graphs.clustered_candidates`). An edge that survives keeps its logit; a new
-    one enters at its row's largest logit, which is the least weight, and has to earn its place.
+    `air_recsys.graphs.clustered_candidates`). An edge that survives keeps its logit; a new one enters at its row's
+    largest logit, which is the least weight, and has to earn its place.
 
     Parameters
     ----------
@@ -192,7 +183,7 @@ class SparseLaplacian:
         distances = self._edge_distances(points, weighted, part)
         weights, row_energy, gradient = softmin_rows(self.parts[part], distances)
         self.parts[part].grad = gradient.mul_(strength)
-        values = self._edge_weights(weights).mul_(len(self.parts))  # P / 2 without the self-edges
+        values = weights[:, 1:].mul(len(self.parts) / 2).flatten()  # P / 2 without the self-edges
         with_one = functional.pad(points, (0, 1), value=1.0)  # (m, d + 1): the last column sums degrees
         smoothed = pattern.transpose_matmul(values, with_one[rows])
         smoothed[rows] += pattern.matmul(values, with_one)
@@ -203,23 +194,11 @@ class SparseLaplacian:
         old, n_neighbors = self.neighbors, self.neighbors.shape[1] - 1
         search = nearest_rows if len(points) <= _COMPARED_BY_PAIRS else near_rows
         self._set_neighbors(search(points, weighted, n_neighbors))
-        source, survives = positions(old, self.neighbors)
-
-        def carry(state: Tensor, part: int = 0) -> Tensor:
-            rows = self._rows[part]
-            return state.gather(1, source[rows]).mul_(survives[rows])
-
-        entry = self.logits.max(dim=1, keepdim=True).values  # (m, 1)
-        self.logits.copy_(torch.where(survives, self.logits.gather(1, source), entry))
-        return carry
+        return enter_edges(self.logits, old, self.neighbors, self._rows)
 
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m); edges that no row chose are absent."""
-        values = self._edge_weights(torch.softmax(-self.logits, dim=1)).cpu().numpy()
-        m, k = self.neighbors.shape[0], self.neighbors.shape[1] - 1
-        columns = self.neighbors[:, 1:].flatten().cpu().numpy()
-        half = sp.csr_array((values, columns, np.arange(0, m * k + 1, k)), shape=(m, m))
-        return sp.csr_array(half + half.T)
+        return symmetric_graph(torch.softmax(-self.logits, dim=1)[:, 1:] / 2, self.neighbors[:, 1:])
 
     def state(self) -> dict[str, Tensor]:
         """Return copies of neighbours and logits."""
@@ -231,13 +210,10 @@ class SparseLaplacian:
         self.logits.copy_(state["logits"])
 
     def _set_neighbors(self, others: Tensor) -> None:
-        m, k = others.shape
+        m = len(others)
         itself = torch.arange(m, device=others.device)[:, None]
         self.neighbors = torch.cat([itself, others], dim=1)
-        self._patterns = [
-            SparsePattern(torch.arange(0, chosen.numel() + 1, k, device=others.device), chosen.flatten(), m)
-            for chosen in (others[rows] for rows in self._rows)
-        ]
+        self._patterns = edge_patterns(others, self._rows, m)
 
     def _edge_distances(self, points: Tensor, weighted: Tensor, part: int) -> Tensor:
         rows, pattern = self._rows[part], self._patterns[part]
@@ -246,9 +222,6 @@ class SparseLaplacian:
         distances = norms.index_select(0, pattern.columns).sub_(products, alpha=2).view(pattern.shape[0], -1)
         distances.add_(norms[rows, None]).clamp_(min=0)
         return functional.pad(distances, (1, 0))  # the self-edge has distance 0
-
-    def _edge_weights(self, weights: Tensor) -> Tensor:
-        return weights[:, 1:].mul(0.5).flatten()
 
 
 class FixedLaplacian:
@@ -296,10 +269,3 @@ def _uniform_logits(
 ) -> Tensor:
     bound = 1 / math.sqrt(size)
     return torch.empty(shape, dtype=dtype).uniform_(-bound, bound, generator=generator).to(device)
-
-
-def positions(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
-    """Find each entry of `new` in the same row of `old`; column 0 (the row itself) stays where it is."""
-    found = torch.searchsorted(old[:, 1:].contiguous(), new[:, 1:].contiguous())  # (m, k)
-    found = functional.pad(found.clamp_(max=old.shape[1] - 2).add_(1), (1, 0))
-    return found, old.gather(1, found) == new
