@@ -46,7 +46,7 @@ def main(path: str | None = None) -> Experiment:
     ratings = made_ratings() if path is None else read_ratings(path)
     split = RatioSplit(ratings, test_size=0.2, val_size=0.1, rating_threshold=4.0, exclude_unknowns=True, seed=0)
     mf = GridSearch(MF(k=20, max_iter=100, seed=0), [Discrete("lambda_reg", [0.02, 0.1, 0.2])], RMSE(), split)
-    air = GridSearch(CornacAIR(seed=0), [Discrete("weight_decay", [4.0, 12.0])], RMSE(), split)
+    air = GridSearch(CornacAIR(seed=0), [Discrete("n_factors", [10, 20])], RMSE(), split)
     # Cornac writes the models and a log where it is told to: here, to a folder that goes again.
     with tempfile.TemporaryDirectory() as folder:
         metrics = [RMSE(), MAE(), NDCG(k=10), Recall(k=10)]

@@ -27,7 +27,7 @@ def made_ratings(n_users: int = 400, n_items: int = 150, share: float = 0.3) -> 
 
 def main() -> None:
     start = time.perf_counter()
-    model = AIR.for_ratings(weight_decay=4.0, random_state=0, device="cpu").fit(made_ratings())
+    model = AIR.for_ratings(random_state=0, device="cpu").fit(made_ratings())
     print(f"Trained on {model.interactions_} in {time.perf_counter() - start:.1f} s.\n")
 
     visitor = pd.DataFrame(

@@ -36,12 +36,12 @@ def main(n_trials: int = 12) -> None:
     train, test = data.select(split.train), data.select(split.test)  # the search never sees `test`
 
     # A part of `train` is held out in turn. storage="study.db" would let a later call go on.
-    found = tune(train, preset="ratings", space={"n_epochs": [150]}, n_trials=n_trials, device="cpu")
+    found = tune(train, preset="ratings", n_trials=n_trials, device="cpu")
     print(found.protocol)
-    print(found.trials()[["trial", "value", "state", "weight_decay", "n_factors", "learning_rate"]].head().round(4))
+    print(found.trials()[["trial", "value", "state", "n_factors", "pattern_features"]].head().round(4))
     print(f"best validation RMSE {found.best_value:.4f} with {found.best_params}")
 
-    preset = AIR.for_ratings(n_epochs=150, random_state=0, device="cpu")
+    preset = AIR.for_ratings(random_state=0, device="cpu")
     print(f"test RMSE of the preset    {test_error(preset, train, test):.4f}")
     print(f"test RMSE of the best trial {test_error(found.model(), train, test):.4f}")
 

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from air_recsys.adapters.solver import AUTO, solver_for
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
@@ -38,13 +39,18 @@ class CornacAIR(Recommender, ANNMixin):
     n_factors, depth, n_epochs, learning_rate, weight_decay, bias_decay, user_graph_reg, item_graph_reg
         Those of `air_recsys.AIR`.
     graph_neighbors, evaluate_every, device
-        Those of `air_recsys.AIR`.
+        Those of `air_recsys.AIR`. With a posterior all but `n_factors` and `device` matter to the graphs alone.
+    solver : {"auto", "variational", "langevin", "adam"}
+        That of `air_recsys.AIR`. "auto" is the preset's "variational", scores of a posterior, and "adam", trained
+        scores, where `early_stopping` or ``n_factors=None`` is given, or in `air_params` ``biases=False``,
+        ``center=False``, `transforms`, `tv_reg`, `unobserved_weight`, `patience` or `stopping_delta`; `model_.solver`
+        says which.
     air_params : dict, optional
         Its other parameters, for instance ``{"schedule": "cooldown"}``.
     early_stopping : dict, optional
         As in Cornac's own models, ``{"min_delta": 0.0, "patience": 5}``: training stops after `patience` looks at the
         validation set, one every `evaluate_every` epochs, without a gain of at least `min_delta` in `monitor_value`.
-        The state kept is that of the lowest RMSE on the validation set, graphs included.
+        The state kept is that of the lowest RMSE on the validation set, graphs included. Only with trained scores.
     trainable : bool
         With False `fit` keeps what was learned before, as after `load`.
     verbose : bool
@@ -63,7 +69,7 @@ class CornacAIR(Recommender, ANNMixin):
     Raises
     ------
     DataError, ParameterError
-        By `fit`, with what was expected and what was found.
+        By `fit`, with what was expected and what was found; also for a setting that the `solver` named cannot take.
 
     Notes
     -----
@@ -97,6 +103,7 @@ class CornacAIR(Recommender, ANNMixin):
         graph_neighbors: int | None = 20,
         evaluate_every: int = 5,
         device: str = "auto",
+        solver: str = AUTO,
         air_params: dict[str, Any] | None = None,
         early_stopping: dict[str, Any] | None = None,
         trainable: bool = True,
@@ -115,6 +122,7 @@ class CornacAIR(Recommender, ANNMixin):
         self.graph_neighbors = graph_neighbors
         self.evaluate_every = evaluate_every
         self.device = device
+        self.solver = solver
         self.air_params = air_params
         self.early_stopping = early_stopping
         self.seed = seed
@@ -144,7 +152,12 @@ class CornacAIR(Recommender, ANNMixin):
         known = AIR().get_params()
         named = {name: getattr(self, name) for name in self._get_init_params() if name in known}
         further = _checked_params(self.air_params, [name for name in known if name not in {*named, "random_state"}])
-        return AIR.for_ratings(**named, **further, random_state=self.seed)
+        model = AIR.for_ratings(**named, **further, random_state=self.seed)
+        stops = self.early_stopping is not None
+        model.set_params(solver=solver_for(model.get_params(), stops_early=stops))
+        if stops and model.solver != "adam":
+            raise ParameterError(f"early_stopping needs solver='adam' or 'auto', found {model.solver!r}")
+        return model
 
     def _train(self, model: AIR) -> None:
         self.is_fitted, self._factors = False, None  # in case the training fails

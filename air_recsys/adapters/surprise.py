@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.adapters.solver import AUTO, solver_for
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
@@ -60,16 +61,22 @@ _UNSET: Any = _SetByFit()
 class SurpriseAIR(AlgoBase):
     r"""`AIR` as an algorithm of Surprise: for `cross_validate`, `GridSearchCV`, `surprise.dump` and all the rest.
 
-    An estimate is :math:`\hat{r}_{ui} = \mu + b_u + b_i + p_u^\top q_i`, as in Surprise's SVD, but the factors are
-    trained together with a user graph and an item graph, which are the similarities of the algorithm. Where one side
-    of a pair is unknown, its terms are left out if the model has biases around a mean (the default); otherwise, and
-    where both are unknown, the prediction is impossible and Surprise takes the mean of the trainset.
+    An estimate is :math:`\hat{r}_{ui} = \mu + b_u + b_i + p_u^\top q_i`, as in Surprise's SVD. By default its terms
+    are the means of a posterior; a user graph and an item graph are learned too and are the similarities of the
+    algorithm. Where one side of a pair is unknown, its terms are left out if the model has biases around a mean (the
+    default); otherwise, and where both are unknown, the prediction is impossible and Surprise takes the mean of the
+    trainset.
 
     Parameters
     ----------
     sim_options : dict, optional
         ``{"user_based": False}`` serves the item graph in `sim` and `get_neighbors`, else it is the user graph. The
         similarities are learned, so Surprise's other options are left unused, with a warning.
+    solver : {"auto", "variational", "langevin", "adam"}
+        That of `AIR`. "auto" is the preset's "variational", a posterior, and "adam", factors trained together with
+        the graphs, where ``n_factors=None``, ``biases=False``, ``center=False``, `transforms`, `tv_reg`,
+        `unobserved_weight`, `patience` or `stopping_delta` ask for it; `model_.solver` says which. With a posterior
+        `learning_rate`, `weight_decay`, `bias_decay`, `depth` and `n_epochs` matter to the graphs alone.
     **parameters
         Those of `AIR`, by name, in place of the values of `AIR.for_ratings`. Each becomes an attribute of the same
         name. Without a `random_state` the seed is drawn from NumPy's global generator, as Surprise does.
@@ -90,7 +97,8 @@ class SurpriseAIR(AlgoBase):
     TypeError
         For a parameter that `AIR` does not have.
     ParameterError
-        Where `sim_options` is not a dict; at `fit`, for a parameter out of its range.
+        Where `sim_options` is not a dict; at `fit`, for a parameter out of its range or one that goes without the
+        `solver` named.
 
     Examples
     --------
@@ -112,8 +120,8 @@ class SurpriseAIR(AlgoBase):
     _user_vectors: np.ndarray = _UNSET
     _item_vectors: np.ndarray = _UNSET
 
-    def __init__(self, *, sim_options: Mapping[str, Any] | None = None, **parameters: Any) -> None:
-        for name, value in AIR.for_ratings(**parameters).get_params(deep=False).items():
+    def __init__(self, *, sim_options: Mapping[str, Any] | None = None, solver: str = AUTO, **parameters: Any) -> None:
+        for name, value in AIR.for_ratings(solver=solver, **parameters).get_params(deep=False).items():
             setattr(self, name, value)
         # A copy: Surprise writes into the dictionary that it is given.
         AlgoBase.__init__(self, sim_options=_checked(sim_options or {}))
@@ -147,6 +155,7 @@ class SurpriseAIR(AlgoBase):
         seed = parameters["random_state"]
         if not isinstance(seed, (int, np.integer)):
             parameters["random_state"] = int(get_rng(seed).randint(0, 2**31 - 1))
+        parameters["solver"] = solver_for(parameters)
         return AIR(**parameters)
 
     def _take_factors(self) -> None:
@@ -175,7 +184,7 @@ class SurpriseAIR(AlgoBase):
         model = self.model_
         if not (knows_user or knows_item):
             raise PredictionImpossible("User and item are unknown.")
-        if not (model.biases and model.center):
+        if not model.biases or (model.solver == "adam" and not model.center):  # a posterior always has a mean
             raise PredictionImpossible("User or item is unknown.")
         return model.global_mean_ + float(self.bu[u] if knows_user else self.bi[i])
 

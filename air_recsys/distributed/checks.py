@@ -22,7 +22,7 @@ from air_recsys.nn.memory import readable
 
 # None of these changes a number of the training.
 _FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory")
-_WHOLE_ONLY = {"validation_fraction": 0, "stopping_delta": None}
+_WHOLE_ONLY = {"solver": "adam", "validation_fraction": 0, "stopping_delta": None}
 _IDS_AT_ONCE = 1_000_000
 
 
@@ -47,7 +47,7 @@ def check_model(model: AIR, data: Interactions) -> None:
         )
     for name, needed in _WHOLE_ONLY.items():
         if getattr(model, name, needed) != needed:
-            raise ParameterError(f"distributed training needs {name}={needed}, found {getattr(model, name)!r}")
+            raise ParameterError(f"distributed training needs {name}={needed!r}, found {getattr(model, name)!r}")
     if len(list(model.snapshot_epochs)):
         raise ParameterError(f"distributed training needs snapshot_epochs=(), found {model.snapshot_epochs!r}")
 

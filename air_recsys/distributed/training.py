@@ -77,7 +77,7 @@ def fit(
     >>> import numpy as np
     >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
     >>> ratings[0, 0] = np.nan
-    >>> model = AIR.for_ratings(n_factors=2, weight_decay=0.5, random_state=0, device="cpu")
+    >>> model = AIR.for_ratings(solver="adam", n_factors=2, weight_decay=0.5, random_state=0, device="cpu")
     >>> fit(model, ratings).predict(0, 0) > 4
     array([ True])
     """

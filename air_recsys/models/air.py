@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,8 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.air_parameters import DTYPES, check_parameters
-from air_recsys.models.base import Factors, Recommender
+from air_recsys.models.base import Factors
+from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.devices import resolve_device
 from air_recsys.models.explain import Equations, explain
 from air_recsys.models.explanation import Explanation
@@ -26,25 +27,20 @@ from air_recsys.models.explanation_tables import Labels
 from air_recsys.models.fold_in import SIDES, Folded, RowSolver, as_rows, row_solver
 from air_recsys.models.memory import announcement, check_memory, naming_what_fits, plan_of
 from air_recsys.models.partial_fit import update
-from air_recsys.models.scaling import Scaling, edges_per_node, graph_strength
+from air_recsys.models.posterior import Sweeps
+from air_recsys.models.presets import PRESETS
+from air_recsys.models.scaling import Scaling, edges_per_node, energy_weight, graph_strength
+from air_recsys.models.snapshots import history, snapshot
 from air_recsys.models.transforms import parse_transforms
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.objective import Objective, Observations, Penalties
 from air_recsys.splits import random_holdout
-from air_recsys.training import Callback, Plan, Record, Result, train
+from air_recsys.training import Callback, Plan, Result, train
 from air_recsys.validation import RandomState, as_generator, check_choice
 
 
-class Snapshot(NamedTuple):
-    """The learned graphs at one epoch."""
-
-    user_graph: SimilarityGraph | None
-    item_graph: SimilarityGraph | None
-    transform_graphs: list[SimilarityGraph]
-
-
-class AIR(Recommender):
+class AIR(PredictsDeviations):
     r"""Adaptive and implicit regularization for collaborative filtering.
 
     The ratings Y (n_users x n_items) are completed by X = W0 W1 ... W(L-1), trained on
@@ -100,6 +96,16 @@ class AIR(Recommender):
     unobserved_weight : float
         Weight, against that of a rating, with which every pair without a rating is drawn to 0; for data where only
         positive pairs are recorded. Goes without biases and centring.
+    solver : {"adam", "variational", "langevin"}
+        Where the factors come from: the objective above, or a posterior of factors and biases that sees the pattern of
+        who rated what and learns its own noise and penalties, by its best Gaussian approximation ("variational") or by
+        drawing from it ("langevin"); see `air_recsys.nn.posterior.posterior`. With a posterior the objective still
+        learns the graphs (not where both have strength 0), and `predict` knows standard deviations. Needs `n_factors`
+        and biases; not with `transforms`, `tv_reg` or `unobserved_weight`.
+    n_sweeps : int, optional
+        Passes of a posterior over all users and items; None is 30, or 200 for "langevin".
+    pattern_features : int
+        Singular vectors of who rated what that a posterior sees; 0 for pairs that are missing at random.
     init_mean, init_std : float
         Factors start from N(init_mean, init_std^2).
     validation_fraction : float
@@ -139,7 +145,8 @@ class AIR(Recommender):
         The collapsed factorization, in the unit of the ratings.
     history_ : DataFrame
         One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
-        objective, validation_rmse, learning_rate, seconds.
+        objective, validation_rmse, learning_rate, seconds. The sweeps of a posterior count on from the epochs, a
+        record each, with the noise as fit.
     transform_graphs_ : list of SimilarityGraph
         The graphs of `transforms`, over the rows of each T_i(X).
     snapshots_ : dict of int to Snapshot
@@ -147,7 +154,8 @@ class AIR(Recommender):
     n_iter_ : int
         Epoch of the state that was kept.
     stopped_by_ : str
-        "n_epochs", "patience", "stopping_delta", "callback", "divergence" or "memory".
+        "n_epochs", "patience", "stopping_delta", "callback", "divergence" or "memory"; with a posterior
+        "n_sweeps" or "callback".
     device_ : str
         Where the model was trained.
 
@@ -192,6 +200,9 @@ class AIR(Recommender):
         transforms: Sequence[tuple[Any, ...]] = (),
         tv_reg: float = 0.0,
         unobserved_weight: float = 0.0,
+        solver: str = "adam",
+        n_sweeps: int | None = None,
+        pattern_features: int = 100,
         init_mean: float = 1e-3,
         init_std: float = 1e-3,
         validation_fraction: float = 0.0,
@@ -228,6 +239,9 @@ class AIR(Recommender):
         self.transforms = transforms
         self.tv_reg = tv_reg
         self.unobserved_weight = unobserved_weight
+        self.solver = solver
+        self.n_sweeps = n_sweeps
+        self.pattern_features = pattern_features
         self.init_mean = init_mean
         self.init_std = init_std
         self.validation_fraction = validation_fraction
@@ -293,7 +307,10 @@ class AIR(Recommender):
         training, held_out = self._split(data, rng)
         scaling = Scaling.of(training.ratings, center=self.center, scale=self.scale)
         with naming_what_fits(self, data):
-            self._train(data, training, held_out, scaling, rng, callbacks)
+            if self.solver == "adam" or any(self._settings(training).strengths):
+                self._train(data, training, held_out, scaling, rng, callbacks)
+            if self.solver != "adam":
+                self._sweep(training, held_out, rng, callbacks)
 
     def _train(
         self,
@@ -322,6 +339,23 @@ class AIR(Recommender):
         self.device_ = str(device)
         if result.error is not None:
             raise result.error
+
+    def _sweep(
+        self,
+        training: Interactions,
+        held_out: Interactions | None,
+        rng: np.random.Generator,
+        callbacks: list[Callback],
+    ) -> None:
+        self._sweeps = sweeps = Sweeps(self, training, rng)
+        try:
+            records, self.stopped_by_ = sweeps.run(self.__dict__.get("n_iter_", 0), held_out, callbacks)
+        finally:
+            del self._sweeps
+        self._set_factors(sweeps.factors())
+        self._spread = sweeps.spread()
+        self.history_ = pd.concat([self.history_, history(records)], ignore_index=True)
+        self.n_iter_, self.device_ = records[-1].epoch, str(resolve_device(self.device))
 
     def memory_plan(self, interactions: Any) -> MemoryPlan:
         """Return the bytes that `fit` on these interactions will take at its peak, beside the interactions.
@@ -379,6 +413,8 @@ class AIR(Recommender):
         NotFittedError
             Outside of `fit`; afterwards the factors are attributes.
         """
+        if "_sweeps" in self.__dict__:
+            return self._sweeps.factors()
         if "_training" not in self.__dict__:
             raise NotFittedError("current_factors is for callbacks while fit runs")
         objective, scaling = self._training
@@ -392,6 +428,16 @@ class AIR(Recommender):
         return Factors(left * unit, right.copy(), biases[0] * unit, biases[1] * unit, scaling.mean)
 
     # ---------------------------------------------------------------- new rows and new ratings
+
+    def _energy_weight(self, side: Literal["user", "item"]) -> float:
+        """Return what the energy of a side weighs in the equations of one row; a posterior knows no energy."""
+        strength = self.user_graph_reg if side == "user" else self.item_graph_reg
+        return energy_weight(strength, self.interactions_) if self.solver == "adam" else 0.0
+
+    @property
+    def _decays(self) -> bool:
+        """Whether the factors were trained with weight decay; a posterior learns its penalties."""
+        return self.weight_decay > 0 and self.solver == "adam"
 
     def row_solver(self, side: Literal["user", "item"] = "user") -> RowSolver:
         """Return the linear solve behind `fold_in` for one side, to be used without the model.
@@ -549,9 +595,9 @@ class AIR(Recommender):
     def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
         self._set_factors(self.current_factors())
         final = [laplacian.adjacency() for laplacian in objective.laplacians]
-        self.user_graph_, self.item_graph_, self.transform_graphs_ = _snapshot(objective, data, final)
-        self.snapshots_ = {epoch: _snapshot(objective, data, kept) for epoch, kept in result.snapshots.items()}
-        self.history_ = _history(result.records)
+        self.user_graph_, self.item_graph_, self.transform_graphs_ = snapshot(objective, data, final)
+        self.snapshots_ = {epoch: snapshot(objective, data, kept) for epoch, kept in result.snapshots.items()}
+        self.history_ = history(result.records)
         self.n_iter_, self.stopped_by_ = result.kept_epoch, result.stopped_by
 
     # ---------------------------------------------------------------- files
@@ -589,57 +635,10 @@ class AIR(Recommender):
         check_memory(self, data)
 
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "completion": {"schedule": "cooldown"},
-    "interactions": {
-        "pattern_graphs": True,
-        "graph_neighbors": 5,
-        "schedule": "cooldown",
-        "learning_rate": 3e-3,
-        "graph_rate": 0.3,
-        "init_mean": 0.0,
-        "init_std": 0.01,
-    },
-    "ratings": {
-        "pattern_graphs": True,
-        "n_factors": 20,
-        "depth": 2,
-        "weight_decay": 12.0,
-        "bias_decay": 1.0,
-        "biases": True,
-        "center": True,
-        "scale": False,
-        "clip": True,
-        "graph_neighbors": 20,
-        "user_graph_reg": "auto",
-        "item_graph_reg": "auto",
-        "init_mean": 0.0,
-        "init_std": 0.1,
-        "n_epochs": 40,
-        "n_batches": 8,
-        "graph_rate": 0.4,
-        "graph_refresh": 10,
-        "learning_rate": 0.05,
-        "schedule": "cosine",
-        "evaluate_every": 5,
-    },
-}
-"""What each preset changes from the defaults; docs/presets.md says how the values were chosen."""
-
-
 def preset(name: str, **overrides: Any) -> AIR:
     """Return the model of a preset by its name, a key of `PRESETS`."""
     check_choice("preset", name, list(PRESETS))
     return AIR(**PRESETS[name] | overrides)
-
-
-def _snapshot(objective: Objective, data: Interactions, adjacencies: list[sp.csr_array]) -> Snapshot:
-    """Give the graphs of an objective, in its order, the ids of their nodes."""
-    rest = iter(adjacencies)
-    users = None if objective.row_graph is None else SimilarityGraph(next(rest), data.user_ids, "user")
-    items = None if objective.column_graph is None else SimilarityGraph(next(rest), data.item_ids, "item")
-    others = [SimilarityGraph(adjacency, range(len(adjacency.indptr) - 1)) for adjacency in rest]
-    return Snapshot(users, items, others)
 
 
 def _name_of(transform: Any) -> str:
@@ -647,8 +646,3 @@ def _name_of(transform: Any) -> str:
     if isinstance(transform, str):
         return transform
     return f"function {getattr(transform, '__qualname__', type(transform).__name__)}"
-
-
-def _history(records: list[Record]) -> pd.DataFrame:
-    frame = pd.DataFrame(records, columns=list(Record._fields))
-    return frame.rename(columns={"row_energy": "user_energy", "column_energy": "item_energy"})

@@ -21,6 +21,7 @@ from air_recsys.validation import check_choice, check_integer, check_real
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
 
+SOLVERS = ("adam", "variational", "langevin")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -32,6 +33,7 @@ def check_parameters(model: AIR, data: Interactions, validation: Interactions | 
     check_choice("adjacency", model.adjacency, list(ADJACENCIES))
     check_choice("schedule", model.schedule, list(SCHEDULES))
     check_choice("dtype", model.dtype, list(DTYPES))
+    check_choice("solver", model.solver, SOLVERS)
     for name in ("graph_refresh", "graph_every", "n_epochs", "n_batches", "evaluate_every"):
         check_integer(name, getattr(model, name), minimum=1)
     for name in ("user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "tv_reg", "unobserved_weight"):
@@ -44,10 +46,26 @@ def check_parameters(model: AIR, data: Interactions, validation: Interactions | 
     check_real("init_mean", model.init_mean, minimum=-math.inf)
     check_real("validation_fraction", model.validation_fraction, maximum=0.9)
     resolve_device(model.device)
+    _check_posterior(model)
     _check_optional(model, watched=validation is not None or model.validation_fraction > 0)
     _check_further(model, data)
     if validation is not None:
         _check_validation(data, validation)
+
+
+def _check_posterior(model: AIR) -> None:
+    check_integer("pattern_features", model.pattern_features, minimum=0)
+    if model.n_sweeps is not None:
+        check_integer("n_sweeps", model.n_sweeps, minimum=1)
+    if model.solver == "adam":
+        return
+    if model.n_factors is None or not model.biases:
+        raise ParameterError(
+            f"solver={model.solver!r} needs n_factors and biases=True, found n_factors={model.n_factors}, "
+            f"biases={model.biases}"
+        )
+    if model.transforms or model.tv_reg > 0 or model.unobserved_weight > 0:
+        raise ParameterError(f"transforms, tv_reg and unobserved_weight need solver='adam', found {model.solver!r}")
 
 
 def _check_optional(model: AIR, watched: bool) -> None:

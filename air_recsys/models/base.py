@@ -19,6 +19,7 @@ from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models import files
 from air_recsys.models.ann import FaissItems
+from air_recsys.models.spread import PredictionSpread
 from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.models.top_items import as_queried_ids, check_list_length, recommendation_frame, top_items
 from air_recsys.training import Callback
@@ -61,6 +62,7 @@ class Recommender(BaseEstimator):
 
     _clips = False
     _takes_weights = False
+    _spread: PredictionSpread | None = None  # where a model knows how far ratings spread around its scores
 
     # ---------------------------------------------------------------- fitting
 
@@ -97,6 +99,7 @@ class Recommender(BaseEstimator):
             "n_iter_",
             "stopped_by_",
             "device_",
+            "_spread",
         ):
             self.__dict__.pop(name, None)
         self.interactions_ = data

@@ -57,7 +57,6 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.explanation import Explanation
 from air_recsys.models.explanation_tables import Labels, Tables, check_labels, label_of
 from air_recsys.models.fold_in import RowSolver, made_definite, span_penalty
-from air_recsys.models.scaling import energy_weight
 from air_recsys.validation import check_integer
 
 if TYPE_CHECKING:
@@ -147,20 +146,20 @@ def equations(model: AIR) -> Equations:
 
 def _shared(model: AIR, solver: RowSolver) -> Equations:
     items = solver.others.astype(np.float64)
-    item_edges = _edges(model, model.item_graph_, model.item_graph_reg, len(items))
+    item_edges = _edges(model.item_graph_, model._energy_weight("item"), len(items))
     pull = item_edges.strength * (items.T @ (item_edges.adjacency @ items))
     penalties = [solver.penalty]
-    if model.weight_decay == 0 and model.user_factors_.any():
+    if not model._decays and model.user_factors_.any():
         degrees = item_edges.strength * item_edges.adjacency.sum(axis=1)
         penalties.append(_span(model) + items.T @ (degrees[:, None] * items) - pull)
-    user_edges = _edges(model, model.user_graph_, model.user_graph_reg, len(model.user_factors_))
+    user_edges = _edges(model.user_graph_, model._energy_weight("user"), len(model.user_factors_))
     return Equations(solver, items, items.T @ items, penalties, pull, item_edges, user_edges)
 
 
-def _edges(model: AIR, graph: SimilarityGraph | None, strength: float | str, size: int) -> Edges:
-    if graph is None:
+def _edges(graph: SimilarityGraph | None, weight: float, size: int) -> Edges:
+    if graph is None or weight == 0:
         return Edges(sp.csr_array((size, size)), 0.0)
-    return Edges(graph.to_scipy(), energy_weight(strength, model.interactions_))
+    return Edges(graph.to_scipy(), weight)
 
 
 def _span(model: AIR) -> np.ndarray:

@@ -18,13 +18,14 @@ from safetensors.numpy import save as to_bytes
 from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
+from air_recsys.models.spread import PredictionSpread
 from air_recsys.writing import replace_file
 
 if TYPE_CHECKING:
     from air_recsys.models.base import Recommender
 
 FORMAT = "air_recsys model"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: what standard deviations need
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 _COURSE = ("n_iter_", "stopped_by_", "device_")
 
@@ -94,6 +95,8 @@ def _arrays(model: Recommender) -> dict[str, np.ndarray]:
     }
     if data.weights is not None:
         arrays["weights"] = data.weights
+    if model._spread is not None:
+        arrays |= model._spread.to_arrays()
     further = {f"transform_{number}_": graph for number, graph in enumerate(model.transform_graphs_)}
     for name, graph in {"user_graph_": model.user_graph_, "item_graph_": model.item_graph_, **further}.items():
         if graph is not None:
@@ -163,6 +166,7 @@ def _restore(cls: type[Model], source: Path, metadata: dict[str, str], arrays: d
         for number, size in enumerate(attributes.get("transform_graphs", ()))
     ]
     _check_shapes(source, model)
+    model._spread = PredictionSpread.from_arrays(arrays)
     model._after_load()
     return model
 

@@ -13,7 +13,8 @@ k in the user graph; a new user has none. Items are folded in alike, with the si
 
 A model without weight decay is regularized by its depth alone, which no objective of one row shows. There P is that
 of a Gaussian prior on rows that look like those of training: sigma^2 S^-1, S the second moment of the trained factors
-and sigma^2 the mean squared training error, at least a thousandth of the mean squared rating.
+and sigma^2 the mean squared training error, at least a thousandth of the mean squared rating. So it is for models with
+a posterior, which knows no energies either.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ import scipy.sparse as sp
 from air_recsys.columns import as_weights
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.interactions import Interactions
-from air_recsys.models.scaling import Scaling, energy_weight
+from air_recsys.models.scaling import Scaling
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
@@ -163,16 +164,16 @@ def made_definite(matrix: np.ndarray) -> np.ndarray:
 
 def row_solver(model: AIR, side: str) -> RowSolver:
     """Return the solver for new rows of a side ("user" or "item") of a fitted model."""
-    data, by_user = model.interactions_, side == "user"
+    by_user = side == "user"
     own, others = model.user_factors_, model.item_factors_
-    graph, strength = model.item_graph_, model.item_graph_reg
+    graph, weight = model.item_graph_, model._energy_weight("item")
     if not by_user:
-        own, others, graph, strength = others, own, model.user_graph_, model.user_graph_reg
-    penalty = _decay(model, by_user) if model.weight_decay > 0 else row_prior(model, own)
-    if graph is not None:
+        own, others, graph, weight = others, own, model.user_graph_, model._energy_weight("user")
+    penalty = _decay(model, by_user) if model._decays else row_prior(model, own)
+    if graph is not None and weight > 0:
         factors = others.astype(np.float64)
         energy = factors.T @ (graph.laplacian() @ factors)  # V^T L V, (r, r)
-        penalty = penalty + energy_weight(strength, data) * energy
+        penalty = penalty + weight * energy
     biases = model.item_biases_ if by_user else model.user_biases_
     return RowSolver(
         others,

@@ -15,6 +15,7 @@ from air_recsys.exceptions import MemoryLimitError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, Sizes, memory_plan, readable, smaller
+from air_recsys.nn.posterior.memory import posterior_bytes
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
@@ -24,8 +25,15 @@ _CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
 
 
 def plan_of(model: AIR, data: Interactions) -> MemoryPlan:
-    """Return what a training of `model` on `data` will hold."""
-    return memory_plan(_sizes(model, data), model._settings(data))
+    """Return what a training of `model` on `data` will hold: the larger of its two stages."""
+    sizes, settings = _sizes(model, data), model._settings(data)
+    plan = memory_plan(sizes, settings)
+    if model.solver == "adam":
+        return plan
+    width, sample = settings.width or min(data.n_users, data.n_items), model.solver == "langevin"
+    sweeps = posterior_bytes(sizes, width, model.pattern_features, sample=sample)
+    # Graphs stay; the ratings, the factors and their work make room.
+    return plan._replace(work=max(plan.work, sweeps - plan.ratings - plan.factors))
 
 
 def announcement(model: AIR, data: Interactions) -> str:

@@ -11,7 +11,6 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
 from air_recsys.models.fold_in import Ties, stored_rows
-from air_recsys.models.scaling import energy_weight
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
@@ -62,7 +61,7 @@ def _grown(model: AIR, merged: Interactions) -> AIR:
     """Return a copy of the model with room for all users and items."""
     draft = object.__new__(type(model))
     draft.__dict__ = {**model.__dict__}
-    for name in ("_statistics", "_solvers", "user_similarities_", "item_similarities_"):
+    for name in ("_statistics", "_solvers", "user_similarities_", "item_similarities_", "_spread"):
         draft.__dict__.pop(name, None)
     draft.interactions_ = merged
     for kind, ids in (("user", merged.user_ids), ("item", merged.item_ids)):
@@ -103,5 +102,5 @@ def _rows_of(
 def _ties(draft: AIR, model: AIR, users: np.ndarray) -> Ties | None:
     if draft.user_graph_ is None:
         return None
-    data, edges = model.interactions_, draft.user_graph_.to_scipy()[users]
-    return Ties(energy_weight(model.user_graph_reg, data), edges.sum(axis=1), edges @ draft.user_factors_)
+    edges = draft.user_graph_.to_scipy()[users]
+    return Ties(model._energy_weight("user"), edges.sum(axis=1), edges @ draft.user_factors_)

@@ -12,6 +12,7 @@ import numpy as np
 from air_recsys.exceptions import DivergenceError
 from air_recsys.models import AIR
 from air_recsys.models.air import preset as make_preset
+from air_recsys.models.posterior import sweeps_of
 from air_recsys.training import Record
 from air_recsys.tuning.score import Holdout
 from air_recsys.tuning.space import Domain, start, suggest
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 StudyCallback = Callable[["Study", "FrozenTrial"], None]
 """Optuna's: called with the study and a finished trial."""
 
-_CHECKS = 10  # a trial can be given up after each tenth of its epochs, but not in the first two
+_CHECKS = 10  # a trial can be given up after each tenth of its course, but not in the first two
 _WARM_UP = 2
 
 
@@ -60,6 +61,8 @@ class Runner:
         """Train and score one setting."""
         begin = time.perf_counter()
         model = make_preset(self.preset, **self.common, **suggest(trial, self.space))
+        if model.solver != "adam":  # its scores know nothing of the graphs
+            model.set_params(user_graph_reg=0.0, item_graph_reg=0.0)
         try:
             model.fit(self.holdout.training, callbacks=[self._watch(model, trial)])
         except DivergenceError as error:
@@ -70,18 +73,20 @@ class Runner:
         return self.holdout.score_of(model)
 
     def _watch(self, model: AIR, trial: Trial) -> Callable[[Record], None]:
-        """Report a trial's score after every tenth of its epochs, and give up where the median is better."""
-        reported = 0
+        """Report a trial's score after every tenth of its course, and give up where the median is better."""
+        reported, length = 0, model.n_epochs if model.solver == "adam" else sweeps_of(model)
 
         def watch(record: Record) -> None:
             nonlocal reported
-            share = _CHECKS * record.epoch // model.n_epochs
+            share = _CHECKS * record.epoch // length
             if not reported < share < _CHECKS:
                 return
             reported = share
             trial.report(self.holdout.score(model.current_factors(), model.clip), share)
             if trial.should_prune():
-                raise self.optuna.TrialPruned(f"worse than the median after {record.epoch} epochs")
+                raise self.optuna.TrialPruned(
+                    f"worse than the median after {record.epoch} of {length} epochs or sweeps"
+                )
 
         return watch
 

@@ -22,7 +22,7 @@ Domain = tuple[Any, ...] | list[Any]
 _SCALARS = (str, int, float, type(None))  # what a study can store
 _WHOLE = {
     *("n_factors", "depth", "graph_neighbors", "graph_refresh"),
-    *("graph_every", "n_epochs", "n_batches", "patience", "evaluate_every"),
+    *("graph_every", "n_epochs", "n_batches", "patience", "evaluate_every", "n_sweeps", "pattern_features"),
 }
 _EXACT: dict[str, Domain] = {
     "user_graph_reg": (1e-6, 1e-3, "log"),
@@ -32,19 +32,21 @@ _EXACT: dict[str, Domain] = {
 _SPACES: dict[str, dict[str, Domain]] = {
     "completion": _EXACT,
     "interactions": {**_EXACT, "graph_neighbors": (3, 30, "log")},
-    "ratings": {
-        "n_factors": (5, 50, "log"),
-        "weight_decay": (3.0, 50.0, "log"),
-        "bias_decay": (0.1, 10.0, "log"),
-        "learning_rate": (0.01, 0.1, "log"),
-    },
+    "ratings": {"n_factors": (5, 50, "log"), "pattern_features": (10, 300, "log")},
+}
+_RATINGS_BY_ADAM: dict[str, Domain] = {
+    "n_factors": (5, 50, "log"),
+    "weight_decay": (3.0, 50.0, "log"),
+    "bias_decay": (0.1, 10.0, "log"),
+    "learning_rate": (0.01, 0.1, "log"),
 }
 
 
-def default_space(preset: str, data: Interactions) -> dict[str, Domain]:
+def default_space(preset: str, data: Interactions, solver: str | None = None) -> dict[str, Domain]:
     """Return what `tune` searches by itself for a preset; everything else stays as the preset has it.
 
-    For "ratings" the strengths of both graphs lie between a tenth and ten times that of "auto" for `data`.
+    For "ratings" that is what the posterior depends on. With ``solver="adam"`` it is the decays, the learning rate and
+    the strengths of both graphs, between a tenth and ten times that of "auto" for `data`.
 
     Raises
     ------
@@ -54,16 +56,17 @@ def default_space(preset: str, data: Interactions) -> dict[str, Domain]:
     Examples
     --------
     >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
-    >>> default_space("ratings", data)["weight_decay"]
+    >>> default_space("ratings", data)
+    {'n_factors': (5, 50, 'log'), 'pattern_features': (10, 300, 'log')}
+    >>> default_space("ratings", data, solver="adam")["weight_decay"]
     (3.0, 50.0, 'log')
     """
     check_choice("preset", preset, list(PRESETS))
-    space = dict(_SPACES[preset])
-    if preset == "ratings":
-        strength = auto_strength(data)
-        around = (float(f"{strength / 10:.2g}"), float(f"{strength * 10:.2g}"), "log")
-        space |= {"user_graph_reg": around, "item_graph_reg": around}
-    return space
+    if preset != "ratings" or solver != "adam":
+        return dict(_SPACES[preset])
+    strength = auto_strength(data)
+    around: Domain = (float(f"{strength / 10:.2g}"), float(f"{strength * 10:.2g}"), "log")
+    return _RATINGS_BY_ADAM | {"user_graph_reg": around, "item_graph_reg": around}
 
 
 def auto_strength(data: Interactions) -> float:

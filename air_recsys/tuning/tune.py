@@ -145,10 +145,9 @@ def tune(
     --------
     >>> import numpy as np
     >>> ratings = np.random.default_rng(0).integers(1, 6, (12, 8)).astype(float)
-    >>> small = {"n_factors": [2], "n_epochs": [10], "graph_neighbors": [3], "weight_decay": (1.0, 30.0, "log")}
-    >>> found = tune(ratings, space=small, n_trials=2, device="cpu")
+    >>> found = tune(ratings, space={"n_factors": (1, 4), "pattern_features": [3]}, n_trials=2, device="cpu")
     >>> model = found.model().fit(ratings)
-    >>> model.weight_decay == found.best_params["weight_decay"]
+    >>> model.n_factors == found.best_params["n_factors"]
     True
     """
     data = as_interactions(interactions)
@@ -171,7 +170,9 @@ def _prepare(
     """Check what a search is made of; return its validation part and its description."""
     check_integer("random_state", random_state)
     holdout = Holdout(data, fraction, metric, random_state)
-    whole = default_space(preset, holdout.training) | check_space(space or {})
+    given = check_space(space or {})
+    solver = "adam" if given.get("solver") == ["adam"] else None
+    whole = default_space(preset, holdout.training, solver) | given
     return holdout, {
         "data": fingerprint(data),
         "preset": preset,

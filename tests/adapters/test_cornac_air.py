@@ -80,11 +80,12 @@ def fitted(data):
 def test_the_defaults_are_the_preset_for_ratings():
     defaults = {name: entry.default for name, entry in inspect.signature(CornacAIR.__init__).parameters.items()}
     expected = AIR.for_ratings().get_params()
-    shared = defaults.keys() & expected.keys()
+    shared = (defaults.keys() & expected.keys()) - {"solver"}
     assert {name: defaults[name] for name in shared} == {name: expected[name] for name in shared}
     model = CornacAIR(seed=5, verbose=True)._new_model()
     assert model.get_params() == AIR.for_ratings(random_state=5, verbose=True).get_params()
-    assert PRESETS["ratings"].keys() - shared == {
+    assert defaults["solver"] == "auto"
+    assert PRESETS["ratings"].keys() - shared - {"solver"} == {
         "biases",
         "center",
         "scale",
@@ -112,6 +113,7 @@ def test_every_parameter_reaches_the_model(data):
         "graph_neighbors": 6,
         "evaluate_every": 3,
         "device": "cpu",
+        "solver": "adam",
     }
     further = {"schedule": "cooldown", "clip": False}
     model = CornacAIR(**given, air_params=further, seed=4).fit(data)
@@ -120,6 +122,38 @@ def test_every_parameter_reaches_the_model(data):
     assert {name: learned[name] for name in further} == further
     assert learned["random_state"] == 4
     assert model.model_.history_["epoch"].tolist() == [0, 3, 6, 7]
+
+
+def test_the_default_is_the_posterior_of_the_preset(data, fitted):
+    assert (fitted.solver, fitted.model_.solver, fitted.model_.stopped_by_) == ("auto", "variational", "n_sweeps")
+    np.testing.assert_array_equal(scores_of(fitted), scores_of(make(solver="variational").fit(data)))
+    # Steps and decays are those of the graphs; they take no part in the scores.
+    other = make(learning_rate=0.01, weight_decay=5.0, n_epochs=3).fit(data)
+    np.testing.assert_array_equal(scores_of(fitted), scores_of(other))
+
+
+@pytest.mark.parametrize(
+    "setting",
+    [{"early_stopping": {"patience": 2}}, {"n_factors": None}, {"air_params": {"center": False}}],
+)
+def test_settings_about_trained_scores_train_them(data, setting):
+    model = make(**setting).fit(data)
+    assert (model.solver, model.model_.solver) == ("auto", "adam")
+    np.testing.assert_array_equal(scores_of(model), scores_of(make(solver="adam", **setting).fit(data)))
+    assert model.clone({name: SMALL.get(name) for name in setting}).fit(data).model_.solver == "variational"
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ({"early_stopping": {"patience": 2}}, "early_stopping needs solver='adam' or 'auto', found 'variational'"),
+        ({"n_factors": None}, "solver='variational' needs n_factors and biases=True, found n_factors=None"),
+        ({"air_params": {"tv_reg": 0.1}}, "need solver='adam', found 'variational'"),
+    ],
+)
+def test_a_posterior_that_was_asked_for_refuses_them(data, setting, message):
+    with fails(ParameterError, message):
+        make(solver="variational", **setting).fit(data)
 
 
 def test_it_is_the_model_that_air_trains_itself(data, fitted):
@@ -544,5 +578,5 @@ def test_movielens_beside_the_models_of_cornac(data_root):
     both = RatioSplit(list(rows), test_size=0.2, exclude_unknowns=True, seed=0)
     models = [CornacAIR(seed=0, device="cpu"), cornac.models.MF(seed=0), cornac.models.BaselineOnly(seed=0)]
     errors = [rating_eval(model.fit(both.train_set), [RMSE()], both.test_set)[0][0] for model in models]
-    assert errors[0] < min(errors[1:]) - 0.01
-    assert errors[0] < 0.93
+    assert errors[0] < min(errors[1:]) - 0.03
+    assert errors[0] < 0.90

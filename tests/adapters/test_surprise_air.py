@@ -59,7 +59,7 @@ def test_parameters_are_those_of_air_and_become_attributes():
     algo = SurpriseAIR(n_factors=7, random_state=3)
     assert isinstance(algo, AlgoBase)
     expected = AIR.for_ratings(n_factors=7, random_state=3).get_params()
-    assert {name: getattr(algo, name) for name in expected} == expected
+    assert {name: getattr(algo, name) for name in expected} == expected | {"solver": "auto"}
     assert algo.sim_options == {"user_based": True}
 
 
@@ -87,6 +87,28 @@ def test_options_without_an_effect_are_told():
 def test_values_are_checked_by_fit():
     with fails(ParameterError, "n_factors must be an integer >= 1, found 0"):
         make(n_factors=0).fit(trainset_of())
+    with fails(ParameterError, "solver must be"):
+        make(solver="sgd").fit(trainset_of())
+
+
+def test_the_default_is_the_posterior_of_the_preset():
+    algo = make().fit(trainset_of())
+    assert (algo.solver, algo.model_.solver) == ("auto", "variational")
+    assert algo.model_.stopped_by_ == "n_sweeps"
+    assert estimates(algo) == estimates(make(solver="variational").fit(trainset_of()))
+    # Steps and decays are those of the graphs; they take no part in the estimates.
+    assert estimates(algo) == estimates(make(learning_rate=0.2, weight_decay=1.0, n_epochs=2).fit(trainset_of()))
+
+
+def test_settings_about_trained_scores_train_them():
+    changes = {"biases": False, "unobserved_weight": 0.1, "center": False}
+    algo = make(**changes).fit(trainset_of())
+    assert (algo.solver, algo.model_.solver) == ("auto", "adam")
+    assert estimates(algo) == estimates(make(solver="adam", **changes).fit(trainset_of()))
+    with fails(ParameterError, "solver='variational' needs n_factors and biases=True"):
+        make(solver="variational", **changes).fit(trainset_of())
+    algo.biases, algo.unobserved_weight, algo.center = True, 0.0, True  # type: ignore
+    assert algo.fit(trainset_of()).model_.solver == "variational"
 
 
 # -------------------------------------------------------------------- fit
@@ -181,7 +203,9 @@ def test_without_a_seed_numpys_global_one_counts():
 def test_estimates_are_the_scores_of_the_model(changes):
     algo = make(**changes).fit(trainset_of())
     data = algo.trainset
-    model = AIR.for_ratings(**SMALL | {"random_state": 0, "clip": False} | changes)
+    solver = algo.model_.solver
+    assert solver == ("adam" if changes in ({"biases": False}, {"center": False}) else "variational")
+    model = AIR.for_ratings(**SMALL | {"random_state": 0, "clip": False, "solver": solver} | changes)
     model.fit(Interactions.from_surprise(data))
     users = [data.to_raw_uid(u) for u in data.all_users()]
     items = [data.to_raw_iid(i) for i in data.all_items()]
@@ -215,6 +239,13 @@ def test_one_known_side_gives_its_bias():
     assert algo.predict("u3", "new").details == {"was_impossible": False}
     assert algo.estimate(user, "UKN__new") == algo.estimate(user, -1) == algo.estimate(user, N_ITEMS)
     assert type(algo.estimate("UKN__new", item)) is float
+
+
+def test_biases_of_a_posterior_are_around_a_mean():
+    algo = make(solver="variational", center=False).fit(trainset_of())
+    assert algo.model_.global_mean_ == pytest.approx(algo.trainset.global_mean)
+    user = algo.trainset.to_inner_uid("u3")
+    assert algo.predict("u3", "new").est == pytest.approx(algo.trainset.global_mean + algo.bu[user])
 
 
 @pytest.mark.parametrize(

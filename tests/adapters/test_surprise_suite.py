@@ -60,11 +60,17 @@ class KNNWithZScore(Variant, biases=False, center=False, scale=True, user_graph_
 
 
 class SVD(Variant):
-    """Takes the names that SVD gives to its parameters, in which the searches are written."""
+    """Takes the names that SVD gives to its parameters, in which the searches are written.
+
+    Rates and decays are of trained scores: those of a posterior are the same for all, and the host ranks ties of the
+    fcp from the last but takes the first as the best.
+    """
 
     def __init__(self, lr_all=None, reg_all=None, init_std_dev=None, **parameters):
         renamed = {"learning_rate": lr_all, "weight_decay": reg_all, "bias_decay": reg_all, "init_std": init_std_dev}
         given = {name: value for name, value in renamed.items() if value is not None}
+        if lr_all is not None or reg_all is not None:
+            given |= {"solver": "adam"}
         if init_std_dev == 0:
             # SVD with factors that start at 0 is the same in every run. Factors of AIR that start alike stay alike,
             # so it wants a spread, and its seed makes it the same in every run.

@@ -33,7 +33,7 @@ def ratings(n_users: int = 40, n_items: int = 30, seed: int = 0) -> Interactions
 def model(**options: Any) -> AIR:
     """A small model with everything that is shared out."""
     small = {"n_factors": 4, "graph_neighbors": 4, "n_epochs": 50, "evaluate_every": 1, "graph_refresh": 20}
-    small |= {"learning_rate": 0.02, "schedule": "cosine"}
+    small |= {"learning_rate": 0.02, "schedule": "cosine", "solver": "adam"}
     return AIR.for_ratings(**small | {"init_std": 0.3, "n_batches": 1, "random_state": 0, "device": "cpu"} | options)
 
 

@@ -37,7 +37,14 @@ def binary() -> Interactions:
 
 def ratings_model(**overrides: Any) -> AIR:
     """A small model for ratings."""
-    options = {"n_factors": 3, "weight_decay": 2.0, "graph_neighbors": 5, "n_epochs": 1500, "clip": False}
+    options = {
+        "n_factors": 3,
+        "weight_decay": 2.0,
+        "graph_neighbors": 5,
+        "n_epochs": 1500,
+        "clip": False,
+        "solver": "adam",
+    }
     return AIR.for_ratings(**CPU | options | overrides)
 
 

@@ -135,12 +135,14 @@ def test_weight_one_for_unobserved_pairs_is_training_on_zeros(width):
 
 def test_the_best_validation_state_is_kept():
     options = CPU | {"n_epochs": 400, "n_factors": 6, "weight_decay": 0.0, "evaluate_every": 5, "clip": False}
-    model = AIR.for_ratings(validation_fraction=0.25, schedule="constant", **options).fit(frame())
+    model = AIR.for_ratings(validation_fraction=0.25, schedule="constant", solver="adam", **options).fit(frame())
     history = model.history_.set_index("epoch")["validation_rmse"]
     assert model.n_iter_ == history.idxmin()
     assert 0 < model.n_iter_ < 400
     assert model.interactions_.n_ratings == len(frame())
-    patient = AIR.for_ratings(validation_fraction=0.25, schedule="constant", patience=4, **options).fit(frame())
+    patient = AIR.for_ratings(validation_fraction=0.25, schedule="constant", patience=4, solver="adam", **options).fit(
+        frame()
+    )
     assert patient.stopped_by_ == "patience"
     assert patient.history_["epoch"].iloc[-1] == patient.n_iter_ + 4 * 5
 
@@ -267,7 +269,7 @@ def validation_split():
 
 def test_given_validation_ratings_are_watched_and_their_best_state_is_kept():
     train, held_out = validation_split()
-    model = AIR.for_ratings(**CPU | {"n_epochs": 300}, weight_decay=0.0, n_factors=8, clip=False)
+    model = AIR.for_ratings(**CPU | {"n_epochs": 300}, weight_decay=0.0, n_factors=8, clip=False, solver="adam")
     model.fit(train, validation=held_out)
     best = model.history_.loc[model.history_.validation_rmse.idxmin()]
     assert model.n_iter_ == best.epoch < 300
@@ -287,7 +289,9 @@ def test_callbacks_see_what_history_holds(scale):
 
 def test_given_validation_ratings_make_patience_possible():
     train, held_out = validation_split()
-    model = AIR.for_ratings(**CPU | {"n_epochs": 3000}, weight_decay=0.0, patience=3).fit(train, validation=held_out)
+    model = AIR.for_ratings(**CPU | {"n_epochs": 3000}, weight_decay=0.0, patience=3, solver="adam").fit(
+        train, validation=held_out
+    )
     assert model.stopped_by_ == "patience"
 
 

@@ -107,10 +107,10 @@ def test_a_file_or_folder_that_is_not_there(tmp_path):
         GlobalMean().fit(dense()).save(tmp_path / "nowhere" / "model.air")
 
 
-@pytest.mark.parametrize("version", ["2", "10", "", "one", "-1"])
+@pytest.mark.parametrize("version", ["3", "10", "", "one", "-1"])
 def test_newer_and_meaningless_format_versions(saved, version):
     rewrite(saved, {"format_version": version})
-    with fails(f"{saved} has format version '{version}', this release reads up to 1: upgrade air_recsys"):
+    with fails(f"{saved} has format version '{version}', this release reads up to 2: upgrade air_recsys"):
         AIR.load(saved)
 
 

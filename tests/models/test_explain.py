@@ -55,7 +55,7 @@ def test_fewer_rows_are_the_largest_and_the_others_make_up_for_them(model):
 
 @pytest.mark.data
 def test_a_thousand_pairs_of_movielens(data_root):
-    model = AIR.for_ratings(**CPU).fit(load_movielens(data_root, "100k"))
+    model = AIR.for_ratings(solver="adam", **CPU).fit(load_movielens(data_root, "100k"))
     error, remainder, personal = figures(model, 1000)
     assert error < 1e-4
     assert remainder < 0.02 * personal

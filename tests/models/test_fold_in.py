@@ -94,7 +94,11 @@ def low_noise_ratings(n_users=40, n_items=30, seed=0, density=0.5):
 
 def converged(**overrides):
     """A model at a stationary point, so that every row minimises the objective given the rest."""
-    options = SMALL | {"n_factors": 3, "weight_decay": 2.0, "n_epochs": 4000, "learning_rate": 0.03} | overrides
+    options = (
+        SMALL
+        | {"n_factors": 3, "weight_decay": 2.0, "n_epochs": 4000, "learning_rate": 0.03, "solver": "adam"}
+        | overrides
+    )
     return AIR.for_ratings(**options)
 
 

@@ -22,7 +22,9 @@ def data(weights=None, keep=slice(None), noise=0.3, seed=0):
 
 def uncentred(**overrides):
     """Without centring no statistic of the ratings enters, so only the data term can see the weights."""
-    return AIR.for_ratings(**OPTIONS | {"center": False, "user_graph_reg": 1e-4, "item_graph_reg": 1e-4} | overrides)
+    return AIR.for_ratings(
+        **OPTIONS | {"solver": "adam", "center": False, "user_graph_reg": 1e-4, "item_graph_reg": 1e-4} | overrides
+    )
 
 
 @pytest.mark.parametrize("overrides", [{"n_factors": 3}, {"n_factors": None}], ids=["factor", "full"])

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
-from air_recsys.models.air import Snapshot
+from air_recsys.models.snapshots import Snapshot
 from air_recsys.plotting import (
     community_table,
     effective_neighbors,

@@ -18,10 +18,12 @@ from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_syn_netflix
 from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
+from air_recsys.models.posterior import Sweeps
 from air_recsys.splits import random_holdout
 from air_recsys.tuning import METRICS, default_space, tune
 
 SMALL = {
+    "solver": ["adam"],
     "n_factors": [2],
     "n_epochs": [20],
     "graph_neighbors": [3],
@@ -166,14 +168,36 @@ def test_the_best_trial_is_the_lowest_error_or_the_highest_score(metric):
 
 
 def test_the_first_trial_has_the_settings_of_the_preset():
+    few = {"n_factors": (2, 30), "n_sweeps": [3], "pattern_features": (2, 200), "dtype": ["float32", "float64"]}
+    found = tune(ratings(), space=few, n_trials=1, device="cpu")
+    assert found.best_params == {"n_factors": 20, "n_sweeps": 3, "pattern_features": 100, "dtype": "float32"}
+
+
+def test_the_first_trial_by_adam_has_the_settings_of_the_preset():
     data = ratings()
     few = {"n_epochs": [20], "graph_neighbors": (2, 30), "n_factors": (2, 30), "schedule": ["linear", "cosine"]}
-    found = tune(data, space=few, n_trials=1, device="cpu")
+    found = tune(data, space=few | {"solver": ["adam"]}, n_trials=1, device="cpu")
     training = data.select(random_holdout(data, 0.1, random_state=0).train)
     strength = 3 * training.n_ratings / (data.n_users * data.n_items) ** 2
     expected = {"graph_neighbors": 20, "n_factors": 20, "schedule": "cosine", "weight_decay": 12.0, "bias_decay": 1.0}
     expected |= {"learning_rate": 0.05, "user_graph_reg": strength, "item_graph_reg": strength, "n_epochs": 20}
-    assert found.best_params == pytest.approx(expected)
+    assert found.best_params == pytest.approx(expected | {"solver": "adam"})
+
+
+def test_trials_of_a_posterior_learn_no_graphs_and_can_be_given_up(monkeypatch):
+    trained, sweep = [], Sweeps.run
+
+    def watching(sweeps, first_epoch, *rest):
+        trained.append(first_epoch)
+        return sweep(sweeps, first_epoch, *rest)
+
+    monkeypatch.setattr(Sweeps, "run", watching)
+    few = {"n_factors": [2], "pattern_features": (1, 8), "n_sweeps": [20]}
+    found = tune(ratings(), space=few, n_trials=12, device="cpu")
+    assert trained == [0] * 12  # no epoch before the sweeps
+    assert found.model().user_graph_reg == "auto"
+    reports = [len(trial.intermediate_values) for trial in ended(found.study)]
+    assert 0 < min(reports) <= max(reports) == 9
 
 
 @pytest.mark.parametrize("preset", ["ratings", "interactions", "completion"])

@@ -1,0 +1,76 @@
+"""Predictions with standard deviations, for models with a posterior."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, overload
+
+import numpy as np
+
+from air_recsys.exceptions import NotFittedError
+from air_recsys.models.base import Recommender
+
+
+class PredictsDeviations(Recommender):
+    """A recommender that may know how far new ratings spread around its scores."""
+
+    @overload
+    def predict(
+        self,
+        user_ids: Any,
+        item_ids: Any,
+        *,
+        unknown: Literal["mean", "error"] = "mean",
+        return_std: Literal[False] = False,
+    ) -> np.ndarray: ...
+
+    @overload
+    def predict(
+        self, user_ids: Any, item_ids: Any, *, unknown: Literal["mean", "error"] = "mean", return_std: Literal[True]
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+
+    def predict(
+        self,
+        user_ids: Any,
+        item_ids: Any,
+        *,
+        unknown: Literal["mean", "error"] = "mean",
+        return_std: bool = False,
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the score of each pair, and with `return_std` the standard deviation of a new rating of it.
+
+        Parameters
+        ----------
+        user_ids, item_ids, unknown
+            As in `Recommender.predict`.
+        return_std : bool
+            Of the rating itself, its noise included: 1.645 of them on both sides are meant to hold 90 % of ratings.
+            A pair with an unknown id gets the standard deviation of all training ratings.
+
+        Raises
+        ------
+        NotFittedError
+            With `return_std`, where `solver` left no posterior, and after `partial_fit`.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> scores, deviations = model.predict([0, 1], [0, 1], return_std=True)
+        >>> bool((deviations > 0).all())
+        True
+        """
+        scores = super().predict(user_ids, item_ids, unknown=unknown)
+        if not return_std:
+            return scores
+        if self._spread is None:
+            raise NotFittedError(
+                "return_std needs a posterior that fit left, AIR with solver='variational' or 'langevin', and that no "
+                "partial_fit has outdated; found none"
+            )
+        users, items = self._pair_indices(user_ids, item_ids, unknown)
+        known = (users >= 0) & (items >= 0)
+        deviations = np.full(users.size, self.interactions_.ratings.std())
+        deviations[known] = self._spread.deviations(users[known], items[known])
+        return scores, deviations

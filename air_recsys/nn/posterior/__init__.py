@@ -1,0 +1,1 @@
+"""The posterior of factors and biases: rows and columns only, torch."""

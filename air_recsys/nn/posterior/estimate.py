@@ -1,0 +1,126 @@
+"""What is kept of the sweeps: the mean of the scores as factors and biases, and what their spread needs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.nn.posterior.running_mean import RunningMean
+
+_RANKS = 5  # rank of the mean of many products, by the rank of one
+_DRAWS = 20  # kept for the spread
+
+
+class Scores(NamedTuple):
+    """Scores left @ right.T plus biases."""
+
+    left: Tensor  # (m, k)
+    right: Tensor  # (n, k)
+    row_biases: Tensor  # (m,)
+    column_biases: Tensor  # (n,)
+
+
+class Spread(NamedTuple):
+    """The variance of a new entry (i, j): noise * of_rows[i] * of_columns[j], and that of its score.
+
+    The latter follows from Gaussian rows and columns, x ~ N(mean, covariance), or from draws of both.
+    """
+
+    noise: float
+    of_rows: Tensor  # (m,)
+    of_columns: Tensor  # (n,)
+    rows: Tensor  # (m, d), or draws (m, s, d)
+    columns: Tensor  # (n, d), or draws (n, s, d)
+    row_covariances: Tensor | None  # upper triangles, (m, d (d + 1) / 2)
+    column_covariances: Tensor | None
+
+
+class Variational:
+    """The means and covariances of the last sweep."""
+
+    ready = True  # for `spread`
+
+    def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
+        self._posterior = posterior
+
+    def sweep(self) -> None:
+        """Go through rows and columns once."""
+        self._posterior.sweep()
+
+    def scores(self) -> Scores:
+        """Return the expected scores: exact, as rows and columns are independent."""
+        rows, columns = (side.mean for side in self._posterior.sides)
+        return Scores(rows[:, :-1], columns[:, :-1], rows[:, -1], columns[:, -1])
+
+    def spread(self) -> Spread:
+        """Return what the standard deviations need."""
+        noise, sides = self._posterior.noise, self._posterior.sides
+        of_rows, of_columns = (1 / scales for scales in noise.scales)
+        triangles = [_upper(side.covariance) for side in sides if side.covariance is not None]
+        return Spread(noise.variance, of_rows, of_columns, sides[0].mean, sides[1].mean, *triangles)
+
+
+class Langevin:
+    """Means over the draws of all sweeps but the first fifth.
+
+    Each sweep counts twice, with the mean of the rows given the columns in place of the draw, and the reverse, which
+    takes some of the noise out. The mean of all those products is kept as a sketch of rank `_RANKS` times their own.
+    """
+
+    def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
+        self._posterior = posterior
+        rows, columns = (side.mean for side in posterior.sides)
+        rank = _RANKS * (rows.shape[1] - 1)
+        self._products = RunningMean(len(rows), len(columns), rank, posterior.generator, rows)
+        self._row_biases, self._column_biases = torch.zeros_like(rows[:, 0]), torch.zeros_like(columns[:, 0])
+        self._noises = [torch.zeros_like(scales) for scales in posterior.noise.scales]
+        self._noise, self._count, self._done = 0.0, 0, 0
+        self._first, self._every = n_sweeps // 5, max(1, (n_sweeps - n_sweeps // 5) // _DRAWS)
+        self._draws: list[tuple[Tensor, Tensor]] = []
+
+    @property
+    def ready(self) -> bool:
+        """Whether a draw is kept, for `spread`."""
+        return self._count > 0
+
+    def sweep(self) -> None:
+        """Draw rows and columns once."""
+        before = self._posterior.sides[1].mean
+        rows, columns = self._posterior.sweep()
+        self._done += 1
+        if self._done <= self._first:
+            return
+        drawn, after = (side.mean for side in self._posterior.sides)
+        for left, right in ((rows.mean, before), (drawn, columns.mean)):
+            self._products.add(left[:, :-1], right[:, :-1])
+            self._row_biases += left[:, -1]
+            self._column_biases += right[:, -1]
+        noise = self._posterior.noise
+        self._noise += noise.variance
+        for total, scales in zip(self._noises, noise.scales, strict=True):
+            total += 1 / scales
+        if self._count % self._every == 0:
+            self._draws.append((drawn, after))
+        self._count += 1
+
+    def scores(self) -> Scores:
+        """Return the mean of the scores so far; of the first sweeps, the last draw."""
+        if self._count == 0:
+            rows, columns = (side.mean for side in self._posterior.sides)
+            return Scores(rows[:, :-1], columns[:, :-1], rows[:, -1], columns[:, -1])
+        biases = self._row_biases / (2 * self._count), self._column_biases / (2 * self._count)
+        return Scores(*self._products.factors(), *biases)
+
+    def spread(self) -> Spread:
+        """Return what the standard deviations need."""
+        of_rows, of_columns = (total / self._count for total in self._noises)
+        rows, columns = (torch.stack(side, dim=1) for side in zip(*self._draws, strict=True))
+        return Spread(self._noise / self._count, of_rows, of_columns, rows, columns, None, None)
+
+
+def _upper(matrices: Tensor) -> Tensor:
+    places = torch.triu_indices(matrices.shape[1], matrices.shape[1], device=matrices.device)
+    return matrices[:, places[0], places[1]]

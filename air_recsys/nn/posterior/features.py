@@ -1,0 +1,66 @@
+"""Features of the pattern of observed entries: who is seen with what."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+_POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much, see docs/accuracy.md
+_PASSES = 6
+_OVERSAMPLED = 10
+
+
+def pattern_features(
+    observed: sp.csr_array, n_features: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    r"""Return features of the rows and of the columns from the 0/1 pattern B of observed entries.
+
+    The leading singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times their squared singular
+    values, so that the prior counts on the leading ones; the logarithm of the degree; and a constant, the last column.
+
+    Parameters
+    ----------
+    observed : sparse array, shape (m, n)
+        Stored entries are observed, whatever their value.
+    n_features : int
+        Singular vectors, at most min(m, n) - 1 are taken; 0 leaves the pattern out, the degrees too.
+    rng : Generator
+
+    Returns
+    -------
+    ndarray, shape (m, k)
+    ndarray, shape (n, k)
+
+    Examples
+    --------
+    >>> rows, columns = pattern_features(sp.csr_array(np.eye(4)), 2, np.random.default_rng(0))
+    >>> rows.shape, columns.shape
+    ((4, 4), (4, 4))
+    """
+    shape = observed.shape
+    assert shape is not None  # SciPy types it as optional
+    if n_features == 0:
+        return np.ones((shape[0], 1)), np.ones((shape[1], 1))
+    pattern = sp.csr_array((np.ones(observed.nnz), observed.indices, observed.indptr), shape=shape)
+    degrees = [np.maximum(pattern.sum(axis=axis), 1.0) for axis in (1, 0)]
+    scaled = sp.diags_array(degrees[0] ** -_POWER) @ pattern @ sp.diags_array(degrees[1] ** -_POWER)
+    sides = _singular(scaled.tocsr(), min(n_features, min(shape) - 1), rng)
+    return _features(sides[0], degrees[0]), _features(sides[1], degrees[1])
+
+
+def _singular(matrix: sp.csr_array, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Return U S^2 and V S^2 of the k largest singular values S, by subspace iteration."""
+    assert matrix.shape is not None
+    right = rng.standard_normal((matrix.shape[1], min(k + _OVERSAMPLED, min(matrix.shape))))
+    for _ in range(_PASSES):
+        left = np.linalg.qr(matrix @ right)[0]
+        right = np.linalg.qr(matrix.T @ left)[0]
+    left, values, rotation = np.linalg.svd(matrix @ right, full_matrices=False)
+    return left[:, :k] * values[:k] ** 2, (right @ rotation.T)[:, :k] * values[:k] ** 2
+
+
+def _features(vectors: np.ndarray, degrees: np.ndarray) -> np.ndarray:
+    size = vectors.std(axis=0).mean() if vectors.size else 1.0
+    logarithms = np.log(degrees)
+    constant = np.ones(len(degrees))
+    return np.column_stack([vectors / max(size, 1e-12), logarithms - logarithms.mean(), constant])

@@ -1,0 +1,48 @@
+r"""The noise: a variance of its own for every row and every column, shrunk towards a common one.
+
+.. math:: e_{ij} \sim N(0, \sigma^2 / (w_{ij} t_i s_j)),\qquad t_i, s_j \sim \mathrm{Gamma}(\nu/2, \nu/2)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+_COUNTS = 10.0  # nu
+_SMALLEST = 1e-4  # of the starting variance: float32 solves no sharper equations
+
+
+class Noise:
+    """sigma^2, t and s.
+
+    Parameters
+    ----------
+    counts : tuple of Tensor
+        Sums of the entries' weights of each row and of each column.
+    variance : float
+        sigma^2 to start from.
+    """
+
+    def __init__(self, counts: tuple[Tensor, Tensor], variance: float) -> None:
+        self.variance, self._floor = variance, _SMALLEST * variance
+        self._counts, self._total = counts, float(counts[0].sum())
+        self.scales = [torch.ones_like(count) for count in counts]  # t and s
+
+    def update(self, side: int, errors: Tensor, rng: np.random.Generator | None) -> None:
+        """Set, or with `rng` draw, the scales of one side, then sigma^2.
+
+        Parameters
+        ----------
+        side : {0, 1}
+        errors : Tensor
+            Of each row of the side the sum of squared errors, times weight and the partner's scale, by sigma^2.
+        """
+        shape, rate = (_COUNTS + self._counts[side]) / 2, (_COUNTS + errors) / 2
+        scales = shape / rate
+        if rng is not None:
+            drawn = rng.standard_gamma(shape.cpu().numpy()) / rate.cpu().numpy()
+            scales = torch.as_tensor(drawn, dtype=errors.dtype, device=errors.device)
+        self.scales[side] = scales
+        half = self._total / 2 if rng is None else rng.gamma(self._total / 2)
+        self.variance = max(self.variance * float((scales * errors).sum()) / 2 / half, self._floor)

@@ -1,0 +1,82 @@
+r"""The prior of one side, learned with it: rows look like what a linear map makes of their features.
+
+.. math:: x_i \sim N(W^\top f_i, S),\qquad W \sim N(0, \Lambda^{-1}\otimes S),\qquad
+    S^{-1} \sim \mathrm{Wishart}(d + 2, I / s_0)
+
+with features f (the last one constant), :math:`\Lambda` a ridge common to all features but the constant.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from air_recsys.nn.posterior.equations import Rows
+
+_SPREAD = 0.1  # s_0
+_FREE = 0.01  # ridge of the constant
+_RIDGE = 100.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
+
+
+class RowPrior:
+    """W and S of one side.
+
+    Parameters
+    ----------
+    features : Tensor, shape (m, k)
+        The last column is constant.
+    width : int
+        d, of a row.
+    variance : float
+        Of a row's entries to start from.
+    """
+
+    def __init__(self, features: Tensor, width: int, variance: float) -> None:
+        self.features = features.to(torch.float64)
+        like = {"dtype": torch.float64, "device": features.device}
+        self._gram = self.features.T @ self.features
+        self._ridge = torch.full((features.shape[1],), _RIDGE, **like)
+        self._ridge[-1] = _FREE
+        self._identity = torch.eye(width, **like)
+        self.weights = torch.zeros(features.shape[1], width, **like)  # W
+        self.precision = self._identity / variance  # S^-1
+
+    def mean(self) -> Tensor:
+        """Return W^T f of each row, (m, d)."""
+        return self.features @ self.weights
+
+    def update(self, rows: Rows) -> None:
+        """Set W and S to what is most probable given the rows."""
+        self.weights, _, scatter = self._regression(rows)
+        self.precision = torch.linalg.inv(scatter) * (len(rows.mean) + 1)
+
+    def draw(self, rows: Rows, rng: np.random.Generator) -> None:
+        """Draw S and W, and the ridge."""
+        weights, cholesky, scatter = self._regression(rows)
+        root = torch.linalg.cholesky(torch.linalg.inv(scatter)) @ self._bartlett(len(rows.mean), rng)
+        self.precision = root @ root.T
+        noise = torch.as_tensor(rng.standard_normal(tuple(weights.shape)), device=weights.device)
+        error = torch.linalg.solve_triangular(cholesky.mT, noise, upper=True)
+        self.weights = weights + torch.linalg.solve_triangular(root, error, upper=False, left=False)
+        squares = (self.weights[:-1] @ root).square()
+        if squares.numel():
+            self._ridge[:-1] = rng.gamma((squares.numel() + 1) / 2) * 2 / (float(squares.sum()) + 1 / _RIDGE)
+
+    def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
+        """Return W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
+        mean = rows.mean.to(torch.float64)
+        cholesky = torch.linalg.cholesky(self._gram + torch.diag(self._ridge))
+        weights = torch.cholesky_solve(self.features.T @ mean, cholesky)
+        rest = mean - self.features @ weights
+        scatter = rest.T @ rest + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
+        if rows.covariance is not None:
+            scatter = scatter + rows.covariance.sum(0).to(torch.float64)
+        return weights, cholesky, scatter
+
+    def _bartlett(self, m: int, rng: np.random.Generator) -> Tensor:
+        """Draw the lower triangular factor of a standard Wishart matrix."""
+        width = len(self._identity)
+        factor = np.tril(rng.standard_normal((width, width)), -1)
+        factor[np.diag_indices(width)] = np.sqrt(rng.chisquare(m + width + 2 - np.arange(width)))
+        return torch.as_tensor(factor, device=self._identity.device)

@@ -1,0 +1,211 @@
+"""`AIR` with a posterior: predictions with standard deviations, files, and what goes on working."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import frame
+
+from air_recsys import AIR, Interactions
+from air_recsys.datasets import load_movielens_fold
+from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
+from air_recsys.metrics import rmse
+
+CPU = {"device": "cpu", "random_state": 0}
+SOLVERS = ("variational", "langevin")
+both = pytest.mark.parametrize("solver", SOLVERS)
+
+
+def drawn(n_users=120, n_items=80, density=0.3, seed=0):
+    """Ratings drawn from the model of the posterior: shown ones, and new ones of other pairs."""
+    rng = np.random.default_rng(seed)
+    scores = 3 + rng.normal(size=(n_users, 2)) @ rng.normal(size=(2, n_items))
+    ratings = scores + rng.normal(size=scores.shape) * rng.choice([0.3, 0.9], size=(n_users, 1))
+    users, items = np.nonzero(rng.random(scores.shape) < 2 * density)
+    part = rng.random(users.size) < 0.5
+    whole = Interactions(users, items, ratings[users, items], range(n_users), range(n_items), allow_negative=True)
+    return whole.select(part), whole.select(~part)
+
+
+def model(solver, **options):
+    small = {"n_factors": 3, "clip": False, "user_graph_reg": 0.0, "item_graph_reg": 0.0, "pattern_features": 3}
+    return AIR.for_ratings(solver=solver, **CPU | small | options)
+
+
+@pytest.fixture(scope="module", params=SOLVERS)
+def fitted(request):
+    return model(request.param, user_graph_reg="auto", n_epochs=5).fit(frame())
+
+
+@both
+def test_intervals_hold_what_they_say(solver):
+    shown, new = drawn()
+    scores, deviations = model(solver).fit(shown).predict(new.user_index, new.item_index, return_std=True)
+    errors = np.abs(new.ratings - scores)
+    assert 0.87 < np.mean(errors < 1.645 * deviations) < 0.93
+    assert 0.46 < np.mean(errors < 0.674 * deviations) < 0.56
+    wide = deviations > np.median(deviations)
+    assert rmse(new.ratings[wide], scores[wide]) > 1.5 * rmse(new.ratings[~wide], scores[~wide])
+
+
+def test_scores_are_the_same_with_and_without_deviations(fitted):
+    users, items = ["u00", "u03", "nobody"], ["i1", "i2", "i3"]
+    scores, deviations = fitted.predict(users, items, return_std=True)
+    np.testing.assert_array_equal(scores, fitted.predict(users, items))
+    assert deviations[2] == fitted.interactions_.ratings.std()
+    assert (deviations > 0).all()
+    with pytest.raises(UnknownIdError):
+        fitted.predict(users, items, unknown="error", return_std=True)
+
+
+def test_deviations_do_not_depend_on_the_company(fitted):
+    pairs = fitted.interactions_.to_frame()
+    whole = fitted.predict(pairs["user"], pairs["item"], return_std=True)[1]
+    for row in (0, 7, len(pairs) - 1):
+        alone = fitted.predict(pairs["user"][row], pairs["item"][row], return_std=True)[1]
+        assert alone[0] == pytest.approx(whole[row], rel=1e-9)
+
+
+def test_a_file_keeps_the_deviations_to_the_bit(fitted, tmp_path):
+    loaded = AIR.load(fitted.save(tmp_path / "model.air"))
+    pairs = fitted.interactions_.to_frame()
+    for one, two in zip(
+        *(one.predict(pairs["user"], pairs["item"], return_std=True) for one in (fitted, loaded)), strict=True
+    ):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_the_same_seed_gives_the_same_model(fitted):
+    again = AIR(**fitted.get_params()).fit(frame())
+    np.testing.assert_array_equal(again.user_factors_, fitted.user_factors_)
+    pairs = fitted.interactions_.to_frame()
+    one, two = (known.predict(pairs["user"], pairs["item"], return_std=True)[1] for known in (fitted, again))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_the_graphs_are_learned_and_the_sweeps_are_in_the_history(fitted):
+    assert fitted.user_graph_ is not None
+    assert fitted.item_graph_ is None
+    sweeps = {"variational": 30, "langevin": 200}[fitted.solver]
+    history = fitted.history_
+    assert (history["epoch"].diff().dropna() > 0).all()
+    assert history["epoch"].iloc[-1] == fitted.n_iter_ == 5 + sweeps
+    assert fitted.stopped_by_ == "n_sweeps"
+
+
+@both
+def test_without_graphs_there_are_sweeps_alone(solver):
+    found = model(solver, n_sweeps=7).fit(frame())
+    assert found.history_["epoch"].tolist() == list(range(1, 8))
+    assert found.user_graph_ is None
+    assert found.device_ == "cpu"
+
+
+@both
+def test_validation_ratings_are_watched(solver):
+    shown, new = drawn()
+    found = model(solver, n_sweeps=20).fit(shown, validation=new)
+    error = rmse(new.ratings, found.predict(new.user_index, new.item_index))
+    assert found.history_["validation_rmse"].iloc[-1] == pytest.approx(error, rel=1e-5)
+
+
+@both
+def test_a_callback_sees_the_factors_of_the_moment_and_ends_the_sweeps(solver):
+    seen = []
+    known = model(solver, n_sweeps=20)
+
+    def look(record):
+        seen.append((record.epoch, known.current_factors().mean))
+        return record.epoch >= 9
+
+    known.fit(frame(), callbacks=[look])
+    assert known.stopped_by_ == "callback"
+    assert [epoch for epoch, _ in seen] == list(range(1, 10))
+    assert seen[-1][1] == known.global_mean_
+    with pytest.raises(NotFittedError, match="current_factors is for callbacks"):
+        known.current_factors()
+
+
+@both
+def test_ratings_in_another_order_say_the_same(solver):
+    table = frame()
+    shuffled = table.sample(frac=1, random_state=0)
+    users = sorted(table["user"].unique())
+    first = Interactions.from_frame(table)
+    mixed = Interactions(
+        first.users.lookup(shuffled["user"]),
+        first.items.lookup(shuffled["item"]),
+        shuffled["rating"].to_numpy(),
+        first.user_ids,
+        first.item_ids,
+    )
+    scores = [model(solver).fit(data).predict(users, "i1") for data in (first, mixed)]
+    np.testing.assert_array_equal(*scores)
+
+
+@both
+def test_the_unit_and_the_zero_of_ratings_do_not_matter(solver):
+    shown, _ = drawn()
+    other = Interactions(shown.user_index, shown.item_index, 10 * shown.ratings + 500, shown.user_ids, shown.item_ids)
+    (one, spread), (two, ten) = (
+        model(solver, dtype="float64", n_sweeps=20).fit(data).predict(0, range(80), return_std=True)
+        for data in (shown, other)
+    )
+    np.testing.assert_allclose(two, 10 * one + 500, rtol=1e-5)
+    np.testing.assert_allclose(ten, 10 * spread, rtol=1e-4)
+
+
+@both
+def test_users_and_items_without_ratings_get_what_the_rest_says(solver):
+    shown, _ = drawn()
+    empty = Interactions(shown.user_index, shown.item_index, shown.ratings, range(121), range(81), allow_negative=True)
+    scores, deviations = model(solver, n_sweeps=20).fit(empty).predict([120, 120, 0], [80, 0, 80], return_std=True)
+    assert np.isfinite(scores).all()
+    assert (deviations[:2] > 0.8 * np.std(shown.ratings)).all()
+
+
+def test_new_ratings_come_in_and_the_deviations_go(fitted):
+    new = pd.DataFrame({"user": ["u00", "somebody"], "item": ["i1", "i2"], "rating": [2.0, 4.0]})
+    grown = AIR(**fitted.get_params()).fit(frame()).partial_fit(new)
+    assert np.isfinite(grown.predict("somebody", "i1")).all()
+    with pytest.raises(NotFittedError, match=r"return_std needs a posterior .* no partial_fit has outdated"):
+        grown.predict("u00", "i1", return_std=True)
+
+
+def test_a_score_is_explained(fitted):
+    found = fitted.explain("u00", "i1")
+    assert found.total() == pytest.approx(found.score, abs=1e-4)
+    assert len(found.similar_users.rows) == 0
+
+
+def test_deviations_need_a_posterior():
+    found = model("adam", n_epochs=3).fit(frame())
+    with pytest.raises(NotFittedError, match=r"return_std needs a posterior .* found none"):
+        found.predict("u00", "i1", return_std=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"solver": "gibbs"}, "solver must be one of"),
+        ({"n_sweeps": 0}, "n_sweeps must be"),
+        ({"pattern_features": -1}, "pattern_features must be"),
+        ({"n_factors": None}, "needs n_factors and biases=True, found n_factors=None"),
+        ({"biases": False}, "needs n_factors and biases=True, found .* biases=False"),
+        ({"tv_reg": 1.0, "n_factors": 99, "n_batches": 1}, "need solver='adam', found 'langevin'"),
+    ],
+)
+def test_parameters_that_do_not_go_together(options, message):
+    with pytest.raises(ParameterError, match=message):
+        model("langevin").set_params(**options).fit(frame())
+
+
+@pytest.mark.data
+def test_a_fold_of_movielens(data_root):
+    train, test = load_movielens_fold(data_root, "u1")
+    found = AIR.for_ratings(user_graph_reg=0.0, item_graph_reg=0.0, **CPU).fit(train)
+    users, items = test.user_ids[test.user_index], test.item_ids[test.item_index]
+    scores, deviations = found.predict(users, items, return_std=True)
+    assert rmse(test.ratings, scores) < 0.885
+    assert 0.88 < np.mean(np.abs(scores - test.ratings) < 1.645 * deviations) < 0.92

@@ -1,0 +1,62 @@
+"""Features of the pattern of observed entries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys.nn.posterior.features import pattern_features
+
+
+def pattern(m=40, n=30, seed=0):
+    rng = np.random.default_rng(seed)
+    return sp.csr_array(np.where(rng.random((m, n)) < 0.3, rng.random((m, n)), 0.0))
+
+
+def found(matrix, n_features=5, seed=0):
+    return pattern_features(matrix, n_features, np.random.default_rng(seed))
+
+
+def test_the_values_of_the_entries_do_not_matter():
+    matrix = pattern()
+    other = matrix.copy()
+    other.data = -3 * other.data
+    for one, two in zip(found(matrix), found(other), strict=True):
+        np.testing.assert_array_equal(one, two)
+
+
+def test_they_are_the_scaled_singular_vectors():
+    matrix = pattern()
+    dense = (matrix.toarray() != 0) * 1.0
+    scaled = dense.sum(1)[:, None] ** (-1 / 3) * dense * dense.sum(0) ** (-1 / 3)
+    left, values, _ = np.linalg.svd(scaled)
+    rows = found(matrix)[0][:, :5]
+    expected = left[:, :5] * values[:5] ** 2
+    expected /= expected.std(axis=0).mean()
+    np.testing.assert_allclose(np.abs(rows), np.abs(expected), atol=0.02)
+
+
+@pytest.mark.parametrize("n_features", [0, 1, 29, 500])
+def test_the_last_feature_is_constant_and_there_are_no_more_than_the_pattern_has(n_features):
+    rows, columns = found(pattern(), n_features)
+    assert len(rows) == 40
+    assert len(columns) == 30
+    assert rows.shape[1] == columns.shape[1] <= 31
+    for side in (rows, columns):
+        assert np.isfinite(side).all()
+        np.testing.assert_array_equal(side[:, -1], 1.0)
+
+
+def test_rows_with_equal_patterns_have_equal_features():
+    matrix = pattern().toarray()
+    matrix[7] = 2 * matrix[3]
+    rows = found(sp.csr_array(matrix))[0]
+    np.testing.assert_allclose(rows[7], rows[3], atol=1e-10)
+
+
+def test_rows_and_columns_without_entries_are_no_trouble():
+    matrix = pattern().toarray()
+    matrix[2] = matrix[:, 4] = 0
+    assert all(np.isfinite(side).all() for side in found(sp.csr_array(matrix)))
+    assert all(np.isfinite(side).all() for side in found(sp.csr_array((3, 1)), 4))
