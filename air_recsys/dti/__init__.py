@@ -1,0 +1,7 @@
+"""Drug-target interactions: completion and graphs in the words of drugs and targets."""
+
+from air_recsys.dti.enrichment import enrichment, hidden_enrichment
+from air_recsys.dti.folds import SETTINGS, interaction_folds
+from air_recsys.dti.model import DrugTargetAIR
+
+__all__ = ["SETTINGS", "DrugTargetAIR", "enrichment", "hidden_enrichment", "interaction_folds"]

@@ -1,0 +1,298 @@
+"""`DrugTargetAIR`: new drug-target interactions from known ones, with or without similarities."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from functools import cached_property
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from air_recsys.dti.completion import affinity, complete
+from air_recsys.dti.extension import extension_weights
+from air_recsys.dti.similarities import as_similarity
+from air_recsys.dti.strength import chosen_weight
+from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.ids import IdIndex
+from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.validation import check_integer, check_real
+
+_Similarities = tuple[np.ndarray | None, np.ndarray | None]
+_OPEN_FOLDS = 10
+
+
+class _Sides(NamedTuple):
+    """Similarities, and which drugs and targets take part in the completion, the rest being added afterwards."""
+
+    similarities: _Similarities
+    drugs: np.ndarray  # bool, (n_drugs,)
+    targets: np.ndarray  # bool, (n_targets,)
+
+    def block(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, _Similarities]:
+        """Return values, weights and similarities of what takes part."""
+        drugs, targets = self.similarities
+        inner = np.ix_(self.drugs, self.targets)
+        within = (
+            None if drugs is None else drugs[np.ix_(self.drugs, self.drugs)],
+            None if targets is None else targets[np.ix_(self.targets, self.targets)],
+        )
+        return values[inner], weights[inner], within
+
+
+class DrugTargetAIR(BaseEstimator):
+    """Complete a drug-target matrix under a graph of the drugs and a graph of the targets that are learned with it.
+
+    Completion and graphs are computed in turn, each exactly: see `air_recsys.dti.completion`. Similarities of
+    structures or sequences are a prior of the graphs. Drugs and targets without any known interaction are left out of
+    the completion where a similarity tells their neighbours, and then predicted from those: see
+    `air_recsys.dti.extension`. There is no random start, so the same data give the same model.
+
+    Parameters
+    ----------
+    similarity_weight : float or "auto"
+        Share of a given similarity in the graph of its side, in [0, 1]. "auto" hides recorded pairs and takes what
+        finds them best, see `air_recsys.dti.strength`: safer where similarities may mean nothing, and 25 times
+        slower.
+    noise : float, optional
+        How little recorded values are trusted against the graphs, > 0. None is 0.5 where a similarity is given, else
+        1.
+    unobserved_weight : float
+        How much of a pair that the data do not contain is taken as 0 and how little is left to the completion, in
+        [0, 1]: 0 takes it as missing, 1 as no interaction.
+    n_rounds : int
+        Of completion and graphs.
+
+    Attributes
+    ----------
+    similarity_weight_ : float
+        The share that was used.
+    scores_ : ndarray, shape (n_drugs, n_targets)
+        About 1 for pairs that interact, about 0 for pairs that do not; recorded pairs are drawn to their record.
+    open_scores_ : ndarray, shape (n_drugs, n_targets)
+        The same with every recorded 0 scored as if it was missing: what `new_interactions` ranks by.
+    drug_graph_, target_graph_ : SimilarityGraph
+        Who is alike: the graphs that the last round would go on with, over the completed profiles of all drugs and
+        targets.
+    drugs_, targets_ : IdIndex
+    interactions_ : Interactions
+
+    Examples
+    --------
+    >>> known = np.kron(np.eye(2), np.ones((3, 3)))  # two groups
+    >>> known[0, 0] = np.nan
+    >>> model = DrugTargetAIR().fit(Interactions.from_dense(known, list("abcdef"), list("uvwxyz")))
+    >>> model.new_interactions(1)[["drug", "target", "recorded"]].values.tolist()
+    [['a', 'u', False]]
+    >>> sorted(model.drug_graph_.neighbors("a", n=2)["drug"])
+    ['b', 'c']
+    """
+
+    def __init__(
+        self,
+        similarity_weight: float | str = 0.5,
+        noise: float | None = None,
+        unobserved_weight: float = 0.0,
+        n_rounds: int = 10,
+    ) -> None:
+        self.similarity_weight = similarity_weight
+        self.noise = noise
+        self.unobserved_weight = unobserved_weight
+        self.n_rounds = n_rounds
+
+    def fit(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> Self:
+        """Learn from recorded pairs and return the model.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+            1 for pairs that interact, 0 for pairs that are not known to. Pairs that are not there are predicted as
+            `unobserved_weight` says. Drugs are the users, targets the items. Weights of ratings, in [0, 1], say how
+            much of a pair is taken from its record.
+        drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
+            In [0, 1].
+
+        Raises
+        ------
+        DataError
+            For values other than 0 and 1, no interaction, similarities that do not fit, or where nothing but 1 is
+            known of any pair.
+        ParameterError
+        """
+        data = as_interactions(interactions)
+        self._check_parameters()
+        values, weights = self._targets(data)
+        given = (
+            as_similarity("drug_similarity", drug_similarity, data.user_ids),
+            as_similarity("target_similarity", target_similarity, data.item_ids),
+        )
+        self.__dict__.pop("open_scores_", None)
+        self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
+        self.similarity_weight_ = self._chosen_weight(values, weights, given)
+        self.scores_, profiles = self._completed(values, weights, given)
+        self._given = values, weights, given
+        self.interactions_, self.drugs_, self.targets_ = (
+            data,
+            IdIndex(data.user_ids, "drug"),
+            IdIndex(data.item_ids, "target"),
+        )
+        self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
+        self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
+        return self
+
+    def predict(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
+        """Return the score of each pair, position by position; a single id goes with all of the other side.
+
+        Raises
+        ------
+        UnknownIdError
+            For ids that were not in the data of `fit`.
+        """
+        self._check_fitted()
+        drugs, targets = _known(self.drugs_, drug_ids), _known(self.targets_, target_ids)
+        if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
+            raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
+        return self.scores_[drugs, targets]
+
+    def new_interactions(self, n: int = 10, drug_ids: Any = None, target_ids: Any = None) -> pd.DataFrame:
+        """Return the most probable of the pairs that are not known to interact, best first.
+
+        Parameters
+        ----------
+        n : int
+        drug_ids, target_ids : id or array_like of ids, optional
+            Only pairs of these drugs, or of these targets.
+
+        Returns
+        -------
+        DataFrame
+            Columns drug, target, score (of `open_scores_`), rank and recorded: whether the data hold the pair, as a
+            0, or lack it.
+        """
+        self._check_fitted()
+        check_integer("n", n, minimum=1)
+        recorded = self.interactions_.to_dense()
+        open_pairs = recorded != 1  # NaN too
+        for axis, (index, ids) in enumerate(((self.drugs_, drug_ids), (self.targets_, target_ids))):
+            if ids is not None:
+                wanted = np.isin(np.arange(len(index)), _known(index, ids))
+                open_pairs &= wanted[:, None] if axis == 0 else wanted
+        drugs, targets = np.nonzero(open_pairs)
+        scores = self.open_scores_[drugs, targets]
+        best = np.argsort(-scores, kind="stable")[:n]
+        return pd.DataFrame(
+            {
+                "drug": self.drugs_.ids[drugs[best]],
+                "target": self.targets_.ids[targets[best]],
+                "score": scores[best],
+                "rank": np.arange(1, best.size + 1),
+                "recorded": ~np.isnan(recorded[drugs[best], targets[best]]),
+            }
+        )
+
+    @cached_property
+    def open_scores_(self) -> np.ndarray:
+        """`scores_`, but that of every recorded 0 from a model that lacks it: a tenth of them is missing at a time.
+
+        A pair that is shown as a 0 is drawn to 0, though it is only not known to interact. Made when first asked for.
+        """
+        self._check_fitted()
+        values, weights, similarities = self._given
+        scores = self.scores_.copy()
+        zeros = np.flatnonzero((weights > 0) & (values == 0))
+        for hidden in np.array_split(np.random.RandomState(0).permutation(zeros), _OPEN_FOLDS):
+            shown = weights.copy()
+            shown.flat[hidden] = 0
+            scores.flat[hidden] = self._completed(values, shown, similarities)[0].flat[hidden]
+        return scores
+
+    # ---------------------------------------------------------------- stages of fit
+
+    def _check_parameters(self) -> None:
+        if self.similarity_weight != "auto":
+            check_real("similarity_weight", self.similarity_weight, maximum=1)
+        check_real("unobserved_weight", self.unobserved_weight, maximum=1)
+        check_integer("n_rounds", self.n_rounds, minimum=1)
+        if self.noise is not None:
+            check_real("noise", self.noise, strict=True)
+
+    def _targets(self, data: Interactions) -> tuple[np.ndarray, np.ndarray]:
+        """Return values, 0 where nothing is recorded, and weights; (n_drugs, n_targets) each."""
+        strange = data.ratings[(data.ratings != 0) & (data.ratings != 1)]
+        if strange.size:
+            raise DataError(f"expected 1 for pairs that interact and 0 for others, found {strange[0]:g}")
+        if not data.ratings.any():
+            raise DataError(f"expected at least one pair that interacts, found {data.n_ratings} zeros")
+        if data.ratings.all() and self.unobserved_weight == 0 and data.density < 1:
+            raise DataError(
+                "expected pairs with 0 beside those with 1, found only 1: add the zeros, or take the pairs that are "
+                "not there as zeros by unobserved_weight=1"
+            )
+        if data.weights is not None and data.weights.max() > 1:
+            raise DataError(f"expected weights in [0, 1], found {data.weights.max():g}")
+        weights = np.full((data.n_users, data.n_items), float(self.unobserved_weight))
+        weights[data.user_index, data.item_index] = 1 if data.weights is None else data.weights
+        return np.nan_to_num(data.to_dense()), weights
+
+    def _chosen_weight(self, values: np.ndarray, weights: np.ndarray, similarities: _Similarities) -> float:
+        if self.similarity_weight != "auto":
+            return float(self.similarity_weight)
+        sides = _sides(values, similarities)
+        return chosen_weight(*sides.block(values, weights), noise=self._noise, n_rounds=self.n_rounds)
+
+    def _completed(
+        self, values: np.ndarray, weights: np.ndarray, similarities: _Similarities
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return scores and completed values of all pairs: of the known block first, then of what is similar to it."""
+        sides = _sides(values, similarities)
+        block, recorded = np.ix_(sides.drugs, sides.targets), sides.block(values, weights)
+        found = complete(
+            *recorded, similarity_weight=self.similarity_weight_, noise=self._noise, n_rounds=self.n_rounds
+        )
+        carried = (found.scores + found.filled) / 2
+        evidence = values[block], weights[block] == 1
+        rows = _extension(sides.similarities[0], sides.drugs, carried, *evidence)
+        columns = _extension(sides.similarities[1], sides.targets, carried.T, *(each.T for each in evidence))
+        extended = rows @ carried @ columns.T
+        scores, filled = extended.copy(), extended.clip(0, 1)
+        scores[block], filled[block] = found
+        return scores, filled
+
+    def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
+        adjacency = affinity(profiles, similarity, self.similarity_weight_)
+        np.fill_diagonal(adjacency, 0)
+        return SimilarityGraph(adjacency, index.ids, index.kind)
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "scores_"):
+            raise NotFittedError("this DrugTargetAIR is not fitted yet: call fit first")
+
+
+def _sides(values: np.ndarray, similarities: _Similarities) -> _Sides:
+    """Leave out of the completion what has no interaction, where a similarity brings it back."""
+    drugs, targets = (
+        np.ones(len(rows), dtype=bool) if similarity is None else np.asarray(rows.any(axis=1))
+        for rows, similarity in zip((values, values.T), similarities, strict=True)
+    )
+    return _Sides(similarities, drugs, targets)
+
+
+def _extension(
+    similarity: np.ndarray | None, known: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray
+) -> np.ndarray:
+    """Return what maps the rows of the block to all rows, (n, n_known): the known ones are themselves."""
+    weights = np.zeros((known.size, len(rows)))
+    weights[known] = np.eye(len(rows))
+    if similarity is not None and not known.all():
+        weights[~known] = extension_weights(similarity, known, rows, labels, recorded)
+    return weights
+
+
+def _known(index: IdIndex, ids: Hashable | Any) -> np.ndarray:
+    found = index.lookup(ids)
+    if (found < 0).any():
+        queried = np.atleast_1d(np.asarray(ids, dtype=object))
+        raise UnknownIdError(index.kind, queried[found < 0].tolist())
+    return found

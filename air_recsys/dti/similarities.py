@@ -1,0 +1,48 @@
+"""What `DrugTargetAIR` is given about drugs and targets, checked."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.exceptions import DataError
+
+
+def as_similarity(name: str, given: Any, ids: np.ndarray) -> np.ndarray | None:
+    """Return a similarity in the order of `ids`, symmetric and with unit diagonal; None stays None.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    given : DataFrame with ids as index and columns, or ndarray in the order of `ids`, shape (n, n)
+        In [0, 1]; the mean of it and its transpose is taken.
+    ids : ndarray, shape (n,)
+
+    Raises
+    ------
+    DataError
+        For another shape, other ids, and values outside [0, 1] or missing.
+
+    Examples
+    --------
+    >>> as_similarity("drug_similarity", [[1, 0.2], [0.4, 0.9]], np.array(["a", "b"])).round(1).tolist()
+    [[1.0, 0.3], [0.3, 1.0]]
+    """
+    if given is None:
+        return None
+    if isinstance(given, pd.DataFrame):
+        for axis, labels in (("rows", given.index), ("columns", given.columns)):
+            if not labels.is_unique or not pd.Index(ids).isin(labels).all():
+                raise DataError(f"expected {name} with the {len(ids)} ids as {axis}, each once, found others")
+        given = given.loc[ids, ids]
+    matrix = np.array(given, dtype=np.float64)
+    if matrix.shape != (len(ids), len(ids)):
+        raise DataError(f"expected {name} of shape {(len(ids), len(ids))}, found {matrix.shape}")
+    if not ((matrix >= 0) & (matrix <= 1)).all():
+        raise DataError(f"expected {name} in [0, 1], found {np.nanmin(matrix):g}..{np.nanmax(matrix):g} or NaN")
+    matrix = (matrix + matrix.T) / 2
+    np.fill_diagonal(matrix, 1)
+    return matrix
