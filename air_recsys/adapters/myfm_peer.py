@@ -1,10 +1,11 @@
-"""myFM's Bayesian matrix factorization under our contract of fit and predict, to stand beside our models."""
+"""myFM's Bayesian factorization machines under our contract of fit and predict, to stand beside our models."""
 
 from __future__ import annotations
 
+import io
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from types import ModuleType
 from typing import Any, Self
 
@@ -31,11 +32,15 @@ def _without_pkg_resources() -> Iterator[None]:
 
 
 with needs_extra("test"), _without_pkg_resources():
-    from myfm import MyFMRegressor
+    from myfm import MyFMRegressor, RelationBlock
 
 
 class MyFMModel:
-    """Bayesian matrix factorization with biases, sampled by Gibbs steps; the mean over the samples predicts.
+    r"""A Bayesian factorization machine on users and items, sampled by Gibbs steps; the mean of the samples predicts.
+
+    By itself it is Bayesian matrix factorization with biases. With `implicit` a user is described by an indicator and
+    by the items N(u) that he rated, each with weight :math:`|N(u)|^{-1/2}`, and an item by its indicator and its
+    users in the same way: myFM's "Bayesian SVD++ flipped". Users and items without ratings keep their prior.
 
     Parameters
     ----------
@@ -44,30 +49,45 @@ class MyFMModel:
     n_steps : int
         Gibbs steps; all but the first five are kept.
     random_state : int
+    implicit : bool
+        Whether the pattern of who rated what takes part.
 
     Examples
     --------
     >>> ratings = np.array([[5.0, 3.0], [4.0, np.nan]])
-    >>> MyFMModel(rank=1, n_steps=10).fit(ratings).predict([1], [1]).shape
+    >>> MyFMModel(rank=1, n_steps=10, implicit=True).fit(ratings).predict([1], [1]).shape
     (1,)
+
+    Source: Rendle, Zhang, Koren, On the Difficulty of Evaluating Baselines, 2019, section 3; myFM's examples.
     """
 
-    def __init__(self, rank: int, n_steps: int, random_state: int = 0) -> None:
-        self.n_steps = n_steps
+    def __init__(self, rank: int, n_steps: int, random_state: int = 0, implicit: bool = False) -> None:
+        self.n_steps, self.implicit = n_steps, implicit
         self._model = MyFMRegressor(rank=rank, random_seed=random_state)
 
     def fit(self, interactions: Any) -> Self:
         """Train on whatever `as_interactions` accepts."""
-        self._data = as_interactions(interactions)
-        design = _one_hot(self._data, self._data.user_index, self._data.item_index)
-        sides = [self._data.n_users, self._data.n_items]
-        self._model.fit(design, self._data.ratings, n_iter=self.n_steps, group_shapes=sides)
+        self._data = data = as_interactions(interactions)
+        sides = [data.n_users, data.n_items]
+        if self.implicit:
+            self._tables = _described(data)
+            sides = [data.n_users, data.n_items, data.n_items, data.n_users]
+        design = self._design(data.user_index, data.item_index)
+        with redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
+            self._model.fit(**design, y=data.ratings, n_iter=self.n_steps, group_shapes=sides)
         return self
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
         """Return the mean over the samples for each pair of known ids, shape (n,)."""
         users, items = self._data.users.lookup(user_ids), self._data.items.lookup(item_ids)
-        return np.asarray(self._model.predict(_one_hot(self._data, users, items)))
+        return np.asarray(self._model.predict(**self._design(users, items)))
+
+    def _design(self, users: np.ndarray, items: np.ndarray) -> dict[str, Any]:
+        """Return what describes some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
+        if not self.implicit:
+            return {"X": _one_hot(self._data, users, items)}
+        sides = zip((users, items), self._tables, strict=True)
+        return {"X": None, "X_rel": [RelationBlock(index.tolist(), table) for index, table in sides]}
 
 
 def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr_matrix:
@@ -75,3 +95,15 @@ def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr
     columns = np.column_stack([users, data.n_users + items]).ravel().astype(np.int32)
     starts = np.arange(0, columns.size + 1, 2, dtype=np.int32)
     return sp.csr_matrix((np.ones(columns.size), columns, starts), shape=(users.size, data.n_users + data.n_items))
+
+
+def _described(data: Interactions) -> list[sp.csr_matrix]:
+    """Return a row a user and a row an item: an indicator and the scaled pattern of its ratings."""
+    ones = np.ones(data.n_ratings)
+    pattern = sp.csr_matrix((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+    tables = []
+    for rated in (pattern, pattern.T.tocsr()):
+        counts = np.diff(rated.indptr)
+        scaled = sp.diags(np.maximum(counts, 1) ** -0.5) @ rated
+        tables.append(sp.csr_matrix(sp.hstack([sp.eye(counts.size), scaled], format="csr")))
+    return tables

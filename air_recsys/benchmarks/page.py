@@ -71,8 +71,8 @@ def _section(name: str, content: dict[str, Any], figures: str, shown: Collection
     elif name.startswith(("fig-", "theorem")):
         lines += [f"The command writes the figure, {name}.png and {name}.svg; it is not shown here.", ""]
     if name == "table1":
-        lines += ["NMAE, ours (published):", "", _table(_as_printed(content["rows"]), None), ""]
-    lines += [_table(content["rows"], _COLUMNS.get(name)), ""]
+        lines += ["NMAE, ours (published):", "", markdown_table(_as_printed(content["rows"]), None), ""]
+    lines += [markdown_table(content["rows"], _COLUMNS.get(name)), ""]
     lines += [f"* {note}" for note in content["notes"]]
     machine, versions = content["machine"], content["versions"]
     where = machine["gpu"] or machine["processor"]
@@ -85,7 +85,17 @@ def _as_printed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
-def _table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:
+def markdown_table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:
+    """Return rows as a table in Markdown; without `columns` those of all rows, in order of appearance.
+
+    Examples
+    --------
+    >>> print(markdown_table([{"a": 1, "b": 0.25}, {"a": 2}], None))
+    | a | b |
+    |---|---|
+    | 1 | 0.2500 |
+    | 2 |  |
+    """
     names = list(dict.fromkeys(name for row in rows for name in row))
     if columns is not None:
         names = [name for name in columns if name in names]

@@ -58,7 +58,10 @@ def speed(
     chosen = parts or list(Part)
     if figure is not None and Part.RATINGS not in chosen:
         raise ParameterError(f"--figure draws the part {Part.RATINGS.value}, found {[part.value for part in chosen]}")
-    ratings, exact = {"graph_neighbors": 50} | options.parse_settings(settings), options.parse_settings(completion)
+    ratings, exact = (
+        _TRAINED | {"graph_neighbors": 50} | options.parse_settings(settings),
+        options.parse_settings(completion),
+    )
     root = None if chosen == [Part.WIDTH] else data_root(data)
     reports: list[Report] = []
     for part in chosen:
@@ -103,7 +106,7 @@ def scale(
 ) -> None:
     """How time and memory grow on planted ratings, and whether a full training finds the planted groups."""
     _check_files(json_file, figure)
-    base, chosen = Size(ratings, users, items, factors, neighbors), options.parse_settings(settings)
+    base, chosen = Size(ratings, users, items, factors, neighbors), _TRAINED | options.parse_settings(settings)
     points = sizes_of(base, _sweeps(sweep if sweep is not None else _BY_DEFAULT))
     growth = bench_growth(points, chosen, seed=seed, threads=threads)
     _show_all(growth)
@@ -116,6 +119,7 @@ def scale(
         _write((*growth, *planted), json_file)
 
 
+_TRAINED = {"solver": "adam"}  # what is timed is the training of factors and graphs together
 _BY_DEFAULT = [
     "n_ratings=1000000,3000000,10000000,25000000",
     "n_users=20000,60000,162000",

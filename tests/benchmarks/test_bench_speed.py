@@ -1,7 +1,6 @@
 """The yardstick computes what the engine computes, splits are those stated, and reports tell what was measured."""
 
 import math
-import os
 from functools import partial
 
 import numpy as np
@@ -22,7 +21,6 @@ from air_recsys.benchmarks.speed import (
     width,
 )
 from air_recsys.benchmarks.speed.accuracy import Curve, Task, engine_curve, plain_curve, time_to_accuracy
-from air_recsys.benchmarks.speed.apart import ProcessEndedError, peak_gib, reset_peak, run_apart
 from air_recsys.benchmarks.speed.contenders import Outcome, measure, train_air, train_myfm, train_surprise
 from air_recsys.benchmarks.speed.floor import Machine, Work, measure_machine, step_work
 from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
@@ -142,40 +140,6 @@ def test_a_step_without_a_factor_width_or_sparse_graphs_is_refused(settings):
         bench_ratings_step(split, settings, title="")
 
 
-# -------------------------------------------------------------------- processes
-
-
-def environment():
-    return os.environ["OMP_NUM_THREADS"], os.environ["OPENBLAS_NUM_THREADS"], torch.get_num_threads(), os.getpid()
-
-
-def leave():
-    os._exit(3)
-
-
-def test_a_process_apart_has_the_threads_asked_for_and_leaves_ours():
-    before = dict(os.environ)
-    omp, blas, torch_threads, process = run_apart(environment, threads=2)
-    assert (omp, blas, torch_threads) == ("2", "2", 2)
-    assert process != os.getpid()
-    assert dict(os.environ) == before
-
-
-def test_what_goes_wrong_apart_is_told_here():
-    with pytest.raises(ProcessEndedError, match="the process of leave ended without a result"):
-        run_apart(leave)
-    with pytest.raises(ParameterError, match="threads must be an integer >= 1"):
-        run_apart(leave, threads=0)
-
-
-def test_the_peak_counts_what_was_there_since_the_reset():
-    in_use = reset_peak()
-    block = np.ones(2**24)  # 1/8 GiB
-    assert peak_gib() > in_use + 0.1
-    del block
-    assert peak_gib() > in_use + 0.1
-
-
 # -------------------------------------------------------------------- time to an accuracy
 
 
@@ -272,7 +236,7 @@ def test_an_outcome_comes_with_its_memory():
 def test_a_missing_library_is_told_before_any_work():
     absent = {"ghost": Contender(train_air, (SMALL,), "", "no_such_library", "test")}
     with pytest.raises(MissingExtraError, match=r"no_such_library.*air-recsys\[test\]"):
-        bench_ratings(leave, contenders(SMALL, 1) | absent, title="")
+        bench_ratings(split, contenders(SMALL, 1) | absent, title="")
 
 
 def test_full_width_has_every_depth_relative_to_dmf(at_once):

@@ -18,7 +18,7 @@ from air_recsys.splits import random_holdout
 
 _GRIDS: dict[str, dict[str, list[Any]]] = {
     "MF": {"k": [20], "max_iter": [50, 100], "lambda_reg": [0.02, 0.06, 0.1, 0.2]},
-    "CornacAIR": {"n_factors": [10, 20], "weight_decay": [8.0, 12.0, 16.0, 20.0]},
+    "CornacAIR": {"n_factors": [5, 8, 10, 15, 20, 30, 40, 50]},
 }
 
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from air_recsys.benchmarks.apart import ProcessEndedError, peak_gib, reset_peak, run_apart
 from air_recsys.benchmarks.report import Report
-from air_recsys.benchmarks.speed.apart import ProcessEndedError, peak_gib, reset_peak, run_apart
 from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.exceptions import ParameterError

@@ -9,9 +9,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
+from air_recsys.benchmarks.apart import peak_gib, reset_peak, run_apart
 from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.scale.sweeps import Size, check_further
-from air_recsys.benchmarks.speed.apart import peak_gib, reset_peak, run_apart
 from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import rmse

@@ -10,11 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.cases import load_case, observed_entries
 from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
 from air_recsys.benchmarks.recipes import recipes_of
 from air_recsys.benchmarks.report import Report
-from air_recsys.benchmarks.speed.apart import run_apart
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import nmae
 from air_recsys.models import AIR

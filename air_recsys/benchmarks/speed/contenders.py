@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 
+from air_recsys.benchmarks.apart import Stopwatch, peak_gib, reset_peak
 from air_recsys.benchmarks.evaluate import Fold
-from air_recsys.benchmarks.speed.apart import peak_gib, reset_peak
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR
@@ -35,21 +34,6 @@ class Outcome:
     cpu_seconds: float
     rmse: float = float("nan")
     curve: list[tuple[float, float]] = field(default_factory=list)
-
-
-class Stopwatch:
-    """Adds up the time spent inside of its `with` blocks."""
-
-    def __init__(self) -> None:
-        self.seconds = self.cpu_seconds = 0.0
-
-    def __enter__(self) -> Self:
-        self._started = time.perf_counter(), time.process_time()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.seconds += time.perf_counter() - self._started[0]
-        self.cpu_seconds += time.process_time() - self._started[1]
 
 
 def measure(contender: Callable[..., Outcome], load: Callable[[], Fold], *arguments: Any) -> dict[str, Any]:

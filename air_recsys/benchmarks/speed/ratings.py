@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.evaluate import Fold
 from air_recsys.benchmarks.report import Report
-from air_recsys.benchmarks.speed.apart import run_apart
 from air_recsys.benchmarks.speed.contenders import Outcome, measure, train_air, train_als, train_myfm, train_surprise
 from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import MissingExtraError

@@ -7,9 +7,9 @@ from typing import Any
 
 import torch
 
+from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.evaluate import Fold
 from air_recsys.benchmarks.report import Report
-from air_recsys.benchmarks.speed.apart import run_apart
 from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
 from air_recsys.benchmarks.speed.floor import measure_machine, median_time, step_work
 from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step

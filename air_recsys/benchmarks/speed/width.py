@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.report import Report
-from air_recsys.benchmarks.speed.apart import run_apart
 from air_recsys.benchmarks.step import bench_step
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 
@@ -46,16 +47,49 @@ def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -
     >>> run_apart(divmod, 17, 5)
     (3, 2)
     """
+    with process_apart(threads) as call:
+        return call(function, *arguments)
+
+
+@contextmanager
+def process_apart(threads: int = 1) -> Iterator[Callable[..., Any]]:
+    """Start a new process for several calls: yield what calls a function there, see `run_apart`.
+
+    Examples
+    --------
+    >>> with process_apart() as call:
+    ...     call(os.getpid) == call(os.getpid) != os.getpid()
+    True
+    """
     check_integer("threads", threads, minimum=1)
     context = get_context("spawn")
     with _thread_variables(threads), ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as pool:
-        try:
-            return pool.submit(function, *arguments).result()
-        except BrokenProcessPool as error:
-            name = getattr(function, "__name__", "a measurement")
-            raise ProcessEndedError(
-                f"the process of {name} ended without a result, often for want of memory"
-            ) from error
+
+        def call(function: Callable[..., Any], *arguments: Any) -> Any:
+            try:
+                return pool.submit(function, *arguments).result()
+            except BrokenProcessPool as error:
+                name = getattr(function, "__name__", "a measurement")
+                raise ProcessEndedError(
+                    f"the process of {name} ended without a result, often for want of memory"
+                ) from error
+
+        yield call
+
+
+class Stopwatch:
+    """Adds up the time spent inside of its `with` blocks: on the clock, and of all threads of this process."""
+
+    def __init__(self) -> None:
+        self.seconds = self.cpu_seconds = 0.0
+
+    def __enter__(self) -> Self:
+        self._started = time.perf_counter(), time.process_time()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.seconds += time.perf_counter() - self._started[0]
+        self.cpu_seconds += time.process_time() - self._started[1]
 
 
 def reset_peak() -> float:

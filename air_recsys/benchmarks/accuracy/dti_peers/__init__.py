@@ -1,0 +1,10 @@
+"""Other ways to predict drug-target interactions, written from their papers; what is hidden counts as 0.
+
+All take a matrix of drugs x targets (m, n) with NaN where a pair is hidden, and return scores of all pairs (m, n).
+"""
+
+from air_recsys.benchmarks.accuracy.dti_peers.ease import ease_scores
+from air_recsys.benchmarks.accuracy.dti_peers.gip import gip_scores, wnn_gip_scores
+from air_recsys.benchmarks.accuracy.dti_peers.nrlmf import NRLMF_SETTINGS, nrlmf_scores
+
+__all__ = ["NRLMF_SETTINGS", "ease_scores", "gip_scores", "nrlmf_scores", "wnn_gip_scores"]

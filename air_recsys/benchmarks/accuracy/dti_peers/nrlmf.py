@@ -1,0 +1,118 @@
+"""Neighbourhood regularised logistic matrix factorization.
+
+Source: Liu, Wu, Miao, Zhao, Li, Neighborhood Regularized Logistic Matrix Factorization for Drug-Target Interaction
+Prediction, PLoS Computational Biology 12(2), 2016; start, step sizes and stopping as in its program PyDTI.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+
+NRLMF_SETTINGS: dict[str, Any] = {
+    "n_factors": 50,
+    "importance": 5.0,
+    "decay": 0.125,
+    "drug_graph": 0.25,
+    "target_graph": 0.125,
+    "step": 0.5,
+}
+"""The defaults of PyDTI. Its published figures are those of the best of 2,688 settings a data set, chosen by the AUROC
+on the same test folds."""
+
+_NEIGHBORS = 5
+
+
+def nrlmf_scores(
+    values: np.ndarray,
+    drug_similarity: np.ndarray,
+    target_similarity: np.ndarray,
+    *,
+    n_factors: int,
+    importance: float,
+    decay: float,
+    drug_graph: float,
+    target_graph: float,
+    step: float,
+    n_epochs: int = 100,
+    seed: int = 0,
+) -> np.ndarray:
+    """Return the probability of each pair, shape (m, n).
+
+    Parameters
+    ----------
+    values, drug_similarity, target_similarity : ndarray, shapes (m, n), (m, m) and (n, n)
+    n_factors : int
+    importance : float
+        Weight of an interaction against that of any other pair.
+    decay, drug_graph, target_graph : float
+        Weights of the squared factors and of their energies on the graphs of the five nearest neighbours.
+    step : float
+        Step size of AdaGrad.
+    n_epochs : int
+    seed : int
+    """
+    known = np.nan_to_num(values)
+    similarities = [each - np.diag(np.diag(each)) for each in (drug_similarity, target_similarity)]
+    graphs = [
+        decay * np.eye(len(each)) + strength * _laplacian(each)
+        for each, strength in zip(similarities, (drug_graph, target_graph), strict=True)
+    ]
+    rng = np.random.RandomState(seed)
+    drugs, targets = (rng.normal(size=(size, n_factors)) / np.sqrt(n_factors) for size in known.shape)
+    drugs, targets = _ascend(drugs, targets, known, importance, graphs, step, n_epochs)
+    drugs = _from_neighbors(drugs, np.asarray(known.any(axis=1)), similarities[0])
+    targets = _from_neighbors(targets, np.asarray(known.any(axis=0)), similarities[1])
+    return expit(drugs @ targets.T)
+
+
+def _ascend(
+    drugs: np.ndarray,
+    targets: np.ndarray,
+    known: np.ndarray,
+    importance: float,
+    graphs: list[np.ndarray],
+    step: float,
+    n_epochs: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    weighted, weights = importance * known, (importance - 1) * known + 1
+    squares = np.zeros_like(drugs), np.zeros_like(targets)
+    last = -np.inf
+    for _ in range(n_epochs):
+        slope = (weighted - weights * expit(drugs @ targets.T)) @ targets - graphs[0] @ drugs
+        drugs = drugs + _adagrad(slope, squares[0], step)
+        slope = (weighted - weights * expit(drugs @ targets.T)).T @ drugs - graphs[1] @ targets
+        targets = targets + _adagrad(slope, squares[1], step)
+        logits = drugs @ targets.T
+        fit = np.sum(weighted * logits) - np.sum(weights * np.logaddexp(0, logits))
+        now = fit - (np.sum(drugs * (graphs[0] @ drugs)) + np.sum(targets * (graphs[1] @ targets))) / 2
+        if abs(now - last) < 1e-5 * abs(last) < np.inf:
+            break
+        last = now
+    return drugs, targets
+
+
+def _adagrad(slope: np.ndarray, squares: np.ndarray, step: float) -> np.ndarray:
+    squares += np.square(slope)
+    return step * slope / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
+
+
+def _laplacian(similarity: np.ndarray) -> np.ndarray:
+    nearest = np.argsort(-similarity, axis=1, kind="stable")[:, :_NEIGHBORS]
+    graph = np.zeros_like(similarity)
+    np.put_along_axis(graph, nearest, np.take_along_axis(similarity, nearest, axis=1), axis=1)
+    graph = (graph + graph.T) / 2
+    return np.diag(graph.sum(axis=1)) - graph
+
+
+def _from_neighbors(factors: np.ndarray, known: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+    """Give rows without interactions the weighted mean of the factors of their five nearest rows that have some."""
+    filled, present = factors.copy(), np.flatnonzero(known)
+    for row in np.flatnonzero(~known):
+        nearest = present[np.argsort(-similarity[row, present], kind="stable")[:_NEIGHBORS]]
+        weights = similarity[row, nearest]
+        if weights.sum() > 0:
+            filled[row] = weights @ factors[nearest] / weights.sum()
+    return filled

@@ -1,0 +1,95 @@
+"""The systems that predict drug-target interactions, each from what it is shown of one fold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.benchmarks.accuracy.dti_peers import (
+    NRLMF_SETTINGS,
+    ease_scores,
+    gip_scores,
+    nrlmf_scores,
+    wnn_gip_scores,
+)
+from air_recsys.benchmarks.apart import Stopwatch
+from air_recsys.dti import DrugTargetAIR
+from air_recsys.exceptions import DataError
+from air_recsys.interactions import Interactions
+
+
+class Shown(NamedTuple):
+    """What the systems see of a fold."""
+
+    interactions: Interactions  # without the hidden pairs
+    drug_similarity: pd.DataFrame | None
+    target_similarity: pd.DataFrame | None
+
+
+class Scored(NamedTuple):
+    """What a system makes of a fold."""
+
+    scores: np.ndarray  # of the pairs asked for
+    seconds: float
+
+
+class System(NamedTuple):
+    """A system: from what is shown to scores of all pairs; and its settings in words."""
+
+    score: Callable[[Shown], np.ndarray]
+    settings: str
+
+
+def dti_systems(similarities: bool, settings: Mapping[str, Any] | None = None) -> dict[str, System]:
+    """Return the systems without similarities, or those with them.
+
+    Parameters
+    ----------
+    similarities : bool
+    settings : mapping, optional
+        Parameters of `DrugTargetAIR` that differ from its defaults.
+    """
+    changes = dict(settings or {})
+    air = System(partial(air_scores, **changes), f"DrugTargetAIR with {changes or 'its defaults'}")
+    if not similarities:
+        return {
+            "AIR": air,
+            "GIP": System(partial(_alone, gip_scores), "RLS-Kron, bandwidth and noise 1, as in its paper"),
+            "EASE": System(partial(_alone, ease_scores), "decay 10, targets from targets"),
+        }
+    words = ", ".join(f"{name} {value:g}" for name, value in NRLMF_SETTINGS.items())
+    return {
+        "AIR": air,
+        "NRLMF": System(partial(_beside, partial(nrlmf_scores, **NRLMF_SETTINGS)), f"PyDTI's defaults: {words}"),
+        "RLS-WNN": System(partial(_beside, wnn_gip_scores), "RLS-Kron with nearest profiles, PyDTI's defaults"),
+    }
+
+
+def air_scores(shown: Shown, **settings: Any) -> np.ndarray:
+    """Return the scores of `DrugTargetAIR`: what is hidden is missing."""
+    return DrugTargetAIR(**settings).fit(*shown).scores_
+
+
+def score_fold(systems: Mapping[str, System], shown: Shown, asked: tuple[np.ndarray, np.ndarray]) -> dict[str, Scored]:
+    """Let every system learn from what is shown, and return its scores of the pairs asked for, by position."""
+    found = {}
+    for name, system in systems.items():
+        with Stopwatch() as training:
+            scores = system.score(shown)
+        found[name] = Scored(scores[asked], training.seconds)
+    return found
+
+
+def _alone(score: Callable[[np.ndarray], np.ndarray], shown: Shown) -> np.ndarray:
+    return score(shown.interactions.to_dense())
+
+
+def _beside(score: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray], shown: Shown) -> np.ndarray:
+    drugs, targets = shown.drug_similarity, shown.target_similarity
+    if drugs is None or targets is None:
+        raise DataError("expected similarities of drugs and of targets, found only one of them or none")
+    return score(shown.interactions.to_dense(), drugs.to_numpy(), targets.to_numpy())

@@ -1,0 +1,111 @@
+"""Error on test ratings of AIR and of other libraries: every system sealed, on the same splits, in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from statistics import fmean
+from typing import Any
+
+import numpy as np
+from tqdm import tqdm
+
+from air_recsys.benchmarks.accuracy.published import published_figures
+from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
+from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_ratings
+from air_recsys.benchmarks.accuracy.sealed import Sealed, run_sealed
+from air_recsys.benchmarks.evaluate import Fold
+from air_recsys.benchmarks.report import Report
+from air_recsys.metrics import mae, rmse
+
+_HALF_WIDTH = 1.6448536269514722  # of the central 90 % of a normal distribution, in standard deviations
+
+
+def bench_ratings(
+    data: str,
+    folds: list[Fold],
+    systems: Mapping[str, System],
+    *,
+    validation: bool = False,
+    seed: int = 0,
+    threads: int = 1,
+) -> Report:
+    """Train every system on every fold, each in a sealed process, one after the other.
+
+    Parameters
+    ----------
+    data : str
+        A key of `RATING_SETS`.
+    folds : list of Fold
+        Of that data.
+    systems : mapping of str to System
+    validation : bool
+        Whether these folds are within the training parts, so that no published figure stands beside.
+    seed : int
+        Of the systems, for the protocol.
+    threads : int
+
+    Returns
+    -------
+    Report
+        A row a system: RMSE (mean and single folds) and MAE of the predictions, clipped to the range of the training
+        ratings; share of the test ratings inside of 90 % intervals and their mean width, of systems that tell a
+        standard deviation; per fold the seconds on the clock and of the processors and the memory at the peak, in
+        GiB, all of the training alone. Then a row a published figure.
+    """
+    rows, notes = [], []
+    with tqdm(total=len(systems) * len(folds), unit="fit", desc=f"bench ratings {data}") as bar:
+        for name, system in systems.items():
+            errors = []
+            for fold in folds:
+                errors.append(fold_errors(fold, _sealed(fold, system, threads)))
+                bar.update()
+            rows.append({"system": name} | _mean(folds, errors))
+            notes.append(f"{name}: {system.settings}{_inside(errors)}")
+    if not validation:
+        rows += [{"system": name} | figure for name, figure in published_figures("ratings", data)]
+    return Report(_title(data, validation), _protocol(data, folds, validation, seed, threads), rows, notes)
+
+
+def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:
+    """Return what a system did on a fold, from what it answered to the test pairs."""
+    truth, (predicted, deviation) = fold.test.ratings, sealed.answer
+    clipped = np.clip(predicted, fold.train.ratings.min(), fold.train.ratings.max())
+    found = {"rmse": rmse(truth, clipped), "mae": mae(truth, clipped)}
+    if deviation is not None:
+        inside = np.abs(truth - predicted) <= _HALF_WIDTH * deviation
+        found |= {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
+    return found | {"seconds": sealed.seconds, "cpu_seconds": sealed.cpu_seconds, "peak_gib": sealed.peak_gib}
+
+
+def _sealed(fold: Fold, system: System, threads: int) -> Sealed:
+    test = fold.test
+    asked = test.user_ids[test.user_index], test.item_ids[test.item_index]
+    return run_sealed(system.train, ask_ratings, fold.train, asked, threads=threads)
+
+
+def _mean(folds: list[Fold], errors: list[dict[str, float]]) -> dict[str, Any]:
+    mean: dict[str, Any] = {name: fmean(each[name] for each in errors) for name in errors[0]}
+    single = {fold.name: each["rmse"] for fold, each in zip(folds, errors, strict=True)} if len(folds) > 1 else {}
+    return {"rmse": mean.pop("rmse")} | single | mean
+
+
+def _inside(errors: list[dict[str, float]]) -> str:
+    if "inside 90 %" not in errors[0] or len(errors) == 1:
+        return ""
+    shares = ", ".join(f"{100 * each['inside 90 %']:.1f}" for each in errors)
+    return f"; inside of its 90 % intervals are {shares} % of the test ratings of the single folds"
+
+
+def _title(data: str, validation: bool) -> str:
+    return f"Error on {'validation parts of ' if validation else ''}{RATING_SETS[data].title}"
+
+
+def _protocol(data: str, folds: list[Fold], validation: bool, seed: int, threads: int) -> str:
+    tested = f"{sum(fold.test.n_ratings for fold in folds)} ratings of {', '.join(fold.name for fold in folds)}"
+    if validation:
+        tested += ", random parts of the training parts, as large a share of them as the unused test parts are of all"
+    return (
+        f"{RATING_SETS[data].title}, {RATING_SETS[data].origin}; tested: {tested}; predictions clipped to the range "
+        f"of the training ratings; seed {seed}, CPU, {threads} thread(s), a process a training, one after the other; "
+        "time (per fold) and memory of the training alone, the making of a library's own form of the data included"
+    )

@@ -1,0 +1,134 @@
+"""The rating models that are compared: each is trained by a function of the training ratings alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from air_recsys.benchmarks.accuracy.sealed import Pairs
+from air_recsys.exceptions import MissingExtraError
+from air_recsys.interactions import Interactions
+from air_recsys.models import AIR, DMF, BiasModel
+from air_recsys.validation import check_choice
+
+AIR_SETTINGS: dict[str, dict[str, Any]] = {
+    "AIR": {},
+    "AIR langevin": {"solver": "langevin"},
+    "AIR adam": {"solver": "adam"},
+}
+"""What `AIR.for_ratings` gets, by the name of the system."""
+ABLATIONS: dict[str, dict[str, Any]] = {
+    "AIR": {},
+    "no pattern": {"pattern_features": 0},
+    "50 pattern features": {"pattern_features": 50},
+    "200 pattern features": {"pattern_features": 200},
+    "10 factors": {"n_factors": 10},
+    "40 factors": {"n_factors": 40},
+    "15 sweeps": {"n_sweeps": 15},
+    "60 sweeps": {"n_sweeps": 60},
+    "no graphs": {"user_graph_reg": 0, "item_graph_reg": 0},
+    "langevin": {"solver": "langevin"},
+    "langevin, no pattern": {"solver": "langevin", "pattern_features": 0},
+    "langevin, 1000 sweeps": {"solver": "langevin", "n_sweeps": 1000},
+    "adam": {"solver": "adam"},
+}
+"""What `AIR.for_ratings` gets where its parts are taken out or changed one at a time."""
+
+
+class System(NamedTuple):
+    """A model by the function that trains it and returns it."""
+
+    train: Callable[[Interactions], Any]
+    settings: str
+    needs: str | None = None  # the package that it cannot do without
+    extra: str = ""  # what brings it
+
+
+def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
+    """Return all systems by name.
+
+    Parameters
+    ----------
+    data : str
+        A key of `air_recsys.benchmarks.accuracy.ratings_data.RATING_SETS`: myFM takes more factors for the largest.
+    changes : dict, optional
+        What AIR (and DMF, which takes its settings) gets on top of `AIR_SETTINGS`.
+    seed : int
+        Of every system; myFM gets its own default, 42, for 0.
+    """
+    changes = {} if changes is None else changes
+    found = air_systems(AIR_SETTINGS, changes, seed)
+    found["DMF"] = System(partial(_train_dmf, changes, seed), "the settings of AIR without its graphs")
+    found["Biases"] = System(BiasModel().fit, "mean and biases, bias_decay=5")
+    for name, (algorithm, options) in _SURPRISE.items():
+        options = options | ({"random_state": seed} if "SVD" in algorithm else {})
+        train = partial(_train_surprise, algorithm, options)
+        found[f"Surprise {name}"] = System(train, "its own code and defaults", "surprise", "surprise")
+    rank, n_steps = (20, 200) if data == "ml-1m" else (10, 300)
+    for name, implicit in (("Bayesian MF", False), ("Bayesian SVD++ flipped", True)):
+        train = partial(_train_myfm, rank, n_steps, 42 + seed, implicit)
+        found[f"myFM {name}"] = System(train, f"its own code, rank {rank}, {n_steps} Gibbs steps", "myfm", "test")
+    return found
+
+
+def air_systems(settings: dict[str, dict[str, Any]], changes: dict[str, Any], seed: int) -> dict[str, System]:
+    """Return `AIR.for_ratings` with each of the named settings, and the same changes on top of all."""
+    return {
+        name: System(partial(_train_air, parameters | changes, seed), _call("AIR.for_ratings", parameters | changes))
+        for name, parameters in settings.items()
+    }
+
+
+def chosen_systems(systems: dict[str, System], names: list[str]) -> dict[str, System]:
+    """Return the systems of some names, all for none; raise where a name is unknown or a package is not installed."""
+    for name in names:
+        check_choice("--system", name, list(systems))
+    chosen = {name: system for name, system in systems.items() if not names or name in names}
+    for system in chosen.values():
+        if system.needs is not None and find_spec(system.needs) is None:
+            raise MissingExtraError(system.needs, system.extra)
+    return chosen
+
+
+def ask_ratings(model: Any, asked: Pairs) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return predicted ratings, shape (n_asked,), and their standard deviations where a model samples."""
+    if getattr(model, "solver", "adam") == "adam":
+        return np.asarray(model.predict(*asked)), None
+    mean, deviation = model.predict(*asked, return_std=True)
+    return np.asarray(mean), np.asarray(deviation)
+
+
+_SURPRISE: dict[str, tuple[str, dict[str, Any]]] = {
+    "BaselineOnly": ("BaselineOnly", {"verbose": False}),
+    "KNNBaseline": ("KNNBaseline", {"verbose": False}),
+    "SVD": ("SVD", {}),
+    "SVD++": ("SVDpp", {}),
+}
+
+
+def _train_air(parameters: dict[str, Any], seed: int, shown: Interactions) -> AIR:
+    return AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters).fit(shown)
+
+
+def _train_dmf(parameters: dict[str, Any], seed: int, shown: Interactions) -> DMF:
+    return DMF.like(AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters)).fit(shown)
+
+
+def _train_surprise(algorithm: str, options: dict[str, Any], shown: Interactions) -> Any:
+    from air_recsys.adapters.surprise_peer import SurpriseModel
+
+    return SurpriseModel(algorithm, **options).fit(shown)
+
+
+def _train_myfm(rank: int, n_steps: int, seed: int, implicit: bool, shown: Interactions) -> Any:
+    from air_recsys.adapters.myfm_peer import MyFMModel
+
+    return MyFMModel(rank, n_steps, seed, implicit).fit(shown)
+
+
+def _call(function: str, parameters: dict[str, Any]) -> str:
+    return f"{function}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"

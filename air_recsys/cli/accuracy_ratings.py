@@ -1,0 +1,97 @@
+"""The command that measures the error on ratings."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from air_recsys.benchmarks.accuracy.ratings import bench_ratings
+from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
+from air_recsys.benchmarks.accuracy.ratings_systems import (
+    ABLATIONS,
+    System,
+    air_systems,
+    chosen_systems,
+    rating_systems,
+)
+from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.cli import options
+from air_recsys.datasets import data_root
+from air_recsys.exceptions import ParameterError
+
+
+class RatingData(StrEnum):
+    """Rating data with fixed splits."""
+
+    ML_100K = "ml-100k"
+    ML_1M = "ml-1m"
+    DOUBAN = "douban"
+    FLIXSTER = "flixster"
+
+
+def ratings(
+    sets: Annotated[list[RatingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Option("--system", help="Such as AIR; may be repeated. By default all.")
+    ] = None,
+    fold: Annotated[
+        list[str] | None, typer.Option(help="A fold, such as u1; may be repeated. By default all.")
+    ] = None,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Test on parts of the training data; the test parts are left out.")
+    ] = False,
+    ablation: Annotated[
+        bool, typer.Option("--ablation", help="AIR with its parts changed one at a time, with --validation.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--air", metavar="NAME=VALUE", help="A parameter of AIR; may be repeated.")
+    ] = None,
+    data: options.DataFolder = None,
+    seed: options.Seed = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of every system.")] = 1,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Error on test ratings of AIR beside Surprise and myFM in one run, and beside published figures."""
+    options.check_folder_of(json_file)
+    if ablation and not validation:
+        raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
+    changes, chosen = options.parse_settings(settings), [each.value for each in sets or RatingData]
+
+    def systems_of(name: str) -> dict[str, System]:
+        known = air_systems(ABLATIONS, changes, seed) if ablation else rating_systems(name, changes, seed)
+        return chosen_systems(known, names or [])
+
+    systems = {name: systems_of(name) for name in chosen}
+    root = data_root(data)
+    folds = {name: chosen_folds(RATING_SETS[name].load(root), fold or []) for name in chosen}
+    reports: list[Report] = []
+    for name in chosen:
+        parts = [validation_fold(each, seed) for each in folds[name]] if validation else folds[name]
+        found = bench_ratings(name, parts, systems[name], validation=validation, seed=seed, threads=threads)
+        flags = [flag for flag, on in (("--validation", validation), ("--ablation", ablation)) if on]
+        found.notes.insert(0, _command(name, names, fold, flags, settings, seed))
+        options.show(found)
+        options.say("")
+        reports.append(found)
+        if json_file is not None:  # after every set: the largest takes an hour
+            written = [report.content() for report in reports]
+            write_json(json_file, {"reports": written, "versions": versions(), "machine": machine()})
+
+
+def _command(
+    data: str,
+    systems: list[str] | None,
+    folds: list[str] | None,
+    flags: list[str],
+    settings: list[str] | None,
+    seed: int,
+) -> str:
+    """Return what measures a report again, for its reader."""
+    given = {"--set": [data], "--system": systems, "--fold": folds, "--air": settings}
+    words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
+    words += flags
+    words += [f"--seed {seed}"] if seed else []
+    return f"`air-recsys bench ratings {' '.join(words)}`"

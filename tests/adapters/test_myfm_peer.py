@@ -1,0 +1,45 @@
+"""myFM is given what its own Bayesian SVD++ flipped is given, and fits what can be fitted."""
+
+import numpy as np
+import pytest
+
+from air_recsys import Interactions
+from air_recsys.adapters.myfm_peer import MyFMModel, _described
+from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.metrics import rmse
+from air_recsys.splits import random_holdout
+
+
+def unrated():
+    """A user and an item without ratings, the last ones."""
+    matrix = np.full((4, 3), np.nan)
+    matrix[:3, :2] = [[5, 3], [np.nan, 4], [1, np.nan]]
+    return Interactions.from_dense(matrix)
+
+
+def test_users_and_items_are_described_by_themselves_and_by_a_unit_pattern():
+    data = unrated()
+    users, items = (table.toarray() for table in _described(data))
+    rated = data.to_csr().toarray() > 0
+    for table, pattern in ((users, rated), (items, rated.T)):
+        np.testing.assert_array_equal(table[:, : len(table)], np.eye(len(table)))
+        np.testing.assert_array_equal(table[:, len(table) :] > 0, pattern)
+        np.testing.assert_allclose(np.linalg.norm(table[:, len(table) :], axis=1), pattern.any(axis=1))
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_ratings_are_predicted_also_without_any_to_train_on(implicit, capsys):
+    model = MyFMModel(2, 20, implicit=implicit).fit(unrated())
+    assert np.isfinite(model.predict([0, 3, 3], [2, 0, 2])).all()
+    assert capsys.readouterr().err == ""  # no progress bar of a library that is timed
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_planted_ratings_are_found_and_a_seed_is_a_model(implicit):
+    data = make_planted_ratings(80, 60, 2400, 3, 2).interactions
+    split = random_holdout(data, 0.1, random_state=0)
+    train, test = data.select(split.train), data.select(split.test)
+    pairs = test.user_ids[test.user_index], test.item_ids[test.item_index]
+    first, again = (MyFMModel(3, 60, 1, implicit).fit(train).predict(*pairs) for _ in range(2))
+    np.testing.assert_array_equal(first, again)
+    assert rmse(test.ratings, first) < 0.9 * rmse(test.ratings, np.full(test.n_ratings, train.ratings.mean()))

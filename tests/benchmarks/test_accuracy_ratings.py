@@ -1,0 +1,213 @@
+"""Figures of ratings are those of the answers, splits leave the test parts alone, and every system can be trained."""
+
+import math
+
+import numpy as np
+import pytest
+
+from air_recsys import AIR, Interactions
+from air_recsys.benchmarks.accuracy import ratings, ratings_systems
+from air_recsys.benchmarks.accuracy.published import published_figures
+from air_recsys.benchmarks.accuracy.ratings import bench_ratings, fold_errors
+from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
+from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_ratings, chosen_systems, rating_systems
+from air_recsys.benchmarks.accuracy.sealed import Sealed, bare_pairs, check_sealed, rated_pairs
+from air_recsys.benchmarks.evaluate import Fold, cross_validation_folds
+from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.exceptions import MissingExtraError, ParameterError
+from air_recsys.metrics import mae, rmse
+from air_recsys.models import BiasModel
+
+SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
+COSTS = (2.0, 1.5, 0.1, 0.2)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Train in this process: starting one takes seconds."""
+
+    def run(train, ask, shown, asked, *, threads):
+        check_sealed(rated_pairs(shown), bare_pairs(asked))
+        return Sealed(ask(train(shown), asked), *COSTS)
+
+    monkeypatch.setattr(ratings, "run_sealed", run)
+
+
+@pytest.fixture(scope="module")
+def folds():
+    return cross_validation_folds(make_planted_ratings(60, 40, 1200, 3, 2).interactions, 3, 0)
+
+
+def pairs(data):
+    return set(zip(data.user_index.tolist(), data.item_index.tolist(), strict=True))
+
+
+# -------------------------------------------------------------------- figures
+
+
+def test_figures_are_those_of_the_clipped_answers(folds):
+    fold = folds[0]
+    predicted = fold.test.ratings + np.random.default_rng(0).normal(scale=2, size=fold.test.n_ratings)
+    found = fold_errors(fold, Sealed((predicted, None), *COSTS))
+    clipped = predicted.clip(fold.train.ratings.min(), fold.train.ratings.max())
+    assert found["rmse"] == rmse(fold.test.ratings, clipped) < rmse(fold.test.ratings, predicted)
+    assert found["mae"] == mae(fold.test.ratings, clipped)
+    assert (found["seconds"], found["cpu_seconds"], found["peak_gib"]) == (2.0, 1.5, 0.2)
+    assert "inside 90 %" not in found
+
+
+@pytest.mark.parametrize(("scale", "low", "high"), [(1.0, 0.88, 0.92), (0.5, 0.55, 0.63), (2.0, 0.99, 1.0)])
+def test_intervals_of_the_right_width_hold_nine_tenths(folds, scale, low, high):
+    test = make_planted_ratings(200, 100, 10_000, 3, 2).interactions
+    rng = np.random.default_rng(0)
+    noise = 0.1 + rng.random(test.n_ratings)
+    predicted = test.ratings + noise * rng.normal(size=test.n_ratings)
+    found = fold_errors(Fold("", folds[0].train, test), Sealed((predicted, scale * noise), *COSTS))
+    assert low <= found["inside 90 %"] <= high
+    assert found["width"] == pytest.approx(2 * 1.645 * scale * noise.mean(), rel=1e-3)
+
+
+def test_rows_are_means_over_folds_and_published_figures_stand_beside(folds, at_once):
+    report = bench_ratings("flixster", folds, {"Biases": System(BiasModel().fit, "of ours")}, seed=3)
+    ours, *others = report.rows
+    single = []
+    for fold in folds:
+        asked = fold.test.user_ids[fold.test.user_index], fold.test.item_ids[fold.test.item_index]
+        single.append(rmse(fold.test.ratings, BiasModel().fit(fold.train).predict(*asked)))
+    assert [ours[fold.name] for fold in folds] == pytest.approx(single, rel=1e-3)  # here unclipped
+    assert ours["rmse"] == pytest.approx(np.mean([ours[fold.name] for fold in folds]))
+    assert [row["system"] for row in others] == ["IMC-GAE", "GC-MC"]
+    assert all("rmse" not in row and row["published rmse"] > 0 for row in others)
+    assert report.notes == ["Biases: of ours"]
+    assert all(text in report.protocol for text in ("Monti", f"{sum(f.test.n_ratings for f in folds)}", "seed 3"))
+
+
+def test_the_single_folds_of_a_sampling_model_tell_their_intervals(folds, at_once):
+    class Sampler(BiasModel):
+        solver = "langevin"
+
+        def predict(self, user_ids, item_ids, return_std=False):
+            mean = super().predict(user_ids, item_ids)
+            return mean, np.full(mean.size, 100.0)
+
+    report = bench_ratings("douban", folds, {"wide": System(Sampler().fit, "of ours")})
+    assert report.rows[0]["inside 90 %"] == 1
+    expected = (
+        "wide: of ours; inside of its 90 % intervals are 100.0, 100.0, 100.0 % of the test ratings of the single"
+    )
+    assert report.notes == [f"{expected} folds"]
+
+
+def test_nothing_published_stands_beside_validation_parts(folds, at_once):
+    report = bench_ratings("flixster", folds[:1], {"Biases": System(BiasModel().fit, "")}, validation=True)
+    assert [row["system"] for row in report.rows] == ["Biases"]
+    assert folds[0].name not in report.rows[0]  # a single fold is its own mean
+    assert "validation" in report.title
+
+
+@pytest.mark.parametrize("name", RATING_SETS)
+def test_published_figures_are_labelled_and_stand_once(name):
+    figures = published_figures("ratings", name)
+    assert len({system for system, _ in figures}) == len(figures) >= 2
+    for _, row in figures:
+        assert list(row) == ["published rmse", "published protocol"]
+        assert 0.7 < row["published rmse"] < 1
+
+
+def test_a_task_without_published_figures():
+    with pytest.raises(ParameterError, match="expected a task with published figures, found 'weather'"):
+        published_figures("weather", "ml-1m")
+
+
+# -------------------------------------------------------------------- splits
+
+
+def test_a_validation_part_is_of_the_training_part(folds):
+    fold = folds[0]
+    inner, other = validation_fold(fold, 0), validation_fold(fold, 1)
+    assert pairs(inner.train) | pairs(inner.test) == pairs(fold.train)
+    assert not pairs(inner.train) & pairs(inner.test)
+    assert not (pairs(inner.train) | pairs(inner.test)) & pairs(fold.test)
+    assert inner.test.n_ratings / fold.train.n_ratings == pytest.approx(1 / 3, abs=1e-3)
+    assert pairs(inner.test) != pairs(other.test)
+
+
+def test_folds_are_chosen_by_name(folds):
+    assert chosen_folds(folds, []) == folds
+    assert chosen_folds(folds, ["fold 2"]) == [folds[1]]
+    with pytest.raises(ParameterError, match="--fold must be one of 'fold 1', 'fold 2', 'fold 3', found 'u1'"):
+        chosen_folds(folds, ["u1"])
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "sizes"),
+    [
+        ("ml-100k", [(80_000, 20_000)] * 5),
+        ("ml-1m", [(899_979, 100_230)]),
+        ("douban", [(123_202, 13_689)]),
+        ("flixster", [(23_556, 2_617)]),
+    ],
+)
+def test_the_splits_are_those_of_the_field(data_root, name, sizes):
+    folds = RATING_SETS[name].load(data_root)
+    assert [(fold.train.n_ratings, fold.test.n_ratings) for fold in folds] == sizes
+    for fold in folds:
+        check_sealed(rated_pairs(fold.train), rated_pairs(fold.test))
+        check_sealed(rated_pairs(validation_fold(fold).train), rated_pairs(fold.test))
+
+
+# -------------------------------------------------------------------- systems
+
+
+def test_every_system_is_trained_and_answers(folds, at_once):
+    systems = rating_systems("ml-100k", SMALL)
+    report = bench_ratings("douban", folds[:1], systems)
+    measured = [row for row in report.rows if "rmse" in row]
+    assert [row["system"] for row in measured] == list(systems)
+    assert all(0.3 < row["rmse"] < 1.5 and row["mae"] < row["rmse"] for row in measured)
+
+
+@pytest.mark.parametrize("name", rating_systems("ml-100k"))
+def test_users_and_items_without_training_ratings_are_no_obstacle(name):
+    matrix = np.array([[5, 3, 1, np.nan], [4, 2, np.nan, np.nan], [1, 5, 4, np.nan], [np.nan] * 4])
+    model = rating_systems("ml-100k", {"n_factors": 2, "n_epochs": 5})[name].train(Interactions.from_dense(matrix))
+    predicted, _ = ask_ratings(model, (np.array([3, 0]), np.array([0, 3])))
+    assert np.isfinite(predicted).all()
+
+
+def test_a_system_gets_its_settings_and_the_changes(monkeypatch):
+    monkeypatch.setitem(ratings_systems.AIR_SETTINGS, "AIR wide", {"n_factors": 7, "depth": 2})
+    data = Interactions.from_dense(np.array([[5.0, 3, 1], [4, 2, np.nan]]))
+    systems = rating_systems("douban", {"n_factors": 1, "n_epochs": 3}, seed=5)
+    assert systems["AIR wide"].settings == "AIR.for_ratings(n_factors=1, depth=2, n_epochs=3)"
+    model = systems["AIR wide"].train(data)
+    assert isinstance(model, AIR)
+    assert (model.n_factors, model.depth, model.n_epochs, model.random_state) == (1, 2, 3, 5)
+
+
+def test_myfm_takes_more_factors_where_its_authors_do():
+    assert "rank 20, 200" in rating_systems("ml-1m")["myFM Bayesian SVD++ flipped"].settings
+    assert "rank 10, 300" in rating_systems("douban")["myFM Bayesian SVD++ flipped"].settings
+
+
+def test_systems_are_chosen_by_name_and_found_missing_before_any_work():
+    systems = rating_systems("douban")
+    assert list(chosen_systems(systems, ["Biases", "AIR"])) == ["AIR", "Biases"]
+    with pytest.raises(ParameterError, match=r"--system must be one of 'AIR', .*found 'SVD'"):
+        chosen_systems(systems, ["SVD"])
+    absent = {"ghost": System(BiasModel().fit, "", "no_such_library", "test")}
+    with pytest.raises(MissingExtraError, match=r"no_such_library.*air-recsys\[test\]"):
+        chosen_systems(systems | absent, [])
+
+
+def test_a_sampling_model_is_asked_for_its_deviations():
+    class Sampler:
+        solver = "langevin"
+
+        def predict(self, users, items, return_std=False):
+            return (np.zeros(len(users)), np.ones(len(users))) if return_std else math.nan
+
+    mean, deviation = ask_ratings(Sampler(), (np.arange(2), np.arange(2)))
+    assert deviation is not None
+    np.testing.assert_array_equal(np.vstack([mean, deviation]), [[0, 0], [1, 1]])

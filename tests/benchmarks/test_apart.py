@@ -1,0 +1,74 @@
+"""A process of its own has its own threads and memory, and tells what goes wrong in it."""
+
+import os
+
+import numpy as np
+import pytest
+import torch
+
+from air_recsys.benchmarks.apart import (
+    ProcessEndedError,
+    Stopwatch,
+    peak_gib,
+    process_apart,
+    reset_peak,
+    run_apart,
+)
+from air_recsys.exceptions import ParameterError
+
+
+def environment():
+    return os.environ["OMP_NUM_THREADS"], os.environ["OPENBLAS_NUM_THREADS"], torch.get_num_threads(), os.getpid()
+
+
+def leave():
+    os._exit(3)
+
+
+def test_a_process_apart_has_the_threads_asked_for_and_leaves_ours():
+    before = dict(os.environ)
+    omp, blas, torch_threads, process = run_apart(environment, threads=2)
+    assert (omp, blas, torch_threads) == ("2", "2", 2)
+    assert process != os.getpid()
+    assert dict(os.environ) == before
+
+
+def test_what_goes_wrong_apart_is_told_here():
+    with pytest.raises(ProcessEndedError, match="the process of leave ended without a result"):
+        run_apart(leave)
+    with pytest.raises(ParameterError, match="threads must be an integer >= 1"):
+        run_apart(leave, threads=0)
+
+
+def test_the_peak_counts_what_was_there_since_the_reset():
+    in_use = reset_peak()
+    block = np.ones(2**24)  # 1/8 GiB
+    assert peak_gib() > in_use + 0.1
+    del block
+    assert peak_gib() > in_use + 0.1
+
+
+def keep(value):
+    os.environ["KEPT"] = value
+
+
+def kept():
+    return os.environ.get("KEPT")
+
+
+def test_calls_of_one_process_share_its_state_and_not_ours():
+    with process_apart() as call:
+        call(keep, "there")
+        assert call(kept) == "there"
+    assert kept() is None
+
+
+def test_a_stopwatch_adds_up():
+    watch = Stopwatch()
+    spent = []
+    for _ in range(2):
+        with watch:
+            sum(range(10_000))
+        spent.append((watch.seconds, watch.cpu_seconds))
+    assert 0 < spent[0][0] < spent[1][0]
+    assert 0 <= spent[0][1] <= spent[1][1]
