@@ -73,6 +73,10 @@ def dti(
             validation=validation,
             threads=threads,
         )
+        given = {"--set": [name.value], "--setting": [setting], "--air": air}
+        given["--seeds"] = None if seeds == len(SEEDS) else [str(seeds)]
+        flags = {"--similarities": similarities, "--validation": validation}
+        found.notes.insert(0, options.benchmark_command("dti", given, flags))
         options.show(found)
         options.say("")
         reports.append(found)

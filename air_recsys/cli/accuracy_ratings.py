@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from enum import StrEnum
 from typing import Annotated
 
@@ -71,27 +70,13 @@ def ratings(
     for name in chosen:
         parts = [validation_fold(each, seed) for each in folds[name]] if validation else folds[name]
         found = bench_ratings(name, parts, systems[name], validation=validation, seed=seed, threads=threads)
-        flags = [flag for flag, on in (("--validation", validation), ("--ablation", ablation)) if on]
-        found.notes.insert(0, _command(name, names, fold, flags, settings, seed))
+        given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings}
+        given["--seed"] = [str(seed)] if seed else None
+        flags = {"--validation": validation, "--ablation": ablation}
+        found.notes.insert(0, options.benchmark_command("ratings", given, flags))
         options.show(found)
         options.say("")
         reports.append(found)
         if json_file is not None:  # after every set: the largest takes an hour
             written = [report.content() for report in reports]
             write_json(json_file, {"reports": written, "versions": versions(), "machine": machine()})
-
-
-def _command(
-    data: str,
-    systems: list[str] | None,
-    folds: list[str] | None,
-    flags: list[str],
-    settings: list[str] | None,
-    seed: int,
-) -> str:
-    """Return what measures a report again, for its reader."""
-    given = {"--set": [data], "--system": systems, "--fold": folds, "--air": settings}
-    words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
-    words += flags
-    words += [f"--seed {seed}"] if seed else []
-    return f"`air-recsys bench ratings {' '.join(words)}`"

@@ -7,7 +7,23 @@ import sys
 
 import typer
 
-from air_recsys.cli import bench, data, demo, explain, inpaint, models, report, reproduce, score, speed, tune
+from air_recsys.cli import (
+    accuracy_dti,
+    accuracy_page,
+    accuracy_ranking,
+    accuracy_ratings,
+    bench,
+    data,
+    demo,
+    explain,
+    inpaint,
+    models,
+    report,
+    reproduce,
+    score,
+    speed,
+    tune,
+)
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -35,6 +51,10 @@ app.command("inpaint")(inpaint.inpaint)
 app.add_typer(reproduce.reproduce_app, name="reproduce")
 bench.bench_app.command("speed")(speed.speed)
 bench.bench_app.command("scale")(speed.scale)
+bench.bench_app.command("ratings")(accuracy_ratings.ratings)
+bench.bench_app.command("dti")(accuracy_dti.dti)
+bench.bench_app.command("ranking")(accuracy_ranking.ranking)
+bench.bench_app.command("accuracy-page")(accuracy_page.page)
 app.add_typer(bench.bench_app, name="bench")
 app.add_typer(data.app, name="datasets")
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -124,3 +126,15 @@ def check_folder_of(path: Path | None) -> None:
 def say(text: str) -> None:
     """Print a line."""
     sys.stdout.write(text + "\n")
+
+
+def benchmark_command(name: str, given: Mapping[str, Sequence[str] | None], flags: Mapping[str, bool]) -> str:
+    """Return the call of `bench` that measures a report again, for the reader of its notes.
+
+    Examples
+    --------
+    >>> benchmark_command("ratings", {"--set": ["ml-1m"], "--system": ["Surprise SVD"]}, {"--validation": True})
+    "`air-recsys bench ratings --set ml-1m --system 'Surprise SVD' --validation`"
+    """
+    words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
+    return f"`{' '.join(['air-recsys bench', name, *words, *(flag for flag, on in flags.items() if on)])}`"

@@ -7,6 +7,7 @@ from air_recsys.models.dmf import DMF, RDMF, DirichletDMF
 from air_recsys.models.knn import KNN
 from air_recsys.models.patch_air import PatchAIR
 from air_recsys.models.pnmc import PNMC
+from air_recsys.models.ranking import GraphRanker
 from air_recsys.models.svd import IterativeSVD
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "BiasModel",
     "DirichletDMF",
     "GlobalMean",
+    "GraphRanker",
     "IterativeSVD",
     "PatchAIR",
     "Recommender",

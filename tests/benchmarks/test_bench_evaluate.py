@@ -140,7 +140,7 @@ def test_unknown_peers_and_a_missing_surprise_are_told_before_any_work(data, mon
 def test_ratings_that_are_all_equal_have_an_nmae():
     data = Interactions.from_dense(np.full((6, 6), 3.0))
     monotone = AIR.for_ratings(
-        n_epochs=1, n_factors=2, unobserved_weight=0.1, biases=False, center=False, device="cpu"
+        solver="adam", n_epochs=1, n_factors=2, unobserved_weight=0.1, biases=False, center=False, device="cpu"
     )
     means, _ = evaluate(holdout_folds(data, 0.3, 0), monotone, progress=False)
     assert all(np.isfinite(row["nmae"]) for row in means.rows)

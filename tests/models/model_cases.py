@@ -11,13 +11,19 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean
-from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, IterativeSVD, PatchAIR, Recommender
+from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, GraphRanker, IterativeSVD, PatchAIR, Recommender
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 MODELS: dict[str, Callable[..., Recommender]] = {
     "AIR-dense": partial(AIR.for_completion, n_epochs=60, init_std=0.1, **CPU),
     "AIR-sparse": partial(AIR.for_interactions, n_epochs=60, init_std=0.1, graph_neighbors=3, graph_refresh=20, **CPU),
-    "AIR-ratings": partial(AIR.for_ratings, n_epochs=60, n_factors=3, graph_neighbors=3, weight_decay=1.0, **CPU),
+    "AIR-ratings": partial(
+        AIR.for_ratings, n_epochs=60, n_factors=3, graph_neighbors=3, weight_decay=1.0, solver="adam", **CPU
+    ),
+    "AIR-variational": partial(AIR.for_ratings, n_epochs=20, n_factors=3, graph_neighbors=3, **CPU),
+    "AIR-langevin": partial(
+        AIR.for_ratings, solver="langevin", n_sweeps=30, n_epochs=20, n_factors=3, graph_neighbors=3, **CPU
+    ),
     "AIR-transforms": partial(
         AIR.for_completion, n_epochs=60, init_std=0.1, transforms=(("columns", 1e-4, 2),), tv_reg=1e-3, **CPU
     ),
@@ -30,6 +36,7 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     # Patches of one pixel fit the smallest data; test_pnmc.py and test_patch_air.py have those of more.
     "PNMC": partial(PNMC, patch=1, n_similar=4, n_rounds=1),
     "PatchAIR": partial(PatchAIR, patch=1, stride=1, n_factors=1, n_epochs=20, graph_neighbors=3, **CPU),
+    "GraphRanker": partial(GraphRanker, n_factors=3, settings={}),
     "BiasModel": BiasModel,
     "GlobalMean": GlobalMean,
 }

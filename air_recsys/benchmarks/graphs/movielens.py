@@ -29,17 +29,18 @@ def bench_movielens(data: Interactions, genres: pd.DataFrame, settings: dict[str
     genres : DataFrame of bool
         One row a film, indexed by id; a column "unknown" is no genre.
     settings : dict, optional
-        Parameters that differ from `AIR.for_ratings`.
+        Parameters that differ from `AIR.for_ratings` with factors and graphs trained together, ``solver="adam"``.
     """
+    settings = {"solver": "adam", "random_state": 0} | (settings or {})
     flags = genres.drop(columns="unknown", errors="ignore").loc[data.item_ids].to_numpy()
     known, counts = jaccard(flags), np.bincount(data.item_index, minlength=data.n_items)
     often = counts >= _OFTEN
     report = Report(
         "MovieLens: genres of neighbours",
         "mean Jaccard index of the genres of an item and its 10 nearest items, ties at random; all ratings; "
-        f"{data!r}; AIR.for_ratings with { ({'random_state': 0} | (settings or {})) }",
+        f"{data!r}; AIR.for_ratings with {settings}",
     )
-    for system, similarity in _systems(data, {"random_state": 0} | (settings or {})):
+    for system, similarity in _systems(data, settings):
         agreement = neighbor_agreement(similarity, known)
         report.rows.append(
             {

@@ -1,0 +1,55 @@
+"""implicit's own models under the fit and the lists of our benchmark of rankings."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.interactions import Interactions
+from air_recsys.validation import check_choice, needs_extra
+
+with needs_extra("implicit"):
+    from implicit.cpu.als import AlternatingLeastSquares
+    from implicit.cpu.bpr import BayesianPersonalizedRanking
+
+
+class ImplicitRanker:
+    """A model of implicit that makes lists, to stand beside ours in a comparison.
+
+    Parameters
+    ----------
+    algorithm : {"als", "bpr"}
+    **parameters
+        Its keyword arguments.
+
+    Raises
+    ------
+    ParameterError
+        For an algorithm of another name.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[1, 1, float("nan")], [float("nan"), 1, 1]])
+    >>> model = ImplicitRanker("als", factors=2, random_state=0, num_threads=1).fit(data)
+    >>> model.lists(np.array([0, 1]), 1).tolist()
+    [[2], [0]]
+    """
+
+    def __init__(self, algorithm: str, **parameters: Any) -> None:
+        known = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking}
+        self.model: Any = known[check_choice("algorithm", algorithm, tuple(known))](**parameters)
+
+    def fit(self, interactions: Interactions) -> Self:
+        """Train on the pattern of some interactions."""
+        pattern = sp.csr_matrix(interactions.to_csr(), dtype=np.float32)
+        pattern.data[:] = 1
+        self.model.fit(pattern, show_progress=False)
+        self._pattern = pattern
+        return self
+
+    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
+        """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
+        items, _ = self.model.recommend(users, self._pattern[users], N=n)
+        return np.asarray(items, dtype=np.int64)

@@ -1,0 +1,73 @@
+"""The command that measures lists of items."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from air_recsys.benchmarks.accuracy.ranking import bench_ranking
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
+from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems
+from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems
+from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.cli import options
+from air_recsys.datasets import data_root
+from air_recsys.models.ranking import GraphRanker
+
+_BY_DEFAULT = ["GraphRanker", "GF-CF", "implicit ALS", "implicit BPR", "Popularity"]
+
+
+class RankingData(StrEnum):
+    """Interactions with fixed splits."""
+
+    GOWALLA = "gowalla"
+    YELP2018 = "yelp2018"
+    ML_1M = "ml-1m"
+
+
+def ranking(
+    sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--system", help="May be repeated. By default all but EASE, which takes memory and time."),
+    ] = None,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Test on a part of the training data; the test part is left out.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None, typer.Option("--ranker", metavar="NAME=VALUE", help="A parameter of GraphRanker.")
+    ] = None,
+    data: options.DataFolder = None,
+    seed: options.Seed = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of every system.")] = 1,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Recall and NDCG of GraphRanker beside implicit's models in one run, and beside published figures."""
+    options.check_folder_of(json_file)
+    changes = options.parse_settings(settings, GraphRanker())
+    systems = chosen_systems(ranking_systems(changes, seed, threads), names or _BY_DEFAULT)
+    root = data_root(data)
+    reports: list[Report] = []
+    for name in [each.value for each in sets or RankingData]:
+        fold = RANKING_SETS[name].load(root)
+        part = validation_part(fold, seed) if validation else fold
+        found = bench_ranking(name, part, systems, seed=seed, threads=threads)
+        found.notes.insert(0, _command(name, names, validation, settings, seed))
+        options.show(found)
+        options.say("")
+        reports.append(found)
+        if json_file is not None:
+            written = [report.content() for report in reports]
+            write_json(json_file, {"reports": written, "versions": versions(), "machine": machine()})
+
+
+def _command(data: str, systems: list[str] | None, validation: bool, settings: list[str] | None, seed: int) -> str:
+    """Return what measures a report again, for its reader."""
+    given = {"--set": [data], "--system": systems, "--ranker": settings}
+    words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
+    words += ["--validation"] if validation else []
+    words += [f"--seed {seed}"] if seed else []
+    return f"`air-recsys bench ranking {' '.join(words)}`"

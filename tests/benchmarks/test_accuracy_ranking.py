@@ -1,0 +1,149 @@
+"""Figures of lists are those of LightGCN's definition, no system sees the test, and every one can be trained."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys import Interactions
+from air_recsys.benchmarks.accuracy import ranking
+from air_recsys.benchmarks.accuracy.published import published_figures
+from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, users_asked
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
+from air_recsys.benchmarks.accuracy.ranking_peers import EASE, GFCF, Popularity
+from air_recsys.benchmarks.accuracy.ranking_systems import ask_lists, ranking_systems
+from air_recsys.benchmarks.accuracy.ratings_systems import System
+from air_recsys.benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
+from air_recsys.benchmarks.evaluate import Fold
+from air_recsys.splits import user_holdout
+
+COSTS = (2.0, 1.5, 0.1, 0.2)
+
+
+@pytest.fixture
+def at_once(monkeypatch):
+    """Train in this process: starting one takes seconds."""
+
+    def run(train, ask, shown, asked, *, pairs_of_asked, threads):
+        check_sealed(rated_pairs(shown), pairs_of_asked(asked))
+        return Sealed(ask(train(shown), asked), *COSTS)
+
+    monkeypatch.setattr(ranking, "run_sealed", run)
+
+
+@pytest.fixture(scope="module")
+def fold():
+    rng = np.random.default_rng(0)
+    chance = np.where(np.arange(60)[:, None] % 3 == np.arange(45) % 3, 0.5, 0.05)
+    data = Interactions.from_csr(sp.csr_array((rng.random(chance.shape) < chance).astype(float)))
+    split = user_holdout(data, 0.2, 0)
+    return Fold("test", data.select(split.train), data.select(split.test))
+
+
+def figures_of_lightgcn(lists, truth, k):
+    """Recall and NDCG as LightGCN's program computes them, user by user."""
+    recall, ndcg = [], []
+    for ranked, relevant in zip(lists, truth, strict=True):
+        hits = np.array([item in relevant for item in ranked[:k]], dtype=float)
+        best = np.zeros(k)
+        best[: min(k, len(relevant))] = 1
+        discount = 1 / np.log2(np.arange(2, k + 2))
+        recall.append(hits.sum() / len(relevant))
+        ndcg.append((hits * discount).sum() / (best * discount).sum())
+    return np.mean(recall), np.mean(ndcg)
+
+
+def test_figures_are_those_of_lightgcn(fold):
+    rng = np.random.default_rng(1)
+    users = users_asked(fold)
+    lists = np.array([rng.permutation(fold.train.n_items)[:20] for _ in users])
+    relevant = fold.test.to_csr().tolil().rows
+    expected = figures_of_lightgcn(lists, [set(relevant[user]) for user in users], 20)
+    found = list_figures(fold, Sealed(lists, *COSTS))
+    assert (found["recall@20"], found["ndcg@20"]) == pytest.approx(expected, rel=1e-12)
+    assert (found["seconds"], found["cpu_seconds"], found["peak_gib"]) == (2.0, 1.5, 0.2)
+
+
+def test_published_figures_stand_beside_the_test_part_alone(fold, at_once):
+    systems = {"popular": System(Popularity().fit, "of ours")}
+    report = bench_ranking("gowalla", fold, systems, seed=3)
+    assert [row["system"] for row in report.rows] == ["popular", "BSPM-EM", "GF-CF", "LightGCN", "EASE", "MF-BPR"]
+    assert all("recall@20" not in row and row["published recall@20"] > 0.1 for row in report.rows[1:])
+    assert report.notes == ["popular: of ours"]
+    assert "seed 3" in report.protocol
+    inner = bench_ranking("gowalla", validation_part(fold), systems)
+    assert [row["system"] for row in inner.rows] == ["popular"]
+    assert "validation" in inner.title
+
+
+def test_a_test_pair_that_is_shown_is_refused(fold, at_once):
+    leaking = Fold("test", fold.train, fold.train)
+    with pytest.raises(LeakError):
+        bench_ranking("gowalla", leaking, {"popular": System(Popularity().fit, "")})
+
+
+def test_a_validation_part_is_of_the_training_part(fold):
+    inner = validation_part(fold)
+    pairs = [set(zip(d.user_index.tolist(), d.item_index.tolist(), strict=True)) for d in (*inner[1:], *fold[1:])]
+    assert pairs[0] | pairs[1] == pairs[2]
+    assert not pairs[0] & pairs[1]
+    assert not (pairs[0] | pairs[1]) & pairs[3]
+
+
+def test_every_system_is_trained_and_its_lists_are_of_unseen_items(fold):
+    pytest.importorskip("implicit")
+    users, seen = users_asked(fold), fold.train.to_csr().toarray() > 0
+    for name, system in ranking_systems({"n_factors": 5}).items():
+        lists = ask_lists(system.train(fold.train), users)
+        assert lists.shape == (users.size, 20), name
+        filled = lists >= 0
+        assert not seen[np.repeat(users, filled.sum(axis=1)), lists[filled]].any(), name
+
+
+def test_the_better_model_makes_the_better_lists(fold, at_once):
+    systems = {name: ranking_systems({"n_factors": 5})[name] for name in ("GraphRanker", "Popularity")}
+    ours, popular = bench_ranking("ml-1m", fold, systems).rows
+    assert ours["ndcg@20"] > popular["ndcg@20"] + 0.1
+
+
+@pytest.mark.parametrize("decay", [0.5, 20.0])
+def test_ease_minimises_its_objective(fold, decay):
+    """The gradient of |X - XB|^2 + decay |B|^2 vanishes off the diagonal, which is zero."""
+    model = EASE(decay).fit(fold.train)
+    x, b = model.pattern.toarray().astype(float), np.asarray(model.weights, dtype=float)
+    gradient = x.T @ (x @ b - x) + decay * b
+    np.fill_diagonal(gradient, 0)
+    assert np.abs(gradient).max() < 1e-3
+    assert (np.diag(b) == 0).all()
+
+
+def test_gf_cf_scores_are_those_of_its_program(fold):
+    """As the program computes them, densely: adj N^T N + 0.3 adj D^-1/2 V V^T D^1/2."""
+    model = GFCF(n_factors=7).fit(fold.train)
+    x = (fold.train.to_csr().toarray() > 0).astype(float)
+    roots = np.sqrt(x.sum(axis=0))
+    even = x / np.sqrt(x.sum(axis=1, keepdims=True)) / roots
+    v = np.linalg.svd(even)[2][:7]
+    expected = x @ even.T @ even + 0.3 * (x / roots) @ v.T @ v * roots
+    np.testing.assert_allclose(model._scores(np.arange(len(x))), expected, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["gowalla", "yelp2018"])
+def test_published_figures_are_labelled(name):
+    figures = published_figures("ranking", name)
+    assert len({system for system, _ in figures}) == len(figures) == 5
+    for _, row in figures:
+        assert list(row) == ["published recall@20", "published ndcg@20", "published protocol"]
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(
+    ("name", "sizes"), [("gowalla", (810_128, 217_242)), ("yelp2018", (1_237_259, 324_147)), ("ml-1m", None)]
+)
+def test_the_splits_are_those_of_the_field(data_root, name, sizes):
+    loaded: Any = RANKING_SETS[name].load(data_root)
+    check_sealed(rated_pairs(loaded.train), rated_pairs(loaded.test))
+    if sizes is not None:
+        assert (loaded.train.n_ratings, loaded.test.n_ratings) == sizes
+        assert users_asked(loaded).size == loaded.train.n_users  # every user is asked for

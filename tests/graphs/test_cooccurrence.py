@@ -1,0 +1,92 @@
+"""The graph of co-occurrences: its formula, its cut, and what permutations and empty rows do to it."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.graphs import cooccurrence
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
+
+
+@pytest.fixture
+def pattern():
+    rng = np.random.default_rng(0)
+    return sp.csr_array((rng.random((30, 20)) < 0.2).astype(np.float32))
+
+
+def dense_graph(pattern, exponent):
+    x = pattern.toarray()
+    counts = np.maximum(x.sum(axis=0), 1), np.maximum(x.sum(axis=1), 1)
+    weights = (x * counts[0] ** -exponent) @ x.T / np.sqrt(np.outer(counts[1], counts[1]))
+    np.fill_diagonal(weights, 0)
+    return weights
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5, 1.0])
+def test_without_a_cut_the_weights_are_those_of_the_formula(pattern, exponent):
+    found = cooccurrence_neighbors(pattern, 29, exponent).toarray()
+    np.testing.assert_allclose(found, dense_graph(pattern, exponent), rtol=1e-5, atol=1e-7)
+
+
+def test_an_edge_stands_where_either_end_chose_it(pattern):
+    whole = dense_graph(pattern, 0.7)
+    found = cooccurrence_neighbors(pattern, 3, 0.7).toarray()
+    assert (found == found.T).all()
+    assert (found.diagonal() == 0).all()
+    chosen = np.argsort(-whole, axis=1, kind="stable")[:, 3]
+    floor = np.take_along_axis(whole, chosen[:, None], axis=1)  # the strongest that a row leaves out
+    above = whole > floor * (1 + 1e-5)
+    np.testing.assert_allclose(found[above | above.T], whole[above | above.T], rtol=1e-5)
+    assert (np.count_nonzero(found, axis=1) >= np.minimum(3, np.count_nonzero(whole, axis=1))).all()
+
+
+def test_small_blocks_change_nothing(pattern, monkeypatch):
+    expected = cooccurrence_neighbors(pattern, 4).toarray()
+    monkeypatch.setattr(cooccurrence, "_BLOCK_ENTRIES", 50)
+    np.testing.assert_array_equal(cooccurrence_neighbors(pattern, 4).toarray(), expected)
+
+
+def test_a_permutation_of_the_rows_permutes_the_graph(pattern):
+    order = np.random.default_rng(1).permutation(30)
+    found = cooccurrence_neighbors(pattern[order], 29).toarray()
+    np.testing.assert_allclose(found, cooccurrence_neighbors(pattern, 29).toarray()[np.ix_(order, order)], rtol=1e-5)
+
+
+def test_values_do_not_count_and_the_matrix_stays_as_it_is(pattern):
+    other = pattern.copy()
+    other.data[:] = np.arange(1, other.nnz + 1)
+    before = other.copy()
+    np.testing.assert_array_equal(
+        cooccurrence_neighbors(other, 5).toarray(), cooccurrence_neighbors(pattern, 5).toarray()
+    )
+    np.testing.assert_array_equal(other.toarray(), before.toarray())
+
+
+def test_rows_and_columns_without_entries_stay_isolated():
+    pattern = sp.csr_array([[0, 0, 0], [1, 1, 0], [0, 1, 0]])
+    found = cooccurrence_neighbors(pattern, 2).toarray()
+    assert np.count_nonzero(found) == 2
+    assert found[1, 2] == found[2, 1] > 0
+    assert cooccurrence_neighbors(sp.csr_array((2, 3)), 1).nnz == 0
+
+
+def test_scaled_divides_by_powers_of_the_counts(pattern):
+    x = pattern.toarray()
+    rows, columns = (np.maximum(x.sum(axis=axis), 1) for axis in (1, 0))
+    expected = x * rows[:, None] ** -0.5 * columns**0.25
+    np.testing.assert_allclose(scaled(pattern, 0.5, -0.25).toarray(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [({"n_neighbors": 0}, "n_neighbors"), ({"column_exponent": -1.0}, "column_exponent")],
+)
+def test_parameters_out_of_range_are_errors(pattern, changes, message):
+    with pytest.raises(ParameterError, match=message):
+        cooccurrence_neighbors(pattern, **{"n_neighbors": 2} | changes)
+
+
+def test_a_dense_matrix_is_an_error():
+    with pytest.raises(DataError, match="expected a SciPy sparse matrix, found ndarray"):
+        cooccurrence_neighbors(np.ones((2, 2)), 1)
