@@ -1,4 +1,4 @@
-"""Why was this film recommended? What the user has rated, and who is alike, in parts that add up to the score.
+"""Why was this film recommended? What the user has rated, in parts that add up to the score.
 
     python examples/explain.py
 
@@ -22,7 +22,7 @@ def made_ratings(n_users: int = 400, n_items: int = 150, share: float = 0.3) -> 
 
 
 def main() -> None:
-    model = AIR.for_ratings(solver="adam", weight_decay=4.0, random_state=0, device="cpu").fit(made_ratings())
+    model = AIR.for_ratings(random_state=0, device="cpu").fit(made_ratings())
     titles = {item: f"{GENRES[item % len(GENRES)]} {item // len(GENRES)}" for item in range(150)}
 
     best = model.recommend(9, n=1)["item"].iloc[0]

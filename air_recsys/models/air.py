@@ -465,6 +465,7 @@ class AIR(PredictsDeviations):
         """Return factors and biases of new users (or items) from their ratings, without training and without a trace.
 
         The new rows minimise the objective with all that was trained held fixed; see `air_recsys.models.fold_in`.
+        With a posterior they take their posterior mean, see `air_recsys.models.posterior_rows`.
         Use `partial_fit` to make them part of the model.
 
         Parameters

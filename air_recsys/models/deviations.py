@@ -49,7 +49,7 @@ class PredictsDeviations(Recommender):
         Raises
         ------
         NotFittedError
-            With `return_std`, where `solver` left no posterior, and after `partial_fit`.
+            With `return_std`, where `solver` left no posterior.
 
         Examples
         --------
@@ -66,8 +66,7 @@ class PredictsDeviations(Recommender):
             return scores
         if self._spread is None:
             raise NotFittedError(
-                "return_std needs a posterior that fit left, AIR with solver='variational' or 'langevin', and that no "
-                "partial_fit has outdated; found none"
+                "return_std needs a posterior, that of AIR with solver='variational' or 'langevin'; found none"
             )
         users, items = self._pair_indices(user_ids, item_ids, unknown)
         known = (users >= 0) & (items >= 0)

@@ -41,6 +41,9 @@ factors and :math:`\varepsilon` a hundred-thousandth of the mean squared rating.
 obey the larger penalty of fold-in. Of the two, each user is explained by the one whose :math:`p^*` is closer to p, in
 the scores of all items.
 
+**With a posterior** the user's equations are those of `air_recsys.models.posterior_rows`. There are no graphs in them,
+and one part more: what the pattern says, the choice of the items that the user has rated.
+
 Nothing here is causal: it says how the fitted equations add up, with all other users and all items held fixed.
 """
 
@@ -57,6 +60,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.explanation import Explanation
 from air_recsys.models.explanation_tables import Labels, Tables, check_labels, label_of
 from air_recsys.models.fold_in import RowSolver, made_definite, span_penalty
+from air_recsys.models.posterior_rows import score_parts
 from air_recsys.validation import check_integer
 
 if TYPE_CHECKING:
@@ -84,16 +88,34 @@ class Equations(NamedTuple):
     user_edges: Edges  # a and rho
 
 
-class Row(NamedTuple):
-    """The equations of one user with N ratings and K neighbours."""
+class Sources(NamedTuple):
+    """N ratings and K neighbours of a user."""
 
     rated: np.ndarray  # (N,), indices of items
     ratings: np.ndarray  # (N,)
+    weights: np.ndarray  # (N,)
     deviations: np.ndarray  # (N,), d
     neighbors: np.ndarray  # (K,), indices of users
-    sources: np.ndarray  # (r, N + K), the summands of the right-hand side
+
+
+class Row(NamedTuple):
+    """The equations of one user."""
+
+    sources: Sources
+    summands: np.ndarray  # (r, N + K), of the right-hand side
     matrix: np.ndarray  # (r, r), M
     solution: np.ndarray  # (r,), p*
+
+
+class Parts(NamedTuple):
+    """The personal score by its sources."""
+
+    sources: Sources
+    pattern: float
+    contributions: np.ndarray  # (N + K, 2), in all and by the item graph
+    item_edges: Edges
+    gains: np.ndarray  # (n_items,), g
+    scores: np.ndarray  # (n_items,), x
 
 
 def explain(
@@ -105,27 +127,53 @@ def explain(
     user, item, names = _index(model, "user", user_id), _index(model, "item", item_id), check_labels(labels)
     if model.transforms or model.tv_reg > 0:
         raise ParameterError("explain knows no transforms and no total variation, which tie a user to all others")
-    shared = equations(model)
-    row = equation_of(model, shared, user)
-    reach = np.linalg.solve(row.matrix, shared.items[item])  # M^-1 q
-    alone = np.linalg.solve(row.matrix + shared.pull, shared.items[item])  # M_0^-1 q
-    tables = Tables(model, row, n, names)
-    contributions = row.sources.T @ np.column_stack([reach, reach - alone])  # (N + K, 2)
-    rated_items, similar_users = np.split(contributions, [row.rated.size])
+    parts = _of_equations(model, user, item) if model._spread is None else _of_posterior(model, user, item)
+    tables = Tables(model, parts.sources, n, names)
+    rated_items, similar_users = np.split(parts.contributions, [parts.sources.rated.size])
     offsets = model.global_mean_, float(model.user_biases_[user]), float(model.item_biases_[item])
-    unlimited = sum(offsets) + float(model.user_factors_[user] @ shared.items[item])
+    personal = float(model.user_factors_[user] @ model.item_factors_[item].astype(np.float64))
+    unlimited = sum(offsets) + personal
     return Explanation(
         user_id,
         item_id,
         label_of(names, item_id),
         float(model._score_pairs(np.array([user]), np.array([item]))[0]),
         *offsets,
+        pattern=parts.pattern,
         rated_items=tables.items(item, rated_items),
         similar_users=tables.users(user, item, similar_users),
-        graph_edges=tables.edges(*shared.item_edges, shared.items @ alone, shared.items @ row.solution),
-        remainder=float((model.user_factors_[user] - row.solution) @ shared.items[item]),
+        graph_edges=tables.edges(*parts.item_edges, parts.gains, parts.scores),
+        remainder=personal - parts.pattern - float(parts.contributions[:, 0].sum()),
         clipping=float(model._clip(np.array(unlimited))) - unlimited,
     )
+
+
+def _of_equations(model: AIR, user: int, item: int) -> Parts:
+    shared = equations(model)
+    row = equation_of(model, shared, user)
+    reach = np.linalg.solve(row.matrix, shared.items[item])  # M^-1 q
+    alone = np.linalg.solve(row.matrix + shared.pull, shared.items[item])  # M_0^-1 q
+    contributions = row.summands.T @ np.column_stack([reach, reach - alone])
+    scores = shared.items @ row.solution
+    return Parts(row.sources, 0.0, contributions, shared.item_edges, shared.items @ alone, scores)
+
+
+def _of_posterior(model: AIR, user: int, item: int) -> Parts:
+    assert model._spread is not None
+    offsets = model.item_biases_ + model.global_mean_
+    sources = _sources(model, user, offsets, np.empty(0, dtype=np.intp))
+    found = score_parts(model, model._spread, user, item, *sources[:3])
+    contributions = np.column_stack([found.rated_items, np.zeros(sources.rated.size)])
+    nothing = np.zeros(len(offsets))
+    return Parts(sources, found.pattern, contributions, _edges(None, 0.0, len(offsets)), nothing, nothing)
+
+
+def _sources(model: AIR, user: int, offsets: np.ndarray, neighbors: np.ndarray) -> Sources:
+    data = model.interactions_
+    place = np.flatnonzero(data.user_index == user)
+    rated, ratings = data.item_index[place], data.ratings[place]
+    weights = np.ones(place.size) if data.weights is None else data.weights[place]
+    return Sources(rated, ratings, weights, ratings - offsets[rated] - float(model.user_biases_[user]), neighbors)
 
 
 def _index(model: AIR, kind: str, id: Hashable) -> int:
@@ -169,25 +217,22 @@ def _span(model: AIR) -> np.ndarray:
 
 def equation_of(model: AIR, shared: Equations, user: int) -> Row:
     """Return the equations of one user, under the penalty that explains its factors best."""
-    data, (adjacency, strength) = model.interactions_, shared.user_edges
-    place = np.flatnonzero(data.user_index == user)
-    rated, ratings = data.item_index[place], data.ratings[place]
-    weights = np.ones(place.size) if data.weights is None else data.weights[place]
-    deviations = ratings - shared.solver.offsets[rated] - float(model.user_biases_[user])
+    adjacency, strength = shared.user_edges
     span = slice(adjacency.indptr[user], adjacency.indptr[user + 1])
     neighbors, ties = adjacency.indices[span], strength * adjacency.data[span]
 
-    inputs, unobserved = shared.items[rated], model.unobserved_weight
+    sources = _sources(model, user, shared.solver.offsets, neighbors)
+    inputs, unobserved = shared.items[sources.rated], model.unobserved_weight
     pulls = ties[:, None] * (model.user_factors_[neighbors] @ shared.gram)  # (K, r)
-    sources = np.vstack([(weights * deviations)[:, None] * inputs, pulls]).T
-    base = (inputs.T * (weights - unobserved)) @ inputs + (unobserved + ties.sum()) * shared.gram
-    solved = [_solve(base + penalty, sources.sum(axis=1)) for penalty in shared.penalties]
+    summands = np.vstack([(sources.weights * sources.deviations)[:, None] * inputs, pulls]).T
+    base = (inputs.T * (sources.weights - unobserved)) @ inputs + (unobserved + ties.sum()) * shared.gram
+    solved = [_solve(base + penalty, summands.sum(axis=1)) for penalty in shared.penalties]
 
     def distance(found: tuple[np.ndarray, np.ndarray]) -> float:
         gap = model.user_factors_[user] - found[1]
         return float(gap @ shared.gram @ gap)
 
-    return Row(rated, ratings, deviations, neighbors, sources, *min(solved, key=distance))
+    return Row(sources, summands, *min(solved, key=distance))
 
 
 def _solve(matrix: np.ndarray, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,6 +38,8 @@ class Explanation:
         What the model predicts for the pair.
     mean, user_bias, item_bias : float
         What the score starts from.
+    pattern : float
+        What the choice of items says that the user has rated, whatever the ratings; 0 in models without a posterior.
     rated_items, similar_users : Contributions
         Both parts of the personal score by their sources: `rows`, and the `total` of those with and without a row.
     graph_edges : Contributions
@@ -69,6 +71,7 @@ class Explanation:
     mean: float
     user_bias: float
     item_bias: float
+    pattern: float
     rated_items: Contributions
     similar_users: Contributions
     graph_edges: Contributions
@@ -96,6 +99,7 @@ class Explanation:
             "mean": self.mean,
             "user_bias": self.user_bias,
             "item_bias": self.item_bias,
+            "pattern": self.pattern,
             "rated_items": self.rated_items.total,
             "similar_users": self.similar_users.total,
             "remainder": self.remainder,
@@ -124,6 +128,7 @@ class Explanation:
         titles = {
             "user_bias": "bias of the user",
             "item_bias": "bias of the item",
+            "pattern": "choice of items",
             "rated_items": f"rated items ({self.rated_items.count})",
             "similar_users": f"similar users ({self.similar_users.count})",
         }

@@ -15,7 +15,7 @@ from air_recsys.models.explanation import Contributions
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
-    from air_recsys.models.explain import Row
+    from air_recsys.models.explain import Sources
 
 Labels = Mapping[Any, str] | pd.Series
 
@@ -26,27 +26,27 @@ class Tables:
     Parameters
     ----------
     model : AIR
-    row : Row
-        The user's equations.
+    sources : Sources
+        What is known of the user.
     n : int
         Most rows of a table.
     names : dict, optional
         Item id to name.
     """
 
-    def __init__(self, model: AIR, row: Row, n: int, names: dict[Hashable, Any] | None) -> None:
-        self._model, self._row, self._n, self._names = model, row, n, names
+    def __init__(self, model: AIR, sources: Sources, n: int, names: dict[Hashable, Any] | None) -> None:
+        self._model, self._sources, self._n, self._names = model, sources, n, names
         self._item_ids = model.interactions_.item_ids
 
     def items(self, item: int, contributions: np.ndarray) -> Contributions:
         """Return the rated items; `contributions` (N, 2) in all and by the item graph."""
         best = self._largest(contributions[:, 0])
-        rated = self._row.rated[best]
+        rated = self._sources.rated[best]
         columns = {
             "item": self._item_ids[rated],
             "label": self._named(rated),
-            "rating": self._row.ratings[best],
-            "deviation": self._row.deviations[best],
+            "rating": self._sources.ratings[best],
+            "deviation": self._sources.deviations[best],
             "weight": _weights(self._model.item_graph_, item, rated),
         }
         return _table(columns, contributions, best)
@@ -54,7 +54,7 @@ class Tables:
     def users(self, user: int, item: int, contributions: np.ndarray) -> Contributions:
         """Return the similar users; `contributions` (K, 2) in all and by the item graph."""
         best = self._largest(contributions[:, 0])
-        data, others = self._model.interactions_, self._row.neighbors[best]
+        data, others = self._model.interactions_, self._sources.neighbors[best]
         given = data.item_index == item
         columns = {
             "user": data.user_ids[others],
@@ -76,7 +76,7 @@ class Tables:
             "neighbor": self._item_ids[starts],
             "neighbor_label": self._named(starts),
             "weight": edges.data[best],
-            "rating": _ratings(self._row.rated, self._row.ratings, starts),
+            "rating": _ratings(self._sources.rated, self._sources.ratings, starts),
         }
         return _table(columns, contributions[:, None], best)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from air_recsys.models.base import Recommender
 
 FORMAT = "air_recsys model"
-FORMAT_VERSION = 2  # 2: what standard deviations need
+FORMAT_VERSION = 2  # 2: what standard deviations and new rows of a posterior need
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 _COURSE = ("n_iter_", "stopped_by_", "device_")
 

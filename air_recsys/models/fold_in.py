@@ -13,14 +13,14 @@ k in the user graph; a new user has none. Items are folded in alike, with the si
 
 A model without weight decay is regularized by its depth alone, which no objective of one row shows. There P is that
 of a Gaussian prior on rows that look like those of training: sigma^2 S^-1, S the second moment of the trained factors
-and sigma^2 the mean squared training error, at least a thousandth of the mean squared rating. So it is for models with
-a posterior, which knows no energies either.
+and sigma^2 the mean squared training error, at least a thousandth of the mean squared rating. Models with a posterior
+have equations of their own for a row: `air_recsys.models.posterior_rows`.
 """
 
 from __future__ import annotations
 
 import itertools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -100,10 +100,6 @@ class RowSolver:
             self._base = np.pad(self._base, (0, 1))
             self._base[width, width] = bias_decay
 
-    def against(self, others: np.ndarray, offsets: np.ndarray) -> RowSolver:
-        """Return the same solver for a fixed side that has grown or moved."""
-        return RowSolver(others, offsets, self.penalty, self.bias_decay, self.unobserved_weight)
-
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, ties: Ties | None = None) -> Folded:
         """Return the factors and biases of rows.
 
@@ -162,8 +158,10 @@ def made_definite(matrix: np.ndarray) -> np.ndarray:
     return matrix
 
 
-def row_solver(model: AIR, side: str) -> RowSolver:
+def row_solver(model: AIR, side: Literal["user", "item"]) -> RowSolver:
     """Return the solver for new rows of a side ("user" or "item") of a fitted model."""
+    if model._spread is not None:
+        return model._spread.row_solver(model, side)
     by_user = side == "user"
     own, others = model.user_factors_, model.item_factors_
     graph, weight = model.item_graph_, model._energy_weight("item")

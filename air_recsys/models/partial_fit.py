@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
-from air_recsys.models.fold_in import Ties, stored_rows
+from air_recsys.models.fold_in import RowSolver, Ties, stored_rows
+from air_recsys.models.posterior_rows import grown
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
@@ -61,9 +62,11 @@ def _grown(model: AIR, merged: Interactions) -> AIR:
     """Return a copy of the model with room for all users and items."""
     draft = object.__new__(type(model))
     draft.__dict__ = {**model.__dict__}
-    for name in ("_statistics", "_solvers", "user_similarities_", "item_similarities_", "_spread"):
+    for name in ("_statistics", "_solvers", "user_similarities_", "item_similarities_"):
         draft.__dict__.pop(name, None)
     draft.interactions_ = merged
+    if model._spread is not None:
+        draft._spread = grown(model._spread, merged.n_users, merged.n_items)
     for kind, ids in (("user", merged.user_ids), ("item", merged.item_ids)):
         for name in (f"{kind}_factors_", f"{kind}_biases_"):
             array = getattr(model, name)
@@ -79,13 +82,22 @@ def _grown(model: AIR, merged: Interactions) -> AIR:
 
 def _solve(draft: AIR, model: AIR, side: Literal["user", "item"], rows: np.ndarray, n_others: int) -> None:
     """Solve rows of a side of the draft from their ratings of the first `n_others` of the other side."""
-    other = "item" if side == "user" else "user"
-    offsets = getattr(draft, f"{other}_biases_") + draft.global_mean_
-    solver = model.row_solver(side).against(getattr(draft, f"{other}_factors_"), offsets)
     ratings, weights = _rows_of(draft.interactions_, side, rows, n_others)
-    found = solver.solve(ratings, weights=weights, ties=_ties(draft, model, rows) if side == "user" else None)
+    if draft._spread is None:
+        ties = _ties(draft, model, rows) if side == "user" else None
+        found = _solver(draft, model, side).solve(ratings, weights=weights, ties=ties)
+    else:
+        found, draft._spread = draft._spread.row_solver(draft, side).take_in(rows, ratings, weights)
     getattr(draft, f"{side}_factors_")[rows] = found.factors
     getattr(draft, f"{side}_biases_")[rows] = found.biases
+
+
+def _solver(draft: AIR, model: AIR, side: Literal["user", "item"]) -> RowSolver:
+    """Return the model's solver against the other side of the draft, which has grown and moved."""
+    other, solver = "item" if side == "user" else "user", model.row_solver(side)
+    offsets = getattr(draft, f"{other}_biases_") + draft.global_mean_
+    others = getattr(draft, f"{other}_factors_")
+    return RowSolver(others, offsets, solver.penalty, solver.bias_decay, solver.unobserved_weight)
 
 
 def _rows_of(

@@ -17,7 +17,7 @@ from air_recsys.models.scaling import Scaling
 from air_recsys.models.spread import PredictionSpread
 from air_recsys.nn.build import observations
 from air_recsys.nn.posterior.estimate import Langevin, Scores, Variational
-from air_recsys.nn.posterior.features import pattern_features
+from air_recsys.nn.posterior.features import pattern_features, projection
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training import Callback, Record
 
@@ -44,7 +44,8 @@ class Sweeps:
         self.scaling = _scaling(data.ratings)
         dtype, device = DTYPES[model.dtype], resolve_device(model.device)
         ratings = data.to_csr()
-        features = pattern_features(ratings, model.pattern_features, rng)
+        self._features = features = pattern_features(ratings, model.pattern_features, rng)
+        self._ratings = ratings
         observed = observations(ratings, self.scaling.forward, dtype, device, data.weights_to_csr())
         tensors = [torch.as_tensor(side, dtype=dtype, device=device) for side in features]
         sample = model.solver == "langevin"
@@ -58,8 +59,10 @@ class Sweeps:
         return _factors(self.estimate.scores(), self.scaling)
 
     def spread(self) -> PredictionSpread:
-        """Return what standard deviations need."""
-        return PredictionSpread.of(self.estimate.spread(), self.scaling.unit)
+        """Return what standard deviations and new rows need."""
+        users, items = self._features
+        sides = projection(self._ratings, users, items), projection(self._ratings.T.tocsr(), items, users)
+        return PredictionSpread.of(self.estimate.spread(), self.scaling.unit, sides)
 
     def run(
         self, first_epoch: int, held_out: Interactions | None, callbacks: Iterable[Callback]

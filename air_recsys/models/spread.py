@@ -1,19 +1,28 @@
-"""How far new ratings spread around their predictions, for models with a posterior."""
+"""What a posterior leaves beside the scores: how far new ratings spread around them, and what new rows follow from."""
 
 from __future__ import annotations
 
-from typing import NamedTuple, Self
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from air_recsys.models.posterior_rows import PosteriorSolver, Side, full
 from air_recsys.nn.posterior.estimate import Spread
+from air_recsys.nn.posterior.features import Projection
+
+if TYPE_CHECKING:
+    from air_recsys.models.air import AIR
 
 _BLOCK = 4_000_000  # entries of covariances at once
 _PREFIX = "spread_"
+_FIELDS = (
+    *("user_noise", "item_noise", "users", "items", "user_weights", "item_weights"),
+    *("user_precisions", "item_precisions", "user_covariances", "item_covariances"),
+)  # in the order of `Spread` and `Priors`
 
 
 class PredictionSpread(NamedTuple):
-    """What standard deviations need, see `air_recsys.nn.posterior.estimate.Spread`.
+    """What standard deviations and new rows need, see `air_recsys.nn.posterior.estimate.Spread`.
 
     Parameters
     ----------
@@ -23,6 +32,14 @@ class PredictionSpread(NamedTuple):
         Of each user and item, multiples of that variance.
     users, items : ndarray
         Means (n, d) of factors and bias, or draws of them (n, s, d).
+    user_weights, item_weights : ndarray
+        W of their priors, one for each draw (s = 1 beside means), (s, k, d).
+    user_precisions, item_precisions : ndarray
+        S^-1, (s, d, d).
+    user_basis, item_basis : ndarray
+        What each item adds to the features of a user, (n_items, k), and each user to those of an item.
+    log_degrees : ndarray, shape (2,)
+        Mean logarithms of the number of ratings of users and of items.
     user_covariances, item_covariances : ndarray, optional
         Upper triangles, (n, d (d + 1) / 2), beside means.
     """
@@ -32,14 +49,26 @@ class PredictionSpread(NamedTuple):
     item_noise: np.ndarray
     users: np.ndarray
     items: np.ndarray
+    user_weights: np.ndarray
+    item_weights: np.ndarray
+    user_precisions: np.ndarray
+    item_precisions: np.ndarray
+    user_basis: np.ndarray
+    item_basis: np.ndarray
+    log_degrees: np.ndarray
     user_covariances: np.ndarray | None = None
     item_covariances: np.ndarray | None = None
 
     @classmethod
-    def of(cls, spread: Spread, unit: float) -> Self:
-        """Take over what training left, on the CPU."""
-        arrays = [None if tensor is None else tensor.cpu().numpy().copy() for tensor in spread[1:]]
-        return cls(np.array([unit, spread.noise]), *arrays)  # type: ignore[arg-type]
+    def of(cls, spread: Spread, unit: float, projections: tuple[Projection, Projection]) -> Self:
+        """Take over what training left, on the CPU; the projections give features of users and of items."""
+        named = dict(zip(_FIELDS, (*spread[1:5], *spread.priors, *spread[6:]), strict=True))
+        arrays = {name: tensor.cpu().numpy().copy() for name, tensor in named.items() if tensor is not None}
+        bases = [side.basis.astype(arrays["users"].dtype) for side in projections]
+        degrees = np.array([side.logarithm for side in projections])
+        return cls(
+            np.array([unit, spread.noise]), user_basis=bases[0], item_basis=bases[1], log_degrees=degrees, **arrays
+        )
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a model file."""
@@ -50,6 +79,10 @@ class PredictionSpread(NamedTuple):
         """Return what `to_arrays` wrote, None where a file has none."""
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
         return cls(**own) if own else None
+
+    def row_solver(self, model: AIR, side: Side) -> PosteriorSolver:
+        """Return the solver for new rows of a side of the model that this is of."""
+        return PosteriorSolver(model, self, side)
 
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return the standard deviation of a new rating of each pair, (n,)."""
@@ -66,17 +99,7 @@ class PredictionSpread(NamedTuple):
         if self.user_covariances is None or self.item_covariances is None:  # draws, (b, s, d)
             scores = (left[:, :, :-1] * right[:, :, :-1]).sum(2) + left[:, :, -1] + right[:, :, -1]
             return scores.var(axis=1)
-        of_left, of_right = _full(self.user_covariances[users]), _full(self.item_covariances[items])
+        of_left, of_right = full(self.user_covariances[users]), full(self.item_covariances[items])
         left[:, -1] = right[:, -1] = 1.0  # a score is linear in (p, b) with (q, 1), and in (q, c) with (p, 1)
         variance = np.einsum("bi,bij,bj->b", right, of_left, right) + np.einsum("bi,bij,bj->b", left, of_right, left)
         return variance + np.einsum("bij,bij->b", of_left[:, :-1, :-1], of_right[:, :-1, :-1])
-
-
-def _full(triangles: np.ndarray) -> np.ndarray:
-    """Return symmetric matrices from their upper triangles."""
-    width = (int(np.sqrt(8 * triangles.shape[1] + 1)) - 1) // 2
-    place = np.zeros((width, width), dtype=np.intp)
-    upper = np.triu_indices(width)
-    place[upper] = np.arange(triangles.shape[1])
-    place.T[upper] = np.arange(triangles.shape[1])
-    return triangles[:, place].astype(np.float64)

@@ -162,7 +162,7 @@ def test_an_edge_passes_the_score_of_its_neighbor():
 
     def solved(adjacency):
         heard = strength * (shared.items.T @ (adjacency @ scores))
-        return shared.items[item] @ np.linalg.solve(row.matrix + shared.pull, row.sources.sum(axis=1) + heard)
+        return shared.items[item] @ np.linalg.solve(row.matrix + shared.pull, row.summands.sum(axis=1) + heard)
 
     score = solved(adjacency)
     found = model.explain(USERS[user], item)

@@ -165,12 +165,13 @@ def test_users_and_items_without_ratings_get_what_the_rest_says(solver):
     assert (deviations[:2] > 0.8 * np.std(shown.ratings)).all()
 
 
-def test_new_ratings_come_in_and_the_deviations_go(fitted):
-    new = pd.DataFrame({"user": ["u00", "somebody"], "item": ["i1", "i2"], "rating": [2.0, 4.0]})
+def test_new_ratings_come_in_with_deviations(fitted):
+    new = pd.DataFrame({"user": ["u00", "somebody"], "item": ["i1", "novel"], "rating": [2.0, 4.0]})
     grown = AIR(**fitted.get_params()).fit(frame()).partial_fit(new)
-    assert np.isfinite(grown.predict("somebody", "i1")).all()
-    with pytest.raises(NotFittedError, match=r"return_std needs a posterior .* no partial_fit has outdated"):
-        grown.predict("u00", "i1", return_std=True)
+    scores, deviations = grown.predict(["somebody", "u00", "u01"], ["i1", "novel", "i1"], return_std=True)
+    assert np.isfinite(scores).all()
+    assert (deviations > 0).all()
+    np.testing.assert_array_equal(deviations[2], fitted.predict("u01", "i1", return_std=True)[1][0])
 
 
 def test_a_score_is_explained(fitted):

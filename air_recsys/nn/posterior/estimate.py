@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -23,10 +24,20 @@ class Scores(NamedTuple):
     column_biases: Tensor  # (n,)
 
 
+class Priors(NamedTuple):
+    """W and S^-1 of both sides, one for each of s draws (s = 1 without draws)."""
+
+    row_weights: Tensor  # (s, k, d)
+    column_weights: Tensor  # (s, l, d)
+    row_precisions: Tensor  # (s, d, d)
+    column_precisions: Tensor  # (s, d, d)
+
+
 class Spread(NamedTuple):
     """The variance of a new entry (i, j): noise * of_rows[i] * of_columns[j], and that of its score.
 
-    The latter follows from Gaussian rows and columns, x ~ N(mean, covariance), or from draws of both.
+    The latter follows from Gaussian rows and columns, x ~ N(mean, covariance), or from draws of both. With their
+    priors, one for each draw, new rows and columns follow too.
     """
 
     noise: float
@@ -34,6 +45,7 @@ class Spread(NamedTuple):
     of_columns: Tensor  # (n,)
     rows: Tensor  # (m, d), or draws (m, s, d)
     columns: Tensor  # (n, d), or draws (n, s, d)
+    priors: Priors
     row_covariances: Tensor | None  # upper triangles, (m, d (d + 1) / 2)
     column_covariances: Tensor | None
 
@@ -60,7 +72,8 @@ class Variational:
         noise, sides = self._posterior.noise, self._posterior.sides
         of_rows, of_columns = (1 / scales for scales in noise.scales)
         triangles = [_upper(side.covariance) for side in sides if side.covariance is not None]
-        return Spread(noise.variance, of_rows, of_columns, sides[0].mean, sides[1].mean, *triangles)
+        priors = _joined([_priors(self._posterior)])
+        return Spread(noise.variance, of_rows, of_columns, sides[0].mean, sides[1].mean, priors, *triangles)
 
 
 class Langevin:
@@ -79,7 +92,7 @@ class Langevin:
         self._noises = [torch.zeros_like(scales) for scales in posterior.noise.scales]
         self._noise, self._count, self._done = 0.0, 0, 0
         self._first, self._every = n_sweeps // 5, max(1, (n_sweeps - n_sweeps // 5) // _DRAWS)
-        self._draws: list[tuple[Tensor, Tensor]] = []
+        self._draws: list[tuple[Tensor, Tensor, list[Tensor]]] = []
 
     @property
     def ready(self) -> bool:
@@ -103,7 +116,7 @@ class Langevin:
         for total, scales in zip(self._noises, noise.scales, strict=True):
             total += 1 / scales
         if self._count % self._every == 0:
-            self._draws.append((drawn, after))
+            self._draws.append((drawn, after, _priors(self._posterior)))
         self._count += 1
 
     def scores(self) -> Scores:
@@ -117,8 +130,21 @@ class Langevin:
     def spread(self) -> Spread:
         """Return what the standard deviations need."""
         of_rows, of_columns = (total / self._count for total in self._noises)
-        rows, columns = (torch.stack(side, dim=1) for side in zip(*self._draws, strict=True))
-        return Spread(self._noise / self._count, of_rows, of_columns, rows, columns, None, None)
+        drawn_rows, drawn_columns, drawn_priors = zip(*self._draws, strict=True)
+        rows, columns = torch.stack(drawn_rows, dim=1), torch.stack(drawn_columns, dim=1)
+        priors = _joined(drawn_priors)
+        return Spread(self._noise / self._count, of_rows, of_columns, rows, columns, priors, None, None)
+
+
+def _priors(posterior: Posterior) -> list[Tensor]:
+    """Return W of both sides, then S^-1 of both, in the type of the entries, as `Priors` has them."""
+    priors, dtype = posterior.priors, posterior.sides[0].mean.dtype
+    found = [prior.weights for prior in priors] + [prior.precision for prior in priors]
+    return [tensor.to(dtype) for tensor in found]
+
+
+def _joined(draws: Sequence[list[Tensor]]) -> Priors:
+    return Priors(*(torch.stack(found) for found in zip(*draws, strict=True)))
 
 
 def _upper(matrices: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -41,11 +43,46 @@ def pattern_features(
     assert shape is not None  # SciPy types it as optional
     if n_features == 0:
         return np.ones((shape[0], 1)), np.ones((shape[1], 1))
-    pattern = sp.csr_array((np.ones(observed.nnz), observed.indices, observed.indptr), shape=shape)
-    degrees = [np.maximum(pattern.sum(axis=axis), 1.0) for axis in (1, 0)]
+    pattern, degrees = _pattern(observed), _degrees(observed)
     scaled = sp.diags_array(degrees[0] ** -_POWER) @ pattern @ sp.diags_array(degrees[1] ** -_POWER)
     sides = _singular(scaled.tocsr(), min(n_features, min(shape) - 1), rng)
     return _features(sides[0], degrees[0]), _features(sides[1], degrees[1])
+
+
+class Projection(NamedTuple):
+    """From the pattern of new rows to their features, with the columns' part as it was found."""
+
+    basis: np.ndarray  # (n, k), what each column adds to the singular vectors' features
+    logarithm: np.ndarray  # (), mean of the trained rows' logarithms of degrees
+
+    def __call__(self, observed: sp.csr_array) -> np.ndarray:
+        """Return the features of rows (m, n), (m, k + 2); a trained row gets its own."""
+        degrees = _degrees(observed)[0]
+        vectors = degrees[:, None] ** -_POWER * (_pattern(observed) @ self.basis)
+        return np.column_stack([vectors, np.log(degrees) - self.logarithm, np.ones(len(degrees))])
+
+
+def projection(observed: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> Projection:
+    """Return how features of rows follow from the pattern, given what `pattern_features` found for both sides.
+
+    For singular vectors, A V = U S: the product of the scaled pattern with the columns' features is that of the rows
+    up to a factor for each. Both sides may change places, with the transpose of `observed`.
+    """
+    of_rows, of_columns = _degrees(observed)
+    inputs = of_columns[:, None] ** -_POWER * columns[:, :-2]
+    products = of_rows[:, None] ** -_POWER * (_pattern(observed) @ inputs)
+    sizes = np.maximum((products**2).sum(axis=0), np.finfo(np.float64).tiny)
+    gains = (products * rows[:, :-2]).sum(axis=0) / sizes
+    return Projection(inputs * gains, np.log(of_rows).mean())
+
+
+def _pattern(observed: sp.csr_array) -> sp.csr_array:
+    return sp.csr_array((np.ones(observed.nnz), observed.indices, observed.indptr), shape=observed.shape)
+
+
+def _degrees(observed: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
+    pattern = _pattern(observed)
+    return np.maximum(pattern.sum(axis=1), 1.0), np.maximum(pattern.sum(axis=0), 1.0)
 
 
 def _singular(matrix: sp.csr_array, k: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:

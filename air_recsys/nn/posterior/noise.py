@@ -13,6 +13,11 @@ _COUNTS = 10.0  # nu
 _SMALLEST = 1e-4  # of the starting variance: float32 solves no sharper equations
 
 
+def expected_scales(counts: Tensor, errors: Tensor) -> Tensor:
+    """Return the mean of scales given sums of weights and of squared errors, as in `Noise.update`."""
+    return (_COUNTS + counts) / (_COUNTS + errors)
+
+
 class Noise:
     """sigma^2, t and s.
 
@@ -38,9 +43,9 @@ class Noise:
         errors : Tensor
             Of each row of the side the sum of squared errors, times weight and the partner's scale, by sigma^2.
         """
-        shape, rate = (_COUNTS + self._counts[side]) / 2, (_COUNTS + errors) / 2
-        scales = shape / rate
+        scales = expected_scales(self._counts[side], errors)
         if rng is not None:
+            shape, rate = (_COUNTS + self._counts[side]) / 2, (_COUNTS + errors) / 2
             drawn = rng.standard_gamma(shape.cpu().numpy()) / rate.cpu().numpy()
             scales = torch.as_tensor(drawn, dtype=errors.dtype, device=errors.device)
         self.scales[side] = scales

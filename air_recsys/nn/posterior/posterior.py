@@ -57,6 +57,8 @@ class Posterior:
     ----------
     sides : list of Rows
         Rows and columns.
+    priors : list of RowPrior
+        Theirs.
     noise : Noise
     """
 
@@ -82,7 +84,7 @@ class Posterior:
         spread = (variance / width) ** 0.25  # products then vary as the values do
         self.generator = torch.Generator(values.device).manual_seed(int(rng.integers(2**63 - 1)))
         self.noise = Noise(counts, _START_NOISE * variance)
-        self._priors = [RowPrior(side, width + 1, spread**2) for side in features]
+        self.priors = [RowPrior(side, width + 1, spread**2) for side in features]
         self.sides = [self._start(size, width, spread) for size in pattern.shape]
 
     def _start(self, m: int, width: int, spread: float) -> Rows:
@@ -102,7 +104,7 @@ class Posterior:
         return self._half_sweep(0), self._half_sweep(1)
 
     def _half_sweep(self, side: int) -> Solution:
-        observed, noise, prior = self._observed, self.noise, self._priors[side]
+        observed, noise, prior = self._observed, self.noise, self.priors[side]
         scales = noise.scales[1 - side].index_select(0, self._index[1 - side])
         weights = self._weights * scales / noise.variance
         found = equations(observed.pattern, side, weights, observed.values, self.sides[1 - side])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from air_recsys.nn.posterior.features import pattern_features
+from air_recsys.nn.posterior.features import pattern_features, projection
 
 
 def pattern(m=40, n=30, seed=0):
@@ -60,3 +60,20 @@ def test_rows_and_columns_without_entries_are_no_trouble():
     matrix[2] = matrix[:, 4] = 0
     assert all(np.isfinite(side).all() for side in found(sp.csr_array(matrix)))
     assert all(np.isfinite(side).all() for side in found(sp.csr_array((3, 1)), 4))
+
+
+@pytest.mark.parametrize("n_features", [1, 5, 29])
+def test_the_pattern_of_a_trained_row_projects_onto_its_features(n_features):
+    matrix = pattern()
+    rows, columns = found(matrix, n_features)
+    np.testing.assert_allclose(projection(matrix, rows, columns)(matrix), rows, atol=1e-9)
+    transposed = matrix.T.tocsr()  # up to how far the iteration has come
+    np.testing.assert_allclose(projection(transposed, columns, rows)(transposed), columns, atol=0.05)
+
+
+def test_new_rows_project_alone_as_in_company():
+    matrix = pattern()
+    project, new = projection(matrix, *found(matrix)), pattern(6, seed=1)
+    whole = project(new)
+    np.testing.assert_allclose(project(new[[2]])[0], whole[2], atol=1e-12)
+    assert np.isfinite(project(sp.csr_array((2, 30)))).all()

