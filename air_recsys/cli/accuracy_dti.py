@@ -10,7 +10,7 @@ import typer
 
 from air_recsys.benchmarks.accuracy.dti import SEEDS, bench_dti
 from air_recsys.benchmarks.accuracy.dti_systems import dti_systems
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.benchmarks.report import Report
 from air_recsys.cli import options
 from air_recsys.datasets import data_root, load_yamanishi
 from air_recsys.dti import DrugTargetAIR
@@ -80,9 +80,7 @@ def dti(
         options.show(found)
         options.say("")
         reports.append(found)
-        if json_file is not None:  # after every part: all of them take a while
-            written = [report.content() for report in reports]
-            write_json(json_file, {"reports": written, "versions": versions(), "machine": machine()})
+        options.write_reports(reports, json_file)  # after every part: all of them take a while
 
 
 def _parameters(texts: list[str] | None) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from enum import StrEnum
 from typing import Annotated
 
@@ -12,7 +11,7 @@ from air_recsys.benchmarks.accuracy.ranking import bench_ranking
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
 from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems
 from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.benchmarks.report import Report
 from air_recsys.cli import options
 from air_recsys.datasets import data_root
 from air_recsys.models.ranking import GraphRanker
@@ -55,19 +54,9 @@ def ranking(
         fold = RANKING_SETS[name].load(root)
         part = validation_part(fold, seed) if validation else fold
         found = bench_ranking(name, part, systems, seed=seed, threads=threads)
-        found.notes.insert(0, _command(name, names, validation, settings, seed))
+        given = {"--set": [name], "--system": names, "--ranker": settings}
+        found.notes.insert(0, options.benchmark_command("ranking", given, {"--validation": validation}, seed))
         options.show(found)
         options.say("")
         reports.append(found)
-        if json_file is not None:
-            written = [report.content() for report in reports]
-            write_json(json_file, {"reports": written, "versions": versions(), "machine": machine()})
-
-
-def _command(data: str, systems: list[str] | None, validation: bool, settings: list[str] | None, seed: int) -> str:
-    """Return what measures a report again, for its reader."""
-    given = {"--set": [data], "--system": systems, "--ranker": settings}
-    words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
-    words += ["--validation"] if validation else []
-    words += [f"--seed {seed}"] if seed else []
-    return f"`air-recsys bench ranking {' '.join(words)}`"
+        options.write_reports(reports, json_file)  # after every set: they take a while

@@ -16,7 +16,7 @@ from air_recsys.benchmarks.accuracy.ratings_systems import (
     chosen_systems,
     rating_systems,
 )
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.benchmarks.report import Report
 from air_recsys.cli import options
 from air_recsys.datasets import data_root
 from air_recsys.exceptions import ParameterError
@@ -71,12 +71,9 @@ def ratings(
         parts = [validation_fold(each, seed) for each in folds[name]] if validation else folds[name]
         found = bench_ratings(name, parts, systems[name], validation=validation, seed=seed, threads=threads)
         given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings}
-        given["--seed"] = [str(seed)] if seed else None
         flags = {"--validation": validation, "--ablation": ablation}
-        found.notes.insert(0, options.benchmark_command("ratings", given, flags))
+        found.notes.insert(0, options.benchmark_command("ratings", given, flags, seed))
         options.show(found)
         options.say("")
         reports.append(found)
-        if json_file is not None:  # after every set: the largest takes an hour
-            written = [report.content() for report in reports]
-            write_json(json_file, {"reports": written, "versions": versions(), "machine": machine()})
+        options.write_reports(reports, json_file)  # after every set: the largest takes an hour

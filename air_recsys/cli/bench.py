@@ -15,7 +15,7 @@ from air_recsys.benchmarks.graph_build import bench_graph_build
 from air_recsys.benchmarks.graphs import bench_graphs
 from air_recsys.benchmarks.hosts import bench_host
 from air_recsys.benchmarks.nearest_rows import bench_nearest_rows
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.step import bench_step
 from air_recsys.benchmarks.top_n import bench_blocks, bench_indexes
 from air_recsys.cli import options
@@ -219,9 +219,7 @@ def _publish_all(reports: list[Report], json_file: Path | None) -> None:
     for report in reports:
         options.show(report)
         options.say("")
-    if json_file is not None:
-        reported = [report.content() for report in reports]
-        write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
+    options.write_reports(reports, json_file)
 
 
 def _ratings(

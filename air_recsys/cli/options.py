@@ -7,7 +7,7 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import pandas as pd
 import typer
 
-from air_recsys.benchmarks.report import Report, format_number, write_json
+from air_recsys.benchmarks.report import Report, format_number, machine, versions, write_json
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR, Recommender
 
@@ -128,7 +128,16 @@ def say(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def benchmark_command(name: str, given: Mapping[str, Sequence[str] | None], flags: Mapping[str, bool]) -> str:
+def write_reports(reports: Iterable[Report], json_file: Path | None) -> None:
+    """Write reports, versions and machine to a file, where one is asked for."""
+    if json_file is not None:
+        reported = [report.content() for report in reports]
+        write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
+
+
+def benchmark_command(
+    name: str, given: Mapping[str, Sequence[str] | None], flags: Mapping[str, bool], seed: int = 0
+) -> str:
     """Return the call of `bench` that measures a report again, for the reader of its notes.
 
     Examples
@@ -137,4 +146,5 @@ def benchmark_command(name: str, given: Mapping[str, Sequence[str] | None], flag
     "`air-recsys bench ratings --set ml-1m --system 'Surprise SVD' --validation`"
     """
     words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
-    return f"`{' '.join(['air-recsys bench', name, *words, *(flag for flag, on in flags.items() if on)])}`"
+    words += [flag for flag, on in flags.items() if on] + ([f"--seed {seed}"] if seed else [])
+    return f"`{' '.join(['air-recsys bench', name, *words])}`"

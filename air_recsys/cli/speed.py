@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
+from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.scale import Size, bench_growth, bench_planted, sizes_of
 from air_recsys.benchmarks.speed import (
     SPLIT,
@@ -68,7 +68,7 @@ def speed(
         found = _measured(part, root, ratings, exact, threads)
         reports += found
         _show_all(found[:1])  # curves are for the file
-        _write(reports, json_file)
+        options.write_reports(reports, json_file)
         if figure is not None and part is Part.RATINGS:
             plot_error_over_time(found[0].rows, found[1].rows).savefig(figure)
 
@@ -110,13 +110,13 @@ def scale(
     points = sizes_of(base, _sweeps(sweep if sweep is not None else _BY_DEFAULT))
     growth = bench_growth(points, chosen, seed=seed, threads=threads)
     _show_all(growth)
-    _write(growth, json_file)
+    options.write_reports(growth, json_file)
     if figure is not None:
         plot_growth(growth[0].rows, growth[1].rows).savefig(figure)
     if train:
         planted = bench_planted(base._replace(n_ratings=train), chosen, seed=seed, threads=threads)
         _show_all(planted)
-        _write((*growth, *planted), json_file)
+        options.write_reports((*growth, *planted), json_file)
 
 
 _TRAINED = {"solver": "adam"}  # what is timed is the training of factors and graphs together
@@ -152,9 +152,3 @@ def _show_all(reports: Iterable[Report]) -> None:
     for report in reports:
         options.show(report)
         options.say("")
-
-
-def _write(reports: Iterable[Report], json_file: Path | None) -> None:
-    if json_file is not None:
-        reported = [report.content() for report in reports]
-        write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
