@@ -182,7 +182,7 @@ def test_a_score_is_explained(fitted):
 
 def test_deviations_need_a_posterior():
     found = model("adam", n_epochs=3).fit(frame())
-    with pytest.raises(NotFittedError, match=r"return_std needs a posterior .* found none"):
+    with pytest.raises(NotFittedError, match=r"return_std needs a posterior, .* found none"):
         found.predict("u00", "i1", return_std=True)
 
 
