@@ -27,6 +27,7 @@ from torch.distributed.tensor._shards_wrapper import LocalShardsWrapper
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.exceptions import CheckpointError
+from air_recsys.training.checkpoint import compare
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys checkpoint"
@@ -76,7 +77,7 @@ class Checkpoints:
                 raise ValueError(f"format {course['format']!r}, version {course['format_version']}")
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
-        self._compare(path, written)
+        compare(path, written, self._fingerprint)
         return course
 
     def read(self, path: Path, tensors: dict[str, tuple[Tensor, Cut | None]]) -> None:
@@ -128,19 +129,6 @@ class Checkpoints:
             name: tensor if cut is None else _as_dtensor(tensor, cut, self._group.rank, mesh)
             for name, (tensor, cut) in tensors.items()
         }
-
-    def _compare(self, path: Path, written: dict[str, Any]) -> None:
-        hint = "give another folder, or remove this one to start anew"
-        if written["data"] != self._fingerprint["data"]:
-            raise CheckpointError(
-                f"{path} was written for other data (users, items, ratings or weights differ); {hint}"
-            )
-        before, now = written["parameters"], self._fingerprint["parameters"]
-        for name in sorted(before.keys() | now.keys()):
-            if before.get(name) != now.get(name):
-                raise CheckpointError(
-                    f"{path} was written with {name}={before.get(name)!r}, found {name}={now.get(name)!r}; {hint}"
-                )
 
 
 def _as_dtensor(own: Tensor, cut: Cut, rank: int, mesh: DeviceMesh) -> DTensor:

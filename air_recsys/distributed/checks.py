@@ -1,13 +1,10 @@
-"""What can be shared out over ranks, and what makes two trainings the same."""
+"""What can be shared out over ranks."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 from typing import Any
 
-import numpy as np
 import torch
 
 from air_recsys.distributed.group import Group
@@ -20,10 +17,7 @@ from air_recsys.models.devices import resolve_device
 from air_recsys.models.memory import device_memory, parse_size
 from air_recsys.nn.memory import readable
 
-# None of these changes a number of the training.
-_FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory")
 _WHOLE_ONLY = {"solver": "adam", "validation_fraction": 0, "stopping_delta": None}
-_IDS_AT_ONCE = 1_000_000
 
 
 def check_model(model: AIR, data: Interactions) -> None:
@@ -85,12 +79,6 @@ def check_memory(group: Group, model: AIR, data: Interactions) -> None:
         )
 
 
-def fingerprint(model: AIR, data: Interactions) -> dict[str, Any]:
-    """Return what two trainings have in common if they go on to the same result, as JSON holds it."""
-    parameters = {name: value for name, value in model._saved_parameters().items() if name not in _FREE}
-    return json.loads(json.dumps({"data": _digest(data), "parameters": {"model": type(model).__name__, **parameters}}))
-
-
 def own_device(name: str) -> torch.device:
     """Return the device of this rank: with "auto" and "cuda" the ranks of a machine take one GPU each.
 
@@ -109,17 +97,3 @@ def own_device(name: str) -> torch.device:
     own = torch.device("cuda", int(local))
     torch.cuda.set_device(own)
     return own
-
-
-def _digest(data: Interactions) -> str:
-    ratings, weights = data.to_csr(), data.weights_to_csr()
-    found = hashlib.sha256()
-    arrays = [ratings.indptr, ratings.indices, ratings.data, *([] if weights is None else [weights.data])]
-    for array in arrays:
-        found.update(f"{array.size}:".encode())
-        found.update(np.ascontiguousarray(array))  # pyright: ignore[reportArgumentType]
-    for ids in (data.user_ids, data.item_ids):
-        for start in range(0, ids.size, _IDS_AT_ONCE):
-            found.update("\0".join(map(str, ids[start : start + _IDS_AT_ONCE].tolist())).encode())
-        found.update(b"\0\0")
-    return found.hexdigest()

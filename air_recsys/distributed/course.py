@@ -21,13 +21,11 @@ class Course:
     checkpoints : Checkpoints
     objective : ShardedObjective
     every : int
-        Epochs between two checkpoints.
-    last : int
-        The epoch that training ends with; it has a checkpoint as well.
+        Epochs between two checkpoints; the last one has one as well.
     """
 
-    def __init__(self, checkpoints: Checkpoints, objective: ShardedObjective, every: int, last: int) -> None:
-        self._checkpoints, self._objective, self._every, self._last = checkpoints, objective, every, last
+    def __init__(self, checkpoints: Checkpoints, objective: ShardedObjective, every: int) -> None:
+        self._checkpoints, self._objective, self._every = checkpoints, objective, every
         self._kept = 0
 
     def begin(self, optimizer: torch.optim.Adam, result: Result) -> int:
@@ -50,9 +48,9 @@ class Course:
         result.records[:] = [Record._make(values) for values in course["records"]]
         return self._kept
 
-    def reach(self, epoch: int, optimizer: torch.optim.Adam, result: Result) -> None:
+    def reach(self, epoch: int, optimizer: torch.optim.Adam, result: Result, *, ends: bool) -> None:
         """Write a checkpoint where one is due: of the state before step `epoch` and before its record."""
-        if epoch > self._kept and (epoch % self._every == 0 or epoch == self._last):
+        if epoch > self._kept and (epoch % self._every == 0 or ends):
             self._checkpoints.write(epoch, self._tensors(optimizer), {"epoch": epoch, "records": result.records})
             self._kept = epoch
 

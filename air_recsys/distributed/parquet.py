@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.datasets.parquet_checks import check_rows
 from air_recsys.exceptions import DataFileError
 from air_recsys.validation import needs_extra
 
@@ -98,7 +99,7 @@ def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
             first, last = np.searchsorted(ends, [piece.start, piece.stop - 1], side="right")
             groups = list(range(first, last + 1))
             table = file.read_row_groups(groups, columns=None if columns is None else list(columns))
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         raise _unreadable(piece.file, error) from None
     return table.slice(piece.start - (ends[first] - sizes[first]), piece.stop - piece.start)
 
@@ -138,8 +139,11 @@ def _find(path: Path) -> list[Path]:
 def _read_header(file: str) -> tuple[int, pa.Schema]:
     try:
         with pq.ParquetFile(file) as content:
+            check_rows(file, content.metadata.num_rows, 1)
             return content.metadata.num_rows, content.schema_arrow
-    except (pa.ArrowException, OSError) as error:
+    except DataFileError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, TypeError) as error:
         raise _unreadable(file, error) from None
 
 

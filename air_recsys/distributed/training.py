@@ -12,13 +12,14 @@ import torch
 
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.checks import check_memory, check_model, check_ranks, fingerprint, own_device
+from air_recsys.distributed.checks import check_memory, check_model, check_ranks, own_device
 from air_recsys.distributed.course import Course
 from air_recsys.distributed.group import Group, joined
 from air_recsys.distributed.objective import ShardedObjective
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.air import AIR
 from air_recsys.models.air_parameters import DTYPES
+from air_recsys.models.fingerprint import fingerprint
 from air_recsys.models.scaling import Scaling
 from air_recsys.training import Callback, Record, Result, train
 from air_recsys.validation import as_generator, check_integer, check_real
@@ -115,7 +116,7 @@ class _Work:
         course = None
         if self.folder is not None:
             checkpoints = Checkpoints(self.group, self.folder, mark)
-            course = Course(checkpoints, objective, self.every, self.model.n_epochs)
+            course = Course(checkpoints, objective, self.every)
         result = self._train(objective, callbacks, course)
         self.model._training = objective.whole(), scaling
         try:

@@ -121,13 +121,16 @@ class DenseLaplacian:
         return sp.csr_array(term.adjacency.cpu().numpy())
 
     def state(self) -> dict[str, Tensor]:
-        """Return a copy of the logits."""
-        return {"logits": self.logits.clone()}
+        """Return a copy of the logits, and of the graph that stays until they are due again."""
+        kept = {} if self._kept is None else {"kept": self._kept, "applied": torch.tensor(self._applied)}
+        return {"logits": self.logits.clone(), **kept}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        """Go back to the logits of `state`."""
+        """Go back to what `state` returned."""
         self.logits.copy_(state["logits"])
-        self._applied, self._kept = 0, None
+        kept = state.get("kept")
+        self._applied = int(state.get("applied", 0))
+        self._kept = None if kept is None else kept.to(self.logits.device)
 
 
 class SparseLaplacian:

@@ -5,102 +5,23 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from contextlib import nullcontext
 
-import scipy.sparse as sp
 import torch
 import torch.distributed as dist
 from torch import Tensor
 from tqdm import tqdm
 
-from air_recsys.exceptions import DivergenceError, MemoryLimitError
+from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError
 from air_recsys.nn.objective import Objective, Observations, Terms
+from air_recsys.training.interrupts import interruptible
+from air_recsys.training.plan import Plan
+from air_recsys.training.result import Callback, Course, Fault, Record, Remembered, Result
 from air_recsys.training.schedules import SCHEDULES
 from air_recsys.training.steps import make_stepper
 
 # An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
 _DIVERGED = 1e3
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How to train.
-
-    Parameters
-    ----------
-    n_epochs : int
-        Most passes over all observations: one step each, or one for every batch of the objective.
-    learning_rate : float
-        Adam's step size for factors and biases.
-    schedule : str
-        A key of `air_recsys.training.schedules.SCHEDULES`.
-    graph_rate : float
-        Step size of the graphs' logits as a multiple of `learning_rate`.
-    graph_refresh : int
-        Epochs between two choices of a sparse graph's edges.
-    evaluate_every : int
-        Epochs between two records.
-    patience : int, optional
-        Records without a better validation error before training stops.
-    stopping_delta : float, optional
-        The paper's rule: stop once m n |F(t+1) - F(t)| falls below it.
-    snapshot_epochs : frozenset of int
-        Epochs at which the graphs are kept.
-    """
-
-    n_epochs: int
-    learning_rate: float
-    schedule: str = "constant"
-    graph_rate: float = 1.0
-    graph_refresh: int = 100
-    evaluate_every: int = 50
-    patience: int | None = None
-    stopping_delta: float | None = None
-    snapshot_epochs: frozenset[int] = frozenset()
-
-
-class Record(NamedTuple):
-    """The state of training after `epoch` steps."""
-
-    epoch: int
-    fit: float
-    row_energy: float
-    column_energy: float
-    decay: float
-    further: float
-    objective: float
-    validation_rmse: float  # NaN without a validation part
-    learning_rate: float
-    seconds: float
-
-
-class Course(Protocol):
-    """Keeps a training on the way, so that it can go on after an interruption."""
-
-    def begin(self, optimizer: torch.optim.Adam, result: Result) -> int:
-        """Return the epoch to begin with, everything being as it was then."""
-        ...
-
-    def reach(self, epoch: int, optimizer: torch.optim.Adam, result: Result) -> None:
-        """Take note of the state before the record and the steps of an epoch."""
-        ...
-
-
-Callback = Callable[[Record], bool | None]
-"""Called with every record; training stops where one returns True."""
-
-
-@dataclass
-class Result:
-    """What training leaves behind: its records, the epoch of the state kept, and why it stopped."""
-
-    records: list[Record] = field(default_factory=list)
-    kept_epoch: int = 0
-    stopped_by: str = "n_epochs"
-    error: DivergenceError | MemoryLimitError | None = None
-    snapshots: dict[int, list[sp.csr_array]] = field(default_factory=dict)
-    """Adjacencies of the objective's graphs by epoch."""
 
 
 @torch.no_grad()
@@ -117,7 +38,8 @@ def train(
     """Minimise `objective` in place.
 
     With a validation part the objective ends in the state of the lowest validation error, else in the last one. If
-    the objective leaves the finite numbers, it ends in its last good state and the result carries the error.
+    the objective leaves the finite numbers, it ends in its last good state and the result carries the error. Ctrl-C
+    ends the training at the next epoch, as a callback would, and the result carries the `KeyboardInterrupt`.
 
     Parameters
     ----------
@@ -162,41 +84,72 @@ class _Run:
         self.result = Result()
         self.bar = tqdm(total=plan.n_epochs, disable=not progress, unit="epoch", desc="training")
         self.start = time.perf_counter()
-        self.best_rmse = math.inf
-        self.previous_objective = math.inf
+        self.alone = not (dist.is_available() and dist.is_initialized())
+
+    @property
+    def remembered(self) -> Remembered:
+        assert self.result.remembered is not None
+        return self.result.remembered
 
     def run(self) -> Result:
         try:
-            return self._run()
+            # The ranks of a group have to end together, which no signal to one of them can bring about.
+            with interruptible() if self.alone else nullcontext(lambda: False) as interrupted:
+                return self._run(interrupted)
         except torch.OutOfMemoryError as error:
-            if dist.is_available() and dist.is_initialized():
+            if not self.alone:
                 raise  # the other ranks wait for this one: it has to end
             self._go_back("memory")
-            last_good = f"The model holds the last good state, of epoch {self.last_good[0]}"
+            last_good = f"The model holds the last good state, of epoch {self.result.kept_epoch}"
             self.result.error = MemoryLimitError(f"{error}; {last_good}")
             return self.result
 
-    def _run(self) -> Result:
-        first = 0 if self.course is None else self.course.begin(self.stepper.optimizer, self.result)
-        self.last_good = self.best = (first, self.objective.state())
+    def _run(self, interrupted: Callable[[], bool]) -> Result:
+        first = self._begin()
         with self.bar:
             for epoch in range(first, self.plan.n_epochs):
                 if epoch % self.plan.graph_refresh == 0:
                     self._refresh_graphs()
                 self._take_snapshot(epoch)
-                self._reach(epoch)
+                fault = self._reach(epoch, interrupted=interrupted())
+                if fault is not None:
+                    return self._end(epoch, fault)
                 watched = epoch % self.plan.evaluate_every == 0 or self.plan.stopping_delta is not None
                 if watched and self._stops(epoch):
                     return self._finish()
                 self._steps(epoch, evaluated=watched and len(self.objective.batches) == 1)
             self._take_snapshot(self.plan.n_epochs)
-            self._reach(self.plan.n_epochs)
-            self._stop_after_record(self.plan.n_epochs, self.objective.evaluate_all(), last=True)
-        return self._finish()
+            return self._end(self.plan.n_epochs, self._reach(self.plan.n_epochs))
 
-    def _reach(self, epoch: int) -> None:
-        if self.course is not None:
-            self.course.reach(epoch, self.stepper.optimizer, self.result)
+    def _begin(self) -> int:
+        first = 0 if self.course is None else self.course.begin(self.stepper.optimizer, self.result)
+        if self.result.remembered is None:
+            state = first, self.objective.state()
+            self.result.remembered = Remembered(state, state)
+        if self.result.records:
+            self.start -= self.result.records[-1].seconds
+        return first
+
+    def _reach(self, epoch: int, *, interrupted: bool = False) -> Fault | None:
+        """Let the course take note of the state; return what has gone wrong."""
+        ends = interrupted or epoch == self.plan.n_epochs
+        try:
+            if self.course is not None:
+                self.course.reach(epoch, self.stepper.optimizer, self.result, ends=ends)
+        except CheckpointError as error:
+            if not self.alone:
+                raise
+            return error
+        return KeyboardInterrupt(f"training was interrupted at epoch {epoch}") if interrupted else None
+
+    def _end(self, epoch: int, fault: Fault | None) -> Result:
+        """Record the state before step `epoch`, the last one, and finish."""
+        stopped = self._stop_after_record(epoch, self.objective.evaluate_all(), last=True)
+        if fault is not None and self.result.error is None:
+            self.result.error = fault
+            if not stopped:
+                self.result.stopped_by = "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"
+        return self._finish()
 
     def _refresh_graphs(self) -> None:
         for logits, carry in self.objective.refresh_graphs():
@@ -243,11 +196,11 @@ class _Run:
         return False
 
     def _remember(self, record: Record, last: bool) -> None:
-        better = record.validation_rmse < self.best_rmse
+        better = record.validation_rmse < self.remembered.best_rmse
         if not last or better:
-            self.last_good = (record.epoch, self.objective.state())
+            self.remembered.last_good = (record.epoch, self.objective.state())
         if better:
-            self.best, self.best_rmse = self.last_good, record.validation_rmse
+            self.remembered.best, self.remembered.best_rmse = self.remembered.last_good, record.validation_rmse
 
     def _validation_rmse(self) -> float:
         if self.validation is None:
@@ -260,24 +213,25 @@ class _Run:
         if math.isfinite(record.objective) and record.objective <= _DIVERGED * max(first, 1.0):
             return False
         self._go_back("divergence")
-        self.result.error = DivergenceError(record.epoch, self.last_good[0], record.objective, self.plan.learning_rate)
+        last_good = self.remembered.last_good[0]
+        self.result.error = DivergenceError(record.epoch, last_good, record.objective, self.plan.learning_rate)
         return True
 
     def _go_back(self, reason: str) -> None:
         """Go back to the last good state."""
-        self.result.kept_epoch, state = self.last_good
+        self.result.kept_epoch, state = self.remembered.last_good
         self.objective.load_state(state)
         self.result.stopped_by = reason
 
     def _out_of_patience(self, epoch: int) -> bool:
-        waited = (epoch - self.best[0]) // self.plan.evaluate_every
+        waited = (epoch - self.remembered.best[0]) // self.plan.evaluate_every
         return self.plan.patience is not None and waited >= self.plan.patience
 
     def _delta_reached(self, epoch: int, terms: Terms) -> bool:
         if self.plan.stopping_delta is None:
             return False
         value = float(terms.objective) * self.objective.size
-        change, self.previous_objective = abs(self.previous_objective - value), value
+        change, self.remembered.previous_objective = abs(self.remembered.previous_objective - value), value
         if not change < self.plan.stopping_delta:
             return False
         recorded = self.result.records[-1].epoch == epoch
@@ -286,10 +240,10 @@ class _Run:
         return True
 
     def _finish(self) -> Result:
-        if self.result.error is not None:
+        if isinstance(self.result.error, DivergenceError):
             return self.result
         if self.validation is not None:
-            self.result.kept_epoch, state = self.best
+            self.result.kept_epoch, state = self.remembered.best
             self.objective.load_state(state)
         else:
             self.result.kept_epoch = self.result.records[-1].epoch

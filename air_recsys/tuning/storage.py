@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from air_recsys.exceptions import DataFileError, ParameterError
-from air_recsys.interactions import Interactions
+from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -46,16 +42,6 @@ def storage_url(storage: str | os.PathLike[str]) -> str:
     return f"sqlite:///{path}"
 
 
-def fingerprint(data: Interactions) -> str:
-    """Return a digest of ratings, weights and ids; their order counts, since a split depends on it."""
-    digest = hashlib.sha256()
-    for array in (data.user_index, data.item_index, data.ratings, data.weights):
-        digest.update(b"-" if array is None else np.ascontiguousarray(array).tobytes())
-    for ids in (data.user_ids, data.item_ids):
-        digest.update(repr(ids.tolist()).encode())
-    return digest.hexdigest()
-
-
 def open_study(url: str | None, name: str, direction: str, search: dict[str, Any]) -> Study:
     """Make a study or load it, so that trials of different searches never mix.
 
@@ -72,7 +58,20 @@ def open_study(url: str | None, name: str, direction: str, search: dict[str, Any
     ------
     ParameterError
         Where the study of that name is another search.
+    DataFileError
+        Where the storage is damaged, or cannot be reached.
     """
+    import_extra("optuna", "tune")
+    try:
+        return _opened(url, name, direction, search)
+    except AirRecsysError:
+        raise
+    except Exception as error:  # of Optuna, SQLAlchemy, the database, and of whatever a damaged one makes them read
+        found = str(error).partition("\n")[0] or type(error).__name__
+        raise DataFileError(f"expected a storage with studies for {name!r}, found: {found}") from None
+
+
+def _opened(url: str | None, name: str, direction: str, search: dict[str, Any]) -> Study:
     optuna = import_extra("optuna", "tune")
     study = optuna.create_study(storage=url, study_name=name, direction=direction, load_if_exists=True)
     kept = study.user_attrs.get(_MARK)

@@ -14,10 +14,11 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models import AIR
 from air_recsys.models.air import preset as make_preset
+from air_recsys.models.fingerprint import digest
 from air_recsys.tuning.runner import Runner, StudyCallback, counted, diverged, row
 from air_recsys.tuning.score import Holdout
 from air_recsys.tuning.space import Domain, check_space, default_space, edges
-from air_recsys.tuning.storage import fingerprint, open_study, storage_url
+from air_recsys.tuning.storage import open_study, storage_url
 from air_recsys.validation import check_integer, check_real, import_extra
 
 if TYPE_CHECKING:
@@ -174,7 +175,7 @@ def _prepare(
     solver = "adam" if given.get("solver") == ["adam"] else None
     whole = default_space(preset, holdout.training, solver) | given
     return holdout, {
-        "data": fingerprint(data),
+        "data": digest(data),
         "preset": preset,
         "metric": metric,
         "validation_fraction": float(fraction),

@@ -5,49 +5,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 import torch
+from training_cases import FORMS, build, passed_on_the_way, plan, same
 
 from air_recsys.exceptions import DivergenceError
-from air_recsys.nn.build import Settings, build_objective, observations
-from air_recsys.training import SCHEDULES, Plan, train
-
-CPU = torch.device("cpu")
-
-
-def observe(m=12, n=10, seed=0):
-    """Half of the entries of a matrix of rank one with noise."""
-    rng = np.random.default_rng(seed)
-    matrix = np.outer(np.linspace(0.5, 1.5, m), np.linspace(-1, 1, n)) + 0.1 * rng.normal(size=(m, n))
-    rows, columns = np.nonzero(rng.random((m, n)) < 0.5)
-    ratings = sp.csr_array((matrix[rows, columns], (rows, columns)), shape=(m, n))
-    return observations(ratings, lambda values: values, torch.float64, CPU)
-
-
-def passed_on_the_way():
-    """Observations that a model starting near 0 fits best somewhere between the start and the end."""
-    observed = observe()
-    return observed._replace(values=0.3 * observed.values)
-
-
-def build(seed=0, **options: Any):
-    defaults: dict[str, Any] = {"init": (0.0, 0.3), "strengths": (1e-3, 1e-3)}
-    settings = Settings(**defaults | options)
-    return build_objective(observe(), settings, np.random.default_rng(seed))
-
-
-def plan(**options):
-    return Plan(**{"n_epochs": 60, "learning_rate": 0.01, "evaluate_every": 10} | options)
-
-
-def same(first, second):
-    """Whether two states are equal to the bit."""
-    pairs = [
-        (first[index][name], second[index][name]) if isinstance(first[index], dict) else (first[index], second[index])
-        for index in range(len(first))
-        for name in (first[index] if isinstance(first[index], dict) else [None])
-    ]
-    return all(torch.equal(*pair) for pair in pairs)
+from air_recsys.training import SCHEDULES, train
 
 
 class Watch:
@@ -61,14 +23,6 @@ class Watch:
         self.records.append(record)
         self.states[record.epoch] = self.objective.state()
         return record.epoch == self.stop_at
-
-
-FORMS = [
-    {},
-    {"n_neighbors": 3},
-    {"width": 3, "biases": True},
-    {"width": 3, "n_neighbors": 3, "adjacency": "row_softmin"},
-]
 
 
 # -------------------------------------------------------------------- records
@@ -218,7 +172,7 @@ def test_numbers_that_are_not_finite_at_the_start_are_divergence_at_epoch_zero()
     objective.factorization.weights[0].fill_(math.nan)
     result = train(objective, plan())
     assert result.stopped_by == "divergence"
-    assert result.error is not None
+    assert isinstance(result.error, DivergenceError)
     assert (result.error.epoch, result.records) == (0, [])
 
 

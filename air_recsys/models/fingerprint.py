@@ -1,0 +1,45 @@
+"""What two trainings have in common if they come to the same result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from air_recsys.interactions import Interactions
+
+if TYPE_CHECKING:
+    from air_recsys.models.air import AIR
+
+# None of these changes a number of the training.
+_FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory")
+_IDS_AT_ONCE = 1_000_000
+
+
+def fingerprint(model: AIR, *data: Interactions | None) -> dict[str, Any]:
+    """Return "data" and "parameters" of a training, as JSON holds them."""
+    parameters = {name: value for name, value in model._saved_parameters().items() if name not in _FREE}
+    named = {"model": type(model).__name__, **parameters}
+    return json.loads(json.dumps({"data": [digest(part) for part in data if part is not None], "parameters": named}))
+
+
+def digest(data: Interactions) -> str:
+    """Return a digest of ratings, weights and ids; their order counts, since a split depends on it.
+
+    Examples
+    --------
+    >>> ratings = np.array([[5.0, np.nan], [1.0, 2.0]])
+    >>> digest(Interactions.from_dense(ratings)) == digest(Interactions.from_dense(ratings + 1))
+    False
+    """
+    found = hashlib.sha256()
+    for array in (data.user_index, data.item_index, data.ratings, data.weights):
+        found.update(b"none" if array is None else f"{array.size}:".encode())
+        if array is not None:
+            found.update(np.ascontiguousarray(array))  # pyright: ignore[reportArgumentType]
+    for ids in (data.user_ids, data.item_ids):
+        for start in range(0, ids.size, _IDS_AT_ONCE):
+            found.update(repr(ids[start : start + _IDS_AT_ONCE].tolist()).encode())
+    return found.hexdigest()

@@ -1,0 +1,143 @@
+"""Checkpoint files of one process: nested states as safetensors. Nothing in a file is ever executed."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save as to_bytes
+from torch import Tensor
+
+from air_recsys.exceptions import CheckpointError
+from air_recsys.writing import replace_file
+
+FORMAT = "air_recsys training"
+FORMAT_VERSION = 1
+_ARRAY, _TENSOR = "array", "tensor"
+
+
+class CheckpointFile:
+    """Where the state of a training is kept, whole or not at all.
+
+    A state is built of dictionaries with text keys, lists, tuples (which come back as lists), numbers, text, None,
+    tensors and arrays.
+
+    Parameters
+    ----------
+    path : path
+        The file; its folder exists.
+    fingerprint : mapping
+        What a training that goes on from it has to agree with: "data" and "parameters", as JSON holds them.
+
+    Raises
+    ------
+    CheckpointError
+        Where no file can stand at `path`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     file = CheckpointFile(Path(folder) / "run.ckpt", {"data": "d", "parameters": {"depth": 3}})
+    ...     file.write({"epoch": 7, "logits": torch.zeros(2)})
+    ...     file.read()
+    {'epoch': 7, 'logits': tensor([0., 0.])}
+    """
+
+    def __init__(self, path: str | os.PathLike[str], fingerprint: Mapping[str, Any]) -> None:
+        self.path, self._fingerprint = Path(path), fingerprint
+        if self.path.is_dir():
+            raise CheckpointError(f"a checkpoint is a file, found the folder {self.path}")
+        if not self.path.parent.is_dir():
+            raise CheckpointError(f"cannot write {self.path.name}: there is no folder {self.path.parent}")
+
+    def write(self, state: Mapping[str, Any]) -> None:
+        """Replace the checkpoint in one step.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file cannot be written; what stood there before still does.
+        """
+        tensors: dict[str, Tensor] = {}
+        metadata = {
+            "format": FORMAT,
+            "format_version": str(FORMAT_VERSION),
+            "fingerprint": json.dumps(self._fingerprint),
+            "state": json.dumps(_packed(state, tensors)),
+        }
+        try:
+            replace_file(self.path, to_bytes(tensors, metadata))
+        except OSError as error:
+            raise CheckpointError(f"cannot write the checkpoint {self.path}: {error}") from None
+
+    def read(self) -> dict[str, Any]:
+        """Return what `write` was given.
+
+        Raises
+        ------
+        CheckpointError
+            Where the file is no whole checkpoint, or one of other data or parameters.
+        """
+        if not self.path.is_file():
+            raise CheckpointError(f"expected a checkpoint, found no file {self.path}")
+        try:
+            with safe_open(self.path, framework="pt") as file:
+                metadata = file.metadata() or {}
+                if metadata.get("format") != FORMAT or metadata.get("format_version") != str(FORMAT_VERSION):
+                    raise ValueError(
+                        f"format {metadata.get('format')!r}, version {metadata.get('format_version')!r}, expected "
+                        f"{FORMAT!r}, version {FORMAT_VERSION}"
+                    )
+                compare(self.path, json.loads(metadata["fingerprint"]), self._fingerprint)
+                state = _unpacked(json.loads(metadata["state"]), file.get_tensor)
+        except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
+            raise CheckpointError(f"{self.path} is no whole checkpoint that this release can read: {error}") from None
+        if not isinstance(state, dict):
+            raise CheckpointError(f"{self.path} is no whole checkpoint that this release can read: found no state")
+        return state
+
+
+def compare(path: Path, written: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Raise `CheckpointError` where a checkpoint was written for other data or with other parameters."""
+    hint = "give another path, or remove this one to start anew"
+    if written["data"] != own["data"]:
+        raise CheckpointError(f"{path} was written for other data (users, items, ratings or weights differ); {hint}")
+    before, now = written["parameters"], own["parameters"]
+    for name in sorted(before.keys() | now.keys()):
+        if before.get(name) != now.get(name):
+            raise CheckpointError(
+                f"{path} was written with {name}={before.get(name)!r}, found {name}={now.get(name)!r}; {hint}"
+            )
+
+
+def _packed(value: Any, tensors: dict[str, Tensor]) -> Any:
+    """Return `value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there."""
+    if isinstance(value, Mapping):
+        return {"": {name: _packed(entry, tensors) for name, entry in value.items()}}
+    if isinstance(value, list | tuple):
+        return [_packed(entry, tensors) for entry in value]
+    if isinstance(value, Tensor | np.ndarray):
+        name = str(len(tensors))
+        tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
+        tensors[name] = tensor.detach().clone(memory_format=torch.contiguous_format)
+        return {_TENSOR if isinstance(value, Tensor) else _ARRAY: name}
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _unpacked(value: Any, tensor_of: Any) -> Any:
+    if isinstance(value, list):
+        return [_unpacked(entry, tensor_of) for entry in value]
+    if not isinstance(value, dict):
+        return value
+    ((kind, content),) = value.items()
+    if kind == "":
+        return {name: _unpacked(entry, tensor_of) for name, entry in content.items()}
+    tensor = tensor_of(content)
+    return tensor if kind == _TENSOR else tensor.numpy()

@@ -1,0 +1,94 @@
+"""A training of one process that can be interrupted: what has to be kept of it, and how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import scipy.sparse as sp
+import torch
+
+from air_recsys.exceptions import CheckpointError
+from air_recsys.nn.objective import Objective
+from air_recsys.training.result import Record, Remembered, Result
+
+Write = Callable[[dict[str, Any]], None]
+"""Keeps a state: `air_recsys.training.checkpoint.CheckpointFile.write`, perhaps with more beside it."""
+
+
+class SavedCourse:
+    """Hands the state of a training on, and brings one back: from then on all goes as if it had never stopped.
+
+    Parameters
+    ----------
+    objective : Objective
+        As it was before its first step.
+    write : callable, optional
+        Takes each state; None keeps none.
+    every : int
+        Epochs between two states; the last epoch, interrupted or not, has one as well.
+    state : dict, optional
+        To go on from.
+    """
+
+    def __init__(
+        self, objective: Objective, write: Write | None = None, every: int = 1, state: dict[str, Any] | None = None
+    ) -> None:
+        self._objective, self._write, self._every, self._state = objective, write, every, state
+        self._kept = 0
+
+    def begin(self, optimizer: torch.optim.Adam, result: Result) -> int:
+        """Return the epoch to begin with, everything being as it was then.
+
+        Raises
+        ------
+        CheckpointError
+            Where the state is not one of such a training.
+        """
+        state, self._state = self._state, None
+        if state is None:
+            return 0
+        try:
+            self._load(state, optimizer, result)
+        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            raise CheckpointError(f"the checkpoint holds no state of this training: {error}") from None
+        return self._kept
+
+    def _load(self, state: dict[str, Any], optimizer: torch.optim.Adam, result: Result) -> None:
+        self._objective.load_state(state["objective"])
+        for tensor, moments in zip(_trained(optimizer), state["optimizer"], strict=True):
+            optimizer.state[tensor] = {name: moment.to(tensor.device) for name, moment in moments.items()}
+        result.records[:] = [Record._make(values) for values in state["records"]]
+        result.snapshots |= {epoch: [_matrix(kept) for kept in graphs] for epoch, graphs in state["snapshots"]}
+        result.remembered = Remembered(**state["remembered"])
+        self._kept = state["epoch"]
+
+    def reach(self, epoch: int, optimizer: torch.optim.Adam, result: Result, *, ends: bool) -> None:
+        """Hand on the state before step `epoch` and before its record, where it is due."""
+        if self._write is None or epoch <= self._kept or not (ends or epoch % self._every == 0):
+            return
+        assert result.remembered is not None
+        self._write(
+            {
+                "epoch": epoch,
+                "objective": self._objective.state(),
+                "optimizer": [dict(optimizer.state[tensor]) for tensor in _trained(optimizer)],
+                "records": result.records,
+                "snapshots": [(at, [_arrays(graph) for graph in graphs]) for at, graphs in result.snapshots.items()],
+                "remembered": vars(result.remembered),
+            }
+        )
+        self._kept = epoch
+
+
+def _trained(optimizer: torch.optim.Adam) -> list[torch.Tensor]:
+    return [tensor for group in optimizer.param_groups for tensor in group["params"]]
+
+
+def _arrays(graph: sp.csr_array) -> list[Any]:
+    return [graph.data, graph.indices, graph.indptr]
+
+
+def _matrix(arrays: list[Any]) -> sp.csr_array:
+    data, indices, indptr = arrays
+    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, len(indptr) - 1))

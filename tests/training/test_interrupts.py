@@ -1,0 +1,96 @@
+"""Ctrl-C: once to end at the next epoch, twice to end at once."""
+
+import signal
+import threading
+
+import pytest
+import torch
+from training_cases import build, observe, plan, same
+
+from air_recsys.training import train
+from air_recsys.training.checkpoint import CheckpointFile
+from air_recsys.training.interrupts import interruptible
+from air_recsys.training.resume import SavedCourse
+
+MARK = {"data": "d", "parameters": {}}
+
+
+@pytest.fixture(autouse=True)
+def plain_handler():
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def press_at(epoch):
+    def press(record):
+        if record.epoch == epoch:
+            signal.raise_signal(signal.SIGINT)
+
+    return press
+
+
+def test_the_second_time_interrupts_at_once():
+    with interruptible() as interrupted:
+        assert not interrupted()
+        signal.raise_signal(signal.SIGINT)
+        assert interrupted()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+
+
+def test_the_handler_is_put_back_whatever_happens():
+    with pytest.raises(ZeroDivisionError), interruptible():
+        raise ZeroDivisionError
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_handler_of_somebody_else_stays():
+    heard = []
+    signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    with interruptible() as interrupted:
+        signal.raise_signal(signal.SIGINT)
+        assert not interrupted()
+    assert heard == [signal.SIGINT]
+
+
+def test_other_threads_hear_nothing():
+    answers = []
+
+    def work():
+        with interruptible() as interrupted:
+            answers.append(interrupted())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    assert answers == [False]
+
+
+def test_an_interrupted_training_ends_at_the_next_epoch_and_is_recorded():
+    objective, shorter = build(), build()
+    result = train(objective, plan(), callbacks=[press_at(20)])
+    assert isinstance(result.error, KeyboardInterrupt)
+    assert (result.stopped_by, result.kept_epoch, result.records[-1].epoch) == ("interrupt", 21, 21)
+    train(shorter, plan(n_epochs=21))
+    assert same(objective.state(), shorter.state())
+
+
+def test_an_interrupted_training_ends_in_its_best_state():
+    objective = build()
+    observed = observe(seed=1)
+    validation = observed._replace(values=torch.zeros_like(observed.values))  # gets worse all the time
+    result = train(objective, plan(), validation=validation, callbacks=[press_at(20)])
+    best = min(result.records, key=lambda record: record.validation_rmse)
+    assert (result.stopped_by, result.kept_epoch) == ("interrupt", best.epoch)
+    assert best.epoch < 21
+
+
+def test_an_interrupted_training_can_go_on(tmp_path):
+    whole, cut, resumed = build(), build(), build()
+    train(whole, plan())
+    file = CheckpointFile(tmp_path / "run.ckpt", MARK)
+    train(cut, plan(), callbacks=[press_at(20)], course=SavedCourse(cut, file.write, 50))
+    assert file.read()["epoch"] == 21
+    train(resumed, plan(), course=SavedCourse(resumed, state=file.read()))
+    assert same(whole.state(), resumed.state())
