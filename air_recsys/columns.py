@@ -85,7 +85,7 @@ def as_timestamps(values: Any, size: int) -> np.ndarray:
         raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
     column = pd.Series(array).infer_objects()  # dates with a time zone come as objects
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
-        missing, times = column.isna().to_numpy(), pd.DatetimeIndex(column).as_unit("ns").asi8
+        missing, times = column.isna().to_numpy(), _nanoseconds(column)
     else:
         times = array.astype(np.int64) if array.dtype.kind == "i" else as_float(array, "timestamps")
         missing = ~np.isfinite(times)
@@ -95,6 +95,13 @@ def as_timestamps(values: Any, size: int) -> np.ndarray:
             f"{missing.argmax()}"
         )
     return times
+
+
+def _nanoseconds(column: pd.Series) -> np.ndarray:
+    try:
+        return pd.DatetimeIndex(column).as_unit("ns").asi8
+    except pd.errors.OutOfBoundsDatetime as error:
+        raise DataError(f"timestamps must lie in the years 1677 to 2262, found {error}") from None
 
 
 def ids_or_range(ids: Iterable[Hashable] | None, size: int, kind: str) -> Iterable[Hashable]:

@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${VENV:-.venv}
 python3 -m venv "$venv"
-"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test]"
+"$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,docs]"
 "$venv/bin/ruff" format --check .
 "$venv/bin/ruff" check .
 "$venv/bin/pyright" --pythonpath "$venv/bin/python"

@@ -12,7 +12,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
-    {"exceptions", "validation", "ids", "columns", "writing"},
+    {"exceptions", "validation", "ids", "columns", "reading", "writing"},
     {"metrics", "interactions", "splits"},
     {"graphs"},
     {"nn"},

@@ -39,7 +39,8 @@ class CornacAIR(Recommender, ANNMixin):
     n_factors, depth, n_epochs, learning_rate, weight_decay, bias_decay, user_graph_reg, item_graph_reg
         Those of `air_recsys.AIR`.
     graph_neighbors, evaluate_every, device
-        Those of `air_recsys.AIR`. With a posterior all but `n_factors` and `device` matter to the graphs alone.
+        Those of `air_recsys.AIR`. A posterior knows only `n_factors`, `graph_neighbors` and `device`, and leaves out a
+        graph whose strength is 0.
     solver : {"auto", "variational", "langevin", "adam"}
         That of `air_recsys.AIR`. "auto" is the preset's "variational", scores of a posterior, and "adam", trained
         scores, where `early_stopping` or ``n_factors=None`` is given, or in `air_params` ``biases=False``,
@@ -92,7 +93,7 @@ class CornacAIR(Recommender, ANNMixin):
     def __init__(
         self,
         name: str = "AIR",
-        n_factors: int | None = 20,
+        n_factors: int | str | None = "auto",
         depth: int = 2,
         n_epochs: int = 40,
         learning_rate: float = 0.05,

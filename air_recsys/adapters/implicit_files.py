@@ -6,15 +6,14 @@ import inspect
 import io
 import json
 import os
-import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.reading import checked_csr, parse_json, read_arrays
 from air_recsys.writing import replace_file
 
 if TYPE_CHECKING:
@@ -44,14 +43,13 @@ def read(cls: type[Model], file: Any) -> Model:
     """Read what `write` wrote, or raise `ModelFileError`."""
     whole = file.read() if hasattr(file, "read") else _npz(file).read_bytes()
     try:
-        with np.load(io.BytesIO(whole), allow_pickle=False) as content:
-            arrays = dict(content.items())
-        header = json.loads(arrays.pop("header").item())
+        arrays = read_arrays(whole)
+        header = parse_json(arrays.pop("header").item())
         if header["format"] != FORMAT:
             raise ValueError(f"its format is {header['format']!r}, not {FORMAT!r}")
         model = cls(**header["parameters"])
         _restore(model, arrays)
-    except (ValueError, KeyError, TypeError, AttributeError, EOFError, zipfile.BadZipFile) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise ModelFileError(f"expected a file that ImplicitAIR.save wrote, found another: {error}") from None
     return model
 
@@ -76,14 +74,29 @@ def _arrays(model: ImplicitAIR) -> dict[str, np.ndarray]:
 
 
 def _restore(model: ImplicitAIR, arrays: dict[str, np.ndarray]) -> None:
+    _check(arrays)
     for name in _ARRAYS:
         setattr(model, name, arrays.get(name))
     for name in _GRAPHS:
         if f"{name}data" in arrays:
             size = len(arrays[f"{name}indptr"]) - 1
-            matrix = sp.csr_array(tuple(arrays[f"{name}{part}"] for part in _CSR), shape=(size, size))
-            matrix.check_format(full_check=True)
+            data, indices, indptr = (arrays[f"{name}{part}"] for part in _CSR)
+            matrix = checked_csr(data, indices, indptr, (size, size))
             setattr(model, name, SimilarityGraph(matrix, range(size), name.removesuffix("_graph_")))
+
+
+def _check(arrays: dict[str, np.ndarray]) -> None:
+    """Raise `ValueError` where factors and penalties are not finite numbers of one width."""
+    for name in _ARRAYS:
+        array = arrays.get(name)
+        if array is not None and (array.dtype.kind != "f" or array.ndim != 2 or not np.isfinite(array).all()):
+            raise ValueError(f"expected a finite matrix {name}, found {array.dtype} of shape {array.shape}")
+    if len({array.shape[-1] for name in _ARRAYS if (array := arrays.get(name)) is not None}) > 1:
+        raise ValueError("expected factors and penalties of one width, found several")
+    for factors, graph in (("user_factors", "user_graph_"), ("item_factors", "item_graph_")):
+        rows, ends = arrays.get(factors), arrays.get(f"{graph}indptr")
+        if rows is not None and ends is not None and len(ends) != len(rows) + 1:
+            raise ValueError(f"expected {graph} of {len(rows)} nodes, found {len(ends) - 1}")
 
 
 def _npz(path: str | os.PathLike[str]) -> Path:

@@ -171,7 +171,7 @@ class SurpriseAIR(AlgoBase):
     # ---------------------------------------------------------------- estimates
 
     def estimate(self, u: int | str, i: int | str) -> float:
-        """Return the estimate of a pair of inner ids ("UKN__" and the raw id for an unknown one), not clipped.
+        """Return the estimate of a pair of inner ids (``"UKN__"`` and the raw id for an unknown one), not clipped.
 
         Raises
         ------

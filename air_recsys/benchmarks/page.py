@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from air_recsys.benchmarks.figures import FIGURES
 from air_recsys.benchmarks.report import format_number
 from air_recsys.benchmarks.table1 import pivot
 from air_recsys.exceptions import ParameterError
+from air_recsys.reading import parse_json
 
 _HEAD = """# Reproduction of the paper
 
@@ -19,6 +21,7 @@ that measures it again. Published values are those of Li, Sun, Wang, Wang, SIAM 
 settings were chosen is told in [presets.md](presets.md) and [table1.md](table1.md), the theorems are in
 [theorems.md](theorems.md).
 """
+_TAG = re.compile("<(?=[a-zA-Z/!?])")  # Markdown hands these on to the browser
 _KEYS = ("title", "protocol", "rows", "notes", "machine", "versions")
 _COLUMNS = {
     "table1": ("data", "system", "published", "nmae", "deviation", "ours / published"),
@@ -49,15 +52,26 @@ def reproduction_page(results: Path, figures: str, shown: Collection[str]) -> st
     if not found:
         raise ParameterError(f"expected result files such as table1.json in {results}, found none")
     parts = [_HEAD]
-    parts += [_section(name, content, figures, shown) for name, content in found.items()]
+    for name, content in found.items():
+        with result_file(results / f"{name}.json"):
+            parts.append(_section(name, content, figures, shown))
     return "\n".join(parts)
 
 
-def _read(path: Path) -> dict[str, Any]:
+@contextmanager
+def result_file(path: Path) -> Iterator[None]:
+    """Name the file where something is not as a result file has it."""
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ParameterError(f"{path} is no result file: {error}") from None
+        yield
+    except ParameterError:
+        raise
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise ParameterError(f"{path} is no result file: {type(error).__name__}: {error}") from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with result_file(path):
+        content = parse_json(path.read_bytes())
     absent = [key for key in _KEYS if key not in content] if isinstance(content, dict) else ["object"]
     if absent:
         raise ParameterError(f"{path} is no result file: expected {', '.join(_KEYS)}, found no {absent[0]}")
@@ -109,4 +123,4 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return format_number(value)  # NaN is a dash
-    return "" if value is None else str(value).replace("|", "\\|")
+    return "" if value is None else _TAG.sub("&lt;", " ".join(str(value).split())).replace("|", "\\|")

@@ -72,7 +72,7 @@ def recipe(name: str) -> dict[str, Any]:
     """
     folder = resources.files("air_recsys.benchmarks") / "recipes"
     file = folder / f"{name}.toml"
-    if not file.is_file():
+    if ".." in name or name.startswith("/") or not file.is_file():
         known = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
         raise ParameterError(f"expected a recipe of {known}, found {name!r}")
     return tomllib.loads(file.read_text(encoding="utf-8"))

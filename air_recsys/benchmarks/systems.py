@@ -5,11 +5,9 @@ from __future__ import annotations
 import io
 import json
 import time
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
-from zipfile import BadZipFile
 
 import numpy as np
 import scipy.sparse as sp
@@ -22,6 +20,7 @@ from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.images import inpainting_errors
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import PRESETS
+from air_recsys.reading import parse_json, read_arrays
 from air_recsys.training import Record
 from air_recsys.writing import replace_file
 
@@ -52,10 +51,10 @@ class Outcome:
     def read(cls, path: Path) -> Self:
         """Read what `write` wrote, or raise `DataFileError` where the file is not whole."""
         try:
-            with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
-                content = json.loads(str(file["content"]))
-                return cls(**content, arrays={name: file[name] for name in file.files if name != "content"})
-        except (BadZipFile, zlib.error, EOFError, KeyError, TypeError, ValueError, AttributeError) as error:
+            arrays = read_arrays(path.read_bytes())
+            content = parse_json(str(arrays.pop("content")))
+            return cls(dict(content["numbers"]), dict(content["curves"]), arrays)
+        except (OSError, KeyError, TypeError, ValueError) as error:
             raise DataFileError(f"{path} is not a whole run ({error}): delete it, and it is run again") from None
 
 

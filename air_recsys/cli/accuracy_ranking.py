@@ -9,14 +9,12 @@ import typer
 
 from air_recsys.benchmarks.accuracy.ranking import bench_ranking
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
-from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems
+from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems, systems_by_default
 from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems
 from air_recsys.benchmarks.report import Report
 from air_recsys.cli import options
 from air_recsys.datasets import data_root
 from air_recsys.models.ranking import GraphRanker
-
-_BY_DEFAULT = ["GraphRanker", "GF-CF", "implicit ALS", "implicit BPR", "Popularity"]
 
 
 class RankingData(StrEnum):
@@ -31,7 +29,7 @@ def ranking(
     sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--system", help="May be repeated. By default all but EASE, which takes memory and time."),
+        typer.Option("--system", help="May be repeated. By default all, EASE on MovieLens alone: it takes memory."),
     ] = None,
     validation: Annotated[
         bool, typer.Option("--validation", help="Test on a part of the training data; the test part is left out.")
@@ -47,10 +45,13 @@ def ranking(
     """Recall and NDCG of GraphRanker beside implicit's models in one run, and beside published figures."""
     options.check_folder_of(json_file)
     changes = options.parse_settings(settings, GraphRanker())
-    systems = chosen_systems(ranking_systems(changes, seed, threads), names or _BY_DEFAULT)
+    measured = {
+        name: chosen_systems(ranking_systems(name, changes, seed, threads), names or systems_by_default(name))
+        for name in [each.value for each in sets or RankingData]
+    }
     root = data_root(data)
     reports: list[Report] = []
-    for name in [each.value for each in sets or RankingData]:
+    for name, systems in measured.items():
         fold = RANKING_SETS[name].load(root)
         part = validation_part(fold, seed) if validation else fold
         found = bench_ranking(name, part, systems, seed=seed, threads=threads)

@@ -16,6 +16,7 @@ from air_recsys.cli import (
     data,
     demo,
     explain,
+    faults,
     inpaint,
     models,
     report,
@@ -55,6 +56,7 @@ bench.bench_app.command("ratings")(accuracy_ratings.ratings)
 bench.bench_app.command("dti")(accuracy_dti.dti)
 bench.bench_app.command("ranking")(accuracy_ranking.ranking)
 bench.bench_app.command("accuracy-page")(accuracy_page.page)
+bench.bench_app.command("faults")(faults.faults)
 app.add_typer(bench.bench_app, name="bench")
 app.add_typer(data.app, name="datasets")
 

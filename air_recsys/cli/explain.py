@@ -10,7 +10,8 @@ import typer
 from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
 from air_recsys.cli.models import ModelFile
-from air_recsys.cli.tables import as_ids, read_titles, titles_of
+from air_recsys.cli.tables import as_ids
+from air_recsys.datasets.titles import read_titles, titles_of
 from air_recsys.exceptions import DataError
 from air_recsys.models import AIR, Recommender
 

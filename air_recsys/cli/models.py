@@ -10,8 +10,9 @@ import typer
 
 from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
-from air_recsys.cli.tables import as_ids, read_titles
+from air_recsys.cli.tables import as_ids
 from air_recsys.datasets import read_ratings
+from air_recsys.datasets.titles import read_titles
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.models import AIR, Recommender
 from air_recsys.models.air import preset as make_preset

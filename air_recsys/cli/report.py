@@ -10,8 +10,8 @@ import typer
 from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.cli import options
 from air_recsys.cli.models import ModelFile
-from air_recsys.cli.tables import read_titles, titles_of
 from air_recsys.datasets import read_ratings
+from air_recsys.datasets.titles import read_titles, titles_of
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender

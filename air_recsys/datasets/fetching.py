@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import tempfile
 import zipfile
-import zlib
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -15,6 +14,7 @@ from tqdm import tqdm
 from air_recsys.datasets.folders import download_folder
 from air_recsys.datasets.registry import Dataset, RemoteFile, get_dataset
 from air_recsys.exceptions import DataFileError
+from air_recsys.reading import ARCHIVE_ERRORS, check_archive
 
 _TIMEOUT = 30  # seconds without an answer
 _CHUNK = 2**16  # bytes
@@ -94,7 +94,7 @@ def _stage(file: RemoteFile, folder: Path, staging: Path, base_url: str | None, 
     if found != file.sha256:
         raise DataFileError(f"{url}: expected the sha256 checksum {file.sha256}, found {found}; nothing was kept")
     if file.unpack is not None:
-        _unpack(target, file.unpack, staging / "files")
+        unpack(target, file.unpack, staging / "files")
 
 
 def _download(url: str, target: Path, progress: bool) -> None:
@@ -118,10 +118,11 @@ def _reason(error: OSError) -> str:
     return f"no connection, or one that broke ({type(error).__name__}); check the network and try again"
 
 
-def _unpack(archive: Path, member_folder: str, target: Path) -> None:
+def unpack(archive: Path, member_folder: str, target: Path) -> None:
     """Unpack the files of one folder of a zip archive."""
     try:
         with zipfile.ZipFile(archive) as content:
+            check_archive(content, archive.stat().st_size)
             for member in content.infolist():
                 name = PurePosixPath(member.filename.replace("\\", "/"))
                 if name.is_absolute() or ".." in name.parts or any(":" in part for part in name.parts[:1]):
@@ -130,7 +131,9 @@ def _unpack(archive: Path, member_folder: str, target: Path) -> None:
                     )
                 if not member.is_dir() and name.is_relative_to(member_folder):
                     _extract(content, member, target / name.relative_to(member_folder))
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError) as error:
+    except DataFileError:
+        raise
+    except ARCHIVE_ERRORS as error:
         raise DataFileError(f"{archive.name}: expected a zip archive, found: {error}") from None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError, DataFileError
 from air_recsys.interactions import Interactions
+from air_recsys.reading import open_gzip
 
 _KINDS: dict[type, str] = {int: "an integer", float: "a finite number", str: "text"}
 
@@ -33,20 +33,26 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
     Raises
     ------
     DataFileError
-        Where the file cannot be read, is not text in `encoding`, or is empty.
+        Where the file cannot be read, is not text in `encoding`, unpacks to too much, or is empty.
     """
     try:
-        data = path.read_bytes()
-        text = (gzip.decompress(data) if path.suffix == ".gz" else data).decode(encoding)
+        text = _read_bytes(path).decode(encoding)
     except UnicodeDecodeError as error:
         found = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
         raise DataFileError(f"{path}: expected text encoded in {encoding}, found {found}") from None
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataFileError(f"{path}: expected a readable file, found: {error}") from None
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     if lines == [""]:
         raise DataFileError(f"{path}: expected at least one line, found an empty file")
     return lines
+
+
+def _read_bytes(path: Path) -> bytes:
+    if path.suffix != ".gz":
+        return path.read_bytes()
+    with open_gzip(path) as file:
+        return file.read()
 
 
 def read_records(

@@ -22,6 +22,7 @@ _FOLDS = ("u1", "u2", "u3", "u4", "u5", "ua", "ub")
 _RATING_FIELDS: dict[str, type] = {"user": int, "item": int, "rating": int, "timestamp": int}
 _ENCODING = "iso-8859-1"  # of the files with titles, in both sets
 _N_GENRES = 19
+_MOST_GENRES = 100  # of 1M, which has 18: every film gets a value for each
 
 
 def load_movielens(root: str | Path, variant: Variant = "100k") -> Interactions:
@@ -162,6 +163,10 @@ def load_movielens_genres(root: str | Path, variant: Variant = "100k") -> pd.Dat
     """
     films = _read_films(root, variant)
     if variant == "1m":
+        path = find_file(root, "ml-1m", ["movies.dat"])
+        n_names = len({name for genres in films["genres"] for name in genres.split("|")})
+        if n_names > _MOST_GENRES:
+            raise DataFileError(f"{path}: expected at most {_MOST_GENRES} genres, found {n_names}")
         return films["genres"].str.get_dummies(sep="|").astype(bool)
     names = _read_genre_names(find_file(root, "ml-100k", ["u.genre"]))
     flags = films[[f"genre{position}" for position in range(_N_GENRES)]].to_numpy()
@@ -197,7 +202,7 @@ def load_movielens_items(root: str | Path, variant: Variant = "100k") -> pd.Data
     >>> model.item_graph_.with_attributes(items, label="title")  # doctest: +SKIP
     """
     titles, flags = load_movielens_titles(root, variant), load_movielens_genres(root, variant)
-    years = titles.str.extract(r".*\((\d{4})\)", expand=False)
+    years = titles.str.extract(r"^.*\(([0-9]{4})\)", expand=False)  # anchored: a title of brackets costs no minutes
     names = flags.columns.to_numpy(dtype=object)
     genres = ["|".join(names[row]) for row in flags.to_numpy()]
     return pd.DataFrame({"title": titles, "year": pd.Series(pd.to_numeric(years)).astype("Int64"), "genres": genres})

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
+import io
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,20 +12,46 @@ from typing import Any, TextIO
 
 from air_recsys.datasets.files import is_finite_number, malformed
 from air_recsys.exceptions import DataFileError
+from air_recsys.reading import open_gzip
+
+_MOST_COLUMNS = 1000
 
 
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     """Open a UTF-8 file, gzipped if its name ends in ``.gz``; what cannot be read raises `DataFileError`."""
-    opener = gzip.open if path.suffix.lower() == ".gz" else open
+    opened = open_gzip(path) if path.suffix.lower() == ".gz" else path.open("rb")
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as handle:
-            yield handle  # pyright: ignore[reportReturnType]
+        with opened as content, io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as handle:
+            yield handle
     except UnicodeDecodeError as error:
         byte = f"byte 0x{error.object[error.start]:02x}"
         raise DataFileError(f"{path}: expected text encoded in utf-8, found {byte}") from None
-    except (OSError, EOFError, zlib.error) as error:
+    except DataFileError:
+        raise
+    except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataFileError(f"{path}: expected a readable file, found: {error}") from None
+
+
+def check_width(path: Path, separator: str) -> None:
+    """Raise where a table is wider than any table of ratings, or its first row is wider than its header.
+
+    pandas would take the surplus for an index of as many levels, which costs minutes for a file of a megabyte.
+
+    Raises
+    ------
+    DataFileError
+        With the line number.
+    """
+    with open_text(path) as lines:
+        records = _numbered_records(path, csv.reader(lines, delimiter=separator))
+        header = next(records, (1, []))[1]
+        line, fields = next(records, (1, header))
+    if len(header) > _MOST_COLUMNS:
+        raise DataFileError(f"{path}, line 1: expected at most {_MOST_COLUMNS:,} columns, found {len(header):,}")
+    if len(fields) > len(header):
+        expected = f"{len(header)} fields separated by {separator!r}, as in the header"
+        raise malformed(path, line, expected, separator.join(fields))
 
 
 def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str | None) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import string
 import zlib
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.datasets.files import build_interactions
-from air_recsys.datasets.ratings_check import check_fields, open_text
+from air_recsys.datasets.parquet_checks import read_columns
+from air_recsys.datasets.ratings_check import check_fields, check_width, open_text
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.interactions import Duplicates, Interactions
+from air_recsys.reading import open_gzip
 from air_recsys.validation import import_extra
 
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
@@ -141,16 +144,12 @@ def _read_text(path: Path, columns: list[str], rating: str | None, separator: st
     ids = columns[:2]
     # Ids are read as text, so that they stay as written, and "NA" is an id as good as any.
     kinds: Any = dict.fromkeys(ids, str) | ({} if rating is None else {rating: np.float64})
+    how: Any = {"sep": separator, "dtype": kinds, "keep_default_na": False, "na_values": [""]}
+    how |= {"encoding": "utf-8-sig", "low_memory": False, "compression": None}
+    check_width(path, separator)
     try:
-        frame: Any = pd.read_csv(
-            path,
-            sep=separator,
-            dtype=kinds,
-            keep_default_na=False,
-            na_values=[""],
-            encoding="utf-8-sig",
-            low_memory=False,
-        )
+        with open_gzip(path) if path.suffix.lower() == ".gz" else nullcontext(path) as source:
+            frame: Any = pd.read_csv(source, **how)
     except (ValueError, OSError, EOFError, zlib.error) as error:  # pandas' parser errors are ValueErrors
         check_fields(path, separator, columns, rating)
         raise DataFileError(f"{path}: expected a table of text, found: {' '.join(str(error).split())}") from None
@@ -199,13 +198,14 @@ def _as_times(path: Path, column: pd.Series) -> pd.Series:
 
 
 def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
-    pyarrow, parquet = import_extra("pyarrow", "data"), import_extra("pyarrow.parquet", "data")
+    pyarrow = import_extra("pyarrow", "data")
     try:
-        with parquet.ParquetFile(path) as file:
-            found = file.schema_arrow.names
-            # Without pandas' metadata an index is a column like any other.
-            frame = file.read(columns=columns).to_pandas(ignore_metadata=True)
-    except (pyarrow.ArrowException, OSError, ValueError) as error:
+        found, table = read_columns(path, columns)
+        # Without pandas' metadata an index is a column like any other.
+        frame = table.to_pandas(ignore_metadata=True)
+    except DataFileError:
+        raise
+    except (pyarrow.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise DataFileError(f"{path}: expected a Parquet file, found: {reason}") from None
     absent = [name for name in columns if found.count(name) != 1]

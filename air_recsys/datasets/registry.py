@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pandas as pd
 
+from air_recsys.exceptions import DataFileError
 from air_recsys.validation import check_choice
 
 REGISTRY_FILE = Path(__file__).with_name("registry.toml")
@@ -82,19 +83,32 @@ class Dataset:
 def read_registry(path: Path = REGISTRY_FILE) -> dict[str, Dataset]:
     """Read a registry file into data sets by name.
 
+    Raises
+    ------
+    DataFileError
+        Where the file is no such table, or names a place outside of the data root.
+
     Examples
     --------
     >>> read_registry()["ml-100k"].title
     'MovieLens 100K'
     """
-    tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {name: _dataset(name, table) for name, table in tables.items()}
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+        return {name: _dataset(name, table) for name, table in tables.items()}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise DataFileError(f"{path}: expected a registry of data sets, found: {error}") from None
 
 
 def _dataset(name: str, table: dict) -> Dataset:
     files = tuple(RemoteFile(**file) for file in table.pop("files", ()))
     provides = tuple(table.pop("provides", ())) or tuple(file.path for file in files)
-    return Dataset(name=name, files=files, provides=provides, **table)
+    dataset = Dataset(name=name, files=files, provides=provides, **table)
+    for place in (dataset.folder, *provides, *(file.path for file in files)):
+        parts = PurePosixPath(place.replace("\\", "/"))
+        if parts.is_absolute() or ".." in parts.parts or ":" in place:
+            raise ValueError(f"{name} has the place {place!r}, which is outside of the data root")
+    return dataset
 
 
 def get_dataset(name: str) -> Dataset:

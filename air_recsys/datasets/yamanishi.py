@@ -18,6 +18,7 @@ from air_recsys.validation import check_choice
 YamanishiName = Literal["nr", "gpcr", "ic", "e"]
 
 _ROUNDED = "e_simmat_dg_sparse_1dp.txt"
+_MOST_TARGETS = 5000  # of rounded similarities, whose file lists few pairs of a matrix of all; enzymes are 664
 
 
 def load_yamanishi(root: str | Path, name: YamanishiName) -> DrugTargetData:
@@ -94,6 +95,8 @@ def _read_rounded(path: Path, targets: np.ndarray) -> pd.DataFrame:
     index = pd.Index(targets)
     first, second = (index.get_indexer(pd.Index(table[side])) for side in ("first", "second"))
     require(path, (first >= 0) & (second >= 0), "two targets of the interaction file", table.to_numpy())
+    if len(targets) > _MOST_TARGETS:
+        raise DataFileError(f"{path}: expected at most {_MOST_TARGETS:,} targets, found {len(targets):,}")
     similarity = np.eye(len(targets))
     similarity[first, second] = table["similarity"]
     return pd.DataFrame(similarity, index=index, columns=index)

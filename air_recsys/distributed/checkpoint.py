@@ -8,7 +8,6 @@ then.
 from __future__ import annotations
 
 import json
-import pickle
 import shutil
 from pathlib import Path
 from typing import Any
@@ -16,22 +15,22 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.distributed.checkpoint.api import CheckpointException
-from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from torch.distributed.checkpoint.metadata import Metadata
 from torch.distributed.checkpoint.state_dict_loader import load
 from torch.distributed.checkpoint.state_dict_saver import save
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor._shards_wrapper import LocalShardsWrapper
 
+from air_recsys.distributed.checkpoint_files import Reader, Writer
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.exceptions import CheckpointError
+from air_recsys.reading import parse_json
 from air_recsys.training.checkpoint import compare
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys checkpoint"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: the index of the tensors is no pickle any more
 _COURSE = "course.json"
 
 
@@ -71,22 +70,33 @@ class Checkpoints:
             Where the checkpoint is not whole, or of other data or parameters.
         """
         try:
-            course = json.loads((path / _COURSE).read_text(encoding="utf-8"))
-            written = course["fingerprint"]
-            if course["format"] != FORMAT or course["format_version"] > FORMAT_VERSION:
-                raise ValueError(f"format {course['format']!r}, version {course['format_version']}")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+            course = parse_json((path / _COURSE).read_bytes())
+            if course["format"] != FORMAT or course["format_version"] != FORMAT_VERSION:
+                raise ValueError(f"format {course['format']!r}, version {course['format_version']!r}")
+            compare(path, course["fingerprint"], self._fingerprint)
+            return course
+        except CheckpointError:
+            raise
+        except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
-        compare(path, written, self._fingerprint)
-        return course
 
     def read(self, path: Path, tensors: dict[str, tuple[Tensor, Cut | None]]) -> None:
-        """Fill the own rows of `tensors` from a checkpoint, whatever the number of ranks that wrote it."""
+        """Fill the own rows of `tensors` from a checkpoint, whatever the number of ranks that wrote it.
+
+        Raises
+        ------
+        CheckpointError
+            Where the files are not whole, or hold NaN or infinity; on every rank.
+        """
         try:
             with self._group.contact():
-                load(self._sharded(tensors), storage_reader=_Reader(path), process_group=self._group.handle)
-        except (CheckpointException, OSError, ValueError, KeyError, pickle.UnpicklingError) as error:
+                load(self._sharded(tensors), storage_reader=Reader(path), process_group=self._group.handle)
+        except (CheckpointException, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
+        broken = [name for name, (tensor, _) in tensors.items() if not torch.isfinite(tensor).all()]
+        everywhere = [name for names in self._group.of_all(broken) for name in names]
+        if everywhere:
+            raise CheckpointError(f"{path} holds NaN or infinity in {everywhere[0]}")
 
     def write(self, epoch: int, tensors: dict[str, tuple[Tensor, Cut | None]], course: dict[str, Any]) -> None:
         """Write a checkpoint and then remove those before it.
@@ -104,7 +114,7 @@ class Checkpoints:
         try:
             self._first(_make_empty, partial)
             with self._group.contact():
-                writer = FileSystemWriter(partial)
+                writer = Writer(partial)
                 save(self._sharded(tensors), storage_writer=writer, process_group=self._group.handle)
             about = {"format": FORMAT, "format_version": FORMAT_VERSION, "fingerprint": self._fingerprint}
             self._first(_finish, partial, target, json.dumps(about | course).encode())
@@ -138,25 +148,6 @@ def _as_dtensor(own: Tensor, cut: Cut, rank: int, mesh: DeviceMesh) -> DTensor:
     stride = torch.empty(shape, device="meta").stride()
     shards = LocalShardsWrapper([own], [offset])
     return DTensor.from_local(shards, mesh, [Shard(0)], run_check=False, shape=shape, stride=stride)
-
-
-class _Reader(FileSystemReader):
-    """A reader that builds nothing from a checkpoint's metadata, which is a pickle, but the metadata itself."""
-
-    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        with (Path(self.path) / ".metadata").open("rb") as file:
-            metadata = _MetadataUnpickler(file).load()
-        metadata.storage_meta.load_id = self.load_id
-        return metadata
-
-
-class _MetadataUnpickler(pickle.Unpickler):
-    def find_class(self, module: str, name: str) -> Any:
-        described = module in ("torch.distributed.checkpoint.metadata", "torch.distributed.checkpoint.filesystem")
-        plain = (module, name) in (("torch", "Size"), ("torch.serialization", "_get_layout"), ("pathlib", "PosixPath"))
-        if described or plain or (module == "torch" and isinstance(getattr(torch, name, None), torch.dtype)):
-            return super().find_class(module, name)
-        raise pickle.UnpicklingError(f"found {module}.{name} where only sizes and types of tensors belong")
 
 
 def _make_empty(folder: Path) -> None:

@@ -15,6 +15,7 @@ from air_recsys.models.air import AIR
 from air_recsys.models.air_parameters import check_parameters
 from air_recsys.models.devices import resolve_device
 from air_recsys.models.memory import device_memory, parse_size
+from air_recsys.models.scaling import width_of
 from air_recsys.nn.memory import readable
 
 _WHOLE_ONLY = {"solver": "adam", "validation_fraction": 0, "stopping_delta": None}
@@ -25,8 +26,8 @@ def check_model(model: AIR, data: Interactions) -> None:
     if not isinstance(model, AIR):
         raise ParameterError(f"expected a model of class AIR, found {type(model).__name__}")
     check_parameters(model, data, None)
-    narrower = min(data.n_users, data.n_items)
-    if model.n_factors is None or model.n_factors >= narrower:
+    narrower, width = min(data.n_users, data.n_items), width_of(model, data)
+    if width is None or width >= narrower:
         raise ParameterError(
             f"distributed training needs factors narrower than the {narrower} users or items: set n_factors below "
             f"{narrower}, found n_factors={model.n_factors}"
@@ -62,7 +63,7 @@ def check_memory(group: Group, model: AIR, data: Interactions) -> None:
     """Raise `MemoryLimitError` where a rank will need more than `max_memory`, or its ranks than their machine has."""
     settings = model._settings(data)
     graphs = [strength > 0 for strength in settings.strengths]
-    width, neighbors = int(model.n_factors or 0), settings.n_neighbors or 0
+    width, neighbors = settings.width or 0, settings.n_neighbors or 0
     sizes = data.n_users, data.n_items, data.n_ratings, width, neighbors, group.size
     cost = Cost(*sizes, model.depth, model.n_batches, *graphs)
     needed = (cost.bytes_held + cost.bytes_passing) * (2 if model.dtype == "float64" else 1)

@@ -14,6 +14,7 @@ from torch.nn import functional
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.start import uniform_rows
+from air_recsys.exceptions import CheckpointError
 from air_recsys.graphs.adjacency import softmin_rows
 from air_recsys.graphs.candidates import nearest_among
 from air_recsys.graphs.laplacian import squared_norms
@@ -122,7 +123,10 @@ class ShardedLaplacian:
         return {"logits": self.logits.clone(), "neighbors": self.neighbors.clone()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
-        """Go back to the neighbours and logits of `state`."""
+        """Go back to the neighbours and logits of `state`; raise `CheckpointError` for neighbours that are no rows."""
+        neighbors = state["neighbors"]
+        if neighbors.numel() and not 0 <= int(neighbors.min()) <= int(neighbors.max()) < self._cut.n_rows:
+            raise CheckpointError(f"expected neighbours in 0..{self._cut.n_rows - 1}, found others in the checkpoint")
         self._set_neighbors(state["neighbors"][:, 1:])
         self.logits.copy_(state["logits"])
 

@@ -99,6 +99,7 @@ def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
             first, last = np.searchsorted(ends, [piece.start, piece.stop - 1], side="right")
             groups = list(range(first, last + 1))
             table = file.read_row_groups(groups, columns=None if columns is None else list(columns))
+        table.validate(full=True)  # of texts, that they are UTF-8
     except (pa.ArrowException, OSError, ValueError, TypeError, LookupError) as error:
         raise _unreadable(piece.file, error) from None
     return table.slice(piece.start - (ends[first] - sizes[first]), piece.stop - piece.start)

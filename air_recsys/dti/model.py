@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable
 from functools import cached_property
-from typing import Any, NamedTuple, Self
+from pathlib import Path
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
+from air_recsys.dti import files
 from air_recsys.dti.completion import affinity, complete
-from air_recsys.dti.extension import extension_weights
+from air_recsys.dti.sides import Similarities, known_sides, to_all_rows
 from air_recsys.dti.similarities import as_similarity
 from air_recsys.dti.strength import chosen_weight
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
@@ -20,26 +23,7 @@ from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.validation import check_integer, check_real
 
-_Similarities = tuple[np.ndarray | None, np.ndarray | None]
 _OPEN_FOLDS = 10
-
-
-class _Sides(NamedTuple):
-    """Similarities, and which drugs and targets take part in the completion, the rest being added afterwards."""
-
-    similarities: _Similarities
-    drugs: np.ndarray  # bool, (n_drugs,)
-    targets: np.ndarray  # bool, (n_targets,)
-
-    def block(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, _Similarities]:
-        """Return values, weights and similarities of what takes part."""
-        drugs, targets = self.similarities
-        inner = np.ix_(self.drugs, self.targets)
-        within = (
-            None if drugs is None else drugs[np.ix_(self.drugs, self.drugs)],
-            None if targets is None else targets[np.ix_(self.targets, self.targets)],
-        )
-        return values[inner], weights[inner], within
 
 
 class DrugTargetAIR(BaseEstimator):
@@ -208,6 +192,27 @@ class DrugTargetAIR(BaseEstimator):
             scores.flat[hidden] = self._completed(values, shown, similarities)[0].flat[hidden]
         return scores
 
+    # ---------------------------------------------------------------- files
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted model to one file, as `Recommender.save` does, with the names of drugs and targets.
+
+        The similarities that `fit` was given are in it, and `open_scores_` where they were made.
+        """
+        self._check_fitted()
+        return files.write(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote; no code in the file is run.
+
+        Raises
+        ------
+        ModelFileError
+            Where the file is truncated, not a model, of another model class, or of a newer format.
+        """
+        return files.read(cls, path)
+
     # ---------------------------------------------------------------- stages of fit
 
     def _check_parameters(self) -> None:
@@ -236,25 +241,25 @@ class DrugTargetAIR(BaseEstimator):
         weights[data.user_index, data.item_index] = 1 if data.weights is None else data.weights
         return np.nan_to_num(data.to_dense()), weights
 
-    def _chosen_weight(self, values: np.ndarray, weights: np.ndarray, similarities: _Similarities) -> float:
+    def _chosen_weight(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> float:
         if self.similarity_weight != "auto":
             return float(self.similarity_weight)
-        sides = _sides(values, similarities)
+        sides = known_sides(values, similarities)
         return chosen_weight(*sides.block(values, weights), noise=self._noise, n_rounds=self.n_rounds)
 
     def _completed(
-        self, values: np.ndarray, weights: np.ndarray, similarities: _Similarities
+        self, values: np.ndarray, weights: np.ndarray, similarities: Similarities
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and completed values of all pairs: of the known block first, then of what is similar to it."""
-        sides = _sides(values, similarities)
+        sides = known_sides(values, similarities)
         block, recorded = np.ix_(sides.drugs, sides.targets), sides.block(values, weights)
         found = complete(
             *recorded, similarity_weight=self.similarity_weight_, noise=self._noise, n_rounds=self.n_rounds
         )
         carried = (found.scores + found.filled) / 2
         evidence = values[block], weights[block] == 1
-        rows = _extension(sides.similarities[0], sides.drugs, carried, *evidence)
-        columns = _extension(sides.similarities[1], sides.targets, carried.T, *(each.T for each in evidence))
+        rows = to_all_rows(sides.similarities[0], sides.drugs, carried, *evidence)
+        columns = to_all_rows(sides.similarities[1], sides.targets, carried.T, *(each.T for each in evidence))
         extended = rows @ carried @ columns.T
         scores, filled = extended.copy(), extended.clip(0, 1)
         scores[block], filled[block] = found
@@ -268,26 +273,6 @@ class DrugTargetAIR(BaseEstimator):
     def _check_fitted(self) -> None:
         if not hasattr(self, "scores_"):
             raise NotFittedError("this DrugTargetAIR is not fitted yet: call fit first")
-
-
-def _sides(values: np.ndarray, similarities: _Similarities) -> _Sides:
-    """Leave out of the completion what has no interaction, where a similarity brings it back."""
-    drugs, targets = (
-        np.ones(len(rows), dtype=bool) if similarity is None else np.asarray(rows.any(axis=1))
-        for rows, similarity in zip((values, values.T), similarities, strict=True)
-    )
-    return _Sides(similarities, drugs, targets)
-
-
-def _extension(
-    similarity: np.ndarray | None, known: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray
-) -> np.ndarray:
-    """Return what maps the rows of the block to all rows, (n, n_known): the known ones are themselves."""
-    weights = np.zeros((known.size, len(rows)))
-    weights[known] = np.eye(len(rows))
-    if similarity is not None and not known.all():
-        weights[~known] = extension_weights(similarity, known, rows, labels, recorded)
-    return weights
 
 
 def _known(index: IdIndex, ids: Hashable | Any) -> np.ndarray:

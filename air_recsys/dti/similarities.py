@@ -41,8 +41,9 @@ def as_similarity(name: str, given: Any, ids: np.ndarray) -> np.ndarray | None:
     matrix = np.array(given, dtype=np.float64)
     if matrix.shape != (len(ids), len(ids)):
         raise DataError(f"expected {name} of shape {(len(ids), len(ids))}, found {matrix.shape}")
-    if not ((matrix >= 0) & (matrix <= 1)).all():
-        raise DataError(f"expected {name} in [0, 1], found {np.nanmin(matrix):g}..{np.nanmax(matrix):g} or NaN")
+    outside = matrix[~((matrix >= 0) & (matrix <= 1))]  # NaN too
+    if outside.size:
+        raise DataError(f"expected {name} in [0, 1], found {outside[0]:g}")
     matrix = (matrix + matrix.T) / 2
     np.fill_diagonal(matrix, 1)
     return matrix

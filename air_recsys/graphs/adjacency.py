@@ -6,13 +6,13 @@ With :math:`D_{ij} = \|x_i - x_j\|^2` every adjacency :math:`A(W)` gives the ene
 
 whose gradient in :math:`X` is :math:`2 L X`. What differs is how the logits :math:`W` become weights:
 
-=================  ====================================================  ==========================================
-name               adjacency                                             dE/dW
-=================  ====================================================  ==========================================
-row_softmin        P = softmax of each row of -W; A = (P + P^T)/2        -1/2 (P*D - P * rowsum(P*D))
-global_sum         A' = exp(W) / sum(exp(W)); A = A' + A'^T              A' * (D - sum(A'*D))
-global_product     A = exp(W + W^T) / sum(exp(W))                        A*D - E * exp(W) / sum(exp(W))
-=================  ====================================================  ==========================================
+==============  ============================================================  ==================================
+name            adjacency                                                     dE/dW
+==============  ============================================================  ==================================
+row_softmin     ``P = softmax`` of each row of ``-W``; ``A = (P + P^T) / 2``  ``-(P*D - P * rowsum(P*D)) / 2``
+global_sum      ``A' = exp(W) / sum(exp(W))``; ``A = A' + A'^T``              ``A' * (D - sum(A'*D))``
+global_product  ``A = exp(W + W^T) / sum(exp(W))``                            ``A*D - E * exp(W) / sum(exp(W))``
+==============  ============================================================  ==================================
 
 The softmin runs over all j, i itself included, and only then is the diagonal of A cleared: the weight that flows to
 the self-edge (D_ii = 0) is what lets the regularizer vanish row by row.
@@ -81,12 +81,13 @@ def global_sum(logits: Tensor, distances: Tensor) -> GraphTerm:
 def global_product(logits: Tensor, distances: Tensor) -> GraphTerm:
     """Return the graph of A = exp(W + W^T) / sum(exp(W)) with a zero diagonal."""
     weights = _softmax_of_all(logits)  # exp(W) / sum(exp(W)), (m, m)
-    total = torch.exp(torch.logsumexp(logits.flatten(), dim=0))
-    full = weights.mul(weights.T).mul_(total)  # diagonal included: it meets D_ii = 0
-    gradient = full * distances
+    # One exponential of the difference: its parts may overflow where A does not. Loops, which meet D_ii = 0, too.
+    exponents = (logits + logits.T).sub_(torch.logsumexp(logits.flatten(), dim=0)).fill_diagonal_(-torch.inf)
+    adjacency = exponents.exp_()
+    gradient = adjacency * distances
     energy = gradient.sum() / 2
     gradient.addcmul_(weights, energy, value=-1)
-    return GraphTerm(energy, full.fill_diagonal_(0), gradient)
+    return GraphTerm(energy, adjacency, gradient)
 
 
 def _softmax_of_all(logits: Tensor) -> Tensor:

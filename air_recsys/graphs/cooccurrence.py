@@ -60,9 +60,35 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
     pattern.sum_duplicates()
     pattern.data[:] = 1
     rows = sp.csr_array(scaled(pattern, 0.5, column_exponent / 2))
-    blocks = [_strongest(rows, start, stop, k) for start, stop in _cuts(rows)]
-    chosen = sp.csr_array(sp.vstack(blocks, format="csr"))
+    chosen = strongest_products(rows, rows, k, np.arange(rows.indptr.size - 1))
     return sp.csr_array(chosen.maximum(chosen.T))
+
+
+def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
+    """Return the k largest products of each row with the rows of another matrix, without that with itself.
+
+    Parameters
+    ----------
+    rows : csr_array, shape (m, n)
+    others : csr_array, shape (p, n)
+        All products are non-negative.
+    k : int
+    own : ndarray of int, shape (m,)
+        Which of the others each row is, -1 for none of them.
+
+    Returns
+    -------
+    csr_array, shape (m, p)
+
+    Examples
+    --------
+    >>> rows = sp.csr_array([[1.0, 2.0], [0.0, 1.0]])
+    >>> strongest_products(rows, rows, 1, np.array([0, -1])).toarray()
+    array([[0., 2.],
+           [2., 0.]])
+    """
+    blocks = [_strongest(rows[start:stop], others, k, own[start:stop]) for start, stop in _cuts(rows, others)]
+    return sp.csr_array(sp.vstack(blocks, format="csr"))
 
 
 def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
@@ -88,9 +114,9 @@ def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
-def _cuts(rows: Csr) -> list[tuple[int, int]]:
+def _cuts(rows: Csr, others: Csr) -> list[tuple[int, int]]:
     """Return where blocks of rows begin and end that have about as many products each."""
-    per_column = np.bincount(rows.indices, minlength=rows.shape[1])
+    per_column = np.bincount(others.indices, minlength=others.shape[1])
     products = np.cumsum(np.add.reduceat(np.r_[per_column[rows.indices], 0], rows.indptr[:-1]))
     n_blocks = 1 + int(products[-1]) // _BLOCK_ENTRIES
     inner = np.searchsorted(products, products[-1] * np.arange(1, n_blocks) / n_blocks)
@@ -98,11 +124,9 @@ def _cuts(rows: Csr) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-def _strongest(rows: Csr, start: int, stop: int, k: int) -> Csr:
-    """Return the k largest products of the rows start..stop with all others."""
-    products = sp.csr_array(rows[start:stop] @ rows.T)
-    own = np.repeat(np.arange(start, stop), np.diff(products.indptr))
-    products.data[own == products.indices] = 0
+def _strongest(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
+    products = sp.csr_array(rows @ others.T)
+    products.data[np.repeat(own, np.diff(products.indptr)) == products.indices] = 0
     for first, last in zip(products.indptr[:-1], products.indptr[1:], strict=True):
         if last - first > k:
             row = products.data[first:last]

@@ -102,7 +102,10 @@ def parquet_bytes(table: pd.DataFrame) -> bytes:
     import_extra("pyarrow", "data")
     columns = {str(name): of_one_type(column) for name, column in table.items()}
     buffer = io.BytesIO()
-    pd.DataFrame(columns).to_parquet(buffer, index=False, engine="pyarrow")
+    try:
+        pd.DataFrame(columns).to_parquet(buffer, index=False, engine="pyarrow")
+    except UnicodeEncodeError as error:
+        raise DataError(f"expected texts that UTF-8 can hold, found {error.object!r}") from None
     return buffer.getvalue()
 
 

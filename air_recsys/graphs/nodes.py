@@ -106,7 +106,10 @@ class Nodes:
         return f"{'the nearest are' if close else 'none is near; the ids are such as'} {', '.join(shown)}"
 
     def _pandas_index(self) -> pd.Index:
-        return pd.Index(self.ids, name=self.kind, tupleize_cols=False)
+        try:
+            return pd.Index(self.ids, name=self.kind, tupleize_cols=False)
+        except UnicodeEncodeError as error:
+            raise DataError(f"expected ids that UTF-8 can hold, found {error.object!r}") from None
 
     def _aligned(self, attributes: pd.DataFrame | None) -> pd.DataFrame:
         index = self._pandas_index()

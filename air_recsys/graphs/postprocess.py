@@ -20,7 +20,7 @@ from air_recsys.validation import check_integer
 _EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there
 _NOTHING = 1e-5  # what single precision leaves of a row that is popular and no more
 _NO_COSINE = 1e-4  # what single precision leaves of 0
-_LEARNED_SHARE = 0.1  # chosen on the genres of MovieLens-1M: more of the learned graph lowers the agreement
+LEARNED_SHARE = 0.1  # of a graph that knows no pattern; chosen on the genres of MovieLens-1M: more lowers agreement
 
 
 def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
@@ -70,11 +70,11 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
     return factors.astype(np.float32)
 
 
-def with_pattern(learned: Any, pattern: Any, k: int = 50) -> sp.csr_array:
+def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED_SHARE) -> sp.csr_array:
     """Return a learned graph joined with the nearest neighbours by the pattern, shape (n, n).
 
     An edge weighs the cosine of the `pattern_factors` of its ends, where one of the two is among the k nearest of the
-    other, plus a tenth of its learned weight over the root of both learned degrees.
+    other, plus `share` times its learned weight over the root of both learned degrees.
 
     Parameters
     ----------
@@ -84,6 +84,7 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50) -> sp.csr_array:
         Rows are the nodes, in the order of `learned`.
     k : int
         Neighbours by the pattern that every node chooses.
+    share : float
 
     Raises
     ------
@@ -108,7 +109,7 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50) -> sp.csr_array:
     alike.data[alike.data < _NO_COSINE] = 0
     degrees = np.asarray(adjacency.sum(axis=1))  # (n,)
     scales = sp.diags_array(np.where(degrees > 0, degrees, 1) ** -0.5)
-    joined = sp.csr_array(alike + _LEARNED_SHARE * (scales @ adjacency @ scales))
+    joined = sp.csr_array(alike + share * (scales @ adjacency @ scales))
     joined.eliminate_zeros()
     return joined
 

@@ -28,8 +28,8 @@ def load_image(path: str | os.PathLike[str], size: int | None = None) -> np.ndar
     Parameters
     ----------
     path : str or path
-        A file of any format that Pillow reads, with up to 8 bits a colour and no transparent pixels; it is turned
-        upright where its metadata say how.
+        A PNG, JPEG, BMP, GIF, TIFF, WebP or PPM file, with up to 8 bits a colour and no transparent pixels; it is
+        turned upright where its metadata say how.
     size : int, optional
         Resize to this height and width, whatever the proportions: each colour is sampled bilinearly at the new pixel
         centres :math:`(i + \tfrac12)\,s - \tfrac12` (s the old over the new size, clipped to the image), without

@@ -11,8 +11,11 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.validation import check_integer, import_extra
 
+# Formats of pixels alone: for others, such as EPS, Pillow would start another program.
+_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
-_WEIGHTS = np.array([299, 587, 114])  # of red, green and blue, in thousandths
+_MOST_PIXELS = 2**25  # a few bytes of a GIF can stand for any number of them
+_WEIGHTS = (299, 587, 114)  # of red, green and blue, in thousandths
 _OPAQUE = 255
 
 
@@ -33,7 +36,8 @@ def read_grey(path: str | os.PathLike[str], size: int | None = None) -> np.ndarr
     colours = _read_colours(Path(path))  # (height, width, 3)
     if size is not None and colours.shape[:2] != (size, size):
         colours = _resize(colours, size)  # (size, size, 3)
-    return ((colours @ _WEIGHTS + 500) // 1000).astype(np.uint8)
+    red, green, blue = (weight * colours[..., place].astype(np.uint32) for place, weight in enumerate(_WEIGHTS))
+    return ((red + green + blue + 500) // 1000).astype(np.uint8)
 
 
 def _read_colours(path: Path) -> np.ndarray:
@@ -44,7 +48,9 @@ def _read_colours(path: Path) -> np.ndarray:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pillow.DecompressionBombWarning)
-            with pillow.open(path) as image:
+            with pillow.open(path, formats=_FORMATS) as image:
+                if image.width * image.height > _MOST_PIXELS:
+                    raise ValueError(f"{image.width:,} x {image.height:,} pixels, more than {_MOST_PIXELS:,}")
                 mode = image.mode
                 upright = operations.exif_transpose(image)
     except Exception as error:  # decoders raise nearly every class of error on broken files

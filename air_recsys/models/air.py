@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Hashable, Iterable, Sequence
 from functools import cached_property
 from typing import Any, Literal, Self
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 import torch
 from tqdm import tqdm
 
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.postprocess import with_pattern
+from air_recsys.graphs.postprocess import LEARNED_SHARE, with_pattern
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.air_parameters import DTYPES, check_parameters
 from air_recsys.models.base import Factors
+from air_recsys.models.checkpoints import Keeping
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.devices import resolve_device
 from air_recsys.models.explain import Equations, explain
@@ -29,7 +30,7 @@ from air_recsys.models.memory import announcement, check_memory, naming_what_fit
 from air_recsys.models.partial_fit import update
 from air_recsys.models.posterior import Sweeps
 from air_recsys.models.presets import PRESETS
-from air_recsys.models.scaling import Scaling, edges_per_node, energy_weight, graph_strength
+from air_recsys.models.scaling import Scaling, edges_per_node, energy_weight, graph_strength, width_of
 from air_recsys.models.snapshots import history, snapshot
 from air_recsys.models.transforms import parse_transforms
 from air_recsys.nn.build import Settings, build_objective, observations
@@ -37,7 +38,11 @@ from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.objective import Objective, Observations, Penalties
 from air_recsys.splits import random_holdout
 from air_recsys.training import Callback, Plan, Result, train
-from air_recsys.validation import RandomState, as_generator, check_choice
+from air_recsys.training.resume import SavedCourse
+from air_recsys.validation import RandomState, check_choice
+
+_STAGE = "training"  # of a checkpoint
+_SEES_PATTERN = 10.0  # share of a graph that a posterior learned: its edges first, then the pattern's
 
 
 class AIR(PredictsDeviations):
@@ -53,20 +58,22 @@ class AIR(PredictsDeviations):
 
     Parameters
     ----------
-    n_factors : int, optional
+    n_factors : int, "auto" or None
         Width of the factorization; None is full width, min(n_users, n_items), where X is held as a dense matrix.
+        "auto" is 20, with a posterior up to 40 by the size of the data, see `air_recsys.models.scaling.width_of`.
     depth : int
         Number of factors L >= 2.
     user_graph_reg, item_graph_reg : float or "auto"
         Strengths of the two energies; 0 leaves that graph out, "auto" is 3 n_ratings / (n_users n_items)^2, which
-        weighs a user's energy against its ratings alike at every size of the data.
+        weighs a user's energy against its ratings alike at every size of the data. A posterior learns the graphs of
+        all strengths but 0 alike.
     adjacency : {"row_softmin", "global_sum", "global_product"}
         How logits become a graph; see `air_recsys.graphs.adjacency`.
     graph_neighbors : int, "auto" or None
         Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes are taken); None weighs
         all pairs. "auto" chooses by size, see `air_recsys.models.scaling.edges_per_node`; a verbose `fit` says what.
     graph_refresh : int
-        Epochs between two choices of a sparse graph's edges.
+        Epochs, or sweeps of a posterior, between two choices of a sparse graph's edges.
     graph_rate : float
         Step size of the graphs' logits as a multiple of `learning_rate`.
     graph_every : int
@@ -99,9 +106,10 @@ class AIR(PredictsDeviations):
     solver : {"adam", "variational", "langevin"}
         Where the factors come from: the objective above, or a posterior of factors and biases that sees the pattern of
         who rated what and learns its own noise and penalties, by its best Gaussian approximation ("variational") or by
-        drawing from it ("langevin"); see `air_recsys.nn.posterior.posterior`. With a posterior the objective still
-        learns the graphs (not where both have strength 0), and `predict` knows standard deviations. Needs `n_factors`
-        and biases; not with `transforms`, `tv_reg` or `unobserved_weight`.
+        drawing from it ("langevin"); see `air_recsys.nn.posterior.posterior`. A posterior's graphs are learned from
+        its rows, a step a sweep (`air_recsys.nn.posterior.graphs`), and `predict` knows standard deviations. Needs
+        `n_factors` and biases; not with `transforms`, `tv_reg` or `unobserved_weight`. What says how the objective is
+        trained (depth, epochs, step sizes, batches, decay, patience) is for "adam" alone.
     n_sweeps : int, optional
         Passes of a posterior over all users and items; None is 30, or 200 for "langevin".
     pattern_features : int
@@ -117,7 +125,7 @@ class AIR(PredictsDeviations):
     evaluate_every : int
         Epochs between two records in `history_`.
     snapshot_epochs : sequence of int
-        Epochs at which both graphs are kept in `snapshots_`.
+        Epochs, or sweeps of a posterior, at which both graphs are kept in `snapshots_`.
     pattern_graphs : bool
         Whether `similar_users` and `similar_items` see the pattern of who rated what beside the learned graphs: for
         pairs that people chose to rate, not for pairs that are missing at random. See docs/graph-quality.md.
@@ -145,8 +153,8 @@ class AIR(PredictsDeviations):
         The collapsed factorization, in the unit of the ratings.
     history_ : DataFrame
         One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
-        objective, validation_rmse, learning_rate, seconds. The sweeps of a posterior count on from the epochs, a
-        record each, with the noise as fit.
+        objective, validation_rmse, learning_rate, seconds. Each sweep of a posterior is an epoch with a record, with
+        the noise as fit, and with energies of rows of unit length.
     transform_graphs_ : list of SimilarityGraph
         The graphs of `transforms`, over the rows of each T_i(X).
     snapshots_ : dict of int to Snapshot
@@ -154,8 +162,8 @@ class AIR(PredictsDeviations):
     n_iter_ : int
         Epoch of the state that was kept.
     stopped_by_ : str
-        "n_epochs", "patience", "stopping_delta", "callback", "divergence" or "memory"; with a posterior
-        "n_sweeps" or "callback".
+        "n_epochs" ("n_sweeps" with a posterior), "patience", "stopping_delta", "callback", "interrupt", "checkpoint"
+        (one could not be written), "divergence" or "memory".
     device_ : str
         Where the model was trained.
 
@@ -175,11 +183,12 @@ class AIR(PredictsDeviations):
 
     _takes_weights = True
     _given_validation: Interactions | None = None  # while `fit` runs
+    _keeping = Keeping()  # while `fit` runs
     _equations: Equations | None = None  # of explanations
 
     def __init__(
         self,
-        n_factors: int | None = None,
+        n_factors: int | str | None = None,
         depth: int = 3,
         user_graph_reg: float | str = 1e-4,
         item_graph_reg: float | str = 1e-4,
@@ -282,9 +291,19 @@ class AIR(PredictsDeviations):
     # ---------------------------------------------------------------- fitting
 
     def fit(
-        self, interactions: Any, *, validation: Interactions | None = None, callbacks: Iterable[Callback] = ()
+        self,
+        interactions: Any,
+        *,
+        validation: Interactions | None = None,
+        callbacks: Iterable[Callback] = (),
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: int = 50,
+        resume_from: str | os.PathLike[str] | None = None,
     ) -> Self:
         """Train on interactions and return the model; see `Recommender.fit`.
+
+        Ctrl-C ends the training at the next epoch: the model is fitted with what it has learned, the checkpoint is
+        written, and `KeyboardInterrupt` goes on. A second Ctrl-C interrupts at once.
 
         Parameters
         ----------
@@ -293,23 +312,50 @@ class AIR(PredictsDeviations):
             Ratings of the same users and items to watch in place of the random part that `validation_fraction` holds
             out: they are in `history_`, decide on `patience`, and the state with their lowest error is kept.
         callbacks : iterable of callable
+        checkpoint : path, optional
+            File that keeps the state of the training, replaced in one step each time.
+        every : int
+            Epochs, or sweeps of a posterior, between two checkpoints; the last one has one as well.
+        resume_from : path, optional
+            Checkpoint to go on from, with the same data and parameters. The result is that of a training that was
+            never interrupted, to the bit on a CPU with the same number of threads.
+
+        Raises
+        ------
+        CheckpointError
+            Before any work where a checkpoint cannot be read or cannot stand at its path, or is of other data or
+            parameters. Where one cannot be written later on; the model then holds what it has learned so far.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> whole = AIR.for_ratings(random_state=0, device="cpu").fit(ratings)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "run.ckpt"
+        ...     cut = AIR.for_ratings(random_state=0, device="cpu")
+        ...     _ = cut.fit(ratings, checkpoint=file, every=10, callbacks=[lambda record: record.epoch == 15])
+        ...     resumed = AIR.for_ratings(random_state=0, device="cpu").fit(ratings, resume_from=file)
+        >>> np.array_equal(whole.predict(0, 0), resumed.predict(0, 0))
+        True
         """
-        self._given_validation = validation
+        self._given_validation, self._keeping = validation, Keeping(checkpoint, every, resume_from)
         try:
             return super().fit(interactions, callbacks=callbacks)
         finally:
-            del self._given_validation
+            del self._given_validation, self._keeping
 
     def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
         if self.verbose:
             tqdm.write(announcement(self, data), file=sys.stderr)
-        rng = as_generator(self.random_state)
+        rng = self._keeping.generator(self)
         training, held_out = self._split(data, rng)
         scaling = Scaling.of(training.ratings, center=self.center, scale=self.scale)
         with naming_what_fits(self, data):
-            if self.solver == "adam" or any(self._settings(training).strengths):
+            if self.solver == "adam":
                 self._train(data, training, held_out, scaling, rng, callbacks)
-            if self.solver != "adam":
+            else:
                 self._sweep(training, held_out, rng, callbacks)
 
     def _train(
@@ -332,6 +378,9 @@ class AIR(PredictsDeviations):
                 validation_unit=scaling.unit,
                 callbacks=callbacks,
                 progress=self.verbose,
+                course=SavedCourse(
+                    objective, self._keeping.writer(_STAGE), self._keeping.every, self._keeping.state(_STAGE)
+                ),
             )
             self._keep(data, objective, scaling, result)
         finally:
@@ -347,15 +396,19 @@ class AIR(PredictsDeviations):
         rng: np.random.Generator,
         callbacks: list[Callback],
     ) -> None:
-        self._sweeps = sweeps = Sweeps(self, training, rng)
+        self._sweeps = sweeps = Sweeps(self, training, rng, self._keeping)
         try:
-            records, self.stopped_by_ = sweeps.run(self.__dict__.get("n_iter_", 0), held_out, callbacks)
+            fault = sweeps.run(held_out, callbacks, progress=self.verbose)
         finally:
             del self._sweeps
         self._set_factors(sweeps.factors())
         self._spread = sweeps.spread()
-        self.history_ = pd.concat([self.history_, history(records)], ignore_index=True)
-        self.n_iter_, self.device_ = records[-1].epoch, str(resolve_device(self.device))
+        self.user_graph_, self.item_graph_, self.transform_graphs_ = sweeps.graphs()
+        self.snapshots_, self.history_ = sweeps.snapshots(), history(sweeps.records)
+        self.n_iter_, self.stopped_by_ = sweeps.records[-1].epoch, sweeps.stopped_by
+        self.device_ = str(resolve_device(self.device))
+        if fault is not None:
+            raise fault
 
     def memory_plan(self, interactions: Any) -> MemoryPlan:
         """Return the bytes that `fit` on these interactions will take at its peak, beside the interactions.
@@ -377,13 +430,14 @@ class AIR(PredictsDeviations):
         return observations(data.to_csr(), scaling.forward, DTYPES[self.dtype], device, data.weights_to_csr())
 
     def _settings(self, data: Interactions) -> Settings:
+        width = width_of(self, data)
         return Settings(
-            width=self.n_factors,
+            width=width,
             depth=self.depth,
             init=(self.init_mean, self.init_std),
             strengths=(graph_strength(self.user_graph_reg, data), graph_strength(self.item_graph_reg, data)),
             adjacency=self.adjacency,
-            n_neighbors=edges_per_node(self.graph_neighbors, data, self.n_factors),
+            n_neighbors=edges_per_node(self.graph_neighbors, data, width),
             biases=self.biases,
             penalties=Penalties(self.weight_decay, self.bias_decay, self.unobserved_weight),
             transforms=parse_transforms(self.transforms, (data.n_users, data.n_items)),
@@ -566,7 +620,7 @@ class AIR(PredictsDeviations):
         --------
         >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
         >>> ratings[0, 0] = np.nan
-        >>> settings = {"n_factors": 2, "weight_decay": 0.5, "n_batches": 1, "n_epochs": 300}
+        >>> settings = {"solver": "adam", "n_factors": 2, "weight_decay": 0.5, "n_batches": 1, "n_epochs": 300}
         >>> model = AIR.for_ratings(**settings, random_state=0, device="cpu").fit(ratings)
         >>> found = model.explain(0, 0)
         >>> found.score > found.mean + found.user_bias + found.item_bias
@@ -591,7 +645,8 @@ class AIR(PredictsDeviations):
     def _with_pattern(self, graph: SimilarityGraph | None, rated: sp.sparray) -> SimilarityGraph | None:
         if graph is None or not self.pattern_graphs:
             return graph
-        return SimilarityGraph(with_pattern(graph.to_scipy(), rated), graph.ids, graph.kind)
+        share = LEARNED_SHARE if self._spread is None else _SEES_PATTERN
+        return SimilarityGraph(with_pattern(graph.to_scipy(), rated, share=share), graph.ids, graph.kind)
 
     def _keep(self, data: Interactions, objective: Objective, scaling: Scaling, result: Result) -> None:
         self._set_factors(self.current_factors())
@@ -603,10 +658,10 @@ class AIR(PredictsDeviations):
 
     # ---------------------------------------------------------------- files
 
-    def _saved_parameters(self) -> dict[str, Any]:
-        saved = super()._saved_parameters()
+    def _saved_parameters(self, data: Interactions) -> dict[str, Any]:
+        saved = super()._saved_parameters(data)
         if "transforms" in saved:
-            shape = self.interactions_.n_users, self.interactions_.n_items
+            shape = data.n_users, data.n_items
             numbers = [
                 entry[1:] if entry.n_neighbors is not None else entry[1:2]
                 for entry in parse_transforms(self.transforms, shape)
@@ -634,6 +689,7 @@ class AIR(PredictsDeviations):
     def _check_parameters(self, data: Interactions) -> None:
         check_parameters(self, data, self._given_validation)
         check_memory(self, data)
+        self._keeping.open(self, data, self._given_validation)
 
 
 def preset(name: str, **overrides: Any) -> AIR:

@@ -13,7 +13,7 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.interactions import Interactions
 from air_recsys.models.devices import resolve_device
-from air_recsys.models.scaling import edges_per_node
+from air_recsys.models.scaling import edges_per_node, width_of
 from air_recsys.models.transforms import parse_transforms
 from air_recsys.training import SCHEDULES
 from air_recsys.validation import check_choice, check_integer, check_real
@@ -23,11 +23,12 @@ if TYPE_CHECKING:
 
 SOLVERS = ("adam", "variational", "langevin")
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
+_SWEEPS = {"variational": 30, "langevin": 200}
 
 
 def check_parameters(model: AIR, data: Interactions, validation: Interactions | None) -> None:
     """Raise `ParameterError` where a parameter is out of range for `data`, `DataError` for a foreign `validation`."""
-    if model.n_factors is not None:
+    if model.n_factors is not None and model.n_factors != "auto":
         check_integer("n_factors", model.n_factors, minimum=1)
     check_integer("depth", model.depth, minimum=2)
     check_choice("adjacency", model.adjacency, list(ADJACENCIES))
@@ -51,6 +52,11 @@ def check_parameters(model: AIR, data: Interactions, validation: Interactions | 
     _check_further(model, data)
     if validation is not None:
         _check_validation(data, validation)
+
+
+def sweeps_of(model: AIR) -> int:
+    """Return how many sweeps the posterior of a model takes."""
+    return model.n_sweeps or _SWEEPS[model.solver]
 
 
 def _check_posterior(model: AIR) -> None:
@@ -92,16 +98,18 @@ def _check_optional(model: AIR, watched: bool) -> None:
 def _check_further(model: AIR, data: Interactions) -> None:
     if isinstance(model.snapshot_epochs, str) or not isinstance(model.snapshot_epochs, Iterable):
         raise ParameterError(f"snapshot_epochs must be a list of epochs, found {model.snapshot_epochs!r}")
+    name, last = ("n_epochs", model.n_epochs) if model.solver == "adam" else ("n_sweeps", sweeps_of(model))
     for epoch in model.snapshot_epochs:
-        if check_integer("an entry of snapshot_epochs", epoch) > model.n_epochs:
-            raise ParameterError(f"snapshot_epochs must be at most n_epochs, {model.n_epochs}, found {epoch}")
-    full_width = model.n_factors is None or model.n_factors >= min(data.n_users, data.n_items)
+        if check_integer("an entry of snapshot_epochs", epoch) > last:
+            raise ParameterError(f"snapshot_epochs must be at most {name}, {last}, found {epoch}")
+    width = width_of(model, data)
+    full_width = width is None or width >= min(data.n_users, data.n_items)
     transforms = parse_transforms(model.transforms, (data.n_users, data.n_items))
     if transforms and not full_width:
         raise ParameterError(f"transforms need full width, n_factors=None, found n_factors={model.n_factors}")
     if model.adjacency != "row_softmin" and any(entry.n_neighbors is not None for entry in transforms):
         raise ParameterError(f"neighbours of a transform need adjacency='row_softmin', found {model.adjacency!r}")
-    pairs = edges_per_node(model.graph_neighbors, data, model.n_factors) is None
+    pairs = edges_per_node(model.graph_neighbors, data, width) is None
     if model.graph_every > 1 and (transforms or not pairs):
         raise ParameterError(
             f"graph_every needs graphs of all pairs, graph_neighbors=None, and no transforms, found "

@@ -311,8 +311,8 @@ class Recommender(BaseEstimator):
 
     # ---------------------------------------------------------------- files
 
-    def _saved_parameters(self) -> dict[str, Any]:
-        """Return the parameters as JSON can hold them."""
+    def _saved_parameters(self, data: Interactions) -> dict[str, Any]:
+        """Return the parameters of a model of `data` as JSON can hold them."""
         parameters: dict[str, Any] = self.get_params(deep=False)
         state = parameters.get("random_state")
         if state is not None and not isinstance(state, (int, np.integer)):

@@ -168,8 +168,8 @@ verbose
         )
         return replace(plain, given=(users, items), strengths=strengths)
 
-    def _saved_parameters(self) -> dict[str, Any]:
-        saved = super()._saved_parameters()
+    def _saved_parameters(self, data: Interactions) -> dict[str, Any]:
+        saved = super()._saved_parameters(data)
         for name in ("user_graph", "item_graph"):
             if not isinstance(saved[name], str | None):
                 saved[name] = _GIVEN

@@ -18,11 +18,12 @@ _FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory")
 _IDS_AT_ONCE = 1_000_000
 
 
-def fingerprint(model: AIR, *data: Interactions | None) -> dict[str, Any]:
+def fingerprint(model: AIR, data: Interactions, validation: Interactions | None = None) -> dict[str, Any]:
     """Return "data" and "parameters" of a training, as JSON holds them."""
-    parameters = {name: value for name, value in model._saved_parameters().items() if name not in _FREE}
+    parameters = {name: value for name, value in model._saved_parameters(data).items() if name not in _FREE}
     named = {"model": type(model).__name__, **parameters}
-    return json.loads(json.dumps({"data": [digest(part) for part in data if part is not None], "parameters": named}))
+    parts = [digest(data), None if validation is None else digest(validation)]
+    return json.loads(json.dumps({"data": parts, "parameters": named}))
 
 
 def digest(data: Interactions) -> str:

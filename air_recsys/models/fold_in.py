@@ -33,6 +33,7 @@ from air_recsys.models.scaling import Scaling
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
+    from air_recsys.models.base import Recommender
 
 SIDES = ("user", "item")
 _RIDGE = 1e-12  # of the diagonal
@@ -216,7 +217,9 @@ def span_penalty(own: np.ndarray, noise: float) -> np.ndarray:
     return noise * (axes / variances.clip(min=_SMALLEST * variances[-1])) @ axes.T
 
 
-def as_rows(model: AIR, ratings: Any, weights: np.ndarray | None, side: str) -> tuple[sp.csr_array, np.ndarray | None]:
+def as_rows(
+    model: Recommender, ratings: Any, weights: np.ndarray | None, side: str
+) -> tuple[sp.csr_array, np.ndarray | None]:
     """Return new rows as a CSR array over the other side's indices, and their weights.
 
     Raises
@@ -244,7 +247,7 @@ def as_rows(model: AIR, ratings: Any, weights: np.ndarray | None, side: str) -> 
     return rows, None if weights is None else as_weights(weights, rows.nnz)
 
 
-def _rows_of_interactions(model: AIR, data: Interactions, side: str) -> tuple[sp.csr_array, np.ndarray | None]:
+def _rows_of_interactions(model: Recommender, data: Interactions, side: str) -> tuple[sp.csr_array, np.ndarray | None]:
     own, others, known = data.users, data.items, model.interactions_.items
     index, other_index = data.user_index, data.item_index
     if side == "item":
@@ -252,7 +255,8 @@ def _rows_of_interactions(model: AIR, data: Interactions, side: str) -> tuple[sp
         index, other_index = other_index, index
     found = known.lookup(others.ids)
     if (found < 0).any():
-        raise UnknownIdError(others.kind, others.ids[found < 0].tolist(), "partial_fit takes new ones in")
+        hint = "partial_fit takes new ones in" if hasattr(model, "partial_fit") else "leave them out"
+        raise UnknownIdError(others.kind, others.ids[found < 0].tolist(), hint)
     return stored_rows((index, found[other_index]), data.ratings, data.weights, (len(own), len(known)))
 
 

@@ -31,9 +31,10 @@ class PatchAIR(CompletedMatrix):
         Pixels between two patches, at most `patch`.
     graph_reg : float
         Strength of the Dirichlet energy of the patches against the sum of squared errors over the entries of T(X).
-    n_factors, graph_neighbors, graph_refresh, n_epochs, learning_rate, weight_decay, dtype, device, random_state, \
-verbose
+    n_factors, graph_neighbors, graph_refresh, n_epochs, learning_rate, weight_decay
         Of the `AIR` that completes T(X); its start is N(0, 0.1^2), its schedule the cosine, and it has biases.
+    dtype, device, random_state, verbose
+        As in `AIR`.
 
     Attributes
     ----------

@@ -1,35 +1,45 @@
-"""The second stage of `AIR` with a posterior: sweeps over users and items in place of trained factors."""
+"""`AIR` with a posterior: sweeps over users and items in place of training, and the graphs learned on the way."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
+from tqdm import tqdm
 
+from air_recsys.exceptions import CheckpointError
+from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
-from air_recsys.models.air_parameters import DTYPES
+from air_recsys.models.air_parameters import DTYPES, sweeps_of
 from air_recsys.models.base import Factors
+from air_recsys.models.checkpoints import Keeping, position, restored
 from air_recsys.models.devices import resolve_device
-from air_recsys.models.scaling import Scaling
+from air_recsys.models.scaling import Scaling, edges_per_node, graph_strength, width_of
+from air_recsys.models.snapshots import Snapshot
 from air_recsys.models.spread import PredictionSpread
 from air_recsys.nn.build import observations
 from air_recsys.nn.posterior.estimate import Langevin, Scores, Variational
 from air_recsys.nn.posterior.features import pattern_features, projection
+from air_recsys.nn.posterior.graphs import RowGraph, places
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training import Callback, Record
+from air_recsys.training.checkpoint import of_this_training
+from air_recsys.training.interrupts import interruptible
+from air_recsys.training.result import Fault
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
 
-_SWEEPS = {"variational": 30, "langevin": 200}
+_STAGE = "sweeps"  # of a checkpoint
 _SAME = 1e-12  # ratings that vary less, relatively, are taken as equal
 
 
 class Sweeps:
-    """The course of the second stage.
+    """The course of a posterior and of its graphs.
 
     Parameters
     ----------
@@ -37,9 +47,18 @@ class Sweeps:
     data : Interactions
         To train on.
     rng : Generator
+    keeping : Keeping
+        Where states go to, and come from.
+
+    Attributes
+    ----------
+    records : list of Record
+        One a sweep.
+    stopped_by : str
+        "n_sweeps", "callback", "interrupt" or "checkpoint".
     """
 
-    def __init__(self, model: AIR, data: Interactions, rng: np.random.Generator) -> None:
+    def __init__(self, model: AIR, data: Interactions, rng: np.random.Generator, keeping: Keeping) -> None:
         self.n_sweeps = sweeps_of(model)
         self.scaling = _scaling(data.ratings)
         dtype, device = DTYPES[model.dtype], resolve_device(model.device)
@@ -49,10 +68,50 @@ class Sweeps:
         observed = observations(ratings, self.scaling.forward, dtype, device, data.weights_to_csr())
         tensors = [torch.as_tensor(side, dtype=dtype, device=device) for side in features]
         sample = model.solver == "langevin"
-        width = min(model.n_factors or min(data.n_users, data.n_items), data.n_users, data.n_items)
+        narrower = min(data.n_users, data.n_items)
+        width = min(width_of(model, data) or narrower, narrower)
         self._posterior = Posterior(observed, (tensors[0], tensors[1]), width, rng, sample=sample)
         self.estimate = (Langevin if sample else Variational)(self._posterior, self.n_sweeps)
         self._ratings_per_pair = data.n_ratings / (data.n_users * data.n_items)
+        self._data, self._snapshot_epochs = data, frozenset(model.snapshot_epochs)
+        self._graphs = self._start_graphs(model)
+        self._snapshots: dict[int, list[sp.csr_array | None]] = {}
+        self._rng, self._keeping = rng, keeping
+        self.records: list[Record] = []
+        self.stopped_by = "n_sweeps"
+        state = keeping.state(_STAGE)
+        if state is not None:
+            with of_this_training():
+                self._load_state(state)
+
+    def _start_graphs(self, model: AIR) -> list[RowGraph | None]:
+        k = edges_per_node(model.graph_neighbors, self._data, width_of(model, self._data))
+        strengths = (graph_strength(strength, self._data) for strength in (model.user_graph_reg, model.item_graph_reg))
+        return [
+            RowGraph(counts, k, model.adjacency, n_steps=self.n_sweeps, refresh=model.graph_refresh)
+            if strength > 0 and len(counts) > 1
+            else None
+            for counts, strength in zip(self._posterior.noise.counts, strengths, strict=True)
+        ]
+
+    def graphs(self) -> Snapshot:
+        """Return the graphs as they are now, with the ids of their nodes."""
+        return self._named(self._adjacencies())
+
+    def snapshots(self) -> dict[int, Snapshot]:
+        """Return the graphs at the sweeps asked for."""
+        return {sweep: self._named(adjacencies) for sweep, adjacencies in self._snapshots.items()}
+
+    def _adjacencies(self) -> list[sp.csr_array | None]:
+        return [None if graph is None else graph.adjacency() for graph in self._graphs]
+
+    def _named(self, adjacencies: list[sp.csr_array | None]) -> Snapshot:
+        users, items = adjacencies
+        return Snapshot(
+            None if users is None else SimilarityGraph(users, self._data.user_ids, "user"),
+            None if items is None else SimilarityGraph(items, self._data.item_ids, "item"),
+            [],
+        )
 
     def factors(self) -> Factors:
         """Return the mean of the scores as it is now, in the unit of the ratings."""
@@ -65,28 +124,81 @@ class Sweeps:
         return PredictionSpread.of(self.estimate.spread(), self.scaling.unit, sides)
 
     def run(
-        self, first_epoch: int, held_out: Interactions | None, callbacks: Iterable[Callback]
-    ) -> tuple[list[Record], str]:
-        """Sweep, and return a record a sweep and why it ended."""
-        records, callbacks, start = [], list(callbacks), time.perf_counter()
-        for sweep in range(1, self.n_sweeps + 1):
-            self.estimate.sweep()
-            record = self._record(first_epoch + sweep, held_out, time.perf_counter() - start)
-            records.append(record)
-            answers = [callback(record) for callback in callbacks]  # every callback sees every record
-            if any(answers) and self.estimate.ready:
-                return records, "callback"
-        return records, "n_sweeps"
+        self, held_out: Interactions | None, callbacks: Iterable[Callback], *, progress: bool = False
+    ) -> Fault | None:
+        """Sweep to the end, or to what ends it early, and return what has gone wrong; `records` and `stopped_by` tell.
 
-    def _record(self, epoch: int, held_out: Interactions | None, seconds: float) -> Record:
+        Ctrl-C and a checkpoint that cannot be written end it at the next sweep with all that it has reached.
+        """
+        callbacks, start = list(callbacks), time.perf_counter() - (self.records[-1].seconds if self.records else 0.0)
+        done = len(self.records)
+        self._keep_snapshot(done)
+        bar = tqdm(range(done + 1, self.n_sweeps + 1), disable=not progress, unit="sweep", desc="training")
+        with interruptible() as interrupted, bar:
+            for sweep in bar:
+                self.estimate.sweep()
+                energies = self._learn_graphs()
+                self._keep_snapshot(sweep)
+                self.records.append(self._record(sweep, energies, held_out, time.perf_counter() - start))
+                fault = self._reach(sweep, interrupted=interrupted() and self.estimate.ready)
+                answers = [callback(self.records[-1]) for callback in callbacks]  # every callback sees every record
+                if fault is not None:
+                    self.stopped_by = "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"
+                    return fault
+                if any(answers) and self.estimate.ready:
+                    self.stopped_by = "callback"
+                    return None
+        return None
+
+    def _reach(self, sweep: int, *, interrupted: bool) -> Fault | None:
+        """Keep the state where it is due; return what has gone wrong."""
+        due = sweep % self._keeping.every == 0 or sweep == self.n_sweeps or interrupted
+        write = self._keeping.writer(_STAGE)
+        try:
+            if due and write is not None:
+                write(self._state())
+        except CheckpointError as error:
+            return error if self.estimate.ready else None
+        return KeyboardInterrupt(f"training was interrupted at sweep {sweep}") if interrupted else None
+
+    def _state(self) -> dict[str, Any]:
+        return {
+            "records": self.records,
+            "snapshots": list(self._snapshots.items()),
+            "posterior": self._posterior.state(),
+            "estimate": self.estimate.state(),
+            "graphs": [None if graph is None else graph.state() for graph in self._graphs],
+            "generator": position(self._rng),
+        }
+
+    def _load_state(self, state: dict[str, Any]) -> None:
+        self.records = [Record._make(values) for values in state["records"]]
+        self._snapshots = {int(sweep): list(adjacencies) for sweep, adjacencies in state["snapshots"]}
+        self._posterior.load_state(state["posterior"])
+        self.estimate.load_state(state["estimate"])
+        for graph, kept in zip(self._graphs, state["graphs"], strict=True):
+            if graph is not None:
+                graph.load_state(kept)
+        self._rng.bit_generator.state = restored(state["generator"]).bit_generator.state
+
+    def _learn_graphs(self) -> tuple[float, float]:
+        priors, means = self._posterior.priors, self._posterior.means
+        energies = [
+            0.0 if graph is None else graph.step(places(prior, mean))
+            for graph, prior, mean in zip(self._graphs, priors, means, strict=True)
+        ]
+        return energies[0], energies[1]
+
+    def _keep_snapshot(self, sweep: int) -> None:
+        if sweep in self._snapshot_epochs:
+            self._snapshots[sweep] = self._adjacencies()
+
+    def _record(
+        self, sweep: int, energies: tuple[float, float], held_out: Interactions | None, seconds: float
+    ) -> Record:
         fit = self._posterior.noise.variance * self.scaling.unit**2 * self._ratings_per_pair
         error = np.nan if held_out is None else _error(self.factors(), held_out)
-        return Record(epoch, fit, 0.0, 0.0, 0.0, 0.0, fit, error, 0.0, seconds)
-
-
-def sweeps_of(model: AIR) -> int:
-    """Return how many sweeps the posterior of a model takes."""
-    return model.n_sweeps or _SWEEPS[model.solver]
+        return Record(sweep, fit, *energies, 0.0, 0.0, fit, error, 0.0, seconds)
 
 
 def _scaling(ratings: np.ndarray) -> Scaling:

@@ -9,6 +9,11 @@ and t, the scale of the user's noise, follows from the errors. A new user's feat
 on what training found for the items; so a trained user gets its own. Items are solved alike, with the sides exchanged.
 Models of draws solve a row once a kept draw of the other side, and take the mean.
 
+**New rows** have a looser prior than those of training. W, S and the items were learned on the trained users and give
+way to each of them; a user that took no part lies further from :math:`W^\top f`, for which W is shrunk too much. So
+:math:`S^{-1}` is taken times 0.6 and W of the pattern times 1.5, as chosen on hidden users and items
+(docs/fold-in.md). `partial_fit` solves trained users with the prior of training.
+
 **Parts of a score.** The factors' half of the equations, with the bias held fixed, is
 
 .. math:: (S^{-1}_{pp} + t A_{pp})\, p = \big(S^{-1} (W^\top f - (0, b))\big)_p + t \sum_j h_j,
@@ -38,6 +43,7 @@ if TYPE_CHECKING:
     from air_recsys.models.spread import PredictionSpread
 
 _BLOCK = 2048  # rows at once
+_NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W but for degree and constant
 _SEED = 0  # of the draws that stand for new rows
 
 Side = Literal["user", "item"]
@@ -70,11 +76,11 @@ class PosteriorSolver(RowSolver):
         self._maps = _maps(spread, side, others)
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, ties: Ties | None = None) -> Folded:
-        """Return the posterior means of rows, as `RowSolver.solve`; a posterior knows no ties."""
-        parts = [self._folded(found) for _, found in self._blocks(ratings, weights)]
-        if not parts:
-            return Folded(np.zeros((0, self.others.shape[1]), self.others.dtype), np.zeros(0))
-        factors, biases = (np.concatenate(side) for side in zip(*parts, strict=True))
+        """Return the posterior means of new rows, as `RowSolver.solve`; a posterior knows no ties."""
+        n_rows = len(ratings.indptr) - 1
+        factors, biases = np.zeros((n_rows, self.others.shape[1]), self.others.dtype), np.zeros(n_rows)
+        for block, found in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool)):
+            factors[block], biases[block] = self._folded(found)
         empty = np.diff(ratings.indptr) == 0
         factors[empty] = biases[empty] = 0.0
         return Folded(factors, biases)
@@ -82,13 +88,14 @@ class PosteriorSolver(RowSolver):
     def take_in(
         self, rows: np.ndarray, ratings: sp.csr_array, weights: np.ndarray | None
     ) -> tuple[Folded, PredictionSpread]:
-        """Solve rows of the model, and return what is kept of a posterior with them."""
-        spread, parts, rng = self._spread, [], np.random.default_rng(_SEED)
+        """Solve rows of the model, trained or new, and return what is kept of a posterior with them."""
+        spread, rng = self._spread, np.random.default_rng(_SEED)
+        factors, biases = np.empty((rows.size, self.others.shape[1]), self.others.dtype), np.empty(rows.size)
         states, noise = (getattr(spread, f"{self._side}{name}").copy() for name in ("s", "_noise"))
         covariances = getattr(spread, f"{self._side}_covariances")
         covariances = None if covariances is None else covariances.copy()
-        for block, found in self._blocks(ratings, weights):
-            parts.append(self._folded(found))
+        for block, found in self._blocks(ratings, weights, rows >= n_trained(spread, self._side)):
+            factors[block], biases[block] = self._folded(found)
             noise[rows[block]] = np.mean([1 / scales.numpy() for _, scales in found], axis=0)
             if covariances is None:
                 states[rows[block]] = np.stack([_drawn(state, rng) for state, _ in found], axis=1)
@@ -96,7 +103,6 @@ class PosteriorSolver(RowSolver):
                 ((state, _),) = found
                 states[rows[block]] = state.mean.numpy()
                 covariances[rows[block]] = _upper(state)
-        factors, biases = (np.concatenate(side) for side in zip(*parts, strict=True))
         kept = {"s": states, "_noise": noise, "_covariances": covariances}
         return Folded(factors, biases), spread._replace(**{f"{self._side}{name}": kept[name] for name in kept})
 
@@ -105,21 +111,27 @@ class PosteriorSolver(RowSolver):
         factors = np.mean([mean[:, :-1] @ map for mean, map in zip(means, self._maps, strict=True)], axis=0)
         return Folded(factors.astype(self.others.dtype), self._unit * np.mean([mean[:, -1] for mean in means], axis=0))
 
-    def _blocks(self, ratings: sp.csr_array, weights: np.ndarray | None) -> Iterator[tuple[slice, Gaussians]]:
-        n_rows = len(ratings.indptr) - 1
-        for start in range(0, n_rows, _BLOCK):
-            block = slice(start, min(start + _BLOCK, n_rows))
-            stored = slice(ratings.indptr[block.start], ratings.indptr[block.stop])
-            yield block, self._gaussians(ratings[block], None if weights is None else weights[stored])
+    def _blocks(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, Gaussians]]:
+        """Yield some rows (k,) and their Gaussians until all are through, trained ones before new ones."""
+        starts = ratings.indptr
+        confidences = None if weights is None else sp.csr_array((weights, ratings.indices, starts), ratings.shape)
+        for some in (False, True):
+            rows = np.flatnonzero(new == some)
+            for start in range(0, rows.size, _BLOCK):
+                block = rows[start : start + _BLOCK]
+                confidence = None if confidences is None else confidences[block].data
+                yield block, self._gaussians(ratings[block], confidence, some)
 
-    def _gaussians(self, ratings: sp.csr_array, weights: np.ndarray | None) -> Gaussians:
+    def _gaussians(self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool) -> Gaussians:
         columns = np.unique(np.append(ratings.indices, 0))  # at least one
         starts, place = torch.as_tensor(ratings.indptr), torch.as_tensor(np.searchsorted(columns, ratings.indices))
         confidence = None if weights is None else _double(weights)
         values = _double((ratings.data - self._mean) / self._unit)
         entries = Observations(SparsePattern(starts.long(), place, columns.size), values, confidence)
         features = _double(features_of(self._spread, self._side, ratings))
-        known = known_of(self._spread, self._side, columns)
+        known = known_of(self._spread, self._side, columns, new=new)
         return [solve_rows(entries, features[:, -len(state.weights) :], state) for state in known]
 
 
@@ -145,7 +157,7 @@ def score_parts(
     row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, len(model.item_factors_)))
     features = features_of(spread, "user", row)[0]
     pattern, contributions = 0.0, np.zeros(rated.size)
-    states = known_of(spread, "user", np.append(rated, item))
+    states = known_of(spread, "user", np.append(rated, item), new=user >= n_trained(spread, "user"))
     for state in states:
         means, noise = state.columns.mean.numpy(), state.noise.numpy()[:-1] * spread.user_noise[user]
         precision, inputs = state.precision.numpy(), means[:-1, :-1]
@@ -179,6 +191,11 @@ def grown(spread: PredictionSpread, n_users: int, n_items: int) -> PredictionSpr
     return spread._replace(**{name: padded(getattr(spread, name), size) for name, size in names})
 
 
+def n_trained(spread: PredictionSpread, side: Side) -> int:
+    """Return how many rows of a side took part in training; those after them were folded in."""
+    return len(spread.item_basis if side == "user" else spread.user_basis)
+
+
 def features_of(spread: PredictionSpread, side: Side, ratings: sp.csr_array) -> np.ndarray:
     """Return the features of new rows; rows and columns that training did not see are no part of the pattern."""
     basis, logarithm = getattr(spread, f"{side}_basis"), spread.log_degrees[0 if side == "user" else 1]
@@ -187,14 +204,17 @@ def features_of(spread: PredictionSpread, side: Side, ratings: sp.csr_array) -> 
     return Projection(basis, logarithm)(seen)
 
 
-def known_of(spread: PredictionSpread, side: Side, columns: np.ndarray) -> list[Known]:
-    """Return what rows of a side follow from, one a draw, for some of the other side."""
+def known_of(spread: PredictionSpread, side: Side, columns: np.ndarray, *, new: bool) -> list[Known]:
+    """Return what trained or new rows of a side follow from, one a draw, for some of the other side."""
     other = "item" if side == "user" else "user"
     means, covariances = getattr(spread, f"{other}s")[columns], getattr(spread, f"{other}_covariances")
     draws = _double(means if means.ndim == 3 else means[:, None])
     covariance = None if covariances is None else _double(full(covariances[columns]))
     noise = _double(spread.scales[1] * getattr(spread, f"{other}_noise")[columns])
     weights, precisions = _double(getattr(spread, f"{side}_weights")), _double(getattr(spread, f"{side}_precisions"))
+    if new:
+        weights, precisions = weights.clone(), _NEW_PRECISION * precisions
+        weights[:, :-2] *= _NEW_WEIGHTS
     priors = enumerate(zip(weights, precisions, strict=True))
     return [Known(Rows(draws[:, draw].contiguous(), covariance), noise, *prior) for draw, prior in priors]
 

@@ -17,7 +17,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     },
     "ratings": {
         "pattern_graphs": True,
-        "n_factors": 20,
+        "n_factors": "auto",
         "depth": 2,
         "weight_decay": 12.0,
         "bias_decay": 1.0,

@@ -13,12 +13,11 @@ import scipy.sparse as sp
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
-from air_recsys.metrics.checks import Csr
-from air_recsys.metrics.ranking import top_k
 from air_recsys.models import ranking_parts as parts
 from air_recsys.models.base import Factors, Recommender
 from air_recsys.models.ranking_choice import Search, hidden_parts, history_frame
-from air_recsys.models.ranking_parts import Part, RankerSettings
+from air_recsys.models.ranking_fold_in import FoldedUsers
+from air_recsys.models.ranking_parts import Part, RankerSettings, interaction_pattern
 from air_recsys.training import Callback
 from air_recsys.validation import check_choice, check_integer, check_real
 
@@ -34,14 +33,14 @@ class GraphRanker(Recommender):
     with sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`), V the leading singular
     vectors of R, and every term divided by its length. Each R, A and V has its rows or columns divided by a power of
     their numbers of interactions: how much popularity is to count differs from data to data, and matters more than
-    anything else. These powers and the two weights are chosen at `fit` on a fifth of each user's interactions, hidden
-    for the while. It is hidden in three ways, all alike, popular items first and rare items first, since no data tell
-    how popularity will count in the future; the geometric mean of NDCG decides.
+    anything else. These powers, the number of singular vectors and the two weights are chosen at `fit` on a fifth of
+    each user's interactions, hidden for the while. It is hidden in three ways, all alike, popular items first and
+    rare items first, since no data tell how popularity will count in the future; the geometric mean of NDCG decides.
 
     Parameters
     ----------
     n_factors : int
-        Axes; at most as many as there are users or items.
+        Axes that are searched for; at most as many as there are users or items. How many are used is chosen.
     settings : mapping, optional
         `RankerSettings` by name, the others at their defaults: nothing is hidden or chosen then.
     n_validation : int
@@ -101,7 +100,7 @@ class GraphRanker(Recommender):
             raise ParameterError(f"settings must be a mapping or None, found {type(self.settings).__name__}")
         for name, value in self.settings.items():
             check_choice("a name in settings", name, RankerSettings._fields)
-            if name.endswith("neighbors"):
+            if name == "n_axes" or name.endswith("neighbors"):
                 check_integer(name, value, minimum=1)
                 continue
             lowest = -2.0 if name.endswith(("source", "target")) else 0.0
@@ -112,7 +111,7 @@ class GraphRanker(Recommender):
     def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
         self.__dict__.pop("_parts", None)
         settings, tried = self._settings_for(data)
-        pattern = _pattern(data)
+        pattern = interaction_pattern(data)
         self.history_ = history_frame(tried, settings)
         items = parts.raised(parts.item_graph(pattern, settings), settings.item_power)
         users = parts.raised(parts.user_graph(pattern, settings), settings.user_power)
@@ -127,7 +126,7 @@ class GraphRanker(Recommender):
         if self.settings is not None:
             given: dict[str, Any] = dict(self.settings)
             return RankerSettings(**given), []
-        ways = hidden_parts(_pattern(data), self.random_state)
+        ways = hidden_parts(interaction_pattern(data), self.random_state)
         if not ways[0][1].nnz:  # no user has interactions to spare
             return RankerSettings(), []
         search = Search(ways, self.n_factors, self.random_state, self.n_validation)
@@ -138,14 +137,21 @@ class GraphRanker(Recommender):
         """What was given or chosen."""
         self._check_fitted()
         chosen, defaults = self.history_.iloc[-1], RankerSettings()._asdict()
-        values: dict[str, Any] = {name: type(default)(chosen[name]) for name, default in defaults.items()}
+        values: dict[str, Any] = {name: type(default)(chosen.get(name, default)) for name, default in defaults.items()}
         return RankerSettings(**values)
+
+    def _after_load(self) -> None:
+        if self.item_graph_ is None or self.user_graph_ is None:
+            raise ValueError("expected both graphs of a GraphRanker, found one or none")
+        settings = self.settings_._asdict()
+        if not np.isfinite([float(value) for value in settings.values()]).all():
+            raise ValueError("expected finite settings in the history, found NaN or infinity")
 
     # ---------------------------------------------------------------- scores
 
     @cached_property
     def _parts(self) -> tuple[Part, Part, Part]:
-        pattern, settings = _pattern(self.interactions_), self.settings_
+        pattern, settings = interaction_pattern(self.interactions_), self.settings_
         items, users = (
             sp.csr_array(graph.to_scipy(), dtype=np.float32)
             for graph in (self.item_graph_, self.user_graph_)
@@ -157,10 +163,14 @@ class GraphRanker(Recommender):
             parts.factor_part(self.user_factors_, self.item_factors_),
         )
 
+    @property
+    def _weights(self) -> tuple[float, float, float]:
+        chosen = self.settings_
+        return chosen.item_weight, chosen.user_weight, chosen.factor_weight
+
     def _scores(self, users: np.ndarray) -> np.ndarray:
         """Return the scores of all items for some users, shape (b, n_items)."""
-        chosen = self.settings_
-        return parts.blend(self._parts, (chosen.item_weight, chosen.user_weight, chosen.factor_weight), users)
+        return parts.blend(self._parts, self._weights, users)
 
     def _score_pairs(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         different, place = np.unique(users, return_inverse=True)
@@ -188,21 +198,39 @@ class GraphRanker(Recommender):
         return self._recommend_with(best, user_ids, n)
 
     def _best(self, users: np.ndarray, n: int, exclude_seen: bool) -> tuple[np.ndarray, np.ndarray]:
-        scores = self._scores(users)
-        if exclude_seen:
-            scores[self._statistics.seen[users].nonzero()] = -np.inf
-        items = top_k(scores, n)
-        found = np.take_along_axis(scores, items, axis=1)
-        return np.where(np.isneginf(found), -1, items), found
+        return parts.best_items(self._scores(users), self._statistics.seen[users] if exclude_seen else None, n)
+
+    def fold_in(self, interactions: Any) -> FoldedUsers:
+        """Return new users, ready to be given lists, from their items, without training and without a trace.
+
+        All three terms take part; see `air_recsys.models.ranking_fold_in`.
+
+        Parameters
+        ----------
+        interactions : Interactions, DataFrame, or SciPy sparse
+            Interactions and tables hold the users by id; their items have to be known. Who has the id of a trained
+            user is not taken for its own neighbour. A matrix has one row a new user and one column an item of the
+            model. Values do not count.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            Where the interactions do not fit the model.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+        >>> model = GraphRanker(settings={}).fit(seen)
+        >>> new = pd.DataFrame({"user": ["eve", "eve"], "item": [0, 1], "rating": [1, 1]})
+        >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
+        [['eve', 2]]
+        """
+        self._check_fitted()
+        return FoldedUsers(self, interactions)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise: no index of factors holds these scores."""
         raise ParameterError(
             "a GraphRanker's scores are no products of factors: expected recommend in place of to_faiss"
         )
-
-
-def _pattern(data: Interactions) -> Csr:
-    """Return 1 for every pair that interacted, shape (n_users, n_items)."""
-    ones = np.ones(data.n_ratings, dtype=np.float32)
-    return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))

@@ -24,6 +24,7 @@ _ITEMS: Grid = {
 }
 _USERS: Grid = {"user_target": (0.0, 0.25, 0.5), "user_exponent": (0.25, 0.5, 0.75), "user_power": (1.0, 1.3, 1.6)}
 _FACTORS: Grid = {"factor_target": (-0.5, -0.25, 0.0)}
+_AXES = (64, 128, 256)  # and all
 _WEIGHTS: Grid = {"user_weight": (0.0, 0.3, 0.6, 1.0, 1.5), "factor_weight": (0.0, 0.3, 0.6, 1.0, 1.5)}
 
 
@@ -47,15 +48,17 @@ class Search:
 
     def __init__(self, ways: Sequence[tuple[Csr, Csr]], n_factors: int, seed: int, n_users: int) -> None:
         self.history: list[dict[str, Any]] = []
+        self.n_factors = n_factors
         self.ways = [HeldOut(shown, hidden, n_factors, seed, n_users) for shown, hidden in ways]
 
     def best(self) -> RankerSettings:
         """Return the best settings found."""
-        start = RankerSettings()
+        start = RankerSettings(n_axes=self.n_factors)
+        axes: Grid = {"n_axes": (*(n for n in _AXES if n < self.n_factors), self.n_factors)}
         stages: list[tuple[Grid, Scorer, dict[str, float]]] = [
             (_ITEMS, HeldOut.item_scores, {"user_weight": 0.0, "factor_weight": 0.0}),
             (_USERS, HeldOut.user_scores, {"item_weight": 0.0, "user_weight": 1.0, "factor_weight": 0.0}),
-            (_FACTORS, HeldOut.factor_scores, {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 1.0}),
+            (axes | _FACTORS, HeldOut.factor_scores, {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 1.0}),
         ]
         for grid, scores, alone in stages:
             found = self._descend(start._replace(**alone), grid, scores)

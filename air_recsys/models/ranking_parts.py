@@ -10,7 +10,9 @@ import scipy.sparse as sp
 from sklearn.utils.extmath import randomized_svd
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
+from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
+from air_recsys.metrics.ranking import top_k
 
 _ITERATIONS: Any = 3  # typed as text, though numbers are what it is for
 
@@ -30,6 +32,7 @@ class RankerSettings(NamedTuple):
     user_exponent: float = 0.5  # of items, where users are compared
     user_power: float = 1.0
     user_target: float = 0.25
+    n_axes: int = 512  # at most the `n_factors` of the ranker
     factor_target: float = -0.25
     item_weight: float = 1.0
     user_weight: float = 0.3
@@ -51,6 +54,18 @@ class Part(NamedTuple):
         return dense
 
 
+def interaction_pattern(data: Interactions) -> Csr:
+    """Return 1 for every pair that interacted, shape (n_users, n_items)."""
+    ones = np.ones(data.n_ratings, dtype=np.float32)
+    return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+
+
+def popularity(pattern: Csr) -> np.ndarray:
+    """Return how many interactions each item has, at least 1; shape (n_items,)."""
+    counts = np.bincount(pattern.indices, minlength=pattern.shape[1])
+    return np.maximum(counts, 1).astype(np.float32)
+
+
 def item_graph(pattern: Csr, settings: RankerSettings) -> Csr:
     """Return the graph over the items, its weights to no power yet; shape (n_items, n_items)."""
     return cooccurrence_neighbors(sp.csr_array(pattern.T), settings.item_neighbors, settings.item_exponent)
@@ -68,8 +83,7 @@ def raised(graph: Csr, power: float) -> Csr:
 
 def item_part(pattern: Csr, graph: Csr, settings: RankerSettings) -> Part:
     """Return the part that smooths a user's items over the item graph."""
-    popularity = _popularity(pattern)
-    right = sp.csr_array(graph * popularity ** np.float32(-settings.item_target))
+    right = sp.csr_array(graph * popularity(pattern) ** np.float32(-settings.item_target))
     return Part(scaled(pattern, 0, settings.item_source), right)
 
 
@@ -93,8 +107,9 @@ def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
 
 def factors(pattern: Csr, axes: np.ndarray, settings: RankerSettings) -> tuple[np.ndarray, np.ndarray]:
     """Return factors of users and items: a user's items, projected onto the axes."""
-    popularity = _popularity(pattern)[:, None] ** np.float32(-settings.factor_target)
-    return np.asarray(scaled(pattern, 0, 0.5) @ axes, dtype=np.float32), axes * popularity
+    used = axes[:, : settings.n_axes]
+    raised_by = popularity(pattern)[:, None] ** np.float32(-settings.factor_target)
+    return np.asarray(scaled(pattern, 0, 0.5) @ used, dtype=np.float32), used * raised_by
 
 
 def blend(parts: Sequence[Part], weights: Sequence[float], users: np.ndarray) -> np.ndarray:
@@ -106,6 +121,23 @@ def blend(parts: Sequence[Part], weights: Sequence[float], users: np.ndarray) ->
     return scores
 
 
-def _popularity(pattern: Csr) -> np.ndarray:
-    counts = np.bincount(pattern.indices, minlength=pattern.shape[1])
-    return np.maximum(counts, 1).astype(np.float32)
+def best_items(scores: np.ndarray, seen: Csr | None, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n items with the highest scores, best first, and these scores; `scores` loses those of items seen.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (b, n_items)
+    seen : csr_array, shape (b, n_items), optional
+        Stored entries are items to leave out.
+    n : int
+
+    Returns
+    -------
+    items, scores : ndarray, shape (b, n)
+        -1 and -inf where no item is left.
+    """
+    if seen is not None:
+        scores[seen.nonzero()] = -np.inf
+    items = top_k(scores, n)
+    found = np.take_along_axis(scores, items, axis=1)
+    return np.where(np.isneginf(found), -1, items), found

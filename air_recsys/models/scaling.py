@@ -1,15 +1,19 @@
-"""What the size of the data sets: the affine map to the numbers that are trained on, and the graphs' strength."""
+"""What the size of the data sets: the affine map to the numbers trained on, the width, and the graphs' strength."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from air_recsys.interactions import Interactions
 
+if TYPE_CHECKING:
+    from air_recsys.models.air import AIR
+
 _ALL_PAIRS, _EDGES = 1000, 20  # see docs/sparse-graphs.md
+_NARROWEST, _WIDEST, _RATINGS_PER_FACTOR = 20, 40, 2  # see docs/presets.md
 _AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
 
 
@@ -36,6 +40,25 @@ class Scaling:
     def forward(self, ratings: np.ndarray) -> np.ndarray:
         """Return the values that stand for `ratings`."""
         return (ratings - self.mean) / self.unit
+
+
+def width_of(model: AIR, data: Interactions) -> int | None:
+    """Return the width of a model's factors, None for full width.
+
+    "auto" is 20; a posterior, which leaves factors idle that bring nothing, takes one for every two ratings of the
+    average user or item, from 20 to 40.
+
+    Examples
+    --------
+    >>> from air_recsys import AIR
+    >>> data = Interactions.from_dense(np.ones((100, 100)))
+    >>> width_of(AIR.for_ratings(), data), width_of(AIR.for_ratings(solver="adam"), data), width_of(AIR(), data)
+    (25, 20, None)
+    """
+    if model.n_factors != "auto":
+        return None if model.n_factors is None else int(model.n_factors)
+    wanted = 0.0 if model.solver == "adam" else data.n_ratings / (data.n_users + data.n_items) / _RATINGS_PER_FACTOR
+    return int(min(max(_NARROWEST, wanted), _WIDEST))
 
 
 def edges_per_node(value: int | str | None, data: Interactions, n_factors: int | None) -> int | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
@@ -75,10 +76,39 @@ class PredictionSpread(NamedTuple):
         return {f"{_PREFIX}{name}": array for name, array in self._asdict().items() if array is not None}
 
     @classmethod
-    def from_arrays(cls, arrays: dict[str, np.ndarray]) -> Self | None:
-        """Return what `to_arrays` wrote, None where a file has none."""
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> Self | None:
+        """Return what `to_arrays` wrote of a model of `shape` (n_users, n_items), None where a file has none.
+
+        Raises
+        ------
+        ValueError
+            Where an array has another shape than the others ask for, or a variance is negative.
+        """
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
-        return cls(**own) if own else None
+        if not own:
+            return None
+        spread = cls(**own)
+        for name, expected in spread._shapes(*shape).items():
+            array = own.get(name)
+            if array is not None and array.shape != expected:
+                raise ValueError(f"expected {name} of shape {expected}, found {array.shape}")
+        if min(float(own[name].min(initial=0)) for name in ("scales", "user_noise", "item_noise")) < 0:
+            raise ValueError("expected variances >= 0, found a negative one")
+        if (spread.user_covariances is None) != (spread.item_covariances is None):
+            raise ValueError("expected covariances of both sides, found those of one")
+        return spread
+
+    def _shapes(self, n_users: int, n_items: int) -> dict[str, tuple[int, ...]]:
+        """Return what the shapes have to be, given those of the priors' weights."""
+        (draws, k, d), (_, n_features, _) = self.user_weights.shape, self.item_weights.shape
+        shapes: dict[str, tuple[int, ...]] = {"scales": (2,), "log_degrees": (2,)}
+        middle = () if self.users.ndim == 2 else (draws,)
+        for side, size, features, others in (("user", n_users, k, n_items), ("item", n_items, n_features, n_users)):
+            shapes |= {f"{side}_noise": (size,), f"{side}s": (size, *middle, d)}
+            shapes |= {f"{side}_weights": (draws, features, d), f"{side}_precisions": (draws, d, d)}
+            trained = min(others, len(getattr(self, f"{side}_basis")))  # those that came later are no part of it
+            shapes |= {f"{side}_basis": (trained, features - 2), f"{side}_covariances": (size, d * (d + 1) // 2)}
+        return shapes
 
     def row_solver(self, model: AIR, side: Side) -> PosteriorSolver:
         """Return the solver for new rows of a side of the model that this is of."""

@@ -209,7 +209,7 @@ class SparseLaplacian:
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to the neighbours and logits of `state`."""
-        self._set_neighbors(state["neighbors"][:, 1:])
+        self._set_neighbors(state["neighbors"][:, 1:].to(self.logits.device))
         self.logits.copy_(state["logits"])
 
     def _set_neighbors(self, others: Tensor) -> None:

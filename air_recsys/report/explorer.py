@@ -87,7 +87,7 @@ def write_explorer(
         "graphs": [graph_content(name, graph, steps.get(name, {}), max_nodes) for name, graph in named.items()],
     }
     page = single_page("explorer.html", title=heading, data=data, styles=["explorer.css"], scripts=_SCRIPTS)
-    replace_file(target, page.encode("utf-8"))
+    replace_file(target, page.encode("utf-8", "replace"))
     return target
 
 

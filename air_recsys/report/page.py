@@ -91,7 +91,7 @@ def write_report(
     target = Path(path)
     check_report(model, target)
     titles = _by_id(titles)
-    replace_file(target, report_html(model, evaluate_model(model, test, evaluate), titles).encode())
+    replace_file(target, report_html(model, evaluate_model(model, test, evaluate), titles).encode("utf-8", "replace"))
     return target
 
 

@@ -4,29 +4,32 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as to_bytes
 from torch import Tensor
 
 from air_recsys.exceptions import CheckpointError
+from air_recsys.reading import checked_csr, parse_json
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys training"
 FORMAT_VERSION = 1
-_ARRAY, _TENSOR = "array", "tensor"
+_ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
 
 
 class CheckpointFile:
     """Where the state of a training is kept, whole or not at all.
 
     A state is built of dictionaries with text keys, lists, tuples (which come back as lists), numbers, text, None,
-    tensors and arrays.
+    tensors, arrays and sparse CSR arrays.
 
     Parameters
     ----------
@@ -95,8 +98,8 @@ class CheckpointFile:
                         f"format {metadata.get('format')!r}, version {metadata.get('format_version')!r}, expected "
                         f"{FORMAT!r}, version {FORMAT_VERSION}"
                     )
-                compare(self.path, json.loads(metadata["fingerprint"]), self._fingerprint)
-                state = _unpacked(json.loads(metadata["state"]), file.get_tensor)
+                compare(self.path, parse_json(metadata["fingerprint"]), self._fingerprint)
+                state = _unpacked(parse_json(metadata["state"]), file.get_tensor)
         except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(f"{self.path} is no whole checkpoint that this release can read: {error}") from None
         if not isinstance(state, dict):
@@ -117,8 +120,20 @@ def compare(path: Path, written: Mapping[str, Any], own: Mapping[str, Any]) -> N
             )
 
 
+@contextmanager
+def of_this_training() -> Iterator[None]:
+    """Turn what fails in a state of something else into a `CheckpointError`."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        raise CheckpointError(f"the checkpoint holds no state of this training: {error}") from None
+
+
 def _packed(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return `value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there."""
+    """Return `value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there.
+
+    The order of their axes in memory is kept, since the rounding of a product depends on it.
+    """
     if isinstance(value, Mapping):
         return {"": {name: _packed(entry, tensors) for name, entry in value.items()}}
     if isinstance(value, list | tuple):
@@ -126,8 +141,11 @@ def _packed(value: Any, tensors: dict[str, Tensor]) -> Any:
     if isinstance(value, Tensor | np.ndarray):
         name = str(len(tensors))
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
-        tensors[name] = tensor.detach().clone(memory_format=torch.contiguous_format)
-        return {_TENSOR if isinstance(value, Tensor) else _ARRAY: name}
+        order = sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis))
+        tensors[name] = tensor.detach().permute(order).clone(memory_format=torch.contiguous_format)
+        return {_TENSOR if isinstance(value, Tensor) else _ARRAY: [name, order]}
+    if isinstance(value, sp.csr_array):
+        return {_MATRIX: _packed([value.data, value.indices, value.indptr, value.shape], tensors)}
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -139,5 +157,9 @@ def _unpacked(value: Any, tensor_of: Any) -> Any:
     ((kind, content),) = value.items()
     if kind == "":
         return {name: _unpacked(entry, tensor_of) for name, entry in content.items()}
-    tensor = tensor_of(content)
+    if kind == _MATRIX:
+        data, indices, indptr, shape = _unpacked(content, tensor_of)
+        return checked_csr(data, indices, indptr, tuple(shape))
+    name, order = content
+    tensor = tensor_of(name).permute([order.index(axis) for axis in range(len(order))])
     return tensor if kind == _TENSOR else tensor.numpy()

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import scipy.sparse as sp
 import torch
 
-from air_recsys.exceptions import CheckpointError
 from air_recsys.nn.objective import Objective
+from air_recsys.training.checkpoint import of_this_training
 from air_recsys.training.result import Record, Remembered, Result
 
 Write = Callable[[dict[str, Any]], None]
@@ -48,10 +47,8 @@ class SavedCourse:
         state, self._state = self._state, None
         if state is None:
             return 0
-        try:
+        with of_this_training():
             self._load(state, optimizer, result)
-        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
-            raise CheckpointError(f"the checkpoint holds no state of this training: {error}") from None
         return self._kept
 
     def _load(self, state: dict[str, Any], optimizer: torch.optim.Adam, result: Result) -> None:
@@ -59,7 +56,7 @@ class SavedCourse:
         for tensor, moments in zip(_trained(optimizer), state["optimizer"], strict=True):
             optimizer.state[tensor] = {name: moment.to(tensor.device) for name, moment in moments.items()}
         result.records[:] = [Record._make(values) for values in state["records"]]
-        result.snapshots |= {epoch: [_matrix(kept) for kept in graphs] for epoch, graphs in state["snapshots"]}
+        result.snapshots |= {int(epoch): list(graphs) for epoch, graphs in state["snapshots"]}
         result.remembered = Remembered(**state["remembered"])
         self._kept = state["epoch"]
 
@@ -74,7 +71,7 @@ class SavedCourse:
                 "objective": self._objective.state(),
                 "optimizer": [dict(optimizer.state[tensor]) for tensor in _trained(optimizer)],
                 "records": result.records,
-                "snapshots": [(at, [_arrays(graph) for graph in graphs]) for at, graphs in result.snapshots.items()],
+                "snapshots": list(result.snapshots.items()),
                 "remembered": vars(result.remembered),
             }
         )
@@ -83,12 +80,3 @@ class SavedCourse:
 
 def _trained(optimizer: torch.optim.Adam) -> list[torch.Tensor]:
     return [tensor for group in optimizer.param_groups for tensor in group["params"]]
-
-
-def _arrays(graph: sp.csr_array) -> list[Any]:
-    return [graph.data, graph.indices, graph.indptr]
-
-
-def _matrix(arrays: list[Any]) -> sp.csr_array:
-    data, indices, indptr = arrays
-    return sp.csr_array((data, indices, indptr), shape=(len(indptr) - 1, len(indptr) - 1))

@@ -12,7 +12,14 @@ from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, users_asked
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, GFCF, Popularity
-from air_recsys.benchmarks.accuracy.ranking_systems import ask_lists, ranking_systems
+from air_recsys.benchmarks.accuracy.ranking_search import Chosen
+from air_recsys.benchmarks.accuracy.ranking_systems import (
+    _GRIDS,
+    Lists,
+    ask_lists,
+    ranking_systems,
+    systems_by_default,
+)
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
 from air_recsys.benchmarks.evaluate import Fold
@@ -60,7 +67,7 @@ def test_figures_are_those_of_lightgcn(fold):
     lists = np.array([rng.permutation(fold.train.n_items)[:20] for _ in users])
     relevant = fold.test.to_csr().tolil().rows
     expected = figures_of_lightgcn(lists, [set(relevant[user]) for user in users], 20)
-    found = list_figures(fold, Sealed(lists, *COSTS))
+    found = list_figures(fold, Sealed(Lists(lists, ""), *COSTS))
     assert (found["recall@20"], found["ndcg@20"]) == pytest.approx(expected, rel=1e-12)
     assert (found["seconds"], found["cpu_seconds"], found["peak_gib"]) == (2.0, 1.5, 0.2)
 
@@ -91,18 +98,45 @@ def test_a_validation_part_is_of_the_training_part(fold):
     assert not (pairs[0] | pairs[1]) & pairs[3]
 
 
-def test_every_system_is_trained_and_its_lists_are_of_unseen_items(fold):
+@pytest.mark.parametrize("data", ["gowalla", "ml-1m"])
+def test_every_system_is_trained_and_its_lists_are_of_unseen_items(fold, data, monkeypatch):
     pytest.importorskip("implicit")
+    shortened = {name: {key: values[:1] for key, values in grid.items()} for name, grid in _GRIDS["ml-1m"].items()}
+    monkeypatch.setitem(_GRIDS, "ml-1m", shortened)
     users, seen = users_asked(fold), fold.train.to_csr().toarray() > 0
-    for name, system in ranking_systems({"n_factors": 5}).items():
-        lists = ask_lists(system.train(fold.train), users)
+    for name, system in ranking_systems(data, {"n_factors": 5}).items():
+        lists, settings = ask_lists(system.train(fold.train), users)
         assert lists.shape == (users.size, 20), name
         filled = lists >= 0
         assert not seen[np.repeat(users, filled.sum(axis=1)), lists[filled]].any(), name
+        assert bool(settings) == (name == "GraphRanker" or (data == "ml-1m" and name != "Popularity"))
+
+
+def test_settings_are_searched_and_the_costly_system_runs_where_items_are_few():
+    assert "EASE" in systems_by_default("ml-1m")
+    assert "EASE" not in systems_by_default("gowalla")
+    assert ranking_systems("ml-1m")["EASE"].settings.endswith("of decay=250 | 500 | 1000 | 2000")
+    assert ranking_systems("gowalla")["EASE"].settings == "written from its paper, decay=200"
+
+
+def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold):
+    tried, users = (1e-3, 1e6, 5.0), users_asked(fold)
+    found = Chosen(EASE, {"decay": tried}).fit(fold.train)
+    assert found.settings_ == {"decay": 1e6}
+    np.testing.assert_array_equal(found.lists(users, 9), EASE(1e6).fit(fold.train).lists(users, 9))
+    inner = validation_part(fold)
+    apart = [ask_lists(EASE(decay).fit(inner.train), users_asked(inner)) for decay in tried]
+    assert found.figures_ == [list_figures(inner, Sealed(lists, *COSTS))["ndcg@20"] for lists in apart]
+    assert found.figures_[1] == max(found.figures_)
+
+
+def test_what_a_system_has_chosen_is_told(fold, at_once):
+    systems = {"EASE": ranking_systems("ml-1m")["EASE"]}
+    assert bench_ranking("ml-1m", fold, systems).notes[0].partition("; chosen: ")[2].startswith("decay=")
 
 
 def test_the_better_model_makes_the_better_lists(fold, at_once):
-    systems = {name: ranking_systems({"n_factors": 5})[name] for name in ("GraphRanker", "Popularity")}
+    systems = {name: ranking_systems("ml-1m", {"n_factors": 5})[name] for name in ("GraphRanker", "Popularity")}
     ours, popular = bench_ranking("ml-1m", fold, systems).rows
     assert ours["ndcg@20"] > popular["ndcg@20"] + 0.1
 

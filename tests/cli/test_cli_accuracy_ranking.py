@@ -61,11 +61,13 @@ def test_what_cannot_be_is_refused_before_any_work(calls, arguments, message):
     assert not calls
 
 
-def test_all_sets_and_all_systems_but_the_costly_one_by_default(calls):
+def test_all_sets_and_the_systems_of_each_by_default(calls):
     invoke("--system", "GraphRanker", "--system", "Popularity")
     assert [name for name, *_ in calls] == list(RANKING_SETS)
-    assert list(calls[0][2]) == ["GraphRanker", "Popularity"]
-    assert "EASE" not in accuracy_ranking._BY_DEFAULT
+    assert [list(systems) for _, _, systems, _ in calls] == [["GraphRanker", "Popularity"]] * len(RANKING_SETS)
+    pytest.importorskip("implicit")
+    invoke("--set", "gowalla", "--set", "ml-1m")
+    assert ["EASE" in systems for _, _, systems, _ in calls[-2:]] == [False, True]
 
 
 def test_what_is_written_tells_the_command_and_the_machine(calls, tmp_path):

@@ -47,7 +47,7 @@ def test_train_writes_the_model_that_the_library_would_train(tmp_path, ids, suff
     assert ended.status == 0
     assert f"wrote {model}" in ended.out
     figures = read_json(tmp_path / "t.json")
-    assert figures["epochs"] == 20 + 30  # of the graphs, and sweeps of the posterior
+    assert figures["epochs"] == 30  # sweeps of the posterior
     assert figures["validation_rmse"] is None
     frame = ratings(ids)
     same = AIR.for_ratings(n_epochs=20, n_factors=2, graph_neighbors=2, random_state=0, device="cpu").fit(frame)

@@ -219,7 +219,7 @@ def test_what_changes_no_number_may_change(kept):
 
 
 @needs_gloo
-@pytest.mark.parametrize("part", ["course.json", ".metadata", "__0_0.distcp"])
+@pytest.mark.parametrize("part", ["course.json", "index.json", "__0_0.distcp"])
 @pytest.mark.parametrize("fault", ["absent", "cut off", "foreign"])
 def test_a_damaged_checkpoint_is_an_error(kept, part, fault):
     file = next(kept.iterdir()) / part
@@ -237,9 +237,12 @@ def test_nothing_in_a_checkpoint_is_executed(kept):
         def __reduce__(self) -> tuple[Any, ...]:
             return Path.touch, (kept / "executed",)
 
-    (next(kept.iterdir()) / ".metadata").write_bytes(pickle.dumps(Harmful()))
-    with pytest.raises(CheckpointError, match="where only sizes and types of tensors belong"):
-        fit(model(n_epochs=4), ratings(), checkpoint=kept)
+    for file in sorted(next(kept.iterdir()).iterdir()):
+        content = file.read_bytes()
+        file.write_bytes(pickle.dumps(Harmful()).ljust(len(content), b"."))
+        with pytest.raises(CheckpointError, match="no whole checkpoint"):
+            fit(model(n_epochs=4), ratings(), checkpoint=kept)
+        file.write_bytes(content)
     assert not (kept / "executed").exists()
 
 

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import cooccurrence
-from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled, strongest_products
 
 
 @pytest.fixture
@@ -39,6 +39,15 @@ def test_an_edge_stands_where_either_end_chose_it(pattern):
     above = whole > floor * (1 + 1e-5)
     np.testing.assert_allclose(found[above | above.T], whole[above | above.T], rtol=1e-5)
     assert (np.count_nonzero(found, axis=1) >= np.minimum(3, np.count_nonzero(whole, axis=1))).all()
+
+
+def test_strongest_products_are_of_other_rows(pattern):
+    others = sp.csr_array(np.random.default_rng(1).random((25, 20)), dtype=np.float32)
+    own = np.where(np.arange(30) < 25, np.arange(30), -1)
+    found, whole = strongest_products(pattern, others, 4, own).toarray(), pattern.toarray() @ others.toarray().T
+    whole[np.arange(25), np.arange(25)] = 0
+    floor = np.sort(whole, axis=1)[:, -4, None]
+    np.testing.assert_allclose(found, np.where(whole >= floor, whole, 0), rtol=1e-5)
 
 
 def test_small_blocks_change_nothing(pattern, monkeypatch):

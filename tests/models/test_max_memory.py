@@ -77,7 +77,8 @@ def test_a_device_that_runs_out_of_memory(monkeypatch, when):
     if when == "building":
         monkeypatch.setattr("air_recsys.models.air.build_objective", build)
     ratings = np.random.default_rng(0).uniform(1, 5, (40, 30))
-    model = AIR.for_ratings(n_factors=3, n_batches=1, evaluate_every=5, device="cpu", random_state=0)
+    options = {"solver": "adam", "n_factors": 3, "n_batches": 1, "evaluate_every": 5}
+    model = AIR.for_ratings(**options, device="cpu", random_state=0)
     with pytest.raises(MemoryLimitError, match=r"CUDA out of memory.*; (no setting tried fits|.* needs about)"):
         model.fit(ratings)
     if when == "training":  # nothing is lost: the last good state is there

@@ -8,7 +8,8 @@ import pytest
 from model_cases import frame
 
 from air_recsys import AIR, Interactions
-from air_recsys.datasets import load_movielens_fold
+from air_recsys.benchmarks.graphs.measures import jaccard, neighbor_agreement
+from air_recsys.datasets import load_movielens, load_movielens_fold, load_movielens_genres
 from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
 from air_recsys.metrics import rmse
 
@@ -35,7 +36,7 @@ def model(solver, **options):
 
 @pytest.fixture(scope="module", params=SOLVERS)
 def fitted(request):
-    return model(request.param, user_graph_reg="auto", n_epochs=5).fit(frame())
+    return model(request.param, user_graph_reg="auto").fit(frame())
 
 
 @both
@@ -84,13 +85,84 @@ def test_the_same_seed_gives_the_same_model(fitted):
     np.testing.assert_array_equal(one, two)
 
 
-def test_the_graphs_are_learned_and_the_sweeps_are_in_the_history(fitted):
+def planted(n_users=90, n_items=60, density=0.4, seed=0):
+    """Ratings of random pairs by three groups of users of three groups of items."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(3, 3))[np.arange(n_users) % 3][:, np.arange(n_items) % 3]
+    users, items = np.nonzero(rng.random(scores.shape) < density)
+    ratings = scores[users, items] + 0.5 * rng.normal(size=users.size)
+    return Interactions(users, items, ratings, range(n_users), range(n_items), allow_negative=True)
+
+
+BOTH_GRAPHS = {"user_graph_reg": "auto", "item_graph_reg": "auto"}
+
+
+@both
+def test_the_graphs_find_groups_that_the_ratings_know(solver):
+    found = model(solver, graph_neighbors=10, **BOTH_GRAPHS).fit(planted())
+    for graph in (found.user_graph_, found.item_graph_):
+        weights, groups = graph.to_scipy().toarray(), np.arange(len(graph)) % 3
+        inside = weights[groups[:, None] == groups].sum() / weights.sum()
+        assert inside > 0.7  # by chance a third
+
+
+@both
+def test_the_graphs_change_no_score(solver):
+    with_graphs, without = (model(solver, n_sweeps=8, **options).fit(frame()) for options in (BOTH_GRAPHS, {}))
+    np.testing.assert_array_equal(with_graphs.user_factors_, without.user_factors_)
+    assert with_graphs.item_graph_ is not None
+    assert without.item_graph_ is None
+
+
+@both
+def test_what_trains_the_objective_is_not_for_a_posterior(solver):
+    first, second = (
+        model(solver, n_sweeps=4, **BOTH_GRAPHS, **options).fit(frame())
+        for options in ({}, {"n_epochs": 3, "depth": 3, "learning_rate": 9.0, "weight_decay": 0.0})
+    )
+    np.testing.assert_array_equal(first.user_factors_, second.user_factors_)
+    np.testing.assert_array_equal(first.user_graph_.to_scipy().toarray(), second.user_graph_.to_scipy().toarray())
+
+
+@pytest.mark.parametrize("adjacency", ["row_softmin", "global_sum", "global_product"])
+def test_graphs_of_all_pairs_are_learned_too(adjacency):
+    found = model("variational", graph_neighbors=None, adjacency=adjacency, **BOTH_GRAPHS).fit(planted())
+    weights, groups = found.item_graph_.to_scipy().toarray(), np.arange(60) % 3
+    assert weights[groups[:, None] == groups].mean() > 2 * weights[groups[:, None] != groups].mean()
+
+
+@both
+def test_users_and_items_without_ratings_stand_alone(solver):
+    known = planted()
+    data = Interactions(known.user_index, known.item_index, known.ratings, range(91), range(61), allow_negative=True)
+    found = model(solver, n_sweeps=10, **BOTH_GRAPHS).fit(data)
+    assert found.user_graph_.neighbors(90).empty
+    assert found.item_graph_.neighbors(60).empty
+    assert not found.item_graph_.neighbors(0).empty
+
+
+@both
+def test_snapshots_are_those_of_the_sweeps(solver):
+    found = model(solver, n_sweeps=6, snapshot_epochs=[0, 3, 6], **BOTH_GRAPHS).fit(frame())
+    assert sorted(found.snapshots_) == [0, 3, 6]
+    last = found.snapshots_[6]
+    np.testing.assert_array_equal(last.item_graph.to_scipy().toarray(), found.item_graph_.to_scipy().toarray())
+    assert last.user_graph.ids.tolist() == found.user_graph_.ids.tolist()
+    middle = found.snapshots_[3].item_graph.to_scipy().toarray()
+    assert not np.array_equal(middle, found.item_graph_.to_scipy().toarray())
+    with pytest.raises(ParameterError, match="snapshot_epochs must be at most n_sweeps, 6, found 7"):
+        model(solver, n_sweeps=6, snapshot_epochs=[7]).fit(frame())
+
+
+def test_the_sweeps_are_in_the_history_with_the_energies_of_the_graphs(fitted):
     assert fitted.user_graph_ is not None
     assert fitted.item_graph_ is None
     sweeps = {"variational": 30, "langevin": 200}[fitted.solver]
     history = fitted.history_
-    assert (history["epoch"].diff().dropna() > 0).all()
-    assert history["epoch"].iloc[-1] == fitted.n_iter_ == 5 + sweeps
+    assert history["epoch"].tolist() == list(range(1, sweeps + 1))
+    assert (history["user_energy"] > 0).all()
+    assert not history["item_energy"].any()
+    assert fitted.n_iter_ == sweeps
     assert fitted.stopped_by_ == "n_sweeps"
 
 
@@ -200,6 +272,15 @@ def test_deviations_need_a_posterior():
 def test_parameters_that_do_not_go_together(options, message):
     with pytest.raises(ParameterError, match=message):
         model("langevin").set_params(**options).fit(frame())
+
+
+@pytest.mark.data
+def test_the_graph_of_films_knows_their_genres(data_root):
+    data, genres = load_movielens(data_root, "100k"), load_movielens_genres(data_root, "100k")
+    graph = AIR.for_ratings(**CPU).fit(data).item_graph_
+    flags = genres.drop(columns="unknown").loc[data.item_ids].to_numpy()
+    often = np.bincount(data.item_index) >= 20
+    assert neighbor_agreement(graph.to_scipy(), jaccard(flags))[often].mean() > 0.395  # by the pattern alone 0.390
 
 
 @pytest.mark.data

@@ -31,6 +31,12 @@ def rows_of(known, side):
     return known.interactions_.to_csr() if side == "user" else known.interactions_.to_csr().T.tocsr()
 
 
+def solved_again(known, side, weights=None):
+    """The trained rows of a side, solved from their own ratings as `partial_fit` does."""
+    rows = rows_of(known, side)
+    return known.row_solver(side).take_in(np.arange(rows.shape[0]), rows, weights)[0]
+
+
 def scores_of(known, folded, side):
     others, biases = known.item_factors_, known.item_biases_
     if side == "item":
@@ -43,32 +49,43 @@ def scores(known):
 
 
 @pytest.mark.parametrize("side", ["user", "item"])
-def test_trained_rows_fold_in_as_themselves(settled, side):
-    found = settled.fold_in(rows_of(settled, side), side=side)
+def test_trained_rows_are_solved_as_themselves(settled, side):
+    found = solved_again(settled, side)
     np.testing.assert_allclose(found.factors, getattr(settled, f"{side}_factors_"), atol=0.01)
     np.testing.assert_allclose(found.biases, getattr(settled, f"{side}_biases_"), atol=0.01)
 
 
 @pytest.mark.parametrize("side", ["user", "item"])
-def test_trained_rows_fold_in_close_to_themselves_after_few_sweeps_and_from_draws(fitted, side):
+def test_trained_rows_are_solved_close_to_themselves_after_few_sweeps_and_from_draws(fitted, side):
     expected = scores(fitted) if side == "user" else scores(fitted).T
-    found = scores_of(fitted, fitted.fold_in(rows_of(fitted, side), side=side), side)
+    found = scores_of(fitted, solved_again(fitted, side), side)
     assert np.sqrt(np.mean((found - expected) ** 2)) < 0.1 * expected.std()
 
 
-def test_weighted_ratings_fold_in_as_themselves():
+@pytest.mark.parametrize("side", ["user", "item"])
+def test_new_rows_have_a_looser_prior_than_trained_ones(fitted, side):
+    rows = rows_of(fitted, side)
+    errors = [
+        (scores_of(fitted, found, side) - rows.toarray())[rows.toarray() != 0].std()
+        for found in (fitted.fold_in(rows, side=side), solved_again(fitted, side))
+    ]
+    assert errors[0] < errors[1]
+
+
+def test_weighted_ratings_are_solved_as_themselves_and_fold_in_in_any_order():
     shown, _ = drawn()
     weights = np.random.default_rng(0).uniform(0.3, 3, shown.n_ratings)
     known = Interactions.from_frame(shown.to_frame().assign(weight=weights), weight="weight", allow_negative=True)
     found = model("variational", n_sweeps=300, dtype="float64").fit(known)
+    stored = known.weights_to_csr()
+    assert stored is not None
+    again = solved_again(found, "user", stored.data)
+    np.testing.assert_allclose(again.factors, found.user_factors_, atol=0.01)
     folded = found.fold_in(known)
-    np.testing.assert_allclose(folded.factors, found.user_factors_, atol=0.01)
     order = np.random.default_rng(1).permutation(80)  # stored in any order
     row = known.to_csr()[[3]].toarray()[0]
     chosen = order[row[order] != 0]
     mixed = sp.csr_array((row[chosen], chosen, [0, chosen.size]), shape=(1, 80))
-    stored = known.weights_to_csr()
-    assert stored is not None
     confidence = stored[[3]].toarray()[0, chosen]
     np.testing.assert_allclose(found.fold_in(mixed, weights=confidence).factors[0], folded.factors[3], atol=1e-9)
 
@@ -100,7 +117,9 @@ def test_a_loaded_model_folds_in_alike(fitted, tmp_path):
 @pytest.mark.parametrize("options", [{"pattern_features": 0}, {"n_factors": 1}])
 def test_models_with_no_pattern_or_one_factor_fold_in(options):
     found = model("variational", n_sweeps=300, dtype="float64", **options).fit(drawn()[0])
-    np.testing.assert_allclose(found.fold_in(rows_of(found, "user")).factors, found.user_factors_, atol=0.01)
+    np.testing.assert_allclose(solved_again(found, "user").factors, found.user_factors_, atol=0.01)
+    folded = found.fold_in(rows_of(found, "user")).factors
+    assert np.corrcoef(folded.ravel(), found.user_factors_.ravel())[0, 1] > 0.95
 
 
 # -------------------------------------------------------------------- partial_fit
@@ -154,6 +173,15 @@ def test_a_model_with_new_rows_is_kept_in_a_file(named, tmp_path):
     items = named.interactions_.item_ids
     for one, two in zip(*(known.predict("new", items, return_std=True) for known in (grown, loaded)), strict=True):
         np.testing.assert_array_equal(one, two)
+
+
+def test_partial_fit_solves_trained_users_with_the_prior_of_training():
+    known = model("variational", n_sweeps=300, dtype="float64").fit(strings(drawn()[0]))
+    rows = known.interactions_.to_frame()
+    grown = copy.deepcopy(known).partial_fit(pd.concat([rows[rows["user"] == "u5"], newcomer(20)]))
+    user = known.interactions_.users.lookup(["u5"])[0]
+    np.testing.assert_allclose(grown.user_factors_[user], known.user_factors_[user], atol=0.01)
+    np.testing.assert_array_equal(grown.user_factors_[120], known.fold_in(newcomer(20)).factors[0])
 
 
 # -------------------------------------------------------------------- explanations
@@ -228,5 +256,5 @@ def test_movielens_is_explained_and_folded_in(data_root):
     for side in ("user", "item"):
         own, others = known.user_factors_, known.item_factors_
         own, others = (own, others) if side == "user" else (others, own)
-        gap = (known.fold_in(rows_of(known, side), side=side).factors - own) @ others.T
+        gap = (solved_again(known, side).factors - own) @ others.T
         assert np.abs(gap).mean() < 0.01 * np.abs(own @ others.T).mean()

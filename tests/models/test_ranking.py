@@ -158,6 +158,29 @@ def test_given_settings_are_used_and_nothing_is_tried():
     assert np.isnan(model.history_["ndcg"].to_numpy()).all()
 
 
+def test_fewer_axes_are_the_leading_ones():
+    data, *_ = planted()
+    weights = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 1.0}
+    fewer, all_six = (GraphRanker(n_factors=6, settings={**weights, "n_axes": n}).fit(data) for n in (4, 6))
+    assert fewer.user_factors_.shape[1] == 4
+    np.testing.assert_array_equal(fewer.user_factors_, all_six.user_factors_[:, :4])
+    np.testing.assert_array_equal(fewer.item_factors_, all_six.item_factors_[:, :4])
+
+
+def test_the_number_of_axes_is_chosen():
+    data, *_ = planted()
+    tried = GraphRanker(n_factors=70).fit(data).history_
+    assert set(tried["n_axes"]) == {64, 70}
+    assert set(GraphRanker(n_factors=6).fit(data).history_["n_axes"]) == {6}
+
+
+def test_files_from_before_the_number_of_axes_was_a_setting_still_serve(fitted, tmp_path):
+    model, data, *_ = fitted
+    again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
+    again.history_ = again.history_.drop(columns="n_axes")
+    assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
+
+
 def test_where_no_user_has_an_item_to_spare_the_defaults_serve():
     model = GraphRanker(**SMALL).fit(Interactions.from_dense([[1, np.nan], [np.nan, 1], [1, np.nan]]))
     assert model.settings_ == RankerSettings()
@@ -183,6 +206,7 @@ def test_a_saved_model_makes_the_same_lists(fitted, tmp_path):
     ("changes", "message"),
     [
         ({"settings": {"item_neighbors": 0}}, "item_neighbors"),
+        ({"settings": {"n_axes": 2.5}}, "n_axes"),
         ({"n_factors": 2.5}, "n_factors"),
         ({"n_validation": 0}, "n_validation"),
         ({"settings": {"item_powr": 1.0}}, "a name in settings"),

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from air_recsys.models.scaling import Scaling
+from air_recsys import AIR, Interactions
+from air_recsys.models.scaling import Scaling, width_of
 
 ratings = st.lists(st.floats(-100, 100), min_size=1, max_size=20).map(np.array)
 
@@ -27,3 +28,36 @@ def test_only_what_is_asked_for_is_done(values):
 
 def test_ratings_of_zero_have_unit_one():
     assert Scaling.of(np.zeros(3), center=True, scale=True) == Scaling(0.0, 1.0)
+
+
+def random_pairs(shape, n_ratings):
+    """Interactions of a shape with so many ratings at random pairs."""
+    pairs = np.random.default_rng(0).choice(shape[0] * shape[1], n_ratings, replace=False)
+    users, items = np.divmod(pairs, shape[1])
+    ratings = 1.0 + np.arange(n_ratings) % 5
+    return Interactions(users, items, ratings, np.arange(shape[0]), np.arange(shape[1]))
+
+
+def test_the_width_grows_with_the_ratings_of_a_row_within_bounds():
+    sizes = (100, 2000, 4500, 12_000, 20_000)
+    widths = [width_of(AIR.for_ratings(), random_pairs((100, 200), n_ratings)) for n_ratings in sizes]
+    assert widths == [20, 20, 20, 20, 33]
+    assert width_of(AIR.for_ratings(), random_pairs((200, 300), 60_000)) == 40
+    turned = [width_of(AIR.for_ratings(), random_pairs(shape, 15_000)) for shape in ((100, 200), (200, 100))]
+    assert turned == [25, 25]
+
+
+def test_a_width_that_is_given_stays():
+    data = random_pairs((200, 300), 60_000)
+    assert [width_of(AIR.for_ratings(n_factors=n), data) for n in (3, np.int64(50), None)] == [3, 50, None]
+    assert width_of(AIR.for_ratings(solver="adam"), data) == 20
+
+
+@pytest.mark.parametrize(
+    ("solver", "n_users", "width"), [("adam", 30, 20), ("variational", 30, 20), ("langevin", 8, 8)]
+)
+def test_a_fit_has_that_width_and_a_posterior_at_most_that_of_the_data(solver, n_users, width):
+    options = {"solver": solver, "n_epochs": 1, "n_sweeps": 1, "device": "cpu", "random_state": 0}
+    found = AIR.for_ratings(**options).fit(random_pairs((n_users, 40), 200))
+    assert found.item_factors_.shape == (40, width)
+    assert found.get_params()["n_factors"] == "auto"

@@ -27,9 +27,10 @@ def test_the_pattern_is_in_the_presets_whose_pairs_people_chose():
     assert not AIR().pattern_graphs
 
 
-def test_similarities_are_the_learned_graph_joined_with_the_pattern():
-    model = small().fit(chosen_pairs())
-    expected = with_pattern(model.item_graph_.to_scipy(), model.interactions_.to_csr().T)
+@pytest.mark.parametrize(("solver", "share"), [("adam", 0.1), ("variational", 10.0)])
+def test_similarities_are_the_learned_graph_joined_with_the_pattern(solver, share):
+    model = small(solver=solver).fit(chosen_pairs())
+    expected = with_pattern(model.item_graph_.to_scipy(), model.interactions_.to_csr().T, share=share)
     np.testing.assert_allclose(model.item_similarities_.to_scipy().toarray(), expected.toarray(), rtol=1e-6)
     pd.testing.assert_frame_equal(model.similar_items(3), model.item_similarities_.neighbors(3))
     pd.testing.assert_frame_equal(model.similar_users(3), model.user_similarities_.neighbors(3))
@@ -47,9 +48,10 @@ def test_groups_that_only_the_pattern_knows_are_found(side, size):
         found = [getattr(model, f"similar_{side}s")(node, 5)[side].to_numpy() for node in range(size)]
         return np.mean([np.mean(others % 2 == node % 2) for node, others in enumerate(found)])
 
-    with_it = small().fit(chosen_pairs())
-    without = small(pattern_graphs=False).fit(chosen_pairs())
+    with_it = small(solver="adam").fit(chosen_pairs())
+    without = small(solver="adam", pattern_graphs=False).fit(chosen_pairs())
     assert purity(with_it) > 0.95 > purity(without) + 0.1
+    assert purity(small(pattern_graphs=False).fit(chosen_pairs())) > 0.95  # a posterior's graph sees the pattern
 
 
 def test_a_refit_and_a_file_have_similarities_of_their_own(tmp_path):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from air_recsys.benchmarks.page import markdown_table
+from air_recsys.benchmarks.page import markdown_table, result_file
 from air_recsys.exceptions import ParameterError
+from air_recsys.reading import parse_json
 
 _HEAD = """# Accuracy, measured
 
@@ -37,14 +37,16 @@ def accuracy_page(results: Sequence[Path]) -> str:
     """
     if not results:
         raise ParameterError("expected at least one result file, found none")
-    return "\n".join([_HEAD, *(_part(_read(path)) for path in results)])
+    return "\n".join([_HEAD, *map(_section_of, results)])
+
+
+def _section_of(path: Path) -> str:
+    with result_file(path):
+        return _part(_read(path))
 
 
 def _read(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ParameterError(f"{path} is no result file: {error}") from None
+    content = parse_json(path.read_bytes())
     absent = _absent(content, _KEYS) or [key for report in content["reports"] for key in _absent(report, _REPORT_KEYS)]
     if absent:
         raise ParameterError(f"{path} is no result file: expected {', '.join(_KEYS)}, found no {absent[0]}")

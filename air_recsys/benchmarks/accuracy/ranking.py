@@ -41,11 +41,14 @@ def bench_ranking(data: str, fold: Fold, systems: Mapping[str, System], *, seed:
         peak, in GiB, all of the training alone. Then a row a published figure.
     """
     rows: list[dict[str, Any]] = []
+    notes: list[str] = []
     for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
-        rows.append({"system": name} | list_figures(fold, _sealed(fold, system, threads)))
+        sealed = _sealed(fold, system, threads)
+        rows.append({"system": name} | list_figures(fold, sealed))
+        chosen = sealed.answer.settings
+        notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
     if fold.name == "test":
         rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
-    notes = [f"{name}: {system.settings}" for name, system in systems.items()]
     return Report(_title(data, fold), _protocol(data, fold, seed, threads), rows, notes)
 
 
@@ -53,10 +56,10 @@ def list_figures(fold: Fold, sealed: Sealed) -> dict[str, float]:
     """Return how good the lists of a system are, and what its training took."""
     users = users_asked(fold)
     relevant = sp.csr_array(fold.test.to_csr())[users]
-    k = sealed.answer.shape[1]
+    lists = sealed.answer.items
     return {
-        f"recall@{LENGTH}": recall_at_k(sealed.answer, relevant, k),
-        f"ndcg@{LENGTH}": ndcg_at_k(sealed.answer, relevant, k),
+        f"recall@{LENGTH}": recall_at_k(lists, relevant, lists.shape[1]),
+        f"ndcg@{LENGTH}": ndcg_at_k(lists, relevant, lists.shape[1]),
         "seconds": sealed.seconds,
         "cpu_seconds": sealed.cpu_seconds,
         "peak_gib": sealed.peak_gib,

@@ -2,17 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, GFCF, Popularity
+from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.interactions import Interactions
 from air_recsys.models.ranking import GraphRanker
 
 LENGTH = 20
+Grid = dict[str, Sequence[Any]]
+_GRIDS: dict[str, dict[str, Grid]] = {
+    "ml-1m": {
+        "implicit ALS": {
+            "factors": (128, 256),
+            "regularization": (50.0, 100.0, 200.0),
+            "alpha": (4.0, 8.0, 16.0),
+            "iterations": (15,),
+        },
+        "implicit BPR": {
+            "factors": (32,),
+            "learning_rate": (0.02, 0.05),
+            "regularization": (0.01, 0.03),
+            "iterations": (50,),
+        },
+        "GF-CF": {"n_factors": (64, 128, 256), "weight": (0.3, 1.0, 3.0)},
+        "EASE": {"decay": (250.0, 500.0, 1000.0, 2000.0)},
+    },
+}
+"""What is searched, by the data and the system: data of few items, where a search takes minutes."""
+_FIXED: dict[str, dict[str, Any]] = {
+    "implicit ALS": {"factors": 512, "regularization": 1.0, "alpha": 60.0, "iterations": 10},
+    "implicit BPR": {"factors": 128, "learning_rate": 0.05, "regularization": 0.002, "iterations": 100},
+    "GF-CF": {"n_factors": 256, "weight": 0.3},
+    "EASE": {"decay": 200.0},
+}
+"""What serves where nothing is searched."""
+_ORIGIN = {
+    "implicit ALS": "its own code",
+    "implicit BPR": "its own code",
+    "GF-CF": "written from its paper and program",
+    "EASE": "written from its paper",
+}
+_HOW_FIXED = {
+    "implicit ALS": ", the best of a few tried on a random hidden fifth of Gowalla's training part",
+    "implicit BPR": ", the best of a few tried on a random hidden fifth of Gowalla's training part",
+    "GF-CF": ", as in the paper",
+    "EASE": "",
+}
 
 
 class Ranker(Protocol):
@@ -23,11 +64,23 @@ class Ranker(Protocol):
         ...
 
 
-class Recommending:
-    """A `Recommender` as a `Ranker`."""
+class Lists(NamedTuple):
+    """What a system answers with."""
 
-    def __init__(self, model: Any) -> None:
+    items: np.ndarray  # (b, 20), positions
+    settings: str  # what it has chosen by itself, or nothing
+
+
+class Recommending:
+    """A `GraphRanker` as a `Ranker`."""
+
+    def __init__(self, model: GraphRanker) -> None:
         self.model = model
+
+    @property
+    def settings_(self) -> dict[str, Any]:
+        """What the model has chosen."""
+        return self.model.settings_._asdict()
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return what `recommend` does, by positions; -1 where it has no item left."""
@@ -39,11 +92,21 @@ class Recommending:
         return found
 
 
-def ranking_systems(changes: dict[str, Any] | None = None, seed: int = 0, threads: int = 1) -> dict[str, System]:
+def systems_by_default(data: str) -> list[str]:
+    """Return the names of the systems that a set is measured with: EASE where its matrix of items is small."""
+    return [name for name in ranking_systems(data) if name != "EASE" or data in _GRIDS]
+
+
+def ranking_systems(
+    data: str, changes: dict[str, Any] | None = None, seed: int = 0, threads: int = 1
+) -> dict[str, System]:
     """Return all systems by name.
 
     Parameters
     ----------
+    data : str
+        A key of `air_recsys.benchmarks.accuracy.ranking_data.RANKING_SETS`: the settings of the peers are searched
+        where that takes minutes.
     changes : dict, optional
         Parameters of `GraphRanker`.
     seed, threads : int
@@ -51,46 +114,64 @@ def ranking_systems(changes: dict[str, Any] | None = None, seed: int = 0, thread
     """
     parameters = {"random_state": seed} | (changes or {})
     told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
-    als = {"factors": 512, "regularization": 1.0, "alpha": 60.0, "iterations": 10}
-    bpr = {"factors": 128, "learning_rate": 0.05, "regularization": 0.002, "iterations": 100}
     shared = {"random_state": seed, "num_threads": threads}
+    makers = {
+        "implicit ALS": partial(_implicit, "als", **shared),
+        "implicit BPR": partial(_implicit, "bpr", **shared),
+        "GF-CF": partial(GFCF, random_state=seed),
+        "EASE": EASE,
+    }
     return {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
-        "implicit ALS": System(partial(_train_implicit, "als", als | shared), _own(als), "implicit", "implicit"),
-        "implicit BPR": System(partial(_train_implicit, "bpr", bpr | shared), _own(bpr), "implicit", "implicit"),
-        "GF-CF": System(partial(_train_gfcf, seed), "written from its paper and program, 256 axes, weight 0.3"),
-        "EASE": System(partial(_train_ease, 200.0), "written from its paper, lambda 200, all items"),
+        **{name: _peer(data, name, make, seed) for name, make in makers.items()},
         "Popularity": System(_train_popularity, "the number of interactions"),
     }
 
 
-def ask_lists(model: Ranker, users: np.ndarray) -> np.ndarray:
-    """Return the lists of some users, by positions; shape (b, 20)."""
-    return model.lists(users, LENGTH)
+def ask_lists(model: Ranker, users: np.ndarray) -> Lists:
+    """Return the lists of some users, by positions, and what the model has chosen."""
+    return Lists(model.lists(users, LENGTH), _told(getattr(model, "settings_", {})))
+
+
+def _peer(data: str, name: str, make: Any, seed: int) -> System:
+    needs = "implicit" if name.startswith("implicit") else None
+    grid = _GRIDS.get(data, {}).get(name)
+    if grid is None:
+        fixed = _FIXED[name]
+        told = f"{_ORIGIN[name]}, {_told(fixed)}{_HOW_FIXED[name]}"
+        return System(partial(_train_fixed, make, fixed), told, needs, needs or "")
+    told = f"{_ORIGIN[name]}, the best on a random hidden fifth of each user's training items of {_told(grid)}"
+    return System(partial(_train_chosen, make, grid, seed), told, needs, needs or "")
+
+
+def _told(settings: dict[str, Any]) -> str:
+    return ", ".join(
+        f"{name}={' | '.join(map(_short, value)) if isinstance(value, tuple) else _short(value)}"
+        for name, value in settings.items()
+    )
+
+
+def _short(value: float) -> str:
+    return f"{value:g}"
 
 
 def _train_ranker(parameters: dict[str, Any], shown: Interactions) -> Recommending:
     return Recommending(GraphRanker(**parameters).fit(shown))
 
 
-def _train_implicit(algorithm: str, parameters: dict[str, Any], shown: Interactions) -> Any:
-    from air_recsys.adapters.implicit_ranker import ImplicitRanker
-
-    return ImplicitRanker(algorithm, **parameters).fit(shown)
+def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Ranker:
+    return make(**settings).fit(shown)
 
 
-def _train_ease(decay: float, shown: Interactions) -> EASE:
-    return EASE(decay).fit(shown)
-
-
-def _train_gfcf(seed: int, shown: Interactions) -> GFCF:
-    return GFCF(random_state=seed).fit(shown)
+def _train_chosen(make: Any, grid: Grid, seed: int, shown: Interactions) -> Chosen:
+    return Chosen(make, grid, seed).fit(shown)
 
 
 def _train_popularity(shown: Interactions) -> Popularity:
     return Popularity().fit(shown)
 
 
-def _own(parameters: dict[str, Any]) -> str:
-    told = ", ".join(f"{name}={value}" for name, value in parameters.items())
-    return f"its own code, {told}, the best of a few tried on a random hidden fifth of Gowalla's training part"
+def _implicit(algorithm: str, **parameters: Any) -> Any:
+    from air_recsys.adapters.implicit_ranker import ImplicitRanker
+
+    return ImplicitRanker(algorithm, **parameters)

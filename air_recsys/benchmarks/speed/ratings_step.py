@@ -30,7 +30,7 @@ def bench_ratings_step(
     load : callable
         Returns the split whose training part counts; found by its module and name, as pickle wants it.
     settings : dict
-        With `n_factors` and `graph_neighbors`, which the presets have.
+        With `n_factors`, 20 where it is left out, and `graph_neighbors`, which the preset has.
     title : str
         Where the split comes from.
     threads : int
@@ -42,6 +42,7 @@ def bench_ratings_step(
     ParameterError
         For full width or graphs over all pairs.
     """
+    settings = {"n_factors": 20} | settings
     model = AIR.for_ratings(**settings)
     if model.n_factors is None or model.graph_neighbors is None:
         raise ParameterError(
@@ -58,7 +59,7 @@ def bench_ratings_step(
 def _measure(load: Callable[[], Fold], settings: dict[str, Any], steps: int) -> tuple[list[dict[str, Any]], list[str]]:
     data = load().train
     model = AIR.for_ratings(**settings)
-    assert model.n_factors is not None
+    assert isinstance(model.n_factors, int)
     assert isinstance(model.graph_neighbors, int)
     engine = epoch_times({"random_state": 0, "device": "cpu"} | settings, data)
     plain = median_time(_plain_step(model, data), steps)
@@ -90,7 +91,7 @@ def _measure(load: Callable[[], Fold], settings: dict[str, Any], steps: int) -> 
 
 
 def _plain_step(model: AIR, data: Interactions) -> Callable[[], object]:
-    assert model.n_factors is not None
+    assert isinstance(model.n_factors, int)
     assert isinstance(model.graph_neighbors, int)
     generator = torch.Generator().manual_seed(0)
     neighbors = [

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.running_mean import RunningMean
+from air_recsys.nn.posterior.state import set_values, values_of
 
 _RANKS = 5  # rank of the mean of many products, by the rank of one
 _DRAWS = 20  # kept for the spread
+_STATE = ("_row_biases", "_column_biases", "_noises", "_noise", "_count", "_done", "_draws")
 
 
 class Scores(NamedTuple):
@@ -61,6 +63,13 @@ class Variational:
     def sweep(self) -> None:
         """Go through rows and columns once."""
         self._posterior.sweep()
+
+    def state(self) -> dict[str, Any]:
+        """Return what sweeps change beside the posterior: nothing."""
+        return {}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Do nothing: all is in the posterior."""
 
     def scores(self) -> Scores:
         """Return the expected scores: exact, as rows and columns are independent."""
@@ -118,6 +127,15 @@ class Langevin:
         if self._count % self._every == 0:
             self._draws.append((drawn, after, _priors(self._posterior)))
         self._count += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return what sweeps change beside the posterior."""
+        return {"products": self._products.state(), **values_of(self, _STATE)}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned."""
+        self._products.load_state(state["products"])
+        set_values(self, state, _STATE, self._row_biases.device)
 
     def scores(self) -> Scores:
         """Return the mean of the scores so far; of the first sweeps, the last draw."""

@@ -1,4 +1,4 @@
-"""How much memory the sweeps of a posterior hold, from the sizes alone."""
+"""How much memory the sweeps of a posterior hold, from the sizes alone; the logits of their graphs are not counted."""
 
 from __future__ import annotations
 
@@ -32,4 +32,5 @@ def posterior_bytes(sizes: Sizes, width: int, n_features: int, *, sample: bool =
     matrices = 4 * max(m, n) * d**2 + max(m, n) * d**2 // 2 + 2 * (m + n) * d**2
     kept = (m + n) * (_DRAWS * d + _SKETCH * width) if sample else 0
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
-    return size * (matrices + kept) + features + nnz * (6 * size + 3 * _LONG)
+    places = 4 * max(m, n) * (n_features + d) * _DOUBLE
+    return size * (matrices + kept) + features + places + nnz * (6 * size + 3 * _LONG)

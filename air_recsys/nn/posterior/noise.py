@@ -5,10 +5,15 @@ r"""The noise: a variance of its own for every row and every column, shrunk towa
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
+from air_recsys.nn.posterior.state import set_values, values_of
+
+_STATE = ("variance", "scales")
 _COUNTS = 10.0  # nu
 _SMALLEST = 1e-4  # of the starting variance: float32 solves no sharper equations
 
@@ -27,11 +32,18 @@ class Noise:
         Sums of the entries' weights of each row and of each column.
     variance : float
         sigma^2 to start from.
+
+    Attributes
+    ----------
+    counts : tuple of Tensor
+        As given.
+    scales : list of Tensor
+        t and s.
     """
 
     def __init__(self, counts: tuple[Tensor, Tensor], variance: float) -> None:
         self.variance, self._floor = variance, _SMALLEST * variance
-        self._counts, self._total = counts, float(counts[0].sum())
+        self.counts, self._total = counts, float(counts[0].sum())
         self.scales = [torch.ones_like(count) for count in counts]  # t and s
 
     def update(self, side: int, errors: Tensor, rng: np.random.Generator | None) -> None:
@@ -43,11 +55,19 @@ class Noise:
         errors : Tensor
             Of each row of the side the sum of squared errors, times weight and the partner's scale, by sigma^2.
         """
-        scales = expected_scales(self._counts[side], errors)
+        scales = expected_scales(self.counts[side], errors)
         if rng is not None:
-            shape, rate = (_COUNTS + self._counts[side]) / 2, (_COUNTS + errors) / 2
+            shape, rate = (_COUNTS + self.counts[side]) / 2, (_COUNTS + errors) / 2
             drawn = rng.standard_gamma(shape.cpu().numpy()) / rate.cpu().numpy()
             scales = torch.as_tensor(drawn, dtype=errors.dtype, device=errors.device)
         self.scales[side] = scales
         half = self._total / 2 if rng is None else rng.gamma(self._total / 2)
         self.variance = max(self.variance * float((scales * errors).sum()) / 2 / half, self._floor)
+
+    def state(self) -> dict[str, Any]:
+        """Return what sweeps change."""
+        return values_of(self, _STATE)
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned."""
+        set_values(self, state, _STATE, self.scales[0].device)

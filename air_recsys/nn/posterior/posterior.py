@@ -24,6 +24,8 @@ Over-relaxation method for the Monte Carlo evaluation of the partition function,
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -32,7 +34,9 @@ from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior.equations import Rows, Solution, equations, solve
 from air_recsys.nn.posterior.noise import Noise
 from air_recsys.nn.posterior.prior import RowPrior
+from air_recsys.nn.posterior.state import set_values, values_of
 
+_STATE = ("sides", "means")
 _MOMENTUM = 0.5  # -a
 _START_NOISE = 0.3  # of the variance of the values: factors that start with little to say are never heard
 _START_COVARIANCE = 0.01
@@ -60,6 +64,8 @@ class Posterior:
     priors : list of RowPrior
         Theirs.
     noise : Noise
+    means : list of Tensor
+        Of the rows given the columns, (m, d), and the reverse, as the last sweep found them.
     """
 
     def __init__(
@@ -86,6 +92,7 @@ class Posterior:
         self.noise = Noise(counts, _START_NOISE * variance)
         self.priors = [RowPrior(side, width + 1, spread**2) for side in features]
         self.sides = [self._start(size, width, spread) for size in pattern.shape]
+        self.means = [side.mean for side in self.sides]
 
     def _start(self, m: int, width: int, spread: float) -> Rows:
         mean = self._normal(m, width + 1) * spread
@@ -103,6 +110,23 @@ class Posterior:
         """Go through rows and columns once; return the Gaussian of the rows given the columns, and the reverse."""
         return self._half_sweep(0), self._half_sweep(1)
 
+    def state(self) -> dict[str, Any]:
+        """Return what sweeps change; the position of `rng` is its owner's to keep."""
+        return {
+            **values_of(self, _STATE),
+            "priors": [prior.state() for prior in self.priors],
+            "noise": self.noise.state(),
+            "generator": self.generator.get_state(),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned."""
+        set_values(self, state, _STATE, self._observed.values.device)
+        for prior, kept in zip(self.priors, state["priors"], strict=True):
+            prior.load_state(kept)
+        self.noise.load_state(state["noise"])
+        self.generator.set_state(state["generator"])
+
     def _half_sweep(self, side: int) -> Solution:
         observed, noise, prior = self._observed, self.noise, self.priors[side]
         scales = noise.scales[1 - side].index_select(0, self._index[1 - side])
@@ -110,6 +134,7 @@ class Posterior:
         found = equations(observed.pattern, side, weights, observed.values, self.sides[1 - side])
         dtype = observed.values.dtype
         solution = solve(found, noise.scales[side], prior.mean().to(dtype), prior.precision.to(dtype))
+        self.means[side] = solution.mean
         if self._sample:
             normal = self._normal(*solution.mean.shape)
             rows = self.sides[side] = Rows(solution.draw(self.sides[side].mean, _MOMENTUM, normal))

@@ -8,12 +8,16 @@ with features f (the last one constant), :math:`\Lambda` a ridge common to all f
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.state import set_values, values_of
 
+_STATE = ("weights", "precision", "_ridge")
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _RIDGE = 100.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
@@ -62,6 +66,14 @@ class RowPrior:
         squares = (self.weights[:-1] @ root).square()
         if squares.numel():
             self._ridge[:-1] = rng.gamma((squares.numel() + 1) / 2) * 2 / (float(squares.sum()) + 1 / _RIDGE)
+
+    def state(self) -> dict[str, Any]:
+        """Return what sweeps change."""
+        return values_of(self, _STATE)
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned."""
+        set_values(self, state, _STATE, self.weights.device)
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
+
+from air_recsys.nn.posterior.state import set_values, values_of
+
+_STATE = ("_range", "_corange", "_count")
 
 
 class RunningMean:
@@ -48,6 +54,14 @@ class RunningMean:
         self._range += left @ (right.T @ self._of_columns)
         self._corange += right @ (left.T @ self._of_rows)
         self._count += 1
+
+    def state(self) -> dict[str, Any]:
+        """Return what `add` changes; the projections follow from the generator."""
+        return values_of(self, _STATE)
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned."""
+        set_values(self, state, _STATE, self._range.device)
 
     def factors(self) -> tuple[Tensor, Tensor]:
         """Return left (m, rank) and right (n, rank), balanced, the directions of largest weight first."""

@@ -63,7 +63,7 @@ def test_weights_are_repeated_entries():
     twice = Drawn(*(np.vstack([part, part]) for part in data))  # columns see every entry twice
     weighted = posterior(observed(data, weights=np.full(data.seen.shape, 2.0)))
     repeated = posterior(observed(twice))
-    np.testing.assert_allclose(weighted.noise._counts[1], repeated.noise._counts[1])
+    np.testing.assert_allclose(weighted.noise.counts[1], repeated.noise.counts[1])
     assert weighted.noise._total == repeated.noise._total
 
 

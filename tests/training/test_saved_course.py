@@ -108,7 +108,7 @@ def test_moments_go_to_the_device_of_their_tensor():
         lambda state: state["optimizer"].__setitem__(0, None),
         lambda state: state["objective"].__setitem__(0, torch.zeros(2, 2)),
         lambda state: state["records"].append([1]),
-        lambda state: state.update(snapshots=[(0, [[1, 2, 3, 4]])]),
+        lambda state: state.update(snapshots=[0]),
     ],
 )
 def test_a_state_of_something_else_is_refused(harm):

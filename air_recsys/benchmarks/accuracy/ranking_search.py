@@ -1,0 +1,76 @@
+"""Settings of peers, chosen as a `GraphRanker` chooses its own: on a hidden part of what they are shown."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.interactions import Interactions
+from air_recsys.metrics import ndcg_at_k
+from air_recsys.splits import user_holdout
+
+_SHARE, _LENGTH = 0.2, 20
+
+
+class Ranker(Protocol):
+    """What makes lists of items for users, all by their positions in the training data."""
+
+    def fit(self, interactions: Interactions) -> Any:
+        """Train on some interactions."""
+        ...
+
+    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
+        """Return the best n unseen items, shape (b, n)."""
+        ...
+
+
+class Chosen:
+    """A ranker with the settings that make the best lists on a hidden fifth of each user's training items.
+
+    The lists are of 20 items and are compared by NDCG, over all users with hidden items. With the best settings the
+    ranker is trained once more, on all that is shown.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(**settings)`` returns a ranker.
+    grid : mapping of str to sequence
+        The values of each setting; all combinations are tried.
+    seed : int
+        Of what is hidden.
+
+    Attributes
+    ----------
+    settings_ : dict
+        The settings chosen.
+    figures_ : list of float
+        NDCG of all combinations, in the order of `itertools.product`.
+    """
+
+    def __init__(self, make: Callable[..., Ranker], grid: Mapping[str, Sequence[Any]], seed: int = 0) -> None:
+        self.make, self.grid, self.seed = make, grid, seed
+
+    def fit(self, interactions: Interactions) -> Self:
+        """Choose the settings and train with them."""
+        split = user_holdout(interactions, _SHARE, self.seed)
+        shown, hidden = interactions.select(split.train), interactions.select(split.test)
+        combinations = [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
+        self.figures_ = [_ndcg(self.make(**settings), shown, hidden) for settings in combinations]
+        self.settings_ = combinations[int(np.argmax(self.figures_))]
+        self._ranker = self.make(**self.settings_)
+        self._ranker.fit(interactions)
+        return self
+
+    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
+        """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
+        return self._ranker.lists(users, n)
+
+
+def _ndcg(ranker: Ranker, shown: Interactions, hidden: Interactions) -> float:
+    ranker.fit(shown)
+    users = np.unique(hidden.user_index)
+    return ndcg_at_k(ranker.lists(users, _LENGTH), sp.csr_array(hidden.to_csr())[users], _LENGTH)

@@ -1,0 +1,46 @@
+"""Every reader of files of others, each with a small valid sample to be broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Loader:
+    """A reader and what it reads.
+
+    Parameters
+    ----------
+    name : str
+    form : str
+        A key of `air_recsys.benchmarks.faults.mutations.FORMS`.
+    make : callable
+        Writes valid files into a folder.
+    load : callable
+        Reads that folder, and uses what it has read.
+    share : float
+        How many inputs it gets, beside the others; slow readers get fewer.
+    """
+
+    name: str
+    form: str
+    make: Callable[[Path], Any]
+    load: Callable[[Path], Any]
+    share: float = 1.0
+
+
+def all_loaders() -> dict[str, Loader]:
+    """Return the loaders by name, those of all extras among them.
+
+    Raises
+    ------
+    MissingExtraError
+        Where an extra of the readers is not installed.
+    """
+    from air_recsys.benchmarks.faults import model_loaders, other_loaders, table_loaders
+
+    found = (*model_loaders.loaders(), *table_loaders.loaders(), *other_loaders.loaders())
+    return {loader.name: loader for loader in found}

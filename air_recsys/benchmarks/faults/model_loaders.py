@@ -1,0 +1,128 @@
+"""Readers of models, checkpoints and runs, with samples that are trained in a moment."""
+
+from __future__ import annotations
+
+import warnings
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+import torch
+
+from air_recsys.benchmarks.faults.loaders import Loader
+from air_recsys.benchmarks.systems import Outcome
+from air_recsys.distributed.checkpoint import Checkpoints
+from air_recsys.distributed.cuts import Cut
+from air_recsys.distributed.group import joined
+from air_recsys.dti import DrugTargetAIR
+from air_recsys.models import AIR, BiasModel, GraphRanker, Recommender
+from air_recsys.training.checkpoint import CheckpointFile
+
+_MARK: dict[str, Any] = {"data": "d", "parameters": {"depth": 3}}
+_CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
+_ROWS = 6
+
+
+def loaders() -> list[Loader]:
+    """Return the readers of this module."""
+    air = partial(AIR.for_interactions, n_epochs=3, graph_neighbors=2, **_CPU)
+    posterior = partial(AIR.for_ratings, n_epochs=3, n_sweeps=3, n_factors=2, pattern_features=2, **_CPU)
+    models = {
+        "AIR": air,
+        "AIR with a posterior": posterior,
+        "BiasModel": BiasModel,
+        "GraphRanker": partial(GraphRanker, n_factors=2, settings={}),
+    }
+    found = [
+        Loader(f"model file: {name}", "safetensors", partial(_save_model, make), _load_model)
+        for name, make in models.items()
+    ]
+    return [
+        *found,
+        Loader("model file: DrugTargetAIR", "safetensors", _save_drug_target, _load_drug_target, 0.5),
+        Loader("model file: ImplicitAIR", "zip", _save_implicit, _load_implicit),
+        Loader("run of a recipe", "zip", _write_run, lambda folder: Outcome.read(folder / "run.npz")),
+        Loader("checkpoint, one process", "safetensors", _write_checkpoint, _read_checkpoint),
+        Loader("checkpoint, several ranks", "json", _write_checkpoints, _read_checkpoints, 0.15),
+    ]
+
+
+def _ratings() -> pd.DataFrame:
+    rows = [(f"u{user}", f"é{item}", 1.0 + (user + item) % 5) for user in range(_ROWS) for item in range(5)]
+    return pd.DataFrame(rows, columns=["user", "item", "rating"]).iloc[::2]
+
+
+def _save_model(make: Any, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        make().fit(_ratings()).save(folder / "model.air")
+
+
+def _load_model(folder: Path) -> None:
+    model = Recommender.load(folder / "model.air")
+    users, items = model.interactions_.user_ids[:2], model.interactions_.item_ids[:1]
+    model.predict(users, items)
+    model.recommend(users, n=1)
+    model.similar_items(items[0], n=1)
+    if model._spread is not None:
+        model._spread.deviations(np.array([0]), np.array([0]))
+
+
+def _save_drug_target(folder: Path) -> None:
+    known = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1.0]])
+    DrugTargetAIR(n_rounds=1, noise=0.1, similarity_weight=0.5).fit(known).save(folder / "model.air")
+
+
+def _load_drug_target(folder: Path) -> None:
+    model = DrugTargetAIR.load(folder / "model.air")
+    model.predict(model.drugs_.ids[:1], model.targets_.ids[:1])
+
+
+def _save_implicit(folder: Path) -> None:
+    from air_recsys.adapters.implicit import ImplicitAIR  # it cannot be imported without its host
+
+    model = ImplicitAIR(factors=2, iterations=2, steps_per_iteration=2, random_state=0, device="cpu")
+    model.fit(sp.csr_matrix(np.eye(_ROWS) + np.eye(_ROWS, k=1)), show_progress=False)
+    model.save(str(folder / "model.npz"))
+
+
+def _load_implicit(folder: Path) -> None:
+    from air_recsys.adapters.implicit import ImplicitAIR
+
+    model = ImplicitAIR.load(str(folder / "model.npz"))
+    if model.user_factors is not None and model.item_factors is not None and len(model.user_factors):
+        model.recommend(0, sp.csr_matrix((1, len(model.item_factors))), N=1)
+
+
+def _write_run(folder: Path) -> None:
+    Outcome({"nmae": 0.5}, {"fit": [1.0, 2.0]}, {"completed": np.eye(3)}).write(folder / "run.npz")
+
+
+def _write_checkpoint(folder: Path) -> None:
+    state = {"epoch": 3, "factors": torch.ones(4, 2), "seen": np.arange(3), "records": [(1, 0.5), (2, 0.25)]}
+    CheckpointFile(folder / "run.ckpt", _MARK).write(state)
+
+
+def _read_checkpoint(folder: Path) -> None:
+    CheckpointFile(folder / "run.ckpt", _MARK).read()
+
+
+def _tensors() -> dict[str, tuple[torch.Tensor, Cut | None]]:
+    return {"factors": (torch.ones(4, 2), Cut((0, 4))), "bias": (torch.ones(3), None)}
+
+
+def _write_checkpoints(folder: Path) -> None:
+    with joined(torch.device("cpu"), 10) as group:
+        Checkpoints(group, folder / "kept", _MARK).write(3, _tensors(), {"epoch": 3, "records": [[0.5]]})
+
+
+def _read_checkpoints(folder: Path) -> None:
+    with joined(torch.device("cpu"), 10) as group:
+        checkpoints = Checkpoints(group, folder / "kept", _MARK)
+        path = checkpoints.latest()
+        assert path is not None
+        checkpoints.course(path)
+        checkpoints.read(path, _tensors())

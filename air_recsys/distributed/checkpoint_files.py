@@ -1,0 +1,93 @@
+"""The files of a checkpoint: those of `torch.distributed.checkpoint`, with JSON where it would write a pickle.
+
+torch's own index is a pickle, which can run any code when it is read. Here it is ``index.json``, and the tensors are
+read by `torch.load` with ``weights_only=True``, so that nothing in a checkpoint is executed.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter, _StorageInfo
+from torch.distributed.checkpoint.metadata import (
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+
+from air_recsys.reading import parse_json
+from air_recsys.writing import replace_file
+
+INDEX = "index.json"
+_SUFFIX = ".distcp"
+
+
+class Writer(FileSystemWriter):
+    """Writes tensors as torch does, and what they are and where they lie as JSON."""
+
+    def finish(self, metadata: Metadata, results: Any) -> None:
+        """Write the index; called on one rank, after all tensors are written."""
+        tensors = {name: _described(tensor) for name, tensor in metadata.state_dict_metadata.items()}
+        places = [
+            (one.index.fqn, one.index.offset, one.index.index, place.relative_path, place.offset, place.length)
+            for of_rank in results
+            for one in of_rank
+            for place in [one.storage_data]
+        ]
+        replace_file(Path(self.path) / INDEX, json.dumps({"tensors": tensors, "places": places}).encode())
+
+
+class Reader(FileSystemReader):
+    """Reads what `Writer` wrote; whatever is wrong with the index is a `ValueError`."""
+
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        """Return the index as torch knows it."""
+        folder = Path(self.path)
+        try:
+            index = parse_json((folder / INDEX).read_bytes())
+            tensors: dict[str, Any] = {name: _tensor(entry) for name, entry in index["tensors"].items()}
+            places = dict(_place(folder, *entry) for entry in index["places"])
+        except (TypeError, LookupError, AttributeError, OverflowError, RuntimeError) as error:
+            raise ValueError(f"{INDEX} is no index of tensors: {error}") from None
+        return Metadata(tensors, storage_data=places, storage_meta=StorageMeta(load_id=self.load_id))
+
+
+def _described(tensor: Any) -> dict[str, Any]:
+    if not isinstance(tensor, TensorStorageMetadata):
+        raise TypeError(f"expected tensors only, found {type(tensor).__name__}")
+    chunks = [[list(chunk.offsets), list(chunk.sizes)] for chunk in tensor.chunks]
+    kind = str(tensor.properties.dtype).removeprefix("torch.")
+    return {"dtype": kind, "size": list(tensor.size), "chunks": chunks}
+
+
+def _tensor(entry: dict[str, Any]) -> TensorStorageMetadata:
+    kind = getattr(torch, entry["dtype"])
+    if not isinstance(kind, torch.dtype):
+        raise ValueError(f"expected the type of a tensor, found {entry['dtype']!r}")
+    chunks = [ChunkStorageMetadata(_size(offsets), _size(sizes)) for offsets, sizes in entry["chunks"]]
+    return TensorStorageMetadata(TensorProperties(kind), _size(entry["size"]), chunks)
+
+
+def _place(
+    folder: Path, name: str, offset: list[int] | None, index: int | None, file: str, start: int, length: int
+) -> tuple[MetadataIndex, _StorageInfo]:
+    """Return where a part of a tensor lies: in a file of this folder, and inside of it."""
+    if file != Path(file).name or not file.endswith(_SUFFIX):
+        raise ValueError(f"expected a file *{_SUFFIX} of the checkpoint, found {file!r}")
+    start, length = _size([start, length])
+    if start + length > (folder / file).stat().st_size:
+        raise ValueError(f"expected {length} bytes from byte {start} of {file}, found fewer")
+    key = MetadataIndex(str(name), None if offset is None else _size(offset), None if index is None else int(index))
+    return key, _StorageInfo(file, start, length)
+
+
+def _size(values: Any) -> torch.Size:
+    if any(type(value) is not int or not 0 <= value < 2**63 for value in values):
+        raise ValueError(f"expected sizes, found {values!r}")
+    return torch.Size(values)

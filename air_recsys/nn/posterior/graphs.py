@@ -1,0 +1,124 @@
+r"""The graphs of a posterior: who is alike in what the ratings make of the pattern, and in what they say beyond it.
+
+A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place has two parts. Of the first, each singular vector of
+the pattern is a direction of its own and counts by how much the rows lean on it; of the second, the residual r counts
+by its conditional mean. Lengths are those of the prior's metric :math:`S^{-1}`, biases left out:
+
+.. math::
+    D_{ij} = \rho \sum_k |w_k|^2 (f_{ik} - f_{jk})^2 + (1 - \rho)\, |r_i - r_j|^2,
+
+with :math:`w_k` the rows of W and :math:`\rho` the first part's share of the squared length of all rows, so that a
+pattern that says nothing steps aside. Places are scaled to unit length, as a row's length is mostly how well it is
+known.
+
+The graph is AIR's: logits go down the Dirichlet energy of the places, a step a sweep, so each step sees another state
+of the posterior. The steps are plain ones. Adam's, which are about equal for all logits, lose the order of distances.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
+from air_recsys.nn.posterior.prior import RowPrior
+from air_recsys.nn.posterior.state import set_values, values_of
+
+_STATE = ("_unit", "_done")
+_TRAVEL = 1.0  # of all steps together: by how much the first would move the logit of an edge of average energy
+
+
+def places(prior: RowPrior, mean: Tensor) -> Tensor:
+    """Return where rows stand: unit vectors, 0 for rows of which nothing is known; shape (m, k - 2 + r).
+
+    Parameters
+    ----------
+    prior : RowPrior
+        Its last two features, the degree and the constant, say nothing of who is alike.
+    mean : Tensor, shape (m, r + 1)
+        Conditional means of the rows.
+    """
+    covariance = torch.linalg.inv(prior.precision)[:-1, :-1]
+    root = torch.linalg.cholesky(torch.linalg.inv(covariance))  # (r, r)
+    lengths = (prior.weights[:-2, :-1] @ root).norm(dim=1)  # |w_k|, (k - 2,)
+    pattern = prior.features[:, :-2] * lengths  # (m, k - 2)
+    rest = (mean.to(torch.float64) - prior.mean())[:, :-1] @ root  # (m, r)
+    sizes = torch.stack([pattern.square().sum(), rest.square().sum()])
+    shares = (sizes / sizes.sum().clamp(min=torch.finfo(torch.float64).tiny)).sqrt()
+    return functional.normalize(torch.cat([shares[0] * pattern, shares[1] * rest], dim=1)).to(mean.dtype)
+
+
+class RowGraph:
+    """The graph of one side, learned along the sweeps.
+
+    Parameters
+    ----------
+    counts : Tensor, shape (m,)
+        Entries of each row, m >= 2; rows without any stand alone.
+    n_neighbors : int, optional
+        Edges a row; None weighs all pairs.
+    adjacency : str
+        A key of `air_recsys.graphs.adjacency.ADJACENCIES`; with `n_neighbors` "row_softmin".
+    n_steps : int
+        Steps to come.
+    refresh : int
+        Steps between two choices of a sparse graph's edges.
+
+    Examples
+    --------
+    >>> graph = RowGraph(torch.ones(4), 1, "row_softmin", n_steps=5, refresh=5)
+    >>> points = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [0.0, 1.0]])
+    >>> energies = [graph.step(points) for _ in range(5)]
+    >>> energies == sorted(energies, reverse=True)
+    True
+    >>> graph.adjacency().toarray().round(2)
+    array([[0.  , 0.07, 0.  , 0.  ],
+           [0.07, 0.  , 0.  , 0.  ],
+           [0.  , 0.  , 0.  , 0.5 ],
+           [0.  , 0.  , 0.5 , 0.  ]], dtype=float32)
+    """
+
+    def __init__(self, counts: Tensor, n_neighbors: int | None, adjacency: str, n_steps: int, refresh: int) -> None:
+        m, generator = len(counts), torch.Generator()
+        place = {"generator": generator, "dtype": counts.dtype, "device": counts.device}
+        self._laplacian = (
+            DenseLaplacian(m, adjacency, **place)
+            if n_neighbors is None
+            else SparseLaplacian(m, min(n_neighbors, m - 1), **place)
+        )
+        self._laplacian.logits.zero_()
+        self._known = (counts > 0).cpu().numpy()
+        self._rate, self._refresh, self._done = _TRAVEL / max(n_steps, 1), refresh, 0
+        self._unit = 0.0  # energy of the first step
+
+    def step(self, points: Tensor) -> float:
+        """Move the logits a step down the energy of rows at `points` (m, d), and return it."""
+        if self._done % self._refresh == 0:
+            self._laplacian.refresh(points, points)
+        self._done += 1
+        energy, _ = self._laplacian.apply(points, points, 1.0)
+        self._unit = self._unit or float(energy)
+        logits = self._laplacian.logits
+        if self._unit > 0 and logits.grad is not None:
+            logits.sub_(logits.grad, alpha=self._rate * logits.numel() / self._unit)
+        logits.grad = None
+        return float(energy)
+
+    def state(self) -> dict[str, Any]:
+        """Return what steps change."""
+        return {"laplacian": self._laplacian.state(), **values_of(self, _STATE)}
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned."""
+        self._laplacian.load_state(state["laplacian"])
+        set_values(self, state, _STATE, self._laplacian.logits.device)
+
+    def adjacency(self) -> sp.csr_array:
+        """Return the current graph, shape (m, m), symmetric with an empty diagonal."""
+        graph = self._laplacian.adjacency()
+        known = sp.diags_array(self._known.astype(graph.dtype))
+        return sp.csr_array(known @ graph @ known)

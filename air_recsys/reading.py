@@ -1,0 +1,157 @@
+"""Bytes of others, within bounds: what they unpack to grows with the file, and nothing in them is run."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import lzma
+import math
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.validation import check_integer
+
+_ROOM = 64 * 2**20  # bytes that a small file may unpack to
+_RATIO = 100  # tables and arrays shrink to a tenth or a thirtieth, a bomb to a thousandth
+_METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+
+ARCHIVE_ERRORS = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, RuntimeError),
+    *(ValueError, TypeError, LookupError, OverflowError, OSError),
+)
+"""What `zipfile` raises for broken archives, beside its own error."""
+
+
+def unpacked_limit(size: int) -> int:
+    """Return how many bytes a packed file of `size` bytes may unpack to: 64 MiB and 100 times its size.
+
+    Examples
+    --------
+    >>> unpacked_limit(0) // 2**20, unpacked_limit(10 * 2**20) // 2**20
+    (64, 1064)
+    """
+    return _ROOM + _RATIO * check_integer("size", size)
+
+
+def parse_json(text: str | bytes) -> Any:
+    """Return what a JSON text holds; whatever is wrong with it is a `ValueError`.
+
+    Examples
+    --------
+    >>> try:
+    ...     parse_json("[" * 100_000)
+    ... except ValueError as error:
+    ...     print(error)
+    the JSON nests too deep
+    """
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("the JSON nests too deep") from None
+
+
+@contextmanager
+def open_gzip(path: Path) -> Iterator[BinaryIO]:
+    """Open a gzip file for reading; a `ValueError` ends the reading beyond `unpacked_limit`."""
+    with gzip.open(path, "rb") as packed:
+        limit = unpacked_limit(path.stat().st_size)
+        yield io.BufferedReader(_Bounded(packed, limit))  # pyright: ignore[reportReturnType]
+
+
+def check_archive(archive: zipfile.ZipFile, size: int) -> None:
+    """Raise `ValueError` where an archive of `size` bytes declares more than `unpacked_limit`, or odd packing.
+
+    `zipfile` itself never unpacks more of a member than is declared.
+    """
+    declared, limit = sum(member.file_size for member in archive.infolist()), unpacked_limit(size)
+    if declared > limit:
+        raise ValueError(f"expected at most {limit:,} bytes once unpacked, found {declared:,}")
+    odd = [member.filename for member in archive.infolist() if member.compress_type not in _METHODS]
+    if odd:
+        raise ValueError(f"expected members that are stored or deflated, found {odd[0]!r} packed otherwise")
+
+
+def read_arrays(content: bytes) -> dict[str, np.ndarray]:
+    """Return the arrays of an ``.npz`` file; no pickle is read, and no array beyond the bytes that are there.
+
+    Raises
+    ------
+    ValueError
+        Whatever is wrong with the bytes.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_archive(archive, len(content))
+            return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
+    except (*ARCHIVE_ERRORS, SyntaxError, tokenize.TokenError) as error:  # the latter of headers of arrays
+        raise ValueError(str(error) or type(error).__name__) from None
+
+
+def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_array:
+    """Return a sparse matrix whose indices lead nowhere else; SciPy's own check lets unsigned ones through.
+
+    Raises
+    ------
+    ValueError
+        Where the parts do not fit each other or the shape.
+
+    Examples
+    --------
+    >>> checked_csr(np.ones(1), np.array([1]), np.array([0, 1, 1]), (2, 2)).toarray()
+    array([[0., 1.],
+           [0., 0.]])
+    """
+    parts = {"data": data, "indices": indices, "indptr": indptr}
+    for name, part in parts.items():
+        kinds = "biuf" if name == "data" else "i"
+        if part.ndim != 1 or part.dtype.kind not in kinds:
+            raise ValueError(f"expected a sparse matrix, found {name} of type {part.dtype} and shape {part.shape}")
+    if indptr.size != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
+        raise ValueError(f"expected a sparse matrix of shape {shape}, found other starts of its rows")
+    if not indptr[-1] == indices.size == data.size or not ((indices >= 0) & (indices < shape[1])).all():
+        raise ValueError(f"expected a sparse matrix of shape {shape}, found other places of its values")
+    return sp.csr_array((data, indices, indptr), shape=shape)
+
+
+def _array(content: bytes) -> np.ndarray:
+    stream = io.BytesIO(content)
+    version = np.lib.format.read_magic(stream)
+    if version not in ((1, 0), (2, 0)):
+        raise ValueError(f"expected arrays of version 1.0 or 2.0, found {version}")
+    read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+    shape, by_columns, kind = read(stream)
+    if kind.hasobject or kind.fields is not None or not kind.itemsize:
+        raise ValueError(f"expected arrays of numbers or text, found {kind}")
+    values = content[stream.tell() :]
+    if math.prod(shape) * kind.itemsize != len(values) or max(shape, default=0) > len(content):
+        raise ValueError(f"expected {len(values):,} bytes of values, found {kind} of shape {shape}")
+    array = np.frombuffer(values, kind) if values else np.empty(0, kind)
+    return array.reshape(shape, order="F" if by_columns else "C").copy()
+
+
+class _Bounded(io.RawIOBase):
+    """A stream that ends in a `ValueError` once more than `limit` bytes came out of it."""
+
+    def __init__(self, source: Any, limit: int) -> None:
+        self._source, self._limit, self._left = source, limit, limit
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        found = self._source.read(len(buffer))
+        self._left -= len(found)
+        if self._left < 0:
+            raise ValueError(f"expected at most {self._limit:,} bytes once unpacked, found more")
+        buffer[: len(found)] = found
+        return len(found)

@@ -1,0 +1,72 @@
+"""What the docstrings are to the reference: which members are shown, bars that mean norms, and sources."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from sphinx.application import Sphinx
+
+_QUOTED = re.compile(r"(``.*?``|`[^`]*`)")
+_SOURCE = re.compile(r"Sources?( of the \w+)?: ")
+
+
+def skip(app: Sphinx, what: str, name: str, member: Any, skipped: bool, options: object) -> bool | None:
+    """Return True for what a class has from scikit-learn or a host, and for aliases of fields; else None."""
+    function = getattr(member, "fget", None) or getattr(member, "func", None) or member
+    module = getattr(function, "__module__", None) or "air_recsys"
+    alias = (getattr(member, "__doc__", None) or "").startswith("Alias for field number")
+    return True if alias or not module.startswith("air_recsys") else None
+
+
+def escape_bars(lines: list[str]) -> list[str]:
+    r"""Return a docstring in which `|x|^2` is a norm and no substitution of reStructuredText.
+
+    Examples
+    --------
+    >>> escape_bars(["The norm |x|^2, ``|y|``."])
+    ['The norm \\|x\\|^2, ``|y|``.']
+    """
+    escaped, equation = [], None  # the indent of the directive that the line is in
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if line.strip() and equation is not None and indent <= equation:
+            equation = None
+        if line.lstrip().startswith(".. math::"):
+            equation = indent
+        if equation is not None or line.lstrip().startswith((">>>", "...")):
+            escaped.append(line)
+        else:
+            parts = _QUOTED.split(line)
+            escaped.append("".join(part if n % 2 else part.replace("|", r"\|") for n, part in enumerate(parts)))
+    return escaped
+
+
+def head_source(lines: list[str]) -> list[str]:
+    """Return a docstring whose last paragraph "Source: ..." is a section, and not one more parameter.
+
+    Examples
+    --------
+    >>> head_source(["Parameters", "----------", "k : int", "", "Source: a paper."])[-4:]
+    ['References', '----------', '', 'Source: a paper.']
+    """
+    headed = []
+    for line in lines:
+        if _SOURCE.match(line):
+            headed += ["References", "----------", ""]
+        headed.append(line)
+    return headed
+
+
+def rewrite(app: Sphinx, what: str, name: str, member: object, options: object, lines: list[str]) -> None:
+    """Make a docstring what reStructuredText and numpydoc read as it is meant, in place."""
+    lines[:] = escape_bars(lines)
+    if what != "module":  # a module's has no parameters
+        lines[:] = head_source(lines)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Listen to autodoc; before numpydoc, which makes directives of sections."""
+    app.connect("autodoc-skip-member", skip)
+    app.connect("autodoc-process-docstring", rewrite, priority=100)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,94 @@
+"""The code of every page runs, from top to bottom, in an empty folder; what a page says it prints, it prints."""
+
+import contextlib
+import doctest
+import io
+import os
+import re
+import shlex
+
+import pytest
+import torch
+
+# Before MLflow is imported: no message to its makers, and its folder store, which needs no database package.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+
+import doc_pages
+import joblib
+from doc_pages import PAGES, blocks, commands, name_of
+from page_settings import SETTINGS
+
+from air_recsys import datasets
+from air_recsys.cli import main
+from air_recsys.models.presets import PRESETS
+
+CODE = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
+LANGUAGES = {"python", "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
+QUICK = {"train", "evaluate", "recommend", "similar", "explain", "graph", "report", "inpaint"}
+AS_WRITTEN = {"docs/start.md", "docs/walk.md"}  # they say what a whole training ends in
+LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
+
+
+def run_shell(block):
+    """Run the commands of a block that take seconds."""
+    for line in commands(block):
+        words = shlex.split(line)[1:]
+        if words[0] in QUICK:
+            with pytest.raises(SystemExit) as ended:
+                main(words)
+            assert not ended.value.code, line
+
+
+def run_page(page, names):
+    printed = ""
+    for block in blocks(page):
+        if block.language == "python":
+            # Blank lines before it: a traceback then names the line of the page.
+            code = compile("\n" * (block.line - 1) + block.text, name_of(page), "exec")
+            with contextlib.redirect_stdout(io.StringIO()) as output:
+                exec(code, names)
+            printed = output.getvalue()
+        elif block.language == "bash":
+            run_shell(block)
+        elif block.language == "text" and printed:
+            same = doctest.OutputChecker().check_output(block.text, printed, doctest.ELLIPSIS)
+            assert same, f"line {block.line}: expected\n{block.text}\nfound\n{printed}"
+            printed = ""
+
+
+@pytest.mark.parametrize("page", CODE, ids=name_of)
+@pytest.mark.filterwarnings("ignore:Model is already fitted:UserWarning")  # Cornac's, where an index takes a model
+def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
+    torch.set_num_threads(1)  # a library of the page before may have set more
+    if name_of(page) not in AS_WRITTEN:  # the code is tested here, not what it reaches
+        monkeypatch.setitem(PRESETS, "ratings", PRESETS["ratings"] | {"n_epochs": 2, "n_sweeps": 2})
+    for name in ("load_movielens", "load_movielens_fold", "load_yamanishi"):
+        monkeypatch.setattr(datasets, name, getattr(datasets, name))  # pages may set others in their place
+    monkeypatch.chdir(tmp_path)
+    with joblib.parallel_config("threading"):  # workers of their own would import everything again
+        run_page(page, {"__name__": "page", **SETTINGS.get(name_of(page), dict)()})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_code_stands_in_fences(page):
+    found = blocks(page)
+    assert {block.language for block in found} <= LANGUAGES
+    assert [block.line for block in found if block.language == "" and LOOKS_LIKE_CODE.search(block.text)] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("```python\nprint(1)\n```\n\n```text\n2\n```\n", AssertionError),
+        ("```python\nnothing\n```\n", NameError),
+        ("```bash\nair-recsys train nowhere.csv --model x.air\n```\n", AssertionError),
+    ],
+)
+def test_what_is_wrong_is_seen(text, error, tmp_path, monkeypatch):
+    page = tmp_path / "wrong.md"
+    page.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doc_pages, "ROOT", tmp_path)
+    with pytest.raises(error):
+        run_page(page, {})

@@ -1,0 +1,101 @@
+"""Broken copies of valid files: every reader returns, or raises an error of the library."""
+
+import contextlib
+import warnings
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+pytest.importorskip("implicit")
+pytest.importorskip("h5py")
+pytest.importorskip("optuna")
+
+from air_recsys.benchmarks.faults import bench_fuzz
+from air_recsys.benchmarks.faults.fuzz import unexpected
+from air_recsys.benchmarks.faults.loaders import all_loaders
+from air_recsys.benchmarks.faults.mutations import FORMS, mutated
+from air_recsys.benchmarks.faults.workplace import Workplace
+from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
+from air_recsys.models import Recommender
+
+LOADERS = all_loaders()
+few = settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
+)
+
+
+@pytest.mark.parametrize("name", LOADERS)
+@few
+@given(number=st.integers(0, 10**9))
+def test_no_reader_ends_in_another_error(tmp_path_factory, name, number):
+    if name not in PLACES:
+        PLACES[name] = Workplace(LOADERS[name], tmp_path_factory.mktemp("fuzz") / "files", 1)
+    folder = PLACES[name].broken(number)
+    with warnings.catch_warnings(), contextlib.suppress(AirRecsysError):
+        warnings.simplefilter("ignore")
+        LOADERS[name].load(folder)
+    PLACES[name].tidy()
+
+
+PLACES: dict[str, Workplace] = {}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_same_seed_breaks_alike(form):
+    content = {"json": b'{"a": [1, 2]}'}.get(form, b"a,b\n1,2\n")
+    if form in ("safetensors", "zip", "gzip"):
+        pytest.skip("needs a file of its format, as the readers' samples are")
+    broken = {mutated(content, form, Random(seed)) for seed in range(30)}
+    assert broken == {mutated(content, form, Random(seed)) for seed in range(30)}
+    assert len(broken) > 15
+
+
+def test_the_benchmark_counts_every_input(tmp_path):
+    names = ["titles, CSV", "registry of data sets"]
+    report = bench_fuzz(60, names=names, kept=tmp_path / "kept")
+    assert [row["reader"] for row in report.rows] == [*names, "all"]
+    for row in report.rows:
+        assert row["inputs"] == row["accepted"] + row["refused"] + row["unexpected"]
+    assert report.rows[-1]["inputs"] == 60
+    assert unexpected(report) == 0
+    assert not (tmp_path / "kept").exists()
+    with pytest.raises(ParameterError, match="expected readers of"):
+        bench_fuzz(1, names=["none"])
+
+
+# -------------------------------------------------------------------- model files, one fault at a time
+
+
+def rewrite(path, **changed):
+    with safe_open(path, framework="numpy") as file:
+        metadata, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for name, value in changed.items():
+        (metadata if isinstance(value, str) else arrays)[name] = value
+    save_file(arrays, path, metadata)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("user_factors_", np.full((6, 4), np.nan, np.float32), "NaN or infinity"),
+        ("item_biases_", np.full(5, np.inf, np.float32), "NaN or infinity"),
+        ("user_ids_starts", np.array([0, 12, 0, 12, 0, 12, 12]), "the places of ids"),
+        ("user_ids_starts", np.array([0, 1, 2, 3, 4, 5, 10**9]), "the places of ids"),
+        ("user_ids", np.zeros((10**12, 0), np.int64), "at most"),
+        ("user_graph_data", np.zeros(3, np.complex64), "expected numbers"),
+        ("parameters", "[" * 100_000, "nests too deep"),
+        ("attributes", '{"global_mean_": NaN, "history_": [], "course": {}}', "finite global_mean_"),
+        ("attributes", '{"global_mean_": 1, "history_": [], "course": {"n_iter_": "1"}}', "another type of n_iter_"),
+        ("attributes", f'{{"global_mean_": 1{"0" * 400}, "history_": [], "course": {{}}}}', "too large"),
+    ],
+)
+def test_model_files_that_could_do_harm_are_refused(tmp_path, name, value, message):
+    LOADERS["model file: AIR"].make(tmp_path)
+    rewrite(tmp_path / "model.air", **{name: value})
+    with pytest.raises(ModelFileError, match=message):
+        Recommender.load(tmp_path / "model.air")

@@ -1,0 +1,188 @@
+"""`fit` with checkpoints: a training that was cut short ends where one that ran through ends, to the bit."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import frame
+
+from air_recsys import AIR, DMF, Interactions
+from air_recsys.exceptions import CheckpointError, ParameterError
+
+CASES = {
+    "adam": {"solver": "adam", "n_epochs": 30, "evaluate_every": 5, "graph_refresh": 7},
+    "validated": {"solver": "adam", "n_epochs": 30, "validation_fraction": 0.2, "patience": 9, "evaluate_every": 2},
+    "dense": {"solver": "adam", "n_epochs": 30, "graph_neighbors": None, "graph_every": 4},
+    "variational": {"solver": "variational", "snapshot_epochs": (0, 5, 20)},
+    "langevin": {"solver": "langevin", "n_sweeps": 30, "validation_fraction": 0.2},
+}
+
+
+class PowerCut(Exception):
+    pass
+
+
+def cut_at(epoch):
+    def cut(record):
+        if record.epoch >= epoch:
+            raise PowerCut
+
+    return cut
+
+
+def make(**options):
+    return AIR.for_ratings(**{"n_factors": 3, "random_state": 0, "device": "cpu"} | options)
+
+
+def same(first, second):
+    """Assert that two fitted models are equal to the bit."""
+    for name in ("user_factors_", "item_factors_", "user_biases_", "item_biases_"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    for name in ("user_graph_", "item_graph_"):
+        np.testing.assert_array_equal(*(getattr(model, name).to_scipy().toarray() for model in (first, second)))
+    pd.testing.assert_frame_equal(first.history_.drop(columns="seconds"), second.history_.drop(columns="seconds"))
+    assert (first.n_iter_, first.stopped_by_) == (second.n_iter_, second.stopped_by_)
+    assert first.snapshots_.keys() == second.snapshots_.keys()
+    if first.solver != "adam":
+        pairs = frame()["user"], frame()["item"]
+        np.testing.assert_array_equal(*(model.predict(*pairs, return_std=True) for model in (first, second)))
+
+
+def interrupted(path, every=4, **options):
+    model = make(**options)
+    with pytest.raises(PowerCut):
+        model.fit(frame(), checkpoint=path, every=every, callbacks=[cut_at(13)])
+
+
+@pytest.mark.parametrize("every", [1, 4])
+@pytest.mark.parametrize("case", CASES)
+def test_a_resumed_training_equals_one_that_was_never_interrupted(case, every, tmp_path):
+    path = tmp_path / "run.ckpt"
+    interrupted(path, every, **CASES[case])
+    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
+
+
+@pytest.mark.parametrize("case", ["adam", "langevin"])
+def test_a_training_can_be_cut_again_and_go_on_from_the_same_file(case, tmp_path):
+    path = tmp_path / "run.ckpt"
+    interrupted(path, **CASES[case])
+    with pytest.raises(PowerCut):
+        make(**CASES[case]).fit(frame(), checkpoint=path, every=4, resume_from=path, callbacks=[cut_at(22)])
+    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
+
+
+@pytest.mark.parametrize("state", [None, np.random.RandomState(3), np.random.default_rng(3)])
+@pytest.mark.parametrize("case", ["adam", "variational"])
+def test_chance_is_part_of_a_checkpoint(case, state, tmp_path):
+    path = tmp_path / "run.ckpt"
+    whole = make(**CASES[case] | {"random_state": state}).fit(frame(), checkpoint=path, every=10)
+    same(make(**CASES[case] | {"random_state": None}).fit(frame(), resume_from=path), whole)
+
+
+def test_keeping_changes_nothing(tmp_path):
+    same(make(**CASES["adam"]).fit(frame(), checkpoint=tmp_path / "a", every=1), make(**CASES["adam"]).fit(frame()))
+
+
+def test_baselines_without_graphs_go_on_too(tmp_path):
+    path, settings = tmp_path / "run.ckpt", {"n_epochs": 30, "random_state": 0, "device": "cpu"}
+    with pytest.raises(PowerCut):
+        DMF(**settings).fit(frame(), checkpoint=path, every=10, callbacks=[cut_at(25)])
+    expected = DMF(**settings).fit(frame()).user_factors_
+    np.testing.assert_array_equal(DMF(**settings).fit(frame(), resume_from=path).user_factors_, expected)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_factors": 2}, "written with n_factors=3, found n_factors=2"),
+        ({"solver": "variational"}, "written with"),
+        ({"random_state": 1}, "written with random_state=0, found random_state=1"),
+    ],
+)
+def test_a_checkpoint_of_other_parameters_is_refused_and_the_model_stays_as_it_was(changes, message, tmp_path):
+    path = tmp_path / "run.ckpt"
+    interrupted(path, **CASES["adam"])
+    model = make(**CASES["adam"] | changes).fit(frame())
+    before = model.user_factors_
+    with pytest.raises(CheckpointError, match=message):
+        model.fit(frame(), resume_from=path)
+    assert model.user_factors_ is before
+
+
+def test_a_checkpoint_of_other_data_is_refused(tmp_path):
+    path = tmp_path / "run.ckpt"
+    interrupted(path, **CASES["adam"])
+    other = frame().assign(rating=lambda table: 6 - table["rating"])
+    with pytest.raises(CheckpointError, match="written for other data"):
+        make(**CASES["adam"]).fit(other, resume_from=path)
+    data = Interactions.from_frame(frame())
+    with pytest.raises(CheckpointError, match="written for other data"):
+        make(**CASES["adam"]).fit(data, validation=data, resume_from=path)
+
+
+def test_bad_arguments_are_refused_before_any_work(tmp_path):
+    with pytest.raises(ParameterError, match="every must be"):
+        make().fit(frame(), checkpoint=tmp_path / "run.ckpt", every=0)
+    with pytest.raises(CheckpointError, match="there is no folder"):
+        make().fit(frame(), checkpoint=tmp_path / "none" / "run.ckpt")
+    with pytest.raises(CheckpointError, match="found no file"):
+        make().fit(frame(), resume_from=tmp_path / "run.ckpt")
+
+
+@pytest.mark.parametrize("case", ["adam", "langevin"])
+def test_a_disk_that_is_full_leaves_a_usable_model(case, tmp_path, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    model = make(**CASES[case])
+    with pytest.raises(CheckpointError, match="No space left"):
+        model.fit(frame(), checkpoint=tmp_path / "run.ckpt", every=10)
+    assert model.stopped_by_ == "checkpoint"
+    assert np.isfinite(model.predict(frame()["user"], frame()["item"])).all()
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("case", ["adam", "variational", "langevin"])
+def test_ctrl_c_ends_with_a_usable_model_that_can_go_on(case, tmp_path):
+    path = tmp_path / "run.ckpt"
+    model = make(**CASES[case])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        press = [lambda record: signal.raise_signal(signal.SIGINT) if record.epoch == 15 else None]
+        with pytest.raises(KeyboardInterrupt, match="interrupted at"):
+            model.fit(frame(), checkpoint=path, every=1000, callbacks=press)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert model.stopped_by_ == "interrupt"
+    assert model.history_["epoch"].iloc[-1] == 16
+    assert np.isfinite(model.predict(frame()["user"], frame()["item"])).all()
+    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
+
+
+SCRIPT = """
+import sys
+from model_cases import frame
+from test_resume import CASES, make
+tell = [lambda record: print(record.epoch, flush=True)]
+make(**CASES[sys.argv[1]]).fit(frame(), checkpoint=sys.argv[2], every=1, callbacks=tell)
+"""
+
+
+@pytest.mark.parametrize("case", ["adam", "langevin"])
+def test_a_killed_process_leaves_a_checkpoint_to_go_on_from(case, tmp_path):
+    path = tmp_path / "run.ckpt"
+    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    command = [sys.executable, "-c", SCRIPT, case, str(path)]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        while int(next(process.stdout)) < 10:
+            pass
+        process.send_signal(signal.SIGKILL)
+    assert process.returncode == -signal.SIGKILL
+    same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))

@@ -1,0 +1,146 @@
+"""Places of rows, and the graphs that are learned from them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.graphs import RowGraph, places
+from air_recsys.nn.posterior.prior import RowPrior
+
+FORMS = [(3, "row_softmin"), (None, "row_softmin"), (None, "global_sum"), (None, "global_product")]
+every_form = pytest.mark.parametrize(("k", "adjacency"), FORMS, ids=str)
+
+
+def normal(*shape, seed=0):
+    return torch.as_tensor(np.random.default_rng(seed).normal(size=shape))
+
+
+def prior_of(m=30, k=6, width=4, seed=0):
+    """A prior with features of which rows lean on the first two, and the rows."""
+    features = torch.cat([normal(m, k, seed=seed), torch.ones(m, 1)], dim=1)
+    rows = torch.cat([features[:, :2] @ normal(2, width, seed=1), normal(m, 1, seed=2)], dim=1)
+    rows += 0.3 * normal(m, width + 1, seed=3)
+    prior = RowPrior(features, width + 1, 1.0)
+    prior.update(Rows(rows))
+    return prior, rows
+
+
+def learned(points, k=3, adjacency="row_softmin", n_steps=20, counts=None):
+    graph = RowGraph(points.new_ones(len(points)) if counts is None else counts, k, adjacency, n_steps, refresh=5)
+    energies = [graph.step(points) for _ in range(n_steps)]
+    return graph.adjacency(), energies
+
+
+def two_groups(m=20):
+    angles = np.repeat([0.0, 1.5], m // 2) + 0.2 * np.random.default_rng(0).random(m)
+    return torch.as_tensor(np.column_stack([np.cos(angles), np.sin(angles)]))
+
+
+# -------------------------------------------------------------------- places
+
+
+def test_places_are_of_unit_length():
+    found = places(*prior_of())
+    assert found.shape == (30, 5 + 4)
+    torch.testing.assert_close(found.norm(dim=1), torch.ones(30, dtype=torch.float64))
+
+
+def test_another_basis_of_the_factors_changes_no_distance():
+    prior, rows = prior_of()
+    before = places(prior, rows)
+    turned, _ = prior_of()
+    change = torch.block_diag(normal(4, 4, seed=5), torch.ones(1, 1, dtype=torch.float64))
+    turned.weights = prior.weights @ change
+    inverse = torch.linalg.inv(change)
+    turned.precision = inverse @ prior.precision @ inverse.T
+    after = places(turned, rows @ change)
+    torch.testing.assert_close(after @ after.T, before @ before.T)
+
+
+def test_rows_in_another_order_stand_where_they_stood():
+    prior, rows = prior_of()
+    order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
+    mixed, _ = prior_of()
+    mixed.features = prior.features[order]
+    torch.testing.assert_close(places(mixed, rows[order]), places(prior, rows)[order])
+
+
+def test_directions_count_by_how_much_rows_lean_on_them():
+    prior, rows = prior_of(m=300)
+    sizes = places(prior, rows).square().sum(dim=0)[:5]
+    assert sizes[:2].min() > 20 * sizes[2:].max()
+
+
+def test_without_a_pattern_the_factors_decide():
+    prior = RowPrior(torch.ones(30, 1), 5, 1.0)
+    rows = normal(30, 5)
+    prior.update(Rows(rows))
+    found = places(prior, rows)
+    assert found.shape == (30, 4)
+    rest = (rows - prior.mean())[:, :-1]
+    metric = torch.linalg.inv(torch.linalg.inv(prior.precision)[:-1, :-1])
+    cosine = rest @ metric @ rest.T
+    torch.testing.assert_close(found @ found.T, cosine / (cosine.diag()[:, None] * cosine.diag()).sqrt())
+
+
+def test_rows_of_which_nothing_is_known_have_no_place():
+    prior = RowPrior(torch.zeros(4, 3), 3, 1.0)
+    assert not places(prior, torch.zeros(4, 3)).any()
+
+
+# -------------------------------------------------------------------- graphs
+
+
+@every_form
+def test_a_graph_is_symmetric_with_an_empty_diagonal_and_its_energy_falls(k, adjacency):
+    graph, energies = learned(two_groups(), k, adjacency)
+    dense = graph.toarray()
+    np.testing.assert_allclose(dense, dense.T)
+    assert not dense.diagonal().any()
+    assert (dense >= 0).all()
+    assert all(later < earlier for earlier, later in itertools.pairwise(energies))
+
+
+@every_form
+def test_weight_goes_to_rows_that_are_near(k, adjacency):
+    dense = learned(two_groups(), k, adjacency)[0].toarray()
+    assert dense[:10, :10].sum() > 1.5 * dense[:10, 10:].sum()
+
+
+def test_the_size_of_distances_does_not_matter():
+    first, second = (learned(scale * two_groups())[0].toarray() for scale in (1.0, 0.1))
+    np.testing.assert_allclose(first, second, rtol=1e-9)
+
+
+def test_a_permutation_of_the_rows_permutes_the_graph():
+    points, order = normal(20, 4), np.random.default_rng(0).permutation(20)
+    dense = learned(points)[0].toarray()
+    np.testing.assert_allclose(learned(points[order])[0].toarray(), dense[np.ix_(order, order)])
+
+
+def test_rows_without_entries_stand_alone():
+    counts = torch.ones(20, dtype=torch.float64)
+    counts[[3, 7]] = 0
+    dense = learned(two_groups(), counts=counts)[0].toarray()
+    assert not dense[[3, 7]].any()
+    assert dense.any(axis=1).sum() == 18
+
+
+def test_rows_at_one_place_are_all_alike():
+    graph, energies = learned(torch.ones(4, 2), k=None)
+    assert energies == [0.0] * 20
+    np.testing.assert_allclose(graph.toarray(), 0.25 * (1 - np.eye(4)))
+
+
+def test_more_neighbors_than_there_are_rows():
+    assert learned(two_groups(4), k=50)[0].shape == (4, 4)
+
+
+def test_all_adjacencies_are_tried():
+    assert {adjacency for _, adjacency in FORMS} == set(ADJACENCIES)

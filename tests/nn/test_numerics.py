@@ -1,0 +1,178 @@
+"""What rounding, saturation and ill-conditioned data do to the objective, its gradients and a training."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+import torch
+from nn_references import CPU, F64, autograd_objective, random_objective, random_observations
+from torch import Tensor
+
+from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.graphs.laplacian import squared_distances
+from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
+from air_recsys.nn.build import Settings
+from air_recsys.nn.objective import Objective, Observations, Penalties
+from air_recsys.training import Plan, train
+
+M, N = 7, 6
+LARGEST = 1e4  # of a saturated logit: float32 knows exp up to 88, float64 up to 709
+GRAPHS = [*({"adjacency": name} for name in ADJACENCIES), {"n_neighbors": 2}]
+WIDTHS = pytest.mark.parametrize("width", [None, 3], ids=["full", "factor"])
+FORMS = pytest.mark.parametrize("options", GRAPHS, ids=["row_softmin", "global_sum", "global_product", "sparse"])
+
+
+def settings(**options: Any) -> Settings:
+    usual: dict[str, Any] = {"init": (0.1, 0.6), "strengths": (0.05, 0.02), "biases": True}
+    return Settings(**usual | {"penalties": Penalties(weight_decay=0.7, bias_decay=0.3)} | options)
+
+
+def relative(found: Tensor, expected: Tensor) -> float:
+    """Return the largest error against the largest entry."""
+    return float((found.double() - expected.double()).abs().max() / expected.double().abs().max())
+
+
+def twins(options: Settings) -> tuple[Objective, Objective]:
+    """Return one objective at one point in float32 and in float64."""
+    single = random_objective(random_observations(M, N, dtype=torch.float32), options)
+    double = random_objective(random_observations(M, N), options)
+    double.load_state(single.state())
+    return single, double
+
+
+# -------------------------------------------------------------------- float32 against float64
+
+
+@FORMS
+@WIDTHS
+def test_single_precision_is_double_precision_to_six_digits(width, options):
+    single, double = twins(settings(width=width, **options))
+    terms = single.evaluate(), double.evaluate()
+    assert [float(term) for term in terms[0]] == pytest.approx([float(term) for term in terms[1]], rel=1e-5)
+    for one, two in zip(single.parameters(), double.parameters(), strict=True):
+        assert one.dtype == torch.float32
+        assert one.grad is not None
+        assert two.grad is not None
+        assert relative(one.grad, two.grad) < 1e-5
+
+
+@FORMS
+@WIDTHS
+def test_a_training_in_single_precision_stays_close_to_one_in_double_precision(width, options):
+    plan = Plan(n_epochs=60, learning_rate=0.01, evaluate_every=60, graph_refresh=100)
+    ends = []
+    for objective in twins(settings(width=width, **options)):
+        result = train(objective, plan)
+        ends.append((objective.factorization.factors(), result.records[-1].objective))
+    (first, one), (second, two) = ends
+    assert one == pytest.approx(two, rel=1e-4)
+    assert relative(first[0] @ first[1].T, second[0] @ second[1].T) < 1e-3
+
+
+# -------------------------------------------------------------------- saturated logits
+
+
+def corners(size: int) -> dict[str, Tensor]:
+    """Logits of +-LARGEST and 0."""
+    random = torch.randint(-1, 2, (size, size), generator=torch.Generator().manual_seed(0)).to(F64)
+    upper, edge = torch.ones(size, size, dtype=F64).triu(1), torch.zeros(size, size, dtype=F64)
+    edge[1, 2] = 1
+    cases = {
+        "high": torch.ones(size, size, dtype=F64),
+        "low": -torch.ones(size, size, dtype=F64),
+        "random": random,
+        "up and down": upper - upper.T,
+        "one edge": edge,
+        "one edge out": -edge,
+        "one edge in and out": edge - edge.T,
+        "a loop": torch.diag(edge[1]),
+    }
+    return {name: LARGEST * logits for name, logits in cases.items()}
+
+
+def bounded(name: str, case: str) -> bool:
+    """Whether an adjacency has finite weights by its definition: exp(W_ij + W_ji) / sum(exp(W)) has no bound."""
+    return name != "global_product" or case not in ("high", "random")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+@pytest.mark.parametrize(
+    ("name", "case"), [pair for pair in itertools.product(ADJACENCIES, corners(M)) if bounded(*pair)]
+)
+def test_saturated_logits_have_finite_weights_energies_and_gradients(name, case, dtype):
+    points = torch.randn(M, 3, dtype=dtype, generator=torch.Generator().manual_seed(1))
+    term = ADJACENCIES[name](corners(M)[case].to(dtype), squared_distances(points, points))
+    for found in term:
+        assert torch.isfinite(found).all()
+    assert (term.adjacency >= 0).all()
+    torch.testing.assert_close(term.adjacency, term.adjacency.T)
+
+
+def test_a_product_saturated_on_one_side_is_its_definition():
+    distances = squared_distances(*[torch.eye(M, dtype=F64)] * 2)
+    logits = corners(M)["one edge"]
+    term = ADJACENCIES["global_product"](logits, distances)  # exp(1e4) / exp(1e4)
+    assert float(term.adjacency[1, 2]) == 1.0
+    assert float(term.adjacency.sum()) == 2.0
+    assert not ADJACENCIES["global_product"](corners(M)["one edge in and out"], distances).adjacency.any()
+
+
+def laplacian(n_neighbors: int | None, dtype: torch.dtype) -> DenseLaplacian | SparseLaplacian:
+    place: dict[str, Any] = {"generator": torch.Generator().manual_seed(0), "dtype": dtype, "device": CPU}
+    if n_neighbors is None:
+        return DenseLaplacian(M, "row_softmin", **place)
+    return SparseLaplacian(M, n_neighbors, **place)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, F64])
+@pytest.mark.parametrize("n_neighbors", [None, 2, M - 1])
+def test_saturated_graphs_of_every_form_smooth_finitely_and_refresh(n_neighbors, dtype):
+    graph = laplacian(n_neighbors, dtype)
+    points = torch.randn(M, 3, dtype=dtype, generator=torch.Generator().manual_seed(1))
+    signs = torch.randint(0, 2, graph.logits.shape, generator=torch.Generator().manual_seed(2))
+    graph.logits.copy_(LARGEST * (2 * signs - 1))
+    graph.refresh(points, points)
+    energy, smoothed = graph.apply(points, points, 1.0)
+    assert energy >= 0
+    assert graph.logits.grad is not None
+    for found in (energy, smoothed, graph.logits.grad):
+        assert torch.isfinite(found).all()
+
+
+# -------------------------------------------------------------------- ill-conditioned data
+
+
+def over_orders(observed: Observations, orders: float) -> Observations:
+    """Return observations whose weights run over so many orders of magnitude."""
+    exponents = torch.linspace(-orders / 2, orders / 2, len(observed.values), dtype=F64)
+    return observed._replace(weights=10**exponents)
+
+
+@WIDTHS
+def test_weights_over_twelve_orders_have_the_gradients_of_autograd(width):
+    options = settings(width=width)
+    objective = random_objective(over_orders(random_observations(M, N), 12), options)
+    found = float(objective.evaluate().objective)
+    terms, gradients = autograd_objective(objective, options)
+    assert found == pytest.approx(terms["objective"], rel=1e-10)
+    for parameter, expected in zip(objective.parameters(), gradients, strict=True):
+        assert parameter.grad is not None
+        assert relative(parameter.grad, expected) < 1e-10
+
+
+@FORMS
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_rows_that_are_equal_have_no_energy_and_move_no_logit(options, scale):
+    objective = random_objective(random_observations(M, N), settings(width=3, **options))
+    first, last = objective.factorization.weights[0], objective.factorization.weights[-1]
+    first.copy_(scale * first[:1].expand_as(first))
+    last.copy_(last[:1].expand_as(last))
+    terms = objective.evaluate()
+    size = float((first @ first.T).abs().max() * (last @ last.T).abs().max()) * 10
+    assert 0 <= float(terms.row_energy) <= 1e-10 * size
+    assert 0 <= float(terms.column_energy) <= 1e-10 * size
+    for logits in objective.logits():
+        assert logits.grad is not None
+        assert float(logits.grad.abs().max()) <= 1e-10 * size
