@@ -22,12 +22,15 @@ def as_index(values: Any, size: int, kind: str) -> np.ndarray:
 
 
 def as_float(values: Any, name: str = "ratings") -> np.ndarray:
-    """Return real numbers as float64, of any shape."""
+    """Return real numbers as float64, of any shape, NaN where a masked array has none."""
     try:
         array = np.asarray(values)
         if array.dtype.kind in "cmM":
             raise TypeError("NumPy would make real numbers of complex ones and of dates")
-        return array.astype(np.float64)
+        real = array.astype(np.float64)
+        if isinstance(values, np.ma.MaskedArray):
+            real[np.ma.getmaskarray(values)] = np.nan
+        return real
     except (TypeError, ValueError):
         objects = np.ravel(np.asarray(values, dtype=object))
         found = next((value for value in objects if not _is_number(value)), "dates")

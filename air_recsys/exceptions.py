@@ -68,19 +68,15 @@ class DivergenceError(AirRecsysError, ArithmeticError):
         The epoch at which the objective was seen to have diverged.
     last_good_epoch : int
         The epoch whose state the model was set back to.
-    found : float
-        The objective at `epoch`.
-    learning_rate : float
-        The learning rate in use.
+    reason : str
+        What was found at `epoch`, and what to do.
     """
 
-    def __init__(self, epoch: int, last_good_epoch: int, found: float, learning_rate: float) -> None:
+    def __init__(self, epoch: int, last_good_epoch: int, reason: str) -> None:
         self.epoch = epoch
         self.last_good_epoch = last_good_epoch
         super().__init__(
-            f"training diverged: the objective is {found:g} at epoch {epoch} with learning_rate="
-            f"{learning_rate:g}; lower learning_rate (try {learning_rate / 10:g}). The model holds the last "
-            f"good state, of epoch {last_good_epoch}"
+            f"training diverged: {reason}. The model holds the last good state, of epoch {last_good_epoch}"
         )
 
 

@@ -2,9 +2,18 @@
 
 from __future__ import annotations
 
+import glob
 import os
+import re
 import secrets
 from pathlib import Path
+
+
+def remove_leftovers(target: Path) -> None:
+    """Remove what a process that was killed in `replace_file` has left beside `target`."""
+    for found in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        if re.fullmatch("[0-9a-f]{16}", found.suffix[1:]):
+            found.unlink(missing_ok=True)
 
 
 def replace_file(target: Path, content: bytes) -> None:

@@ -15,7 +15,7 @@ from air_recsys.exceptions import (
 
 ERRORS = [
     DataError("expected 3, found 4"),
-    DivergenceError(50, 40, float("inf"), 0.1),
+    DivergenceError(50, 40, "the objective is inf"),
     MissingExtraError("matplotlib", "viz"),
     UnknownIdError("user", ["ann", 3]),
 ]

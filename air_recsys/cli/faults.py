@@ -1,4 +1,4 @@
-"""The command bench faults: what becomes of broken files."""
+"""The command bench faults: what becomes of broken files, and of trainings that are killed."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Annotated
 
 import typer
 
-from air_recsys.benchmarks.faults import bench_fuzz
+from air_recsys.benchmarks.faults import bench_fuzz, bench_kills
 from air_recsys.benchmarks.faults.fuzz import unexpected
+from air_recsys.benchmarks.faults.kills import lost
 from air_recsys.cli import options
 
 
@@ -17,6 +18,7 @@ class Part(StrEnum):
     """What `bench faults` breaks."""
 
     FUZZ = "fuzz"
+    KILLS = "kills"
 
 
 def faults(
@@ -25,16 +27,26 @@ def faults(
     readers: Annotated[
         list[str] | None, typer.Option("--reader", help="A reader by its name; may be repeated.")
     ] = None,
+    kills: Annotated[int, typer.Option(min=1, help="Trainings to kill.")] = 50,
     keep: Annotated[Path, typer.Option(help="Folder for inputs that end in an error of no kind of ours.")] = Path(
         "fuzz-unexpected"
     ),
     seed: options.Seed = 0,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Read broken and hostile files of every format; the status is 1 where one ends in an unexpected error."""
+    """Read broken and hostile files of every format, and kill trainings that then go on.
+
+    The status is 1 where a file ends in an unexpected error, or where a training does not end as it would have.
+    """
     options.check_folder_of(json_file)
-    assert set(parts or Part) == {Part.FUZZ}
-    report = bench_fuzz(inputs, seed=seed, names=readers, kept=keep)
-    options.show(report)
-    options.write_reports([report], json_file)
-    raise typer.Exit(1 if unexpected(report) else 0)
+    reports, faults = [], 0
+    if Part.FUZZ in (parts or Part):
+        reports.append(bench_fuzz(inputs, seed=seed, names=readers, kept=keep))
+        faults += unexpected(reports[-1])
+        options.show(reports[-1])
+    if Part.KILLS in (parts or Part):
+        reports.append(bench_kills(kills, seed=seed))
+        faults += lost(reports[-1])
+        options.show(reports[-1])
+    options.write_reports(reports, json_file)
+    raise typer.Exit(1 if faults else 0)

@@ -14,10 +14,12 @@ from air_recsys.cli.tables import as_ids
 from air_recsys.datasets import read_ratings
 from air_recsys.datasets.titles import read_titles
 from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, Recommender
 from air_recsys.models.air import preset as make_preset
 from air_recsys.report import explorer_of
 
+_INTERRUPTED = 130  # the status of shells after Ctrl-C
 ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
 
 
@@ -39,16 +41,20 @@ def train(
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
+    checkpoint: Annotated[
+        Path | None, typer.Option(help="File for the state of the training; if it exists, training goes on from it.")
+    ] = None,
+    every: Annotated[int, typer.Option(min=1, help="Epochs or sweeps between two checkpoints.")] = 50,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Train AIR on a table of ratings and write the model."""
+    """Train AIR on a table of ratings and write the model; Ctrl-C ends at the next epoch and writes it too."""
     options.check_folder_of(json_file)
     options.check_folder_of(model)
     parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
     air = make_preset(preset.value, **parameters)
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
     options.say(repr(data))
-    air.fit(data)
+    ended = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
     options.say(f"trained {air.n_iter_} epochs in {last['seconds']:.1f} s on {air.device_}")
     for graph in (air.user_graph_, air.item_graph_):
@@ -56,6 +62,21 @@ def train(
     options.say(f"wrote {air.save(model)}")
     if json_file is not None:
         write_json(json_file, {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index})
+    if not ended:
+        raise typer.Exit(_INTERRUPTED)
+
+
+def _fit(model: AIR, data: Interactions, checkpoint: Path | None, every: int) -> bool:
+    """Train, and return whether it came to its end: not where Ctrl-C cut it short and the model is usable."""
+    go_on = checkpoint if checkpoint is not None and checkpoint.exists() else None
+    try:
+        model.fit(data, checkpoint=checkpoint, every=every, resume_from=go_on)
+    except KeyboardInterrupt as interrupt:
+        if model.__dict__.get("stopped_by_") != "interrupt":
+            raise
+        options.say(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
+        return False
+    return True
 
 
 def recommend(

@@ -23,9 +23,7 @@ def read_titles(file: Path, known: np.ndarray) -> pd.DataFrame:
         check_width(file, ",")
         with open_text(file) as lines:
             table = pd.read_csv(lines, dtype={"id": str if known.dtype == object else known.dtype})
-    except DataFileError:
-        raise
-    except (OSError, ValueError, OverflowError) as error:
+    except (DataFileError, OSError, ValueError, OverflowError) as error:
         raise DataFileError(
             f"expected a CSV with the model's item ids in column id of {file}, found: {error}"
         ) from None

@@ -14,6 +14,7 @@ from air_recsys.interactions import Interactions
 from air_recsys.models.fingerprint import fingerprint
 from air_recsys.training.checkpoint import CheckpointFile
 from air_recsys.validation import as_generator, check_integer
+from air_recsys.writing import remove_leftovers
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
@@ -60,6 +61,7 @@ class Keeping:
             self._state = CheckpointFile(self.resume_from, mark).read()
         if self.checkpoint is not None:
             self._file = CheckpointFile(self.checkpoint, mark)
+            remove_leftovers(self._file.path)
 
     def generator(self, model: AIR) -> np.random.Generator:
         """Return the generator that the training starts with, at the position where it stood then."""

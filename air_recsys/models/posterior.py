@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from tqdm import tqdm
 
-from air_recsys.exceptions import CheckpointError
+from air_recsys.exceptions import AirRecsysError, CheckpointError, DivergenceError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.air_parameters import DTYPES, sweeps_of
@@ -55,7 +55,7 @@ class Sweeps:
     records : list of Record
         One a sweep.
     stopped_by : str
-        "n_sweeps", "callback", "interrupt" or "checkpoint".
+        "n_sweeps", "callback", "interrupt", "checkpoint" or "divergence".
     """
 
     def __init__(self, model: AIR, data: Interactions, rng: np.random.Generator, keeping: Keeping) -> None:
@@ -125,19 +125,24 @@ class Sweeps:
 
     def run(
         self, held_out: Interactions | None, callbacks: Iterable[Callback], *, progress: bool = False
-    ) -> Fault | None:
+    ) -> Fault | DivergenceError | None:
         """Sweep to the end, or to what ends it early, and return what has gone wrong; `records` and `stopped_by` tell.
 
-        Ctrl-C and a checkpoint that cannot be written end it at the next sweep with all that it has reached.
+        Ctrl-C and a checkpoint that cannot be written end it at the next sweep with all that it has reached, and a
+        sweep that has no solution in the state before it, if that is one to keep.
         """
         callbacks, start = list(callbacks), time.perf_counter() - (self.records[-1].seconds if self.records else 0.0)
         done = len(self.records)
         self._keep_snapshot(done)
+        self._keep_good()
         bar = tqdm(range(done + 1, self.n_sweeps + 1), disable=not progress, unit="sweep", desc="training")
         with interruptible() as interrupted, bar:
             for sweep in bar:
-                self.estimate.sweep()
-                energies = self._learn_graphs()
+                try:
+                    energies = self._sweep()
+                except AirRecsysError as error:
+                    return self._go_back(sweep, error)
+                self._keep_good()
                 self._keep_snapshot(sweep)
                 self.records.append(self._record(sweep, energies, held_out, time.perf_counter() - start))
                 fault = self._reach(sweep, interrupted=interrupted() and self.estimate.ready)
@@ -149,6 +154,33 @@ class Sweeps:
                     self.stopped_by = "callback"
                     return None
         return None
+
+    def _sweep(self) -> tuple[float, float]:
+        """Sweep once and return the energies of the graphs."""
+        self.estimate.sweep()
+        energies = self._learn_graphs()
+        if not np.isfinite(energies).all():
+            raise AirRecsysError("the energy of a graph left the finite numbers")
+        return energies
+
+    def _keep_good(self) -> None:
+        graphs = [None if graph is None else graph.state() for graph in self._graphs]
+        self._good = self._posterior.state(), graphs
+
+    def _go_back(self, sweep: int, error: AirRecsysError) -> DivergenceError:
+        """Go back to the last good state; the estimate has seen no other."""
+        if not self.records or not self.estimate.ready:
+            raise error
+        posterior, graphs = self._good
+        self._posterior.load_state(posterior)
+        self._load_graphs(graphs)
+        self.stopped_by = "divergence"
+        return DivergenceError(sweep, sweep - 1, str(error))
+
+    def _load_graphs(self, states: list[Any]) -> None:
+        for graph, kept in zip(self._graphs, states, strict=True):
+            if graph is not None:
+                graph.load_state(kept)
 
     def _reach(self, sweep: int, *, interrupted: bool) -> Fault | None:
         """Keep the state where it is due; return what has gone wrong."""
@@ -176,9 +208,7 @@ class Sweeps:
         self._snapshots = {int(sweep): list(adjacencies) for sweep, adjacencies in state["snapshots"]}
         self._posterior.load_state(state["posterior"])
         self.estimate.load_state(state["estimate"])
-        for graph, kept in zip(self._graphs, state["graphs"], strict=True):
-            if graph is not None:
-                graph.load_state(kept)
+        self._load_graphs(state["graphs"])
         self._rng.bit_generator.state = restored(state["generator"]).bit_generator.state
 
     def _learn_graphs(self) -> tuple[float, float]:

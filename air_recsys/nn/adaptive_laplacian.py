@@ -209,7 +209,10 @@ class SparseLaplacian:
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to the neighbours and logits of `state`."""
-        self._set_neighbors(state["neighbors"][:, 1:].to(self.logits.device))
+        neighbors = state["neighbors"]
+        if neighbors.shape != self.neighbors.shape or not ((neighbors >= 0) & (neighbors < len(neighbors))).all():
+            raise ValueError(f"expected the neighbours of {len(self.logits)} rows, found others")
+        self._set_neighbors(neighbors[:, 1:].to(self.neighbors))
         self.logits.copy_(state["logits"])
 
     def _set_neighbors(self, others: Tensor) -> None:

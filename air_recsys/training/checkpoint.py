@@ -161,5 +161,8 @@ def _unpacked(value: Any, tensor_of: Any) -> Any:
         data, indices, indptr, shape = _unpacked(content, tensor_of)
         return checked_csr(data, indices, indptr, tuple(shape))
     name, order = content
-    tensor = tensor_of(name).permute([order.index(axis) for axis in range(len(order))])
+    stored = tensor_of(name)
+    if stored.is_floating_point() and not stored.isfinite().all():
+        raise ValueError("found NaN or infinity in a tensor")
+    tensor = stored.permute([order.index(axis) for axis in range(len(order))])
     return tensor if kind == _TENSOR else tensor.numpy()

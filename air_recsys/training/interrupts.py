@@ -18,10 +18,12 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
     Examples
     --------
+    >>> before = signal.signal(signal.SIGINT, signal.default_int_handler)
     >>> with interruptible() as interrupted:
     ...     signal.raise_signal(signal.SIGINT)
     ...     interrupted()
     True
+    >>> _ = signal.signal(signal.SIGINT, before)
     """
     heard = False
 

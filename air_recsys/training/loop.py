@@ -214,7 +214,13 @@ class _Run:
             return False
         self._go_back("divergence")
         last_good = self.remembered.last_good[0]
-        self.result.error = DivergenceError(record.epoch, last_good, record.objective, self.plan.learning_rate)
+        rate = self.plan.learning_rate
+        self.result.error = DivergenceError(
+            record.epoch,
+            last_good,
+            f"the objective is {record.objective:g} at epoch {record.epoch} with learning_rate={rate:g}; lower "
+            f"learning_rate (try {rate / 10:g})",
+        )
         return True
 
     def _go_back(self, reason: str) -> None:

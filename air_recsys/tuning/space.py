@@ -11,6 +11,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
 from air_recsys.models.air import PRESETS
+from air_recsys.models.scaling import width_of
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
@@ -138,7 +139,11 @@ def edges(space: Mapping[str, Domain]) -> Iterator[dict[str, Any]]:
 
 def start(preset: str, space: Mapping[str, Domain], data: Interactions) -> dict[str, Any]:
     """Return the preset's own values of the parameters in `space`, as far as they lie in it."""
+    fixed = {name: domain[0] for name, domain in space.items() if name == "solver" and isinstance(domain, list)}
+    model = AIR(**PRESETS[preset] | fixed)
     own: dict[str, Any] = AIR(**PRESETS[preset]).get_params()
+    if isinstance(space.get("n_factors"), tuple):
+        own["n_factors"] = width_of(model, data)
     strengths = [name for name in ("user_graph_reg", "item_graph_reg") if own[name] == "auto"]
     own |= dict.fromkeys([name for name in strengths if isinstance(space.get(name), tuple)], auto_strength(data))
     return {name: own[name] for name, domain in space.items() if _holds(domain, own[name])}

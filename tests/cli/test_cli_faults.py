@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from air_recsys.benchmarks.faults import fuzz
+from air_recsys.benchmarks.faults import fuzz, kills
 from air_recsys.benchmarks.faults.loaders import Loader
 from air_recsys.cli.app import main
 
@@ -36,3 +36,22 @@ def test_an_unexpected_error_is_counted_and_its_input_kept(tmp_path):
     assert count.accepted + count.unexpected == 20
     assert len(list((tmp_path / "kept").iterdir())) == len(count.found) == 5
     assert "KeyError: 'not ours'" in count.found[0]
+
+
+def test_killed_trainings_go_on_to_the_same_result(tmp_path, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["bench", "faults", "--part", "kills", "--kills", "1", "--json", str(tmp_path / "a.json")])
+    assert ended.value.code == 0
+    (report,) = json.loads((tmp_path / "a.json").read_text())["reports"]
+    assert [(row["training"], row["exact"], row["lost"]) for row in report["rows"]] == [
+        ("adam", 1, 0),
+        ("all", 1, 0),
+    ]
+    assert "1 kills" in capsys.readouterr().out
+
+
+def test_a_training_that_ends_otherwise_is_lost(monkeypatch):
+    stand_ins = {"_whole": ("one digest", 0.5), "_killed": True, "_epochs_in": 3, "_run": "another digest"}
+    for name, answer in stand_ins.items():
+        monkeypatch.setattr(kills, name, lambda *_, answer=answer, **__: answer)
+    assert kills.lost(kills.bench_kills(1)) == 1

@@ -180,7 +180,12 @@ def scale() -> Names:
     return {"data": Interactions.from_frame(table())}
 
 
+def checkpoints() -> Names:
+    return shell_files() | {"ratings": table()}
+
+
 SETTINGS: dict[str, Callable[[], Names]] = {
+    "docs/checkpoints.md": checkpoints,
     "README.md": readme,
     "docs/start.md": shell_files,
     "docs/ratings.md": shell_files,

@@ -186,3 +186,11 @@ def test_a_killed_process_leaves_a_checkpoint_to_go_on_from(case, tmp_path):
         process.send_signal(signal.SIGKILL)
     assert process.returncode == -signal.SIGKILL
     same(make(**CASES[case]).fit(frame(), resume_from=path), make(**CASES[case]).fit(frame()))
+
+
+def test_what_a_killed_write_left_behind_is_removed(tmp_path):
+    path = tmp_path / "run.ckpt"
+    (tmp_path / ".run.ckpt.0123456789abcdef").write_bytes(b"half")
+    (tmp_path / ".run.ckpt.mine").write_bytes(b"not ours")
+    make(**CASES["adam"]).fit(frame(), checkpoint=path)
+    assert sorted(file.name for file in tmp_path.iterdir()) == [".run.ckpt.mine", "run.ckpt"]

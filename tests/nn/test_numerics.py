@@ -26,7 +26,7 @@ FORMS = pytest.mark.parametrize("options", GRAPHS, ids=["row_softmin", "global_s
 
 def settings(**options: Any) -> Settings:
     usual: dict[str, Any] = {"init": (0.1, 0.6), "strengths": (0.05, 0.02), "biases": True}
-    return Settings(**usual | {"penalties": Penalties(weight_decay=0.7, bias_decay=0.3)} | options)
+    return Settings(penalties=Penalties(weight_decay=0.7, bias_decay=0.3), **usual | options)
 
 
 def relative(found: Tensor, expected: Tensor) -> float:

@@ -185,16 +185,16 @@ def test_the_first_trial_by_adam_has_the_settings_of_the_preset():
 
 
 def test_trials_of_a_posterior_learn_no_graphs_and_can_be_given_up(monkeypatch):
-    trained, sweep = [], Sweeps.run
+    learned, sweep = [], Sweeps.run
 
-    def watching(sweeps, first_epoch, *rest):
-        trained.append(first_epoch)
-        return sweep(sweeps, first_epoch, *rest)
+    def watching(sweeps, *rest, **options):
+        learned.extend(sweeps.graphs())
+        return sweep(sweeps, *rest, **options)
 
     monkeypatch.setattr(Sweeps, "run", watching)
     few = {"n_factors": [2], "pattern_features": (1, 8), "n_sweeps": [20]}
     found = tune(ratings(), space=few, n_trials=12, device="cpu")
-    assert trained == [0] * 12  # no epoch before the sweeps
+    assert learned == [None, None, []] * 12
     assert found.model().user_graph_reg == "auto"
     reports = [len(trial.intermediate_values) for trial in ended(found.study)]
     assert 0 < min(reports) <= max(reports) == 9
@@ -433,7 +433,9 @@ def test_no_trial_begins_after_the_timeout():
 
 
 @pytest.mark.parametrize("verbose", [True, False])
-def test_only_verbose_speaks_and_optunas_own_setting_stays(verbose):
+def test_only_verbose_speaks_and_optunas_own_setting_stays(verbose, monkeypatch):
+    for name in ("optuna", "optuna.study.study"):  # other libraries silence all loggers when they set up their own
+        monkeypatch.setattr(logging.getLogger(name), "disabled", False)
     before, said = optuna.logging.get_verbosity(), []
     handler = logging.Handler()
     handler.emit = lambda record: said.append(record.getMessage())

@@ -19,7 +19,6 @@ from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import joined
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models import AIR, BiasModel, GraphRanker, Recommender
-from air_recsys.training.checkpoint import CheckpointFile
 
 _MARK: dict[str, Any] = {"data": "d", "parameters": {"depth": 3}}
 _CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
@@ -28,8 +27,9 @@ _ROWS = 6
 
 def loaders() -> list[Loader]:
     """Return the readers of this module."""
-    air = partial(AIR.for_interactions, n_epochs=3, graph_neighbors=2, **_CPU)
+    air = partial(AIR.for_interactions, n_epochs=3, evaluate_every=1, graph_neighbors=2, **_CPU)
     posterior = partial(AIR.for_ratings, n_epochs=3, n_sweeps=3, n_factors=2, pattern_features=2, **_CPU)
+    langevin = partial(posterior, solver="langevin", n_sweeps=5)
     models = {
         "AIR": air,
         "AIR with a posterior": posterior,
@@ -45,7 +45,10 @@ def loaders() -> list[Loader]:
         Loader("model file: DrugTargetAIR", "safetensors", _save_drug_target, _load_drug_target, 0.5),
         Loader("model file: ImplicitAIR", "zip", _save_implicit, _load_implicit),
         Loader("run of a recipe", "zip", _write_run, lambda folder: Outcome.read(folder / "run.npz")),
-        Loader("checkpoint, one process", "safetensors", _write_checkpoint, _read_checkpoint),
+        *(
+            Loader(f"checkpoint: {name}", "safetensors", partial(_write_checkpoint, make), partial(_resume, make), 0.5)
+            for name, make in {"AIR": air, "AIR with a posterior": posterior, "langevin": langevin}.items()
+        ),
         Loader("checkpoint, several ranks", "json", _write_checkpoints, _read_checkpoints, 0.15),
     ]
 
@@ -101,13 +104,18 @@ def _write_run(folder: Path) -> None:
     Outcome({"nmae": 0.5}, {"fit": [1.0, 2.0]}, {"completed": np.eye(3)}).write(folder / "run.npz")
 
 
-def _write_checkpoint(folder: Path) -> None:
-    state = {"epoch": 3, "factors": torch.ones(4, 2), "seen": np.arange(3), "records": [(1, 0.5), (2, 0.25)]}
-    CheckpointFile(folder / "run.ckpt", _MARK).write(state)
+def _write_checkpoint(make: Any, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        make().fit(_ratings(), checkpoint=folder / "run.ckpt", every=2, callbacks=[lambda record: record.epoch == 2])
 
 
-def _read_checkpoint(folder: Path) -> None:
-    CheckpointFile(folder / "run.ckpt", _MARK).read()
+def _resume(make: Any, folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = make().fit(_ratings(), resume_from=folder / "run.ckpt")
+    if not np.isfinite(model.predict("u0", "é0")).all():
+        raise AssertionError("a score that is no number")
 
 
 def _tensors() -> dict[str, tuple[torch.Tensor, Cut | None]]:

@@ -24,12 +24,14 @@ Over-relaxation method for the Monte Carlo evaluation of the partition function,
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from air_recsys.exceptions import AirRecsysError
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior.equations import Rows, Solution, equations, solve
 from air_recsys.nn.posterior.noise import Noise
@@ -107,8 +109,26 @@ class Posterior:
         return torch.randn(*shape, generator=self.generator, dtype=values.dtype, device=values.device)
 
     def sweep(self) -> tuple[Solution, Solution]:
-        """Go through rows and columns once; return the Gaussian of the rows given the columns, and the reverse."""
-        return self._half_sweep(0), self._half_sweep(1)
+        """Go through rows and columns once; return the Gaussian of the rows given the columns, and the reverse.
+
+        Raises
+        ------
+        AirRecsysError
+            Where the numbers of the type at hand are too coarse for the equations, or are left.
+        """
+        try:
+            found = self._half_sweep(0), self._half_sweep(1)
+        except torch.linalg.LinAlgError as error:  # pyright: ignore[reportPrivateImportUsage]
+            raise AirRecsysError(f"the priors of the posterior have no solution: {error}") from None
+        if not self._is_finite():
+            raise AirRecsysError("the posterior left the finite numbers; take dtype='float64' or smaller weights")
+        return found
+
+    def _is_finite(self) -> bool:
+        parts = [*self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
+        parts += [prior.precision for prior in self.priors]
+        parts += [part for side in self.sides for part in side if part is not None]
+        return math.isfinite(self.noise.variance) and all(bool(torch.isfinite(part).all()) for part in parts)
 
     def state(self) -> dict[str, Any]:
         """Return what sweeps change; the position of `rng` is its owner's to keep."""

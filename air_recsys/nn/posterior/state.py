@@ -11,7 +11,8 @@ from torch import Tensor
 
 def values_of(owner: object, names: Iterable[str]) -> dict[str, Any]:
     """Return the attributes `names` of an object: numbers, tensors, lists and tuples of them."""
-    return {name: getattr(owner, name) for name in names}
+    found = {name: getattr(owner, name) for name in names}
+    return {name: list(value) if isinstance(value, list) else value for name, value in found.items()}
 
 
 def set_values(owner: object, state: dict[str, Any], names: Iterable[str], device: torch.device) -> None:

@@ -1,0 +1,164 @@
+"""Models at the edges of the numbers: units of ratings, ill-conditioned data, NaN, processes and threads."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import thread_cases
+from model_cases import MODELS, N_ITEMS, N_USERS, TRAINED, all_scores, dense, frame
+
+from air_recsys import Interactions
+from air_recsys.exceptions import AirRecsysError, DivergenceError
+from air_recsys.models import Recommender
+
+PAIRS = np.repeat(np.arange(N_USERS), N_ITEMS), np.tile(np.arange(N_ITEMS), N_USERS)
+POSTERIORS = ["AIR-variational", "AIR-langevin"]
+
+
+def untied() -> np.ndarray:
+    """Ratings of which no two are equal: which of equal ones is nearest is a matter of rounding."""
+    return dense() + np.random.default_rng(5).random((N_USERS, N_ITEMS))
+
+
+def scores_of(model: Recommender, data: Any) -> np.ndarray:
+    return model.fit(data).predict(*PAIRS)
+
+
+# -------------------------------------------------------------------- units
+
+# Decays are in the unit of the ratings: that of "ratings" goes with all units once it is told to scale them.
+IN_UNITS = {"AIR-ratings": {"scale": True}}
+BLIND = ["GraphRanker"]  # to what ratings say
+# What training in float32 leaves of a rating, after all its epochs, against the largest one; the others use float64.
+ROUNDING = dict.fromkeys([*TRAINED, *POSTERIORS, "PatchAIR"], 2e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6, 1e-30, 1e30])
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in BLIND])
+def test_scores_are_in_the_unit_of_the_ratings(name, unit):
+    make: Callable[..., Recommender] = lambda: MODELS[name](**IN_UNITS.get(name, {}))  # noqa: E731
+    plain, scaled = scores_of(make(), untied()), scores_of(make(), unit * untied())
+    np.testing.assert_allclose(scaled / unit, plain, atol=6 * ROUNDING.get(name, 1e-12), rtol=0)
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_what_is_blind_to_ratings_is_so_in_every_unit(unit):
+    make = MODELS["GraphRanker"]
+    np.testing.assert_array_equal(scores_of(make(), unit * untied()), scores_of(make(), untied()))
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1e6])
+def test_decays_in_the_unit_of_the_ratings_are_finite_in_every_unit(unit):
+    assert np.isfinite(scores_of(MODELS["AIR-ratings"](), unit * untied())).all()
+
+
+# -------------------------------------------------------------------- ill-conditioned data
+
+
+def ill_conditioned() -> dict[str, np.ndarray]:
+    row, column = np.full((2, N_USERS, N_ITEMS), np.nan)
+    row[3], column[:, 3] = 1 + np.arange(N_ITEMS) % 5, 1 + np.arange(N_USERS) % 5
+    twins, constant, outlier = dense(), dense(), dense()
+    twins[:, 5], constant[:, 5], outlier[0, 0] = twins[:, 4], 3.0, 1e12
+    rank_one = np.tile(1.0 + np.arange(N_ITEMS) % 5, (N_USERS, 1))
+    return {
+        "one user has all ratings": row,
+        "one item has all ratings": column,
+        "two equal columns": twins,
+        "a constant column": constant,
+        "rank one without gaps": rank_one,
+        "one rating of 1e12": outlier,
+    }
+
+
+@pytest.mark.parametrize("case", ill_conditioned())
+@pytest.mark.parametrize("name", MODELS)
+def test_scores_of_ill_conditioned_data_are_finite(name, case):
+    data = ill_conditioned()[case]
+    scores = scores_of(MODELS[name](), data)
+    assert np.isfinite(scores).all()
+    assert np.abs(scores).max() <= 10 * np.nanmax(data)
+
+
+WEIGHTED = [name for name in MODELS if MODELS[name]()._takes_weights]
+
+
+def weighted(lowest: int, highest: int) -> Interactions:
+    """Ratings whose weights run from one power of ten to another."""
+    users, items = np.nonzero(~np.isnan(dense()))
+    weights = np.logspace(lowest, highest, users.size)
+    return Interactions(users, items, dense()[users, items], range(N_USERS), range(N_ITEMS), weights=weights)
+
+
+# A posterior takes a weight as a number of ratings: large ones are for the next test.
+ORDERS = [(name, -12, 0) for name in WEIGHTED] + [(name, -6, 6) for name in WEIGHTED if name not in POSTERIORS]
+
+
+@pytest.mark.parametrize(("name", "lowest", "highest"), ORDERS)
+def test_scores_under_weights_over_twelve_orders_are_finite(name, lowest, highest):
+    assert np.isfinite(scores_of(MODELS[name](), weighted(lowest, highest))).all()
+
+
+@pytest.mark.parametrize("name", POSTERIORS)
+def test_a_posterior_takes_the_weights_that_its_precision_can_tell_apart(name):
+    assert np.isfinite(scores_of(MODELS[name](), weighted(-1, 1))).all()
+    assert np.isfinite(scores_of(MODELS[name](dtype="float64"), weighted(-4, 4))).all()
+    for dtype in ("float32", "float64"):
+        with pytest.raises(AirRecsysError, match="smaller weights"):
+            MODELS[name](dtype=dtype).fit(weighted(-6, 6))
+
+
+# -------------------------------------------------------------------- NaN
+
+
+def into_factors(model: Any) -> None:
+    model._training[0].model_parameters()[0][0, 0] = np.nan
+
+
+def into_last_parameter(model: Any) -> None:
+    model._training[0].model_parameters()[-1].view(-1)[-1] = np.inf
+
+
+def into_logits(model: Any) -> None:
+    logits = model._training[0].logits()
+    (logits or model._training[0].model_parameters())[-1].view(-1)[0] = np.nan
+
+
+@pytest.mark.parametrize("spoil", [into_factors, into_last_parameter, into_logits])
+@pytest.mark.parametrize("name", TRAINED)
+def test_nan_in_a_parameter_ends_in_the_last_good_state(name, spoil):
+    model: Any = MODELS[name]()
+    records, wanted = [], []
+
+    def once(record: Any) -> None:
+        records.append(record.epoch)
+        if len(records) == 2:
+            wanted.append(model.current_factors())
+            spoil(model)
+
+    with pytest.raises(DivergenceError) as found:
+        model.fit(frame(), callbacks=[once])
+    assert len(records) == 2
+    assert found.value.last_good_epoch == model.n_iter_ == records[-1] < found.value.epoch
+    assert model.stopped_by_ == "divergence"
+    np.testing.assert_array_equal(model.user_factors_, wanted[0].user_factors)
+    np.testing.assert_array_equal(model.item_factors_, wanted[0].item_factors)
+    assert np.isfinite(all_scores(model)).all()
+
+
+# -------------------------------------------------------------------- processes and threads
+
+
+def test_a_seed_is_a_model_in_every_process_to_the_bit_and_with_more_threads_to_rounding(tmp_path):
+    here, threaded, file = thread_cases.scores(1), thread_cases.scores(2), tmp_path / "scores.npz"
+    subprocess.run([sys.executable, str(Path(thread_cases.__file__)), str(file)], check=True)
+    elsewhere = np.load(file)
+    for name, scores in here.items():
+        np.testing.assert_array_equal(elsewhere[name], scores, err_msg=name)
+        np.testing.assert_allclose(threaded[name], scores, atol=5e-4, rtol=0, err_msg=name)  # of ratings up to 5

@@ -1,0 +1,80 @@
+"""A posterior whose numbers are lost ends in the last good state, or says that there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from model_cases import ITEMS, MODELS, all_scores, frame
+
+from air_recsys.exceptions import AirRecsysError, DivergenceError
+
+NAN = float("nan")
+AT = 18
+POSTERIORS = ["AIR-variational", "AIR-langevin"]
+
+
+def columns(sweeps: Any) -> None:
+    side = sweeps._posterior.sides[1]
+    mean = side.mean.clone()
+    mean[2, 0] = NAN
+    sweeps._posterior.sides[1] = side._replace(mean=mean)
+
+
+def noise(sweeps: Any) -> None:
+    sweeps._posterior.noise.variance = NAN
+
+
+def scales(sweeps: Any) -> None:
+    sweeps._posterior.noise.scales[0] = sweeps._posterior.noise.scales[0] * NAN
+
+
+def precision(sweeps: Any) -> None:
+    prior = sweeps._posterior.priors[0]
+    prior.precision = prior.precision * NAN
+
+
+def weights(sweeps: Any) -> None:
+    prior = sweeps._posterior.priors[1]
+    prior.weights = prior.weights * NAN
+
+
+def logits(sweeps: Any) -> None:
+    sweeps._graphs[0]._laplacian.logits[0] = NAN
+
+
+def fitted_until(name: str, sweep: int, do: Callable[[Any], bool | None]) -> Any:
+    model: Any = MODELS[name]()
+    return model, lambda: model.fit(
+        frame(), callbacks=[lambda record: record.epoch == sweep and do(model._sweeps) is not None]
+    )
+
+
+FAULTS = [(name, spoil) for name in POSTERIORS for spoil in (columns, noise, scales, precision, weights)]
+
+
+# A draw is counted before the graphs see it: logits that are lost leave one draw more in the scores.
+@pytest.mark.parametrize(("name", "spoil"), [*FAULTS, ("AIR-variational", logits)])
+def test_nan_in_a_state_ends_in_the_last_good_one(name, spoil):
+    good, fit = fitted_until(name, AT, lambda sweeps: True)
+    fit()
+    model, fit = fitted_until(name, AT, spoil)
+    with pytest.raises(DivergenceError, match=f"The model holds the last good state, of epoch {AT}") as found:
+        fit()
+    assert (found.value.epoch, found.value.last_good_epoch) == (AT + 1, AT)
+    assert (model.stopped_by_, model.n_iter_) == ("divergence", AT)
+    np.testing.assert_array_equal(all_scores(model), all_scores(good))
+    deviations = [one.predict("u01", ITEMS, return_std=True)[1] for one in (model, good)]
+    np.testing.assert_array_equal(*deviations)
+    for one, other in ((model.user_graph_, good.user_graph_), (model.item_graph_, good.item_graph_)):
+        np.testing.assert_array_equal(one.to_scipy().toarray(), other.to_scipy().toarray())
+
+
+def test_before_the_first_draw_that_is_kept_there_is_no_good_state():
+    model, fit = fitted_until("AIR-langevin", 2, columns)
+    with pytest.raises(AirRecsysError, match="have no solution") as found:
+        fit()
+    assert not isinstance(found.value, DivergenceError)
+    assert not hasattr(model, "global_mean_")
