@@ -52,13 +52,15 @@ class SavedCourse:
         return self._kept
 
     def _load(self, state: dict[str, Any], optimizer: torch.optim.Adam, result: Result) -> None:
-        self._objective.load_state(state["objective"])
         for tensor, moments in zip(_trained(optimizer), state["optimizer"], strict=True):
-            optimizer.state[tensor] = {name: moment.to(tensor.device) for name, moment in moments.items()}
-        result.records[:] = [Record._make(values) for values in state["records"]]
+            optimizer.state[tensor] = _moments(moments, tensor)
+        result.records[:] = [Record(int(epoch), *map(float, rest)) for epoch, *rest in state["records"]]
         result.snapshots |= {int(epoch): list(graphs) for epoch, graphs in state["snapshots"]}
-        result.remembered = Remembered(**state["remembered"])
-        self._kept = state["epoch"]
+        result.remembered = _remembered(**state["remembered"])
+        for looked_back_at in (result.remembered.last_good, result.remembered.best):
+            self._objective.load_state(looked_back_at[1])  # shows that it can be gone back to
+        self._objective.load_state(state["objective"])
+        self._kept = int(state["epoch"])
 
     def reach(self, epoch: int, optimizer: torch.optim.Adam, result: Result, *, ends: bool) -> None:
         """Hand on the state before step `epoch` and before its record, where it is due."""
@@ -80,3 +82,16 @@ class SavedCourse:
 
 def _trained(optimizer: torch.optim.Adam) -> list[torch.Tensor]:
     return [tensor for group in optimizer.param_groups for tensor in group["params"]]
+
+
+def _moments(found: dict[str, torch.Tensor], tensor: torch.Tensor) -> dict[str, torch.Tensor]:
+    """Return Adam's state of a tensor, on its device."""
+    step, *running = (found[name] for name in ("step", "exp_avg", "exp_avg_sq"))
+    if step.shape != () or any((part.shape, part.dtype) != (tensor.shape, tensor.dtype) for part in running):
+        raise ValueError(f"expected moments of a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}")
+    return {name: moment.to(tensor.device) for name, moment in found.items()}
+
+
+def _remembered(last_good: Any, best: Any, best_rmse: float, previous_objective: float) -> Remembered:
+    last_good, best = ((int(epoch), state) for epoch, state in (last_good, best))
+    return Remembered(last_good, best, float(best_rmse), float(previous_objective))

@@ -36,7 +36,9 @@ def test_ctrl_c_writes_the_model_and_the_same_command_goes_on(table, tmp_path):
     checkpoint, model, whole = tmp_path / "run.ckpt", tmp_path / "model.air", tmp_path / "whole.air"
     command = options(table, "--model", model, "--checkpoint", checkpoint, "--every", 5)
     program = [sys.executable, "-c", "from air_recsys.cli.app import main; main()", *command]
-    with subprocess.Popen(program, env=os.environ | {"OMP_NUM_THREADS": "1"}, stdout=subprocess.PIPE) as process:
+    # A job in the background ignores Ctrl-C, and so would what it starts.
+    options_of = {"stdout": subprocess.PIPE, "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
+    with subprocess.Popen(program, env=os.environ | {"OMP_NUM_THREADS": "1"}, **options_of) as process:
         while not checkpoint.exists() and process.poll() is None:
             time.sleep(0.001)
         process.send_signal(signal.SIGINT)
