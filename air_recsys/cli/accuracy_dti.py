@@ -77,10 +77,8 @@ def dti(
         given["--seeds"] = None if seeds == len(SEEDS) else [str(seeds)]
         flags = {"--similarities": similarities, "--validation": validation}
         found.notes.insert(0, options.benchmark_command("dti", given, flags))
-        options.show(found)
-        options.say("")
         reports.append(found)
-        options.write_reports(reports, json_file)  # after every part: all of them take a while
+        options.show_last(reports, json_file)
 
 
 def _parameters(texts: list[str] | None) -> dict[str, Any]:

@@ -57,7 +57,5 @@ def ranking(
         found = bench_ranking(name, part, systems, seed=seed, threads=threads)
         given = {"--set": [name], "--system": names, "--ranker": settings}
         found.notes.insert(0, options.benchmark_command("ranking", given, {"--validation": validation}, seed))
-        options.show(found)
-        options.say("")
         reports.append(found)
-        options.write_reports(reports, json_file)  # after every set: they take a while
+        options.show_last(reports, json_file)

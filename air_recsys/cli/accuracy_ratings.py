@@ -73,7 +73,5 @@ def ratings(
         given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings}
         flags = {"--validation": validation, "--ablation": ablation}
         found.notes.insert(0, options.benchmark_command("ratings", given, flags, seed))
-        options.show(found)
-        options.say("")
         reports.append(found)
-        options.write_reports(reports, json_file)  # after every set: the largest takes an hour
+        options.show_last(reports, json_file)

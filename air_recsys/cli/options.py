@@ -135,6 +135,13 @@ def write_reports(reports: Iterable[Report], json_file: Path | None) -> None:
         write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
 
 
+def show_last(reports: Sequence[Report], json_file: Path | None) -> None:
+    """Print the newest of some reports, and write all so far: those that follow may take hours."""
+    show(reports[-1])
+    say("")
+    write_reports(reports, json_file)
+
+
 def benchmark_command(
     name: str, given: Mapping[str, Sequence[str] | None], flags: Mapping[str, bool], seed: int = 0
 ) -> str:

@@ -41,7 +41,6 @@ from air_recsys.training import Callback, Plan, Result, train
 from air_recsys.training.resume import SavedCourse
 from air_recsys.validation import RandomState, check_choice
 
-_STAGE = "training"  # of a checkpoint
 _SEES_PATTERN = 10.0  # share of a graph that a posterior learned: its edges first, then the pattern's
 
 
@@ -378,9 +377,7 @@ class AIR(PredictsDeviations):
                 validation_unit=scaling.unit,
                 callbacks=callbacks,
                 progress=self.verbose,
-                course=SavedCourse(
-                    objective, self._keeping.writer(_STAGE), self._keeping.every, self._keeping.state(_STAGE)
-                ),
+                course=SavedCourse(objective, self._keeping.write, self._keeping.every, self._keeping.state),
             )
             self._keep(data, objective, scaling, result)
         finally:

@@ -71,19 +71,23 @@ class Keeping:
         self._start = position(rng)
         return rng
 
-    def state(self, stage: str) -> dict[str, Any] | None:
-        """Return what to go on from in a stage of the training, if it was reached."""
-        found = self._state.get(stage)
-        if found is not None and not isinstance(found, dict):
+    @property
+    def state(self) -> dict[str, Any] | None:
+        """What to go on from, if anything."""
+        if not self._state:
+            return None
+        found = self._state.get("course")
+        if not isinstance(found, dict):
             raise CheckpointError(f"{self.resume_from} holds no state of this training")
         return found
 
-    def writer(self, stage: str) -> Callable[[dict[str, Any]], None] | None:
-        """Return what keeps the state of a stage, or None where nothing is kept."""
+    @property
+    def write(self) -> Callable[[dict[str, Any]], None] | None:
+        """What keeps a state, or None where nothing is kept."""
         file = self._file
         if file is None:
             return None
-        return lambda state: file.write({"start": self._start, stage: state})
+        return lambda state: file.write({"start": self._start, "course": state})
 
 
 def position(rng: np.random.Generator) -> dict[str, Any]:

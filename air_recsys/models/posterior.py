@@ -18,10 +18,10 @@ from air_recsys.models.air_parameters import DTYPES, sweeps_of
 from air_recsys.models.base import Factors
 from air_recsys.models.checkpoints import Keeping, position, restored
 from air_recsys.models.devices import resolve_device
-from air_recsys.models.scaling import Scaling, edges_per_node, graph_strength, width_of
+from air_recsys.models.scaling import Scaling
 from air_recsys.models.snapshots import Snapshot
 from air_recsys.models.spread import PredictionSpread
-from air_recsys.nn.build import observations
+from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.posterior.estimate import Langevin, Scores, Variational
 from air_recsys.nn.posterior.features import pattern_features, projection
 from air_recsys.nn.posterior.graphs import RowGraph, places
@@ -29,12 +29,11 @@ from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training import Callback, Record
 from air_recsys.training.checkpoint import of_this_training
 from air_recsys.training.interrupts import interruptible
-from air_recsys.training.result import Fault
+from air_recsys.training.result import Fault, stopped_by
 
 if TYPE_CHECKING:
     from air_recsys.models.air import AIR
 
-_STAGE = "sweeps"  # of a checkpoint
 _SAME = 1e-12  # ratings that vary less, relatively, are taken as equal
 
 
@@ -68,30 +67,27 @@ class Sweeps:
         observed = observations(ratings, self.scaling.forward, dtype, device, data.weights_to_csr())
         tensors = [torch.as_tensor(side, dtype=dtype, device=device) for side in features]
         sample = model.solver == "langevin"
-        narrower = min(data.n_users, data.n_items)
-        width = min(width_of(model, data) or narrower, narrower)
+        settings, narrower = model._settings(data), min(data.n_users, data.n_items)
+        width = min(settings.width or narrower, narrower)
         self._posterior = Posterior(observed, (tensors[0], tensors[1]), width, rng, sample=sample)
         self.estimate = (Langevin if sample else Variational)(self._posterior, self.n_sweeps)
         self._ratings_per_pair = data.n_ratings / (data.n_users * data.n_items)
         self._data, self._snapshot_epochs = data, frozenset(model.snapshot_epochs)
-        self._graphs = self._start_graphs(model)
+        self._graphs = self._start_graphs(settings, model.graph_refresh)
         self._snapshots: dict[int, list[sp.csr_array | None]] = {}
         self._rng, self._keeping = rng, keeping
         self.records: list[Record] = []
         self.stopped_by = "n_sweeps"
-        state = keeping.state(_STAGE)
-        if state is not None:
+        if keeping.state is not None:
             with of_this_training():
-                self._load_state(state)
+                self._load_state(keeping.state)
 
-    def _start_graphs(self, model: AIR) -> list[RowGraph | None]:
-        k = edges_per_node(model.graph_neighbors, self._data, width_of(model, self._data))
-        strengths = (graph_strength(strength, self._data) for strength in (model.user_graph_reg, model.item_graph_reg))
+    def _start_graphs(self, settings: Settings, refresh: int) -> list[RowGraph | None]:
         return [
-            RowGraph(counts, k, model.adjacency, n_steps=self.n_sweeps, refresh=model.graph_refresh)
+            RowGraph(counts, settings.n_neighbors, settings.adjacency, n_steps=self.n_sweeps, refresh=refresh)
             if strength > 0 and len(counts) > 1
             else None
-            for counts, strength in zip(self._posterior.noise.counts, strengths, strict=True)
+            for counts, strength in zip(self._posterior.noise.counts, settings.strengths, strict=True)
         ]
 
     def graphs(self) -> Snapshot:
@@ -148,7 +144,7 @@ class Sweeps:
                 fault = self._reach(sweep, interrupted=interrupted() and self.estimate.ready)
                 answers = [callback(self.records[-1]) for callback in callbacks]  # every callback sees every record
                 if fault is not None:
-                    self.stopped_by = "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"
+                    self.stopped_by = stopped_by(fault)
                     return fault
                 if any(answers) and self.estimate.ready:
                     self.stopped_by = "callback"
@@ -164,8 +160,7 @@ class Sweeps:
         return energies
 
     def _keep_good(self) -> None:
-        graphs = [None if graph is None else graph.state() for graph in self._graphs]
-        self._good = self._posterior.state(), graphs
+        self._good = self._posterior.state(), self._graph_states()
 
     def _go_back(self, sweep: int, error: AirRecsysError) -> DivergenceError:
         """Go back to the last good state; the estimate has seen no other."""
@@ -177,6 +172,9 @@ class Sweeps:
         self.stopped_by = "divergence"
         return DivergenceError(sweep, sweep - 1, str(error))
 
+    def _graph_states(self) -> list[Any]:
+        return [None if graph is None else graph.state() for graph in self._graphs]
+
     def _load_graphs(self, states: list[Any]) -> None:
         for graph, kept in zip(self._graphs, states, strict=True):
             if graph is not None:
@@ -185,10 +183,9 @@ class Sweeps:
     def _reach(self, sweep: int, *, interrupted: bool) -> Fault | None:
         """Keep the state where it is due; return what has gone wrong."""
         due = sweep % self._keeping.every == 0 or sweep == self.n_sweeps or interrupted
-        write = self._keeping.writer(_STAGE)
         try:
-            if due and write is not None:
-                write(self._state())
+            if due and self._keeping.write is not None:
+                self._keeping.write(self._state())
         except CheckpointError as error:
             return error if self.estimate.ready else None
         return KeyboardInterrupt(f"training was interrupted at sweep {sweep}") if interrupted else None
@@ -199,7 +196,7 @@ class Sweeps:
             "snapshots": list(self._snapshots.items()),
             "posterior": self._posterior.state(),
             "estimate": self.estimate.state(),
-            "graphs": [None if graph is None else graph.state() for graph in self._graphs],
+            "graphs": self._graph_states(),
             "generator": position(self._rng),
         }
 

@@ -100,6 +100,8 @@ class CheckpointFile:
                     )
                 compare(self.path, parse_json(metadata["fingerprint"]), self._fingerprint)
                 state = _unpacked(parse_json(metadata["state"]), file.get_tensor)
+        except CheckpointError:  # of another training, which is not a broken file
+            raise
         except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
             raise CheckpointError(f"{self.path} is no whole checkpoint that this release can read: {error}") from None
         if not isinstance(state, dict):

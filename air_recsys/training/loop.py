@@ -16,7 +16,7 @@ from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitE
 from air_recsys.nn.objective import Objective, Observations, Terms
 from air_recsys.training.interrupts import interruptible
 from air_recsys.training.plan import Plan
-from air_recsys.training.result import Callback, Course, Fault, Record, Remembered, Result
+from air_recsys.training.result import Callback, Course, Fault, Record, Remembered, Result, stopped_by
 from air_recsys.training.schedules import SCHEDULES
 from air_recsys.training.steps import make_stepper
 
@@ -148,7 +148,7 @@ class _Run:
         if fault is not None and self.result.error is None:
             self.result.error = fault
             if not stopped:
-                self.result.stopped_by = "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"
+                self.result.stopped_by = stopped_by(fault)
         return self._finish()
 
     def _refresh_graphs(self) -> None:

@@ -70,3 +70,8 @@ class Result:
     """Adjacencies of the objective's graphs by epoch."""
     remembered: Remembered | None = None
     """Of a training under way."""
+
+
+def stopped_by(fault: Fault) -> str:
+    """Return the word for what ended a training early."""
+    return "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from model_cases import frame
+from power_cuts import PowerCut, cut_at
 
 from air_recsys import AIR, DMF, Interactions
 from air_recsys.exceptions import CheckpointError, ParameterError
@@ -21,18 +22,6 @@ CASES = {
     "variational": {"solver": "variational", "snapshot_epochs": (0, 5, 20)},
     "langevin": {"solver": "langevin", "n_sweeps": 30, "validation_fraction": 0.2},
 }
-
-
-class PowerCut(Exception):
-    pass
-
-
-def cut_at(epoch):
-    def cut(record):
-        if record.epoch >= epoch:
-            raise PowerCut
-
-    return cut
 
 
 def make(**options):
@@ -177,7 +166,8 @@ make(**CASES[sys.argv[1]]).fit(frame(), checkpoint=sys.argv[2], every=1, callbac
 @pytest.mark.parametrize("case", ["adam", "langevin"])
 def test_a_killed_process_leaves_a_checkpoint_to_go_on_from(case, tmp_path):
     path = tmp_path / "run.ckpt"
-    environment = os.environ | {"PYTHONPATH": str(Path(__file__).parent)}
+    here = Path(__file__).parent
+    environment = os.environ | {"PYTHONPATH": f"{here}{os.pathsep}{here.parent}"}
     command = [sys.executable, "-c", SCRIPT, case, str(path)]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None

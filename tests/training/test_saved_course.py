@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from power_cuts import PowerCut, cut_at
 from training_cases import FORMS, build, passed_on_the_way, plan, same
 
 from air_recsys.exceptions import CheckpointError
@@ -19,18 +20,6 @@ COURSES = [
     {"stopping_delta": 1e-6},
 ]
 MORE_FORMS = [*FORMS, {"graph_every": 3}, {"width": 3, "n_neighbors": 3, "n_batches": 3, "biases": True}]
-
-
-class PowerCut(Exception):
-    pass
-
-
-def cut_at(epoch):
-    def cut(record):
-        if record.epoch >= epoch:
-            raise PowerCut
-
-    return cut
 
 
 def without_seconds(records):

@@ -123,7 +123,7 @@ def _epochs_in(path: Path) -> int:
     """Return how far a training had come, by the records in its checkpoint."""
     with safe_open(path, framework="numpy") as file:
         state = json.loads(file.metadata()["state"])[""]
-    (records,) = (stage[""]["records"] for name, stage in state.items() if name in ("training", "sweeps"))
+    records = state["course"][""]["records"]
     return records[-1][0] if records else 0
 
 
