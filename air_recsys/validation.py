@@ -84,22 +84,21 @@ def as_generator(random_state: RandomState) -> np.random.Generator:
 
 def import_extra(module: str, extra: str) -> ModuleType:
     """Import an optional dependency, or raise `MissingExtraError` naming the extra that brings it."""
-    try:
+    with needs_extra(extra):
         return importlib.import_module(module)
-    except ImportError as error:
-        raise MissingExtraError(module.partition(".")[0], extra) from error
 
 
 @contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
-    """Turn the failing import of an optional dependency into a `MissingExtraError`.
+    """Turn the import of an absent optional dependency into a `MissingExtraError`.
 
-    For modules that cannot exist without the dependency, such as a subclass of its classes:
+    One that is there and fails says why itself. For modules that cannot exist without the dependency, such as a
+    subclass of its classes:
 
     >>> with needs_extra("viz"):
     ...     import matplotlib.figure
     """
     try:
         yield
-    except ImportError as error:
+    except ModuleNotFoundError as error:
         raise MissingExtraError((error.name or extra).partition(".")[0], extra) from error
