@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,8 @@ def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
     >>> as_id_array([3, 1]).dtype, as_id_array(["a", 1]).dtype
     (dtype('int64'), dtype('O'))
     """
+    if isinstance(ids, np.ma.MaskedArray):
+        ids = ids.tolist()  # None where an id is masked
     values = list(ids) if not isinstance(ids, (np.ndarray, pd.Series, pd.Index)) else ids
     try:
         array = np.asarray(values)
@@ -104,8 +106,23 @@ class IdIndex:
         return self.ids.size
 
     def lookup(self, ids: Any) -> np.ndarray:
-        """Return the index of each id, -1 where it is unknown; shape (n,)."""
+        """Return the index of each id, -1 where it is unknown; shape (n,).
+
+        Parameters
+        ----------
+        ids : hashable or sequence of hashable
+            One id, or several.
+
+        Raises
+        ------
+        DataError
+            Where they are neither, as a set or an iterator.
+        """
         scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
+        if scalar and isinstance(ids, np.ndarray):
+            ids = ids.item()
+        if scalar and (type(ids).__hash__ is None or isinstance(ids, Iterator)):
+            raise DataError(f"expected a {self.kind} id or a sequence of them, found a {type(ids).__name__}")
         column: Any = [ids] if scalar else ids
         queried = as_id_array(column)
         if queried.dtype != self.ids.dtype:

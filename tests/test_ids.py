@@ -132,3 +132,21 @@ def test_lookup_of_one_id_of_none_and_of_unknown_ones():
     assert index.lookup([]).tolist() == []
     assert index.lookup([None, "eve", ("x", 1), 3.5]).tolist() == [-1] * 4
     assert len(index) == 2
+
+
+@pytest.mark.parametrize("ids", [{1, 2}, {1: 2}, iter([1]), (one for one in [1]), {1: 2}.keys(), map(int, "12")])
+def test_what_is_neither_an_id_nor_a_sequence_is_refused(ids):
+    with pytest.raises(DataError, match=f"expected a user id or a sequence of them, found a {type(ids).__name__}"):
+        IdIndex([1, 2, 3], "user").lookup(ids)
+
+
+@pytest.mark.parametrize("ids", [2, np.int64(2), np.array(2), [2], (2,), range(2, 3), np.array([2]), pd.array([2])])
+def test_one_id_comes_in_many_forms(ids):
+    assert IdIndex([1, 2, 3], "user").lookup(ids).tolist() == [1]
+
+
+def test_a_masked_id_is_none():
+    masked = np.ma.array([1, 2], mask=[False, True])
+    assert IdIndex([1, 2], "user").lookup(masked).tolist() == [0, -1]
+    with pytest.raises(DataError, match="every rating needs its user id, found 1 without one, the first in row 1"):
+        encode_ids(masked, "user")

@@ -1,0 +1,139 @@
+"""What sweeps change, kept as plain values: whoever goes on from it goes on as if nothing had happened."""
+
+from __future__ import annotations
+
+import copy
+
+import numpy as np
+import pytest
+import torch
+from posterior_cases import constant, drawn, observed
+
+from air_recsys.nn.posterior.estimate import Langevin, Variational
+from air_recsys.nn.posterior.graphs import RowGraph
+from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.nn.posterior.state import set_values, values_of
+
+CPU = torch.device("cpu")
+
+
+def flat(value):
+    """All numbers of nested values, in order."""
+    if isinstance(value, torch.Tensor):
+        return value.reshape(-1).tolist()
+    if isinstance(value, dict):
+        return [number for key in value for number in flat(value[key])]
+    if isinstance(value, list | tuple):
+        return [number for entry in value for number in flat(entry)]
+    return [value]
+
+
+def plain(value):
+    """As a file gives it back: tuples are lists, and every tensor is one of its own."""
+    if isinstance(value, dict):
+        return {key: plain(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
+
+
+def sweeping(kind):
+    """An estimate, its posterior, and the generator, whose position is the owner's to keep."""
+    rng, entries = np.random.default_rng(0), observed(drawn(m=20, n=15, density=0.5))
+    state = Posterior(entries, constant(entries), 2, rng, sample=kind is Langevin)
+    return kind(state, n_sweeps=20), state, rng
+
+
+@pytest.mark.parametrize("stop", [0, 2, 4, 9], ids=lambda stop: f"after {stop}")
+@pytest.mark.parametrize("kind", [Variational, Langevin])
+def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop):
+    first, its, rng = sweeping(kind)
+    for _ in range(stop):
+        first.sweep()
+    kept, position = plain((its.state(), first.state())), rng.bit_generator.state
+    again, other, another = sweeping(kind)
+    other.load_state(kept[0])
+    again.load_state(kept[1])
+    another.bit_generator.state = position
+    assert flat(other.state()) == flat(its.state())
+    for _ in range(10):
+        first.sweep()
+        again.sweep()
+        assert flat(other.state()) == flat(its.state())
+    assert flat(again.state()) == flat(first.state())
+    assert flat(list(again.scores())) == flat(list(first.scores()))
+    assert first.ready == again.ready
+    for found, expected in zip(again.spread(), first.spread(), strict=True):
+        assert flat(found) == flat(expected)
+
+
+@pytest.mark.parametrize("kind", [Variational, Langevin])
+def test_later_sweeps_leave_a_kept_state_alone(kind):
+    estimate, state, _ = sweeping(kind)
+    for _ in range(6):
+        estimate.sweep()
+    kept = state.state()
+    before = flat(kept)
+    for _ in range(3):
+        estimate.sweep()
+    assert flat(kept) == before
+    assert flat(state.state()) != before
+
+
+@pytest.mark.parametrize("k", [2, None])
+def test_a_graph_goes_on_from_a_state_as_if_uninterrupted(k):
+    points = torch.as_tensor(np.random.default_rng(0).normal(size=(3, 12, 4)))
+
+    def graph():
+        return RowGraph(torch.ones(12, dtype=torch.float64), k, "row_softmin", n_steps=12, refresh=4)
+
+    first, again = graph(), graph()
+    for step in range(5):
+        first.step(points[step % 3])
+    again.load_state(plain(first.state()))
+    for step in range(5, 12):
+        assert first.step(points[step % 3]) == again.step(points[step % 3])
+        np.testing.assert_array_equal(again.adjacency().toarray(), first.adjacency().toarray())
+
+
+class Owner:
+    def __init__(self):
+        self.matrix = torch.zeros(2, 3)
+        self.pair = (torch.zeros(2), 1.5)
+        self.draws = []
+        self.count, self.rate = 3, 0.5
+
+
+NAMES = ("matrix", "pair", "draws", "count", "rate")
+
+
+def test_values_are_kept_apart_and_come_back():
+    owner, other = Owner(), Owner()
+    owner.matrix += 1.0
+    owner.pair, owner.count, owner.rate = (torch.ones(2), 7.5), 4, 1.0
+    owner.draws.append((torch.ones(3), [torch.zeros(1)]))
+    kept = values_of(owner, NAMES)
+    owner.draws.append("later")
+    set_values(other, kept, NAMES, CPU)
+    assert flat(values_of(other, NAMES)) == [1.0] * 6 + [1.0, 1.0, 7.5, 1.0, 1.0, 1.0, 0.0, 4, 1.0]
+    assert isinstance(other.pair, tuple)
+    assert list(kept) == list(NAMES)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("matrix", torch.zeros(3, 2), r"expected a tensor of shape \(2, 3\) and torch.float32"),
+        ("matrix", torch.zeros(2, 3, dtype=torch.float64), "expected a tensor"),
+        ("matrix", 1.0, "expected a tensor"),
+        ("pair", (torch.zeros(3), 1.5), "expected a tensor"),
+        ("pair", (torch.zeros(2),), "argument"),
+        ("count", torch.zeros(1), "expected a int, found Tensor"),
+        ("count", "3", "expected a int, found str"),
+        ("rate", None, "expected a float, found NoneType"),
+    ],
+)
+def test_values_of_another_kind_are_refused(name, value, message):
+    owner = Owner()
+    with pytest.raises(ValueError, match=message):
+        set_values(owner, values_of(Owner(), NAMES) | {name: value}, NAMES, CPU)
