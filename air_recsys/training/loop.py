@@ -210,18 +210,22 @@ class _Run:
 
     def _diverged(self, record: Record) -> bool:
         first = self.result.records[0].objective if self.result.records else math.inf
-        if math.isfinite(record.objective) and record.objective <= _DIVERGED * max(first, 1.0):
+        finite, rate = self._finite_logits(), self.plan.learning_rate
+        if math.isfinite(record.objective) and record.objective <= _DIVERGED * max(first, 1.0) and finite:
             return False
         self._go_back("divergence")
-        last_good = self.remembered.last_good[0]
-        rate = self.plan.learning_rate
         self.result.error = DivergenceError(
             record.epoch,
-            last_good,
-            f"the objective is {record.objective:g} at epoch {record.epoch} with learning_rate={rate:g}; lower "
-            f"learning_rate (try {rate / 10:g})",
+            self.remembered.last_good[0],
+            f"{f'the objective is {record.objective:g}' if finite else 'the logits of a graph are not finite'} at "
+            f"epoch {record.epoch} with learning_rate={rate:g}; lower learning_rate (try {rate / 10:g})",
         )
         return True
+
+    def _finite_logits(self) -> bool:
+        # The objective does not show logits that are not due: of a graph that is kept for some epochs, or of a part.
+        # The ranks of a group see their own parts only, and have to end together.
+        return not self.alone or all(bool(logits.isfinite().all()) for logits in self.objective.logits())
 
     def _go_back(self, reason: str) -> None:
         """Go back to the last good state."""

@@ -176,6 +176,20 @@ def test_numbers_that_are_not_finite_at_the_start_are_divergence_at_epoch_zero()
     assert (result.error.epoch, result.records) == (0, [])
 
 
+@pytest.mark.parametrize("form", [{"graph_every": 10}, {"width": 3, "n_neighbors": 3, "n_batches": 3}], ids=str)
+def test_logits_that_are_not_due_do_not_end_as_numbers_that_are_none(form):
+    objective = build(**form)
+
+    def spoil(record):
+        if record.epoch == 29:
+            objective.logits()[-1][0] = math.nan
+
+    result = train(objective, plan(n_epochs=30, evaluate_every=1), callbacks=[spoil])
+    assert isinstance(result.error, DivergenceError)
+    assert "the logits of a graph are not finite" in str(result.error)
+    assert all(logits.isfinite().all() for logits in objective.logits())
+
+
 # -------------------------------------------------------------------- refreshing graphs
 
 
