@@ -102,6 +102,6 @@ def restored(state: Any) -> np.random.Generator:
     try:
         bits = known[state["bit_generator"]](0)
         bits.state = state
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
         raise CheckpointError(f"the checkpoint holds no position of a random generator: {error!r}") from None
     return np.random.Generator(bits)

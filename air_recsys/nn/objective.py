@@ -177,13 +177,21 @@ class Objective:
         return [*(tensor.clone() for tensor in plain), *(laplacian.state() for laplacian in self.laplacians)]
 
     def load_state(self, state: State) -> None:
-        """Go back to what `state` returned."""
+        """Go back to what `state` returned, perhaps read from a file since.
+
+        Raises
+        ------
+        ValueError
+            Where something else stands in the place of a tensor, or one of another shape.
+        """
         plain = self.model_parameters()
         for tensor, saved in zip(plain, state[: len(plain)], strict=True):
-            assert isinstance(saved, Tensor)
+            if not isinstance(saved, Tensor) or saved.shape != tensor.shape:
+                raise ValueError(f"expected a tensor of shape {tuple(tensor.shape)}")
             tensor.copy_(saved)
         for laplacian, saved in zip(self.laplacians, state[len(plain) :], strict=True):
-            assert isinstance(saved, dict)
+            if not isinstance(saved, dict):
+                raise ValueError("expected the state of a graph by names")
             laplacian.load_state(saved)
 
     def _evaluate(self, left: Tensor, right: Tensor, batch: int) -> Evaluation:

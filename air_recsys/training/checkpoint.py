@@ -127,7 +127,7 @@ def of_this_training() -> Iterator[None]:
     """Turn what fails in a state of something else into a `CheckpointError`."""
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
         raise CheckpointError(f"the checkpoint holds no state of this training: {error}") from None
 
 

@@ -252,6 +252,22 @@ def test_there_are_no_more_batches_than_rows_or_entries():
     assert len(objective.logits()) == 2  # dense graphs stay whole
 
 
+@pytest.mark.parametrize(
+    ("spoil", "message"),
+    [
+        (lambda state: [1.0, *state[1:]], r"expected a tensor of shape \(\d+, \d+\)"),
+        (lambda state: [state[0][:1], *state[1:]], "expected a tensor of shape"),
+        (lambda state: [*state[:-1], state[0]], "expected the state of a graph by names"),
+        (lambda state: state[:-1], "shorter"),
+    ],
+    ids=["a number", "another shape", "no graph", "too few"],
+)
+def test_a_state_of_something_else_is_refused(spoil, message):
+    objective = random_objective(random_observations(M, N), Settings(width=3, **WIDE))
+    with pytest.raises(ValueError, match=message):
+        objective.load_state(spoil(objective.state()))
+
+
 def test_refresh_moves_the_state_of_every_part():
     whole, parts = cut({"n_neighbors": 2, "biases": True}, 3)
     whole.factorization.weights[0].normal_(generator=torch.Generator().manual_seed(7))

@@ -149,7 +149,7 @@ def _feed(name: str, start: int, stop: int, seed: int, place: Path, kept: Path) 
     """Read the inputs start .. stop - 1 of a reader."""
     reader, count = all_loaders()[name], Count()
     workplace = Workplace(reader, place / "files", seed)
-    _limit_memory()
+    limit_memory()
     reset_peak()
     begin = time.perf_counter()
     with (place / "current").open("w", encoding="ascii") as current:
@@ -204,7 +204,7 @@ def _limited() -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def _limit_memory() -> None:
+def limit_memory() -> None:
     """Let an allocation fail that no input of a few kilobytes can ask for in good faith."""
     if sys.platform != "linux":
         return

@@ -133,9 +133,20 @@ class Langevin:
         return {"products": self._products.state(), **values_of(self, _STATE)}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned."""
+        """Go back to what `state` returned, perhaps read from a file since.
+
+        Raises
+        ------
+        ValueError
+            Where a tensor has another shape or type than its place, or the draws are not those of the sweeps.
+        """
         self._products.load_state(state["products"])
         set_values(self, state, _STATE, self._row_biases.device)
+        if len(self._draws) != -(-self._count // self._every):
+            raise ValueError(f"expected a draw every {self._every} sweeps, found {len(self._draws)} of {self._count}")
+        present = _kinds([side.mean for side in self._posterior.sides] + _priors(self._posterior))
+        if any(_kinds([rows, columns, *priors]) != present for rows, columns, priors in self._draws):
+            raise ValueError("expected draws like the rows, the columns and the priors")
 
     def scores(self) -> Scores:
         """Return the mean of the scores so far; of the first sweeps, the last draw."""
@@ -159,6 +170,10 @@ def _priors(posterior: Posterior) -> list[Tensor]:
     priors, dtype = posterior.priors, posterior.sides[0].mean.dtype
     found = [prior.weights for prior in priors] + [prior.precision for prior in priors]
     return [tensor.to(dtype) for tensor in found]
+
+
+def _kinds(found: Sequence[object]) -> list[tuple[torch.Size, torch.dtype] | None]:
+    return [(value.shape, value.dtype) if isinstance(value, Tensor) else None for value in found]
 
 
 def _joined(draws: Sequence[list[Tensor]]) -> Priors:

@@ -137,3 +137,25 @@ def test_values_of_another_kind_are_refused(name, value, message):
     owner = Owner()
     with pytest.raises(ValueError, match=message):
         set_values(owner, values_of(Owner(), NAMES) | {name: value}, NAMES, CPU)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda draws: draws[:-1],
+        lambda draws: [*draws, draws[0]],
+        lambda draws: [(rows[:1], columns, priors) for rows, columns, priors in draws],
+        lambda draws: [(rows, columns, [prior[:1] for prior in priors]) for rows, columns, priors in draws],
+        lambda draws: [(rows, columns.float(), priors) for rows, columns, priors in draws],
+        lambda draws: [(rows, 1.0, priors) for rows, columns, priors in draws],
+    ],
+    ids=["one missing", "one too many", "rows", "priors", "type", "a number"],
+)
+def test_draws_that_the_sweeps_cannot_have_made_are_refused(spoil):
+    first, _, _ = sweeping(Langevin)
+    for _ in range(9):
+        first.sweep()
+    kept = first.state()
+    again, _, _ = sweeping(Langevin)
+    with pytest.raises(ValueError, match=r"expected (a draw every 1 sweeps|draws like the rows)"):
+        again.load_state(kept | {"_draws": spoil(kept["_draws"])})

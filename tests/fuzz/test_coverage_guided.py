@@ -1,0 +1,107 @@
+"""What guides the fuzzer, apart from atheris itself, which the tests do not need."""
+
+import importlib.util
+
+import pytest
+
+pytest.importorskip("implicit")
+pytest.importorskip("h5py")
+pytest.importorskip("optuna")
+
+import coverage_guided
+from coverage_guided import BLIND, PARSERS, Row, main, reason, row_of, total, uninstrumented
+from guided import Findings, Place, keep, mutator
+
+from air_recsys.benchmarks.faults.loaders import Loader, all_loaders
+
+LOG = """INFO: Seed: 1
+#12\tINITED cov: 60 ft: 66 corp: 8/2840b exec/s: 0 rss: 347Mb
+#20\tNEW    cov: 64 ft: 70 corp: 9/2b lim: 200 exec/s: 5 rss: 347Mb L: 3/277 MS: 1 Custom-
+"""
+DONE = "#2651\tDONE   cov: 67 ft: 80 corp: 9/2b exec/s: 331 rss: 346Mb\nDone 2651 runs in 21 second(s)\n"
+SAMPLES = {"a.json": b'{"a": [1, 2]}', "b.json": b"[3]"}
+
+
+def make(folder):
+    for name, content in SAMPLES.items():
+        (folder / name).write_bytes(content)
+
+
+@pytest.fixture
+def place(tmp_path):
+    return Place(Loader("pair", "json", make, lambda folder: None), tmp_path / "files")
+
+
+def test_every_reader_is_fuzzed_or_named_with_a_reason():
+    readers = all_loaders()
+    assert {start for start in BLIND if not any(name.startswith(start) for name in readers)} == set()
+    guided = [name for name in readers if reason(name) is None]
+    assert {"model file: AIR", "checkpoint, several ranks", "ratings, CSV", "Monti, MATLAB"} <= set(guided)
+    assert len(guided) > len(readers) / 2
+
+
+def test_modules_that_parse_are_there_and_the_others_are_left_alone():
+    for parser in PARSERS:
+        assert importlib.util.find_spec(f"air_recsys.{parser}") is not None
+    others = uninstrumented()
+    assert {"air_recsys", "air_recsys.nn.products", "air_recsys.benchmarks.faults.fuzz"} <= set(others)
+    assert not {"air_recsys.reading", "air_recsys.datasets", "air_recsys.datasets.davis"} & set(others)
+
+
+def test_rows_are_read_from_what_libfuzzer_printed():
+    row = row_of("a", LOG + DONE, 20.6, 3)
+    assert row == Row("a", 2651, 20.6, 60, 67, 3)
+    assert str(row) == "| a | 2,651 | 21 | 60 | 67 | 3 |"
+    assert str(total([row, Row("b", 1, 1.0, 2, 3, 0)])) == "| all | 2,652 | 22 | 62 | 70 | 3 |"
+
+
+@pytest.mark.parametrize(("log", "executions"), [(LOG, 20), ("", 0)])
+def test_a_process_that_does_not_come_to_its_end_is_unexpected(log, executions):
+    row = row_of("a", log, 1.0, 0)
+    assert (row.executions, row.unexpected) == (executions, 1)
+
+
+def test_without_atheris_it_says_how_to_get_it(capsys, monkeypatch):
+    monkeypatch.setattr(coverage_guided, "find_spec", lambda name: None)
+    assert main([]) == 2
+    assert "pip install" in capsys.readouterr().out
+
+
+def test_an_input_replaces_one_file_and_the_next_puts_it_back(place):
+    assert (place.put(b"\0new") / "a.json").read_bytes() == b"new"
+    folder = place.put(b"\x03more")
+    assert {name: (folder / name).read_bytes() for name in SAMPLES} == SAMPLES | {"b.json": b"more"}
+    assert (place.put(b"") / "a.json").read_bytes() == b""
+
+
+def test_the_first_inputs_are_the_samples_and_broken_copies(place):
+    seeds = place.seeds()
+    assert seeds[:2] == [bytes([number]) + content for number, content in enumerate(SAMPLES.values())]
+    assert len(set(seeds)) > 10
+
+
+def test_half_of_the_changes_are_by_the_format_and_the_others_by_libfuzzer(place):
+    change = mutator(place, lambda data, size: b"libfuzzer")
+
+    def changed(data, size=100):
+        return [change(data, size, seed) for seed in range(100)]
+
+    valid = b"\0" + SAMPLES["a.json"]
+    assert 30 < changed(valid).count(b"libfuzzer") < 70
+    assert changed(valid) == changed(valid)
+    assert all(data == b"libfuzzer" or len(data) <= 5 for data in changed(valid, 5))
+    # Where the format is broken already, libFuzzer changes what could not be read.
+    assert changed(b"\0{").count(b"libfuzzer") > 70
+
+
+def test_unexpected_errors_are_counted_and_one_of_each_line_is_kept(place, tmp_path):
+    findings = Findings(tmp_path / "count", tmp_path / "kept", "a: b")
+    for data in (b"\0x", b"\0y"):
+        try:
+            int(data)
+        except ValueError as error:
+            findings.add(error, place.put(data))
+    assert (tmp_path / "count").stat().st_size == 2
+    assert (tmp_path / "kept" / "a--b-0" / "a.json").read_bytes() == b"x"
+    assert "ValueError" in (tmp_path / "kept" / "a--b-0.txt").read_text(encoding="utf-8")
+    assert keep(place.put(b"\0z"), tmp_path / "kept", "c").is_dir()
