@@ -33,6 +33,7 @@ myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
 highlight_language = "none"
 
+toc_object_entries_show_parents = "hide"
 autodoc_member_order = "bysource"
 autodoc_inherit_docstrings = False
 autodoc_typehints = "signature"

@@ -56,7 +56,8 @@ def train(
     options.say(repr(data))
     ended = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
-    options.say(f"trained {air.n_iter_} epochs in {last['seconds']:.1f} s on {air.device_}")
+    unit = "epochs" if air.solver == "adam" else "sweeps"
+    options.say(f"trained {air.n_iter_} {unit} in {last['seconds']:.1f} s on {air.device_}")
     for graph in (air.user_graph_, air.item_graph_):
         options.say(repr(graph) if graph is not None else "no graph")
     options.say(f"wrote {air.save(model)}")
