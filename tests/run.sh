@@ -8,4 +8,5 @@ python3 -m venv "$venv"
 "$venv/bin/ruff" format --check .
 "$venv/bin/ruff" check .
 "$venv/bin/pyright" --pythonpath "$venv/bin/python"
-"$venv/bin/python" -m pytest "$@"
+# Two at a time, the tests of a file together; with more threads each would wait for the other.
+OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"

@@ -146,4 +146,4 @@ def _chosen(values: Tensor, k: int) -> Tensor:
     if values.is_cuda:
         return values.topk(k, dim=1, largest=False, sorted=False).indices
     # NumPy's selection is vectorised: of short rows, as here, two to three times as fast as torch's.
-    return torch.from_numpy(np.argpartition(values.numpy(), k - 1, axis=1)[:, :k])
+    return torch.from_numpy(np.argpartition(values.numpy(), k - 1)[:, :k])

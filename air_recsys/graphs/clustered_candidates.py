@@ -62,7 +62,7 @@ def _clusters(
     # One step of Lloyd's: G is linear, so the mean of U G is the mean of U, times G.
     centres, weighted_centres, counts = _means(points, weighted, home, n_clusters)
     home = _nearest_centre(points, weighted_centres, squared_norms(centres, weighted_centres))
-    home = _pieces(home, norms, n_clusters)
+    home = _pieces(home, norms)
     centres, weighted_centres, counts = _means(points, weighted, home, int(home.max()) + 1)
     members = list(home.argsort(stable=True).split(counts.tolist()))
     filled = counts.nonzero().flatten()
@@ -70,17 +70,18 @@ def _clusters(
         squared_norms(centres, weighted_centres)[filled], centres[filled], weighted_centres[filled].T, alpha=-2
     )
     order = distances.fill_diagonal_(-torch.inf).argsort(dim=1)[:, 1:]  # (c, c - 1), nearest first
-    enough = counts[filled][order].cumsum(dim=1) + counts[filled][:, None] > k
-    probes = (~enough).sum(dim=1).add(1).clamp(min=n_probes - 1).tolist()
+    sizes = counts[filled][order]
+    needed = counts[filled][:, None] + sizes.cumsum(dim=1) - sizes <= k  # the rows up to there are too few
+    probes = needed.sum(dim=1).clamp(min=n_probes - 1).tolist()
     around = [row[:probe] for row, probe in zip(order.tolist(), probes, strict=True)]
     return [members[cluster] for cluster in filled.tolist()], around
 
 
-def _pieces(home: Tensor, norms: Tensor, n_clusters: int) -> Tensor:
+def _pieces(home: Tensor, norms: Tensor) -> Tensor:
     """Cut large clusters, by the length of their rows, into pieces of at most twice the usual size."""
     order = norms.argsort(stable=True)
     order = order[home[order].argsort(stable=True)]  # by cluster, then by length
-    counts = torch.bincount(home, minlength=n_clusters)
+    counts = torch.bincount(home)
     starts = counts.cumsum(0) - counts
     place = torch.empty_like(home)
     place[order] = torch.arange(home.numel(), device=home.device)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs.exports import networkx_graph
@@ -64,12 +61,13 @@ def spectral(adjacency: sp.csr_array, n_communities: int | None, random_state: i
     >>> spectral(pairs, None, 0)
     array([0, 0, 1, 1])
     """
-    groups = -1 - np.arange(_size(adjacency))  # every node alone
+    groups = np.arange(_size(adjacency))  # every node alone
     parts = [(rows, part) for rows, part in each_component(adjacency) if rows.size > 1]
-    wanted = _MOST_CUTS if n_communities is None else _check(n_communities, parts) - len(parts)
+    wanted = None if n_communities is None else _check(n_communities, parts) - len(parts)
     if parts:
-        spectra = [smallest_eigenpairs(part, max(1, wanted)) for _, part in parts]
-        cuts = _cuts_of_each([values for values, _ in spectra], None if n_communities is None else wanted)
+        n_pairs = _MOST_CUTS + 1 if wanted is None else max(1, wanted)
+        spectra = [smallest_eigenpairs(part, n_pairs) for _, part in parts]
+        cuts = _cuts_of_each([values for values, _ in spectra], wanted)
         for (rows, part), (_, vectors), n_cuts in zip(parts, spectra, cuts, strict=True):
             groups[rows] = groups.max() + 1 + _divided(part, vectors[:, :n_cuts], random_state)
     return by_size(groups)
@@ -102,11 +100,9 @@ def _divided(adjacency: sp.csr_array, vectors: np.ndarray, random_state: int) ->
         return np.zeros(_size(adjacency), dtype=np.int64)
     points = np.column_stack([trivial_eigenvector(adjacency), vectors])
     points /= np.linalg.norm(points, axis=1, keepdims=True)
-    with warnings.catch_warnings():
-        # Twins share a point, so there may be fewer points than clusters.
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        model = KMeans(n_cuts + 1, n_init=10, random_state=random_state)  # pyright: ignore[reportArgumentType]
-        return model.fit_predict(points).astype(np.int64)
+    # Of independent columns at least as many rows differ in direction, so no cluster stays empty.
+    model = KMeans(n_cuts + 1, n_init=10, random_state=random_state)  # pyright: ignore[reportArgumentType]
+    return model.fit_predict(points)
 
 
 def _size(adjacency: sp.csr_array) -> int:

@@ -53,14 +53,14 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
            [0.5, 0. , 0. ]], dtype=float32)
     """
     k = check_integer("n_neighbors", n_neighbors, minimum=1)
-    check_real("column_exponent", column_exponent, minimum=0)
+    check_real("column_exponent", column_exponent)
     if not sp.issparse(matrix):
         raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
     pattern = sp.csr_array(matrix, dtype=np.float32, copy=True)
     pattern.sum_duplicates()
     pattern.data[:] = 1
-    rows = sp.csr_array(scaled(pattern, 0.5, column_exponent / 2))
-    chosen = strongest_products(rows, rows, k, np.arange(rows.indptr.size - 1))
+    rows = scaled(pattern, 0.5, column_exponent / 2)
+    chosen = strongest_products(rows, rows, k, np.arange(rows.shape[0]))
     return sp.csr_array(chosen.maximum(chosen.T))
 
 
@@ -88,7 +88,7 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
            [2., 0.]])
     """
     blocks = [_strongest(rows[start:stop], others, k, own[start:stop]) for start, stop in _cuts(rows, others)]
-    return sp.csr_array(sp.vstack(blocks, format="csr"))
+    return sp.csr_array(sp.vstack(blocks))
 
 
 def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
@@ -105,9 +105,9 @@ def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
     array([[0.5, 0.5],
            [1. , 0. ]])
     """
-    counts = np.diff(matrix.indptr), np.bincount(matrix.indices, minlength=matrix.shape[1])
+    counts = np.diff(matrix.indptr), np.bincount(matrix.indices)
     factors = [
-        np.maximum(count, 1).astype(np.float64) ** -exponent
+        np.maximum(count, 1.0) ** -exponent
         for count, exponent in zip(counts, (row_exponent, column_exponent), strict=True)
     ]
     data = matrix.data * (np.repeat(factors[0], counts[0]) * factors[1][matrix.indices]).astype(matrix.dtype)

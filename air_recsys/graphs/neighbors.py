@@ -34,7 +34,7 @@ def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     if k == 0:
         return sp.csr_array((1, 1))
     unit = normalize(sp.csr_matrix(matrix))
-    chosen = sp.csr_array(kneighbors_graph(unit, k, mode="distance", metric="cosine", include_self=False))
+    chosen = sp.csr_array(kneighbors_graph(unit, k, mode="distance", metric="cosine"))
     chosen.data = (1 - chosen.data).clip(min=0) / 2
     symmetric = sp.csr_array(chosen + chosen.T)
     symmetric.eliminate_zeros()

@@ -65,7 +65,7 @@ class Nodes:
         if self.label is not None:
             column = self.attributes[self.label]
             names = np.where(column.isna(), self.ids.astype(object), column.astype(object)).tolist()
-        return np.fromiter(map(str, names), dtype=object, count=len(names))
+        return np.fromiter(map(str, names), dtype=object)
 
     def series(self, values: np.ndarray, name: str) -> pd.Series:
         """Return one value per node as a Series indexed by id."""
@@ -107,7 +107,7 @@ class Nodes:
 
     def _pandas_index(self) -> pd.Index:
         try:
-            return pd.Index(self.ids, name=self.kind, tupleize_cols=False)
+            return pd.Index(self.ids, name=self.kind)
         except UnicodeEncodeError as error:
             raise DataError(f"expected ids that UTF-8 can hold, found {error.object!r}") from None
 

@@ -65,7 +65,6 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
     degrees = np.asarray(entries.sum(axis=1))
     popular = np.sqrt(degrees / max(degrees.sum(), 1))  # u_0
     factors -= np.outer(popular, popular @ factors)
-    factors[degrees == 0] = 0
     factors[np.linalg.norm(factors, axis=1) < _NOTHING] = 0
     return factors.astype(np.float32)
 

@@ -264,7 +264,7 @@ class SimilarityGraph(AnalysedGraph):
         {'top_10': 0.75, 'all_pairs': 0.333, 'homophily': 0.833, 'auc': 1.0, 'nmi': 1.0}
         """
         side = comparison.read_side(side_information, self._nodes)
-        return pd.Series(comparison.agreement(self._adjacency, side), name="agreement", dtype=np.float64)
+        return pd.Series(comparison.agreement(self._adjacency, side), name="agreement")
 
     def compare(self, other: SimilarityGraph) -> pd.Series:
         """Return what this graph has in common with another one over the same ids, in whatever order.
@@ -289,7 +289,7 @@ class SimilarityGraph(AnalysedGraph):
                 f"a graph of {len(other)}"
             )
         shared = comparison.shared(self._adjacency, other._of_rows(rows)._adjacency)
-        return pd.Series(shared, name="comparison", dtype=np.float64)
+        return pd.Series(shared, name="comparison")
 
     # ---------------------------------------------------------------- to a page
 

@@ -120,7 +120,7 @@ def _sparse_eigenpairs(scaled: sp.csr_array, trivial: np.ndarray, k: int) -> tup
     except ArpackNoConvergence:
         # Long thin graphs: eigenvalues crowd at 0, and a factorisation costs little.
         matrix = sp.csc_array(sp.csr_array(sp.eye(n)) - scaled)
-        values, vectors = eigsh(matrix, k + 1, sigma=-1e-6, which="LM", v0=start)
+        values, vectors = eigsh(matrix, k + 1, sigma=-1e-6, v0=start)
         order = np.argsort(values)[1:]
         return values[order], vectors[:, order]
 
@@ -128,7 +128,7 @@ def _sparse_eigenpairs(scaled: sp.csr_array, trivial: np.ndarray, k: int) -> tup
 def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
     sizes = np.abs(vectors)
     # Of entries that are equal but for rounding the first decides.
-    first = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=0, initial=0), axis=0)
+    first = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=0), axis=0)
     signs = np.sign(vectors[first, np.arange(vectors.shape[1])])
     return vectors * signs
 
@@ -159,15 +159,15 @@ def eigenmaps(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
     """
     coordinates = np.zeros((adjacency.indptr.size - 1, n_dims))
     parts = list(each_component(adjacency))
-    if len(parts) == 1:
-        coordinates[:] = _local(parts[0][1], n_dims)
+    if len(parts) < 2:
+        for _, part in parts:
+            coordinates[:] = _local(part, n_dims)
         return coordinates
     centres = _shelves(np.array([rows.size for rows, _ in parts]), n_dims)
     for (rows, part), centre in zip(parts, centres, strict=True):
         coordinates[rows] = centre + _FILLED * np.sqrt(rows.size) * _local(part, n_dims)
-    middle = (coordinates.max(axis=0, initial=0) + coordinates.min(axis=0, initial=0)) / 2
-    coordinates -= middle
-    return coordinates / max(np.abs(coordinates).max(initial=0), np.finfo(float).tiny)
+    coordinates -= (coordinates.max(axis=0) + coordinates.min(axis=0)) / 2
+    return coordinates / np.abs(coordinates).max()
 
 
 def _local(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
@@ -184,12 +184,12 @@ def _local(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
 def _shelves(sizes: np.ndarray, n_dims: int) -> np.ndarray:
     """Return the centres of square boxes of side 2 sqrt(size), in rows of about equal length; shape (c, n_dims)."""
     sides = 2 * np.sqrt(sizes)
-    length = np.inf if n_dims == 1 else max(sides.max(initial=0), np.sqrt(np.square(sides).sum()))
+    length = np.inf if n_dims == 1 else np.linalg.norm(sides) * (1 + 1e-9)
     centres = np.zeros((sizes.size, max(2, n_dims)))
-    x = y = height = 0.0
+    x, y, height = 0.0, 0.0, sides[0]
     for number, side in enumerate(sides.tolist()):
-        if x and x + side > length * (1 + 1e-9):
-            x, y, height = 0.0, y - height, 0.0
+        if x + side > length:
+            x, y, height = 0.0, y - height, side  # the largest of a row comes first
         centres[number, :2] = x + side / 2, y - side / 2
-        x, height = x + side, max(height, side)
+        x += side
     return centres[:, :n_dims]

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.linalg
 from hypothesis import settings
 from hypothesis import strategies as st
 
@@ -41,6 +42,11 @@ def planted(sizes=(30, 20, 10), inside=0.6, outside=0.02, seed=0):
     chance = np.where(groups[:, None] == groups, inside, outside)
     upper = np.triu((rng.random(chance.shape) < chance) * rng.uniform(0.5, 1.5, chance.shape), 1)
     return SimilarityGraph(upper + upper.T, [f"n{row}" for row in range(groups.size)], "user"), groups
+
+
+def cliques(*sizes):
+    """Complete graphs side by side; a clique of one is an isolated node."""
+    return SimilarityGraph(scipy.linalg.block_diag(*[np.ones((size, size)) for size in sizes]), range(sum(sizes)))
 
 
 def films():

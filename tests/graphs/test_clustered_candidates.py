@@ -63,6 +63,82 @@ def test_rows_that_are_all_alike():
     assert not (found == torch.arange(50)[:, None]).any()
 
 
+@pytest.mark.parametrize("others", [0, 20])
+def test_rows_that_are_alike_leave_clusters_without_rows(monkeypatch, others):
+    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 10)
+    points = torch.ones(50, 2)
+    points[:others] = 0
+    found = near_rows(points, points, 3)
+    assert (found.diff(dim=1) > 0).all()
+    assert not (found == torch.arange(50)[:, None]).any()
+
+
+def test_clusters_of_one_row_each_are_the_exact_search(monkeypatch):
+    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 1)
+    points = normal(90, 4)
+    for k in (1, 6):
+        assert torch.equal(near_rows(points, points, k, n_probes=k + 1), nearest_rows(points, points, k))
+
+
+def villages(*sizes):
+    """Groups of rows along a line; each row's group. Of rows at even distances each is of another group."""
+    home, n = torch.repeat_interleave(torch.arange(len(sizes)), torch.tensor(sizes)), len(sizes)
+    order = torch.full((sum(sizes),), -1)
+    order[torch.arange(n) * len(home) // n] = torch.tensor(sizes).cumsum(0) - 1
+    order[order < 0] = torch.arange(len(home))[~torch.isin(torch.arange(len(home)), order)]
+    home = home[order]
+    return (10 * home + 1e-3 * torch.arange(len(home)))[:, None].double(), home
+
+
+@pytest.fixture
+def compared(monkeypatch):
+    """How many rows each cluster's rows are compared with, where clusters have 20 rows."""
+    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 20)
+    shapes, least = [], clustered_candidates.least
+    monkeypatch.setattr(
+        clustered_candidates, "least", lambda values, k: shapes.append(tuple(values.shape)) or least(values, k)
+    )
+    return shapes
+
+
+def test_rows_are_compared_with_those_of_the_nearest_clusters(compared):
+    points, home = villages(*[20] * 12)
+    found = near_rows(points, points, 59, n_probes=3)
+    assert compared == [(20, 60)] * 12
+    for row, own in enumerate(home.tolist()):
+        middle = min(max(own, 1), 10)
+        others = ((home - middle).abs() <= 1) & (torch.arange(240) != row)
+        assert torch.equal(found[row], others.nonzero().flatten())
+
+
+@pytest.mark.parametrize(("k", "width"), [(19, 20), (20, 40), (59, 60), (60, 80), (239, 240)])
+def test_as_many_clusters_are_probed_as_the_list_needs(compared, k, width):
+    points, _ = villages(*[20] * 12)
+    found = near_rows(points, points, k, n_probes=1)
+    assert compared == [(20, width)] * 12
+    assert not (found == torch.arange(240)[:, None]).any()
+
+
+def test_sixteen_clusters_are_probed_where_nothing_else_is_asked_for(compared):
+    points, _ = villages(*[20] * 30)
+    near_rows(points, points, 5)
+    assert compared == [(20, 320)] * 30
+
+
+@pytest.mark.parametrize(
+    ("sizes", "pieces"),
+    [
+        ([39, 1, 20], [39, 1, 20]),
+        ([40, 20, 19, 1], [20, 20, 20, 19, 1]),
+        ([99, 1, 10, 8, 1, 1], [33, 33, 33, 1, 10, 8, 1, 1]),
+    ],
+)
+def test_a_cluster_of_twice_the_usual_size_is_cut(compared, sizes, pieces):
+    points, _ = villages(*sizes)
+    near_rows(points, points, 5, n_probes=1)
+    assert [rows for rows, _ in compared] == pieces
+
+
 def test_the_same_rows_give_the_same_lists():
     points, weighted = groups(3000, 10)
     assert torch.equal(near_rows(points, weighted, 5), near_rows(points, weighted, 5))

@@ -56,6 +56,35 @@ def test_small_blocks_change_nothing(pattern, monkeypatch):
     np.testing.assert_array_equal(cooccurrence_neighbors(pattern, 4).toarray(), expected)
 
 
+def test_blocks_have_about_as_many_products_each(monkeypatch):
+    rng = np.random.default_rng(0)
+    rows = sp.csr_array((rng.random((200, 20)) < 0.3).astype(np.float32))
+    products = rows.toarray() @ rows.toarray().sum(axis=0)  # of each row, one for every pair of entries
+    monkeypatch.setattr(cooccurrence, "_BLOCK_ENTRIES", 10_000)
+    cuts, n_blocks = cooccurrence._cuts(rows, rows), 1 + int(products.sum()) // 10_000
+    assert [start for start, _ in cuts] == [0, *(stop for _, stop in cuts[:-1])]
+    assert cuts[-1][1] == 200
+    assert len(cuts) == n_blocks > 5
+    sizes = [products[start:stop].sum() for start, stop in cuts]
+    assert np.abs(np.array(sizes) - products.sum() / n_blocks).max() <= products.max()
+
+
+def test_columns_that_the_others_lack_are_shared_with_none():
+    rows, others = sp.csr_array([[1.0, 0, 1], [0, 0, 1]]), sp.csr_array([[2.0, 1, 0]])
+    assert strongest_products(rows, others, 1, np.array([-1, -1])).toarray().tolist() == [[2], [0]]
+
+
+def test_weights_are_in_single_precision(pattern):
+    assert scaled(pattern, 0.5, 0.5).dtype == np.float32
+    assert cooccurrence_neighbors(pattern, 3).dtype == np.float32
+
+
+def test_a_column_counts_by_the_root_of_its_rows_where_nothing_else_is_asked_for(pattern):
+    np.testing.assert_array_equal(
+        cooccurrence_neighbors(pattern, 3).toarray(), cooccurrence_neighbors(pattern, 3, 0.5).toarray()
+    )
+
+
 def test_a_permutation_of_the_rows_permutes_the_graph(pattern):
     order = np.random.default_rng(1).permutation(30)
     found = cooccurrence_neighbors(pattern[order], 29).toarray()
@@ -89,7 +118,10 @@ def test_scaled_divides_by_powers_of_the_counts(pattern):
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"n_neighbors": 0}, "n_neighbors"), ({"column_exponent": -1.0}, "column_exponent")],
+    [
+        ({"n_neighbors": 0}, "n_neighbors must be an integer >= 1, found 0"),
+        ({"column_exponent": -1.0}, "column_exponent must be a number >= 0, found -1.0"),
+    ],
 )
 def test_parameters_out_of_range_are_errors(pattern, changes, message):
     with pytest.raises(ParameterError, match=message):

@@ -95,12 +95,14 @@ def test_tuples_are_ids_like_others():
     graph = SimilarityGraph(PAIR, ids, attributes=table, label="name")
     assert graph.neighbors(("a", 1))["label"].tolist() == ["y"]
     assert graph.communities().index.tolist() == ids
+    assert graph.communities().index.nlevels == 1
 
 
 def test_the_repr_says_what_there_is():
     assert repr(films()) == (
         "SimilarityGraph(4 items, 2 edges, 1 isolated, 2 components, weights 0.1..0.333, labelled by 'title')"
     )
+    assert repr(SimilarityGraph(np.zeros((0, 0)), [])) == "SimilarityGraph(0 nodes, 0 edges, 0 isolated, 0 components)"
     assert repr(SimilarityGraph([[0.0]], ["x"])) == "SimilarityGraph(1 node, 0 edges, 1 isolated, 1 component)"
 
 
@@ -141,11 +143,16 @@ def test_an_unknown_id_is_told_the_nearest(id, hint):
 
 
 def test_every_question_about_a_node_knows_unknown_ids():
-    for ask in (lambda graph: graph.ego("n9"), lambda graph: graph.subgraph(["n1", "n9"])):
-        with fails("'n9'; the nearest are 'n1', 'n0'", UnknownIdError):
+    for ask in (lambda graph: graph.ego("n9"), lambda graph: graph.subgraph(["n0", "n1", "n9"])):
+        with fails("1 node id(s) were not in the training data: 'n9'; the nearest are 'n1', 'n0'", UnknownIdError):
             ask(SimilarityGraph(PAIR, ["n0", "n1"]))
     with fails("'x'; the graph has no nodes", UnknownIdError):
         SimilarityGraph(np.zeros((0, 0)), []).neighbors("x")
+
+
+def test_ids_that_utf8_cannot_hold_are_named():
+    with fails("expected ids that UTF-8 can hold, found 'odd \\ud800'"):
+        SimilarityGraph(PAIR, ["odd \ud800", "b"])
 
 
 def test_a_subgraph_names_no_node_twice():

@@ -1,4 +1,4 @@
-"""A graph beside labels, similarities, features, and beside another graph."""
+"""A graph beside labels, similarities and features."""
 
 import itertools
 
@@ -6,20 +6,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from graph_cases import fails, fast, films, graphs, planted, random_adjacency
-from hypothesis import given
-from hypothesis import strategies as st
+from graph_cases import fails, films, planted, random_adjacency
 from scipy.spatial.distance import pdist, squareform
 from scipy.stats import spearmanr
+from sklearn.metrics import normalized_mutual_info_score
 
 from air_recsys import SimilarityGraph
 from air_recsys.graphs import comparison
 
 
 def expected_agreement(graph, similarity):
+    return expected_agreement_of(graph.to_scipy().toarray(), similarity)
+
+
+def expected_agreement_of(adjacency, similarity):
     """Spearman over pairs, and the ten strongest neighbours, by loops."""
-    adjacency, n = graph.to_scipy().toarray(), len(graph)
-    pairs = list(itertools.combinations(range(n), 2))
+    pairs = list(itertools.combinations(range(len(adjacency)), 2))
     means = []
     for node, row in enumerate(adjacency):
         nearest = np.argsort(-row)[: min(10, np.count_nonzero(row))]
@@ -52,6 +54,14 @@ def near(found, expected):
 @pytest.mark.parametrize("container", [np.asarray, sp.csr_array, sp.coo_matrix, lambda matrix: matrix.tolist()])
 def test_similarities_agree_as_defined(graph, similarity, container):
     near(graph.similarity_to(container(similarity)), expected_agreement(graph, similarity))
+
+
+@pytest.mark.parametrize("dtype", [bool, np.uint8])
+def test_similarities_may_be_of_any_type(graph, similarity, dtype):
+    values = (200 * (similarity > 0.5)).astype(dtype)
+    expected = expected_agreement(graph, values.astype(float))
+    near(graph.similarity_to(sp.csr_array(values)), expected)
+    near(graph.similarity_to(values), expected)
 
 
 def test_a_table_of_similarities_may_stand_in_any_order_and_know_others_or_not_all(graph, similarity):
@@ -94,12 +104,57 @@ def test_nodes_about_which_nothing_is_known_are_left_out(graph):
     )
 
 
+def test_nodes_without_neighbors_and_with_one_leave_the_mean_to_the_others():
+    adjacency = np.zeros((6, 6))
+    adjacency[1:5, 1:5] = random_adjacency(4, 0, density=1)
+    adjacency[4, 5] = adjacency[5, 4] = 1
+    similarity = random_adjacency(6, 1, density=1)
+    near(SimilarityGraph(adjacency, range(6)).similarity_to(similarity), expected_agreement_of(adjacency, similarity))
+
+
+def test_a_table_is_of_similarities_only_where_its_columns_are_its_ids(graph):
+    table = np.abs(np.random.default_rng(0).normal(size=(25, 25))) + 1
+    as_features = expected_agreement(graph, 1 - squareform(pdist(table, "cosine")))
+    near(graph.similarity_to(pd.DataFrame(table, graph.ids, [f"f{row}" for row in range(25)])), as_features)
+    some = graph.ids[:20]
+    few = expected_agreement(graph.subgraph(some), 1 - squareform(pdist(table[:20], "cosine")))
+    near(graph.similarity_to(pd.DataFrame(table[:20], some, graph.ids)), few)
+
+
+def test_missing_values_may_be_of_any_type(graph):
+    features = pd.DataFrame({"age": np.arange(25) % 7 + 1, "old": np.arange(25) % 3 == 0}, index=graph.ids)
+    nullable = features.astype({"age": "Int64", "old": "boolean"})
+    nullable.loc[[101, 103], "age"] = pd.NA
+    pd.testing.assert_series_equal(
+        graph.similarity_to(nullable), graph.similarity_to(features.drop(index=[101, 103]).astype(float))
+    )
+
+
+@pytest.mark.parametrize(("entries", "largest"), [(1, 1), (60, 10), (10_000, 300)])
+def test_products_are_taken_once_and_in_blocks(monkeypatch, graph, entries, largest):
+    features = np.random.default_rng(0).normal(size=(25, 6))
+    expected = graph.similarity_to(features)
+    monkeypatch.setattr(comparison, "_BLOCK_ENTRIES", entries)
+    blocks, einsum = [], np.einsum
+    monkeypatch.setattr(np, "einsum", lambda form, own, other: blocks.append(len(own)) or einsum(form, own, other))
+    pd.testing.assert_series_equal(graph.similarity_to(features), expected)
+    assert max(blocks) == largest
+    blocks.clear()
+    comparison._products(features, *np.triu_indices(25, k=1))
+    assert sum(blocks) == 300
+
+
 def test_a_graph_made_of_the_similarities_agrees_fully_and_one_without_edges_says_nothing(similarity):
     graph = SimilarityGraph(similarity, range(25))
     assert graph.similarity_to(similarity)["spearman"] == 1
     found = graph.threshold(2).similarity_to(similarity)
     assert found[["top_10", "spearman"]].isna().all()
     assert found["all_pairs"] == pytest.approx(graph.similarity_to(similarity)["all_pairs"])
+
+
+def test_pairs_are_drawn_only_where_there_are_too_many(monkeypatch):
+    monkeypatch.setattr(comparison, "_MOST_PAIRS", 300)
+    np.testing.assert_array_equal(comparison.node_pairs(25), np.triu_indices(25, k=1))
 
 
 def test_many_nodes_are_judged_by_a_sample_of_pairs(monkeypatch, graph, similarity):
@@ -112,6 +167,7 @@ def test_many_nodes_are_judged_by_a_sample_of_pairs(monkeypatch, graph, similari
     first, second = comparison.node_pairs(25)
     assert (first != second).all()
     assert set(second.tolist()) == set(range(25))
+    assert set(((second - first) % 25).tolist()) == set(range(1, 25))
 
 
 # -------------------------------------------------------------------- labels
@@ -142,6 +198,36 @@ def test_labels_of_any_kind_and_missing_ones():
     pd.testing.assert_series_equal(found, graph.similarity_to(names.iloc[5:]))
 
 
+def test_the_figures_are_one_series_of_floats(graph, similarity):
+    for side in (similarity, np.arange(25) % 2):
+        found = graph.similarity_to(side)
+        assert (found.name, found.dtype) == ("agreement", np.float64)
+
+
+def test_labels_are_compared_with_the_communities_that_the_graph_names(graph):
+    labels = np.arange(25) % 3
+    expected = normalized_mutual_info_score(labels, graph.communities())
+    assert graph.similarity_to(labels)["nmi"] == expected
+    assert normalized_mutual_info_score(labels, graph.communities(random_state=1)) != expected
+
+
+def test_labels_of_which_few_are_shared():
+    graph = films()
+    assert graph.similarity_to(["x", "x", "y", "z"])["auc"] == pytest.approx(
+        0.8
+    )  # one of the five other pairs weighs more
+    found = graph.similarity_to(["w", "x", "y", "z"])
+    assert np.isnan(found["auc"])
+    assert found["all_pairs"] == found["homophily"] == 0
+    assert graph.similarity_to(pd.Series(["x", "x"], index=[10, 20]))["all_pairs"] == 1
+
+
+def test_labels_beside_a_graph_without_edges():
+    found = SimilarityGraph(np.zeros((4, 4)), range(4)).similarity_to(["x", "x", "y", "y"])
+    assert found[["top_10", "homophily"]].isna().all()
+    assert found["auc"] == 0.5
+
+
 def test_a_single_label_leaves_nothing_to_tell_apart():
     found = films().similarity_to(["x"] * 4)
     assert np.isnan(found["auc"])
@@ -158,59 +244,12 @@ def test_a_single_label_leaves_nothing_to_tell_apart():
         (np.zeros((4, 2)), "expected side information about at least two nodes, found it about 0"),
         (pd.Series(["a"], index=[10]), "expected side information about at least two nodes, found it about 1"),
         (pd.DataFrame({"g": ["a", "b"]}, index=[10, 20]), "side information must be numbers, found 'a'"),
+        (np.full((4, 4), "x"), "similarities must be numbers, found 'x'"),
+        (np.full((4, 2), "x"), "features must be numbers, found 'x'"),
+        (pd.DataFrame([[1, 2]], [10], ["a", "a"]), "column ids must be distinct, found 'a' twice"),
         (pd.Series([1, 2], index=[10, 10]), "item ids must be distinct, found 10 twice"),
     ],
 )
 def test_unusable_side_information_is_named(side, message):
     with fails(message):
         films().similarity_to(side)
-
-
-# -------------------------------------------------------------------- another graph
-
-
-@fast
-@given(graphs(), st.randoms())
-def test_a_graph_shares_all_with_itself_in_whatever_order(graph, random):
-    order = random.sample(graph.ids.tolist(), len(graph))
-    found = graph.compare(graph.subgraph(order))
-    assert found["edges"] == found["other_edges"] == found["shared_edges"] == graph.n_edges
-    assert found["jaccard"] == 1 or graph.n_edges == 0
-    assert found["spearman"] == 1 or graph.n_edges < 2
-
-
-@fast
-@given(st.integers(3, 9), st.integers(0, 999))
-def test_what_two_graphs_share_is_counted_from_both_sides_alike(size, seed):
-    first = SimilarityGraph(random_adjacency(size, seed), range(size))
-    second = SimilarityGraph(random_adjacency(size, seed + 1000), range(size))
-    found, back = first.compare(second), second.compare(first)
-    edges, others = (set(map(tuple, g.edge_list()[["source", "target"]].to_numpy())) for g in (first, second))
-    assert found["shared_edges"] == len(edges & others) == back["shared_edges"]
-    assert (found["edges"], found["other_edges"]) == (len(edges), len(others))
-    if edges | others:
-        assert found["jaccard"] == len(edges & others) / len(edges | others) == back["jaccard"]
-    pd.testing.assert_series_equal(found[["spearman", "nmi"]], back[["spearman", "nmi"]])
-
-
-def test_weights_in_the_reverse_order_correlate_to_minus_one():
-    adjacency = random_adjacency(6, 0, density=1)
-    reverse = np.where(adjacency > 0, 2 - adjacency, 0)
-    found = SimilarityGraph(adjacency, range(6)).compare(SimilarityGraph(reverse, range(6)))
-    assert (found["jaccard"], found["spearman"]) == (1, -1)
-
-
-def test_communities_are_compared_by_mutual_information():
-    graph, _ = planted()
-    other, _ = planted(seed=9)
-    assert graph.compare(graph.top(10))["nmi"] == 1
-    assert graph.compare(other)["nmi"] < 0.3
-
-
-@pytest.mark.parametrize("ids", [[10, 20, 30], [10, 20, 30, 50], [10, 20, 30, 40, 50]])
-def test_graphs_over_other_ids_are_refused(ids):
-    other = SimilarityGraph(np.zeros((len(ids), len(ids))), ids)
-    with fails(
-        f"expected a graph over the same ids, found {int(40 not in ids)} of 4 missing in a graph of {len(ids)}"
-    ):
-        films().compare(other)

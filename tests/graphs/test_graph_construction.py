@@ -50,6 +50,23 @@ def test_blocks_change_nothing(monkeypatch, metric):
     np.testing.assert_allclose(again.toarray(), whole.toarray(), rtol=1e-6)
 
 
+@pytest.mark.parametrize(("entries", "largest"), [(1, 1), (60, 4), (10_000, 40)])
+def test_every_row_is_measured_once_and_in_blocks(monkeypatch, entries, largest):
+    monkeypatch.setattr(construction, "_BLOCK_ENTRIES", entries)
+    points = np.arange(120.0).reshape(40, 3)
+    neighbors = np.random.default_rng(0).integers(40, size=(40, 5))
+    blocks = []
+
+    def measure(own, others):
+        blocks.append(own)
+        return own[:, :1] + others.sum(axis=2)
+
+    found = construction._in_blocks(points, neighbors, measure)
+    np.testing.assert_array_equal(found, points[:, :1] + points[neighbors].sum(axis=2))
+    np.testing.assert_array_equal(np.concatenate(blocks), points)
+    assert max(map(len, blocks)) == largest
+
+
 @pytest.mark.parametrize("metric", construction.METRICS)
 def test_permuting_the_rows_permutes_the_graph(metric):
     factors = np.random.default_rng(0).normal(size=(40, 3))
@@ -90,8 +107,9 @@ def test_equal_rows_weigh_one():
     assert np.isfinite(more.to_scipy().data).all()
 
 
-def test_rows_with_k_equal_ones_are_joined_to_no_other():
-    found = SimilarityGraph.from_factors([[0.0], [0.0], [0.0], [5.0]], "abcd", k=2, metric="euclidean")
+@pytest.mark.parametrize("distance", [0.5, 5.0])
+def test_rows_with_k_equal_ones_are_joined_to_no_other(distance):
+    found = SimilarityGraph.from_factors([[0.0], [0.0], [0.0], [distance]], "abcd", k=2, metric="euclidean")
     assert found.components().tolist() == [0, 0, 0, 1]
 
 
@@ -99,6 +117,24 @@ def test_rows_with_k_equal_ones_are_joined_to_no_other():
 def test_one_row_and_none(metric):
     assert SimilarityGraph.from_factors([[1.0, 2.0]], ["x"], metric=metric).n_edges == 0
     assert len(SimilarityGraph.from_factors(np.zeros((0, 3)), [], metric=metric)) == 0
+
+
+def test_no_rounding_lifts_a_cosine_above_one():
+    factors = np.random.default_rng(0).normal(size=(300, 3))
+    graph = SimilarityGraph.from_factors(np.concatenate([factors, 3 * factors]), range(600), 3)
+    assert graph.to_scipy().data.max() == 1
+
+
+def test_factors_are_compared_in_single_precision():
+    assert construction.as_factors([[1, 2], [3, 4]], 2).dtype == np.float32
+
+
+def test_fifty_items_are_joined_to_each_where_nothing_else_is_asked_for():
+    factors = np.random.default_rng(0).random((80, 3))
+    graph = SimilarityGraph.from_factors(factors, range(80))
+    explicit = SimilarityGraph.from_factors(factors, range(80), 50, "item", metric="cosine")
+    pd.testing.assert_frame_equal(graph.edge_list(), explicit.edge_list())
+    assert graph.kind == explicit.kind
 
 
 def test_attributes_come_along_and_ids_may_be_a_generator():
@@ -124,7 +160,7 @@ def test_planted_groups_come_back():
     [
         (([1.0, 2.0], "ab"), "expected factors of shape (2, r), one row per id, found shape (2,)", ValueError),
         (([[1.0], [2.0]], "abc"), "expected factors of shape (3, r), one row per id, found shape (2, 1)", ValueError),
-        (([[1.0], [np.nan]], "ab"), "expected finite factors, found 1 NaN or infinite", ValueError),
+        (([[1.0], [np.nan], [2.0]], "abc"), "expected finite factors, found 1 NaN or infinite", ValueError),
         (([["x"], ["y"]], "ab"), "factors must be numbers, found 'x'", ValueError),
         (([[1.0], [2.0]], "ab", 0), "k must be an integer >= 1, found 0", ParameterError),
     ],

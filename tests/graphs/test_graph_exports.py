@@ -6,6 +6,7 @@ import types
 import networkx as nx
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 import scipy.sparse as sp
 import torch
@@ -134,8 +135,8 @@ def test_parquet_keeps_types(tmp_path):
     edges, nodes = pd.read_parquet(path), pd.read_parquet(tmp_path / "nodes.parquet")
     pd.testing.assert_frame_equal(edges, graph.edge_list())
     again = SimilarityGraph(of_edges(edges, graph.ids), nodes["item"], "item", attributes=nodes, label="title")
-    columns = ["title", "year"]
-    pd.testing.assert_frame_equal(again.attributes[columns], graph.attributes[columns])
+    found, expected = (each.attributes[["title", "year"]].fillna({"title": "none"}) for each in (again, graph))
+    pd.testing.assert_frame_equal(found, expected)
     assert again.attributes["kids"].tolist() == [False, True, True, None]
     assert again.labels.tolist() == graph.labels.tolist()
 
@@ -147,6 +148,30 @@ def test_parquet_writes_ids_of_several_types_as_text(tmp_path):
     path = SimilarityGraph(adjacency, [1, 2, "b"]).to_parquet(tmp_path / "edges.parquet", nodes=nodes)
     assert pd.read_parquet(path).to_numpy().tolist() == [["1", "2", 1.0]]
     assert pd.read_parquet(nodes)["node"].tolist() == ["1", "2", "b"]
+
+
+def test_attributes_of_several_types_become_text_and_missing_ones_stay_missing(tmp_path):
+    table = pd.DataFrame({"mixed": pd.Series([1, "a", None], dtype=object).to_numpy()}, index=[1, 2, 3])
+    graph = SimilarityGraph(np.zeros((3, 3)), [1, 2, 3], attributes=table)
+    graph.to_parquet(tmp_path / "edges.parquet", nodes=tmp_path / "nodes.parquet")
+    found = pd.read_parquet(tmp_path / "nodes.parquet")["mixed"]
+    assert found[:2].tolist() == ["1", "a"]
+    assert found.isna().tolist() == [False, False, True]
+
+
+def test_a_parquet_file_has_no_other_columns(tmp_path):
+    path = films().to_parquet(tmp_path / "edges.parquet")
+    assert pq.read_schema(path).names == ["source", "target", "weight"]
+
+
+def test_texts_that_utf8_cannot_hold(tmp_path):
+    table = pd.DataFrame({"title": pd.Series(["odd \ud800", "fine"], dtype=object)}).set_axis([1, 2])
+    graph, nodes = SimilarityGraph(PAIR, [1, 2], attributes=table), tmp_path / "nodes"
+    with fails("expected texts that UTF-8 can hold, found"):
+        graph.to_parquet(tmp_path / "edges", nodes=nodes)
+    assert list(tmp_path.iterdir()) == []
+    graph.to_csv(tmp_path / "edges", nodes=nodes)
+    assert pd.read_csv(nodes)["title"].tolist() == ["odd ?", "fine"]
 
 
 # -------------------------------------------------------------------- all files

@@ -1,5 +1,7 @@
 """Fewer edges and fewer nodes: laws of top, threshold, mass, ego and components."""
 
+import sys
+
 import networkx as nx
 import numpy as np
 import pandas as pd
@@ -195,3 +197,9 @@ def test_a_graph_without_nodes_answers_too():
     assert graph.communities(method="spectral").empty
     assert graph.spectral_coordinates().shape == (0, 2)
     assert graph.laplacian().shape == (0, 0)
+
+
+def test_an_ego_graph_ends_where_the_component_does():
+    path = SimilarityGraph(np.eye(5, k=1) + np.eye(5, k=-1), range(5))
+    assert path.ego(0).ids.tolist() == path.ego(0, hops=1).ids.tolist() == [0, 1]
+    assert path.ego(0, hops=sys.maxsize).ids.tolist() == [0, 1, 2, 3, 4]

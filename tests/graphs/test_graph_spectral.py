@@ -1,18 +1,18 @@
-"""Laplacian, spectral coordinates, and communities by either method."""
+"""Laplacian, its eigenpairs, and communities by either method."""
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
-from graph_cases import fails, fast, films, graphs, planted, random_adjacency, same_partition
+from graph_cases import cliques, fails, fast, films, graphs, planted, random_adjacency, same_partition
 from hypothesis import given
 from hypothesis import strategies as st
 
 from air_recsys import SimilarityGraph
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import spectral
-from air_recsys.graphs.spectral import by_size, eigenmaps, smallest_eigenpairs
+from air_recsys.graphs.spectral import by_size, each_component, smallest_eigenpairs
 
 METHODS = ("louvain", "spectral")
 
@@ -21,11 +21,6 @@ def ring(size):
     rows = np.arange(size)
     half = sp.csr_array((np.ones(size), (rows, (rows + 1) % size)), shape=(size, size))
     return sp.csr_array(half + half.T)
-
-
-def cliques(*sizes):
-    """Complete graphs side by side; a clique of one is an isolated node."""
-    return SimilarityGraph(scipy.linalg.block_diag(*[np.ones((size, size)) for size in sizes]), range(sum(sizes)))
 
 
 # -------------------------------------------------------------------- Laplacian
@@ -72,77 +67,37 @@ def test_all_eigenpairs_of_a_bipartite_graph():
     np.testing.assert_allclose(vectors.sum(axis=0), 0, atol=1e-12)
 
 
+@pytest.mark.parametrize("iterations", [1, 300], ids=["factorised", "iterative"])
+def test_large_graphs_get_the_same_eigenpairs_every_time(monkeypatch, iterations):
+    monkeypatch.setattr(spectral, "_ITERATIONS", iterations)
+    graph = SimilarityGraph(random_adjacency(500, 0, density=0.02), range(500)).to_scipy()
+    values, vectors = smallest_eigenpairs(graph, 3)
+    again, vectors_again = smallest_eigenpairs(graph, 3)
+    np.testing.assert_array_equal(values, again)
+    np.testing.assert_array_equal(vectors, vectors_again)
+
+
+def test_a_factorisation_finds_the_smallest_eigenvalues_where_the_largest_are_others(monkeypatch):
+    monkeypatch.setattr(spectral, "_ITERATIONS", 1)
+    graph = SimilarityGraph(random_adjacency(500, 0, density=0.02), range(500))
+    values, _ = smallest_eigenpairs(graph.to_scipy(), 3)
+    expected = np.linalg.eigvalsh(graph.laplacian(normalized=True).toarray())
+    np.testing.assert_allclose(values, expected[1:4], rtol=1e-6)
+
+
+def test_nodes_of_a_component_keep_their_order():
+    owners = np.random.default_rng(0).integers(3, size=200)
+    adjacency = sp.csr_array((owners[:, None] == owners) * (1.0 - np.eye(200)))
+    for rows, part in each_component(adjacency):
+        assert (np.diff(rows) > 0).all()
+        np.testing.assert_array_equal(part.toarray(), adjacency[rows][:, rows].toarray())
+
+
 def test_where_the_iteration_does_not_converge_a_factorisation_does(monkeypatch):
     monkeypatch.setattr(spectral, "_ITERATIONS", 2)
     values, vectors = smallest_eigenpairs(ring(2000), 2)
     np.testing.assert_allclose(values, 1 - np.cos(2 * np.pi / 2000), rtol=1e-4)
     np.testing.assert_allclose(np.square(vectors).sum(axis=1), 2 / 2000, rtol=1e-4)  # a circle
-
-
-# -------------------------------------------------------------------- coordinates
-
-
-@pytest.mark.parametrize("n_dims", [1, 2, 3])
-def test_coordinates_of_a_connected_graph_solve_the_generalised_eigenproblem(n_dims):
-    graph = SimilarityGraph(random_adjacency(30, 1, density=0.4), range(30))
-    found = graph.spectral_coordinates(n_dims)
-    degrees = np.diag(graph.degrees())
-    values, vectors = scipy.linalg.eigh(graph.laplacian().toarray(), degrees)
-    for axis in range(n_dims):
-        expected = vectors[:, axis + 1] / np.abs(vectors[:, axis + 1]).max()
-        assert min(np.abs(found[:, axis] - sign * expected).max() for sign in (1, -1)) < 1e-9
-    np.testing.assert_allclose(np.abs(found).max(axis=0), 1)
-    assert values[n_dims] < values[n_dims + 1]
-
-
-@fast
-@given(graphs(), st.integers(1, 4))
-def test_coordinates_are_finite_and_the_same_every_time(graph, n_dims):
-    found = graph.spectral_coordinates(n_dims)
-    assert found.shape == (len(graph), n_dims)
-    assert np.abs(found).max() <= 1 + 1e-12
-    np.testing.assert_array_equal(found, graph.spectral_coordinates(n_dims))
-
-
-def test_permuting_the_nodes_permutes_the_coordinates():
-    graph = SimilarityGraph(random_adjacency(25, 2, density=0.5), range(25))
-    order = np.random.default_rng(0).permutation(25)
-    np.testing.assert_allclose(
-        graph.subgraph(order).spectral_coordinates(), graph.spectral_coordinates()[order], atol=1e-9
-    )
-
-
-@fast
-@given(st.lists(st.integers(1, 6), min_size=2, max_size=9))
-def test_components_lie_in_boxes_that_do_not_meet(sizes):
-    graph = cliques(*sizes)
-    found, components = graph.spectral_coordinates(), graph.components().to_numpy()
-    boxes = [(found[components == c].min(axis=0), found[components == c].max(axis=0)) for c in range(len(sizes))]
-    for number, (low, high) in enumerate(boxes):
-        for other_low, other_high in boxes[:number]:
-            assert (low > other_high).any() or (other_low > high).any()
-
-
-def test_many_components_fill_a_square_and_not_a_line():
-    found = cliques(*[1] * 100).spectral_coordinates()
-    assert len(np.unique(found.round(9), axis=0)) == 100
-    assert np.ptp(found, axis=0).min() > 1.5
-    assert len(np.unique(cliques(*[1] * 100).spectral_coordinates(1))) == 100
-
-
-def test_one_node_lies_at_the_origin_and_bad_dimensions_are_named():
-    np.testing.assert_array_equal(SimilarityGraph([[0.0]], ["x"]).spectral_coordinates(), [[0, 0]])
-    with fails("n_dims must be an integer >= 1, found 0", ParameterError):
-        films().spectral_coordinates(0)
-
-
-def test_ten_thousand_nodes_take_a_sparse_way(monkeypatch):
-    monkeypatch.setattr(scipy.linalg, "eigh", lambda *args, **kwargs: pytest.fail("a dense decomposition"))
-    rng = np.random.default_rng(0)
-    rows = np.repeat(np.arange(10_000), 5)
-    half = sp.csr_array((rng.random(rows.size), (rows, rng.integers(10_000, size=rows.size))), shape=(10_000,) * 2)
-    found = eigenmaps(sp.csr_array(half.maximum(half.T)), 2)
-    assert np.isfinite(found).all()
 
 
 # -------------------------------------------------------------------- communities
@@ -197,12 +152,52 @@ def test_the_same_seed_gives_the_same_spectral_communities():
     assert first.nunique() == 5
 
 
-def test_twins_may_leave_fewer_communities_than_asked_for():
-    """The leaves of a star are alike: a cut may find no two points to tell apart."""
+@pytest.mark.parametrize("wanted", range(1, 7))
+def test_twins_are_cut_apart_where_so_many_communities_are_asked_for(wanted):
     star = np.zeros((6, 6))
     star[0, 1:] = star[1:, 0] = 1
-    found = SimilarityGraph(star, range(6)).communities(method="spectral", n_communities=4)
-    assert 1 <= found.nunique() <= 4
+    assert SimilarityGraph(star, range(6)).communities(method="spectral", n_communities=wanted).nunique() == wanted
+
+
+def test_hubs_and_nodes_of_few_edges_are_told_apart_by_company_and_not_by_degree():
+    rng = np.random.default_rng(0)
+    groups, sizes = np.arange(60) % 3, 10 ** rng.uniform(-2, 2, 60)
+    weights = np.outer(sizes, sizes) * np.where(groups[:, None] == groups, 1, 0.05) * rng.uniform(0.5, 1.5, (60, 60))
+    graph = SimilarityGraph(np.triu(weights, 1) + np.triu(weights, 1).T, range(60))
+    assert same_partition(graph.communities(method="spectral", n_communities=3).tolist(), groups.tolist())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_many_groups_are_all_found(seed):
+    graph, groups = planted([8] * 20, inside=0.9, outside=0.01, seed=seed)
+    assert same_partition(graph.communities(seed, method="spectral", n_communities=20).tolist(), groups.tolist())
+
+
+def ring_of_cliques(n_cliques):
+    adjacency, ends = scipy.linalg.block_diag(*[np.ones((4, 4))] * n_cliques), 4 * np.arange(n_cliques)
+    adjacency[ends, (ends + 5) % len(adjacency)] += 0.01
+    return np.maximum(adjacency, adjacency.T)
+
+
+@pytest.mark.parametrize(("rings", "apart"), [([31], True), ([32], False), ([16, 16], True), ([16, 17], False)])
+def test_the_gap_may_ask_for_thirty_communities_more_than_components(rings, apart):
+    graph = SimilarityGraph(scipy.linalg.block_diag(*map(ring_of_cliques, rings)), range(4 * sum(rings)))
+    assert graph.components().nunique() == len(rings)
+    found = graph.communities(method="spectral").nunique()
+    assert (found == sum(rings)) == apart
+    assert found <= 30 + len(rings)
+
+
+def test_of_components_alike_the_first_are_cut():
+    pairs = cliques(*[2] * 40)
+    found = pairs.communities(method="spectral", n_communities=45).to_numpy().reshape(40, 2)
+    assert (found[:, 0] != found[:, 1]).tolist() == [True] * 5 + [False] * 35
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_communities_are_a_series_of_that_name(method):
+    found = cliques(3, 2, 1).communities(method=method)
+    assert (found.name, found.dtype) == ("community", np.int64)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ def pattern():
     return (np.random.default_rng(0).random((40, 30)) < 0.2).astype(float)
 
 
-def test_inner_products_are_two_steps_of_the_walk_beyond_what_popularity_makes(pattern):
+@pytest.mark.parametrize("density", [0.03, 0.2])
+def test_inner_products_are_two_steps_of_the_walk_beyond_what_popularity_makes(density):
+    pattern = (np.random.default_rng(0).random((40, 30)) < density).astype(float)
     rows, columns = (np.maximum(pattern.sum(axis=axis), 1) ** -0.5 for axis in (1, 0))
     scaled = rows[:, None] * pattern * columns
     factors = pattern_factors(pattern)
@@ -28,6 +30,32 @@ def test_popularity_alone_makes_nothing_alike():
     independent = rng.random((300, 200)) < np.outer(rng.uniform(0.05, 0.9, 300), rng.uniform(0.1, 1, 200))
     factors = pattern_factors(independent)
     assert np.linalg.norm(factors.T @ factors, 2) < 0.05  # the value of u_0 is 1
+
+
+def test_a_row_that_is_popular_and_no_more_says_nothing():
+    factors = pattern_factors([[1, 1, 0, 0], [0, 0, 1, 1], [1, 1, 1, 1], [0, 0, 0, 0]])
+    assert factors.any(axis=1).tolist() == [True, True, False, False]
+    assert factors.dtype == np.float32
+    assert not pattern_factors([[0, 1], [0, 0]]).any()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_rounding_leaves_of_nothing_is_no_edge(seed):
+    """On a circle the directions of neighbours are at right angles, and those of opposite ones are opposite."""
+    circle, rng = np.array([[1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 0, 1], [0, 1, 1, 0]]), np.random.default_rng(seed)
+    groups = rng.permutation(np.repeat(np.arange(4), 3))
+    pattern = np.hstack([circle[groups], np.ones((12, seed % 3))])[:, rng.permutation(4 + seed % 3)]
+    joined = with_pattern(np.zeros((12, 12)), pattern).toarray()
+    expected = (groups[:, None] == groups) & ~np.eye(12, dtype=bool)
+    np.testing.assert_allclose(joined, expected, atol=1e-5)
+    assert np.array_equal(joined > 0, expected)
+
+
+def test_the_rank_is_the_largest_number_of_factors(pattern):
+    large = np.random.default_rng(0).random((150, 140)) < 0.1
+    assert pattern_factors(large).shape == (150, 128)
+    assert pattern_factors(pattern, rank=1).shape == (40, 1)
+    assert pattern_factors(pattern, rank=99).shape == (40, 30)
 
 
 def test_values_do_not_matter_and_stored_zeros_are_no_entries(pattern):
@@ -66,6 +94,21 @@ def test_the_joined_graph_is_symmetric_and_moves_with_its_nodes(pattern):
     assert moved == pytest.approx(joined[np.ix_(order, order)], abs=1e-5)
 
 
+def test_the_unit_and_the_type_of_the_learned_weights_do_not_matter(pattern):
+    learned = np.random.default_rng(2).random((40, 40)).astype(np.float32)
+    learned += learned.T
+    joined = with_pattern(learned.astype(float), pattern).toarray()
+    np.testing.assert_allclose(with_pattern(learned, pattern).toarray(), joined, rtol=1e-12)
+    np.testing.assert_allclose(with_pattern(1e-5 * learned.astype(float), pattern).toarray(), joined, rtol=1e-12)
+
+
+def test_fifty_neighbors_are_chosen_where_nothing_else_is_asked_for():
+    pattern = np.random.default_rng(0).random((130, 100)) < 0.1
+    joined = with_pattern(np.zeros((130, 130)), pattern)
+    assert (joined != with_pattern(np.zeros((130, 130)), pattern, k=50)).nnz == 0
+    assert joined.nnz < with_pattern(np.zeros((130, 130)), pattern, k=51).nnz
+
+
 def test_a_node_without_entries_keeps_its_learned_edges_only():
     pattern = np.array([[1, 1, 0], [1, 1, 0], [0, 0, 1], [0, 0, 0]])
     learned = np.zeros((4, 4))
@@ -85,7 +128,7 @@ def test_a_pattern_without_entries_leaves_the_learned_graph():
 def test_wrong_input_is_refused(pattern):
     with pytest.raises(DataError, match="40 x 40"):
         with_pattern(np.zeros((3, 3)), pattern)
-    with pytest.raises(ParameterError, match="rank"):
+    with pytest.raises(ParameterError, match=r"^rank must be an integer >= 1, found 0"):
         pattern_factors(pattern, rank=0)
-    with pytest.raises(ParameterError, match="k"):
+    with pytest.raises(ParameterError, match=r"^k must be an integer >= 1, found 0"):
         with_pattern(np.zeros((40, 40)), pattern, k=0)

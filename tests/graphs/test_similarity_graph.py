@@ -61,10 +61,22 @@ def test_diagonal_and_what_float32_leaves_of_zero_are_ignored():
 
 
 def test_rounding_is_no_asymmetry_and_the_result_is_exactly_symmetric():
-    adjacency = np.array(TRIANGLE)
-    adjacency[0, 1] *= 1 + 1e-7
-    matrix = SimilarityGraph(adjacency, "abc").to_scipy()
-    assert (matrix != matrix.T).nnz == 0
+    for unit in (1e-6, 1, 1e6):
+        adjacency = unit * np.array(TRIANGLE)
+        adjacency[0, 1] *= 1 + 1e-7
+        matrix = SimilarityGraph(adjacency, "abc").to_scipy()
+        assert (matrix != matrix.T).nnz == 0
+        adjacency[0, 1] *= 1.1
+        with fails("expected a symmetric adjacency, found a difference of"):
+            SimilarityGraph(adjacency, "abc")
+
+
+def test_stored_zeros_are_no_edges_and_weights_are_floats():
+    matrix = sp.csr_array(np.array(TRIANGLE, dtype=np.int64))
+    matrix.data[matrix.data == 1] = 0
+    graph = SimilarityGraph(matrix, "abc")
+    assert graph.n_edges == 1
+    assert graph.to_scipy().dtype == np.float64
 
 
 def test_the_graph_shares_no_memory_with_the_caller():
@@ -124,6 +136,10 @@ def test_neighbors_come_strongest_first_and_ties_in_the_order_of_ids():
     assert graph.neighbors(10)["item"].tolist() == [12]
 
 
+def test_ten_neighbors_come_where_no_number_is_asked_for():
+    assert len(SimilarityGraph(1 - np.eye(13), range(13)).neighbors(0)) == 10
+
+
 def test_ties_among_many_keep_the_order_of_ids():
     levels = np.random.default_rng(0).integers(1, 3, 60).astype(float)
     adjacency = np.zeros((61, 61))
@@ -174,6 +190,8 @@ def test_communities_without_edges_are_single_nodes():
 def test_communities_are_the_same_for_the_same_seed_and_finer_at_a_higher_resolution():
     graph = SimilarityGraph(random_adjacency(30, 0, density=0.3), range(30))
     pd.testing.assert_series_equal(graph.communities(random_state=3), graph.communities(random_state=3))
+    pd.testing.assert_series_equal(graph.communities(), graph.communities(random_state=0))
+    assert graph.communities().tolist() != graph.communities(random_state=1).tolist()
     assert graph.communities(resolution=5.0).nunique() > graph.communities(resolution=0.5).nunique()
 
 
