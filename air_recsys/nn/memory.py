@@ -75,9 +75,9 @@ def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
 
 def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tuple[int, int]:
     """Return the bytes that a learned graph holds, and those that a step on it needs."""
-    if n_neighbors is None or n_neighbors >= rows:
+    if n_neighbors is None:
         return rows**2 * size * (_ADAM + _KEPT), 5 * rows**2 * size
-    edges = rows * (n_neighbors + 1)
+    edges = rows * min(n_neighbors + 1, rows)
     held = edges * (size * (_ADAM + _KEPT) + _LONG * (1 + _KEPT) + 3 * _WORD)
     return held, 8 * size * edges // n_batches
 

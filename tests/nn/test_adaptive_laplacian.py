@@ -7,6 +7,7 @@ from nn_references import CPU, F64
 
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.nn import adaptive_laplacian
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
 
 M, K = 9, 3
@@ -178,6 +179,56 @@ def test_a_graph_that_went_back_is_due():
     energy, _ = graph.apply(points, points, 0.5)
     assert graph.logits.grad is not None
     close(energy, dense().apply(points, points, 0.5)[0])
+
+
+@pytest.mark.parametrize("stop", [0, 1, 2, 3, 5])
+def test_a_graph_goes_on_from_a_state_as_if_uninterrupted(stop):
+    first, _ = applied(3, stop)
+    again, _ = applied(3, 4)
+    again.load_state({name: value.clone() for name, value in first.state().items()})
+    for time in range(7):
+        points = normal(M, 4, seed=time)
+        for found, expected in zip(again.apply(points, points, 0.5), first.apply(points, points, 0.5), strict=True):
+            assert torch.equal(found, expected)
+        assert (again.logits.grad is None) == (first.logits.grad is None)
+
+
+def test_a_state_without_a_graph_that_stays_is_due_once():
+    graph, _ = applied(3, 2)
+    graph.load_state({"logits": dense().logits})
+    due = []
+    for time in range(5):
+        graph.apply(normal(M, 4, seed=time), normal(M, 4, seed=time), 0.5)
+        due.append(graph.logits.grad is not None)
+    assert due == [True, False, False, True, False]
+
+
+def test_the_energy_of_a_graph_that_stays_is_not_raised():
+    graph, _ = applied(3, 1)
+    points = 1e-3 * normal(M, 4)
+    energy, smoothed = graph.apply(points, points, 0.5)
+    assert graph.logits.grad is None
+    close(energy, torch.sum(points * smoothed))
+
+
+def test_the_start_of_a_sparse_graph_is_its_generators():
+    torch.manual_seed(0)
+    first, again = (SparseLaplacian(M, K, generator=generator(), dtype=F64, device=CPU) for _ in range(2))
+    assert torch.equal(first.logits, again.logits)
+
+
+def test_small_graphs_are_found_by_all_pairs_and_large_ones_by_clusters(monkeypatch):
+    def searched(name):
+        return lambda points, weighted, k: asked.append(name) or nearest_rows(points, weighted, k)
+
+    for name in ("nearest_rows", "near_rows"):
+        monkeypatch.setattr(adaptive_laplacian, name, searched(name))
+    monkeypatch.setattr(adaptive_laplacian, "_COMPARED_BY_PAIRS", M)
+    asked: list[str] = []
+    for size in (M - 1, M, M + 1):
+        points = normal(size, 2)
+        sparse(size=size).refresh(points, points)
+    assert asked == ["nearest_rows", "nearest_rows", "near_rows"]
 
 
 def test_refresh_takes_the_nearest_rows_under_the_metric():

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 import torch
 from nn_references import CPU, random_observations
 
-from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
-from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.adaptive_laplacian import DenseLaplacian, FixedLaplacian, SparseLaplacian
+from air_recsys.nn.build import Settings, TransformedGraph, build_objective, observations, random_batches
 from air_recsys.nn.objective import FactorWidthObjective, FullWidthObjective
 
 
@@ -63,3 +63,85 @@ def test_the_same_seed_gives_the_same_start_and_no_global_state_moves():
     assert all(torch.equal(*pair) for pair in zip(first.parameters(), again.parameters(), strict=True))
     assert not torch.equal(first.parameters()[0], other.parameters()[0])
     assert torch.equal(torch.get_rng_state(), torch_state)
+
+
+def test_weights_are_of_the_type_asked_for_and_go_with_their_entries():
+    values = np.arange(1.0, 13.0).reshape(3, 4)
+    ratings, weights = sp.csr_array(values), sp.csr_array(10 * values)
+    whole = observations(ratings, lambda values: values, torch.float32, CPU, weights)
+    assert whole.weights is not None
+    assert whole.weights.dtype == torch.float32
+    for part in random_batches(whole, 3, np.random.default_rng(0)):
+        assert part.weights is not None
+        assert torch.equal(part.weights, 10 * part.values)
+
+
+@pytest.mark.parametrize(("m", "n", "parts"), [(2, 9, 2), (9, 2, 2), (9, 9, 5)])
+def test_there_are_no_more_batches_than_rows_columns_or_entries(m, n, parts):
+    places = np.arange(5) % m, np.arange(5) % n
+    observed = observations(
+        sp.csr_array((np.ones(5), places), shape=(m, n)), lambda values: values, torch.float64, CPU
+    )
+    assert len(observed.values) >= parts
+    objective = build_objective(observed, Settings(width=1, n_batches=8), np.random.default_rng(0))
+    assert len(objective.batches) == parts
+
+
+def test_other_seeds_start_elsewhere():
+    starts = {float(build(m=2, n=2, seed=seed).factorization.weights[0][0, 0]) for seed in range(60)}
+    assert len(starts) == 60
+
+
+def test_the_start_has_the_mean_and_the_deviation_asked_for():
+    left = build(m=200, n=50, init=(3.0, 0.1)).factorization.weights[0]
+    assert float(left.mean()) == pytest.approx(3.0, rel=0.01)
+    assert float(left.std()) == pytest.approx(0.1, rel=0.05)
+
+
+def test_two_rows_have_a_graph_and_one_none():
+    observed = random_observations(2, 5)
+    objective = build_objective(observed, Settings(), np.random.default_rng(0))
+    assert [tuple(logits.shape) for logits in objective.logits()] == [(2, 2), (5, 5)]
+
+
+@pytest.mark.parametrize(("size", "kind"), [(1, FixedLaplacian), (2, DenseLaplacian), (3, DenseLaplacian)])
+def test_the_graph_of_a_transformation_is_learned_where_there_are_pairs(size, kind):
+    objective = build(transforms=(TransformedGraph(lambda completed: completed[:size], 0.5),))
+    assert len(objective.terms) == 1  # no total variation
+    term = objective.terms[0]
+    assert type(term.laplacian) is kind
+    assert torch.isfinite(objective.evaluate().objective)
+
+
+def test_the_graph_of_a_transformation_is_as_sparse_as_asked_for():
+    transforms = (TransformedGraph(lambda completed: completed.T, 0.5, n_neighbors=2),)
+    laplacian = build(transforms=transforms).terms[0].laplacian
+    assert laplacian is not None
+    assert [tuple(part.shape) for part in laplacian.parts] == [(5, 3)]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_everything_is_of_the_type_of_the_entries(dtype):
+    graph = sp.csr_array(np.ones((7, 7)) - np.eye(7))
+    settings = Settings(
+        given=(graph, None),
+        biases=True,
+        transforms=(TransformedGraph(lambda completed: completed[:1], 0.5),),
+    )
+    objective = build_objective(random_observations(7, 5, dtype=dtype), settings, np.random.default_rng(0))
+    assert {value.dtype for value in (*objective.parameters(), *objective.evaluate())} == {dtype}
+
+
+def test_logits_of_dense_graphs_are_due_as_often_as_asked_for():
+    objective = build(graph_every=3)
+    due = []
+    for _ in range(4):
+        objective.evaluate()
+        due.append(all(logits.grad is not None for logits in objective.logits()))
+    assert due == [True, False, False, True]
+
+
+@pytest.mark.parametrize("n_neighbors", [None, 2])
+def test_the_start_of_graphs_comes_from_the_seed(n_neighbors):
+    first, again = (build(seed=3, n_neighbors=n_neighbors).logits() for _ in range(2))
+    assert all(torch.equal(*pair) for pair in zip(first, again, strict=True))

@@ -259,13 +259,20 @@ def test_there_are_no_more_batches_than_rows_or_entries():
         (lambda state: [state[0][:1], *state[1:]], "expected a tensor of shape"),
         (lambda state: [*state[:-1], state[0]], "expected the state of a graph by names"),
         (lambda state: state[:-1], "shorter"),
+        (lambda state: [*state, state[-1]], "longer"),
     ],
-    ids=["a number", "another shape", "no graph", "too few"],
+    ids=["a number", "another shape", "no graph", "too few", "too many"],
 )
 def test_a_state_of_something_else_is_refused(spoil, message):
     objective = random_objective(random_observations(M, N), Settings(width=3, **WIDE))
     with pytest.raises(ValueError, match=message):
         objective.load_state(spoil(objective.state()))
+
+
+def test_a_state_of_fewer_factors_is_refused():
+    objective = random_objective(random_observations(M, N), Settings(width=3, strengths=(0.0, 0.0)))
+    with pytest.raises(ValueError, match="shorter"):
+        objective.load_state(objective.state()[:-1])
 
 
 def test_refresh_moves_the_state_of_every_part():

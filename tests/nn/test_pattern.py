@@ -90,3 +90,9 @@ def test_arguments_stay_untouched():
     pattern.matmul(values, right)
     pattern.transpose_matmul(values, left)
     assert all(torch.equal(*pair) for pair in zip(before, (values, left, right), strict=True))
+
+
+def test_small_patterns_are_held_in_32_bits():
+    pattern = SparsePattern(torch.arange(101), torch.arange(100), 100)
+    held = [value for value in vars(pattern).values() if isinstance(value, torch.Tensor)]
+    assert {value.dtype for value in [*held, pattern.rows]} == {torch.int32}

@@ -45,6 +45,16 @@ def test_nothing_changes_for_other_matrices(matrix):
 
 
 @needs_switch
+@pytest.mark.parametrize("shape", [(200, 140), (128, 128)])
+def test_large_float32_matrices_are_given_to_the_faster_library_if_it_is_exact(shape, monkeypatch):
+    before = switch()
+    for exact in (True, False):
+        monkeypatch.setattr(products, "rounds_as_float32", lambda exact=exact: exact)
+        with fast_products(torch.zeros(shape)):
+            assert switch() == ("bf16" if exact else before)
+
+
+@needs_switch
 def test_a_library_that_rounds_to_bfloat16_is_not_taken(monkeypatch):
     class Rounding:
         """A processor that multiplies in bfloat16 where it may."""

@@ -8,7 +8,7 @@ import torch
 from posterior_cases import drawn, observed
 
 from air_recsys.exceptions import AirRecsysError
-from air_recsys.nn.posterior.equations import Equations, Rows, equations, solve
+from air_recsys.nn.posterior.equations import Equations, Rows, Solution, equations, solve
 
 
 def partner(size, width=3, spread=True, seed=0):
@@ -105,6 +105,19 @@ def test_draws_keep_the_gaussian(momentum):
     state = solution.draw(state, momentum, torch.randn(size, 2, generator=generator))
     np.testing.assert_allclose(state.mean(0), mean, atol=0.05)
     np.testing.assert_allclose(torch.cov(state.T), torch.linalg.inv(precision), atol=0.05)
+
+
+def test_momentum_steps_past_the_mean():
+    mean, before = torch.tensor([[1.0, -2.0]]), torch.tensor([[3.0, 0.0]])
+    solution = Solution(mean, torch.eye(2)[None])
+    torch.testing.assert_close(solution.draw(before, 0.5, torch.zeros(1, 2)), torch.tensor([[0.0, -3.0]]))
+
+
+def test_rows_that_are_not_definite_are_counted():
+    precision = torch.stack([torch.eye(2), -torch.eye(2), torch.eye(2)])
+    found = Equations(precision, torch.zeros(3, 2), torch.zeros(3))
+    with pytest.raises(AirRecsysError, match=r"^1 rows .* no solution in torch.float32"):
+        solve(found, torch.ones(3), torch.zeros(3, 2), 0.1 * torch.eye(2))
 
 
 def test_equations_that_are_not_definite_are_told():

@@ -37,12 +37,30 @@ def test_they_are_the_scaled_singular_vectors():
     np.testing.assert_allclose(np.abs(rows), np.abs(expected), atol=0.02)
 
 
-@pytest.mark.parametrize("n_features", [0, 1, 29, 500])
-def test_the_last_feature_is_constant_and_there_are_no_more_than_the_pattern_has(n_features):
+def test_both_sides_are_singular_vectors_times_their_squared_values():
+    entries = pattern().toarray()
+    entries[:, 7] = entries[5] = 0
+    entries[3, 7] = entries[5, 2] = 1  # a row and a column that are seen once
+    matrix = sp.csr_array(entries)
+    dense = (matrix.toarray() != 0) * 1.0
+    assert dense.sum(0).min() == dense.sum(1).min() == 1
+    for side, transposed in zip(found(matrix), (dense, dense.T), strict=True):
+        scaled = np.maximum(transposed.sum(1), 1)[:, None] ** (-1 / 3) * transposed * transposed.sum(0) ** (-1 / 3)
+        left, values, _ = np.linalg.svd(scaled)
+        expected = np.abs(left[:, :3] * values[:3] ** 2)
+        size = np.linalg.norm(side[:, :3]) / np.linalg.norm(expected)
+        np.testing.assert_allclose(np.abs(side[:, :3]), size * expected, atol=0.02)
+        assert side[:, :-2].std(axis=0).mean() == pytest.approx(1)
+        logarithms = np.log(transposed.sum(1))
+        np.testing.assert_allclose(side[:, -2], logarithms - logarithms.mean())
+
+
+@pytest.mark.parametrize(("n_features", "width"), [(0, 1), (1, 3), (29, 31), (500, 31)])
+def test_the_last_feature_is_constant_and_there_are_no_more_than_the_pattern_has(n_features, width):
     rows, columns = found(pattern(), n_features)
     assert len(rows) == 40
     assert len(columns) == 30
-    assert rows.shape[1] == columns.shape[1] <= 31
+    assert rows.shape[1] == columns.shape[1] == width
     for side in (rows, columns):
         assert np.isfinite(side).all()
         np.testing.assert_array_equal(side[:, -1], 1.0)

@@ -9,6 +9,8 @@ import pytest
 import torch
 
 from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.nn.adaptive_laplacian import DenseLaplacian
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.graphs import RowGraph, places
 from air_recsys.nn.posterior.prior import RowPrior
@@ -77,6 +79,27 @@ def test_directions_count_by_how_much_rows_lean_on_them():
     assert sizes[:2].min() > 20 * sizes[2:].max()
 
 
+def test_both_parts_count_by_their_share_of_all_lengths():
+    prior, rows = prior_of()
+    metric = torch.linalg.inv(torch.linalg.inv(prior.precision)[:-1, :-1])  # S^-1 without the biases
+    weights, features = prior.weights[:-2, :-1], prior.features[:, :-2]
+    leaning = (weights @ metric @ weights.T).diag()  # |w_k|^2
+    rest = (rows - prior.mean())[:, :-1]
+    parts = [(features * leaning) @ features.T, rest @ metric @ rest.T]
+    sizes = [part.trace() for part in parts]
+    together = (sizes[0] * parts[0] + sizes[1] * parts[1]) / sum(sizes)
+    found = places(prior, rows)
+    lengths = together.diag().sqrt()
+    torch.testing.assert_close(found @ found.T, together / (lengths[:, None] * lengths))
+
+
+def test_places_and_graphs_are_of_the_type_of_the_rows():
+    prior, rows = prior_of()
+    points = places(prior, rows.float())
+    assert points.dtype == torch.float32
+    assert learned(points)[0].dtype == np.float32
+
+
 def test_without_a_pattern_the_factors_decide():
     prior = RowPrior(torch.ones(30, 1), 5, 1.0)
     rows = normal(30, 5)
@@ -138,8 +161,36 @@ def test_rows_at_one_place_are_all_alike():
     np.testing.assert_allclose(graph.toarray(), 0.25 * (1 - np.eye(4)))
 
 
-def test_more_neighbors_than_there_are_rows():
-    assert learned(two_groups(4), k=50)[0].shape == (4, 4)
+def test_a_row_chooses_no_more_than_its_neighbors():
+    assert learned(normal(20, 4), k=3)[0].nnz <= 2 * 3 * 20
+
+
+def test_more_neighbors_than_there_are_rows_are_all_others():
+    points = normal(4, 3)
+    np.testing.assert_allclose(learned(points, k=50)[0].toarray(), learned(points, k=None)[0].toarray())
+
+
+@pytest.mark.parametrize("refresh", [2, 3])
+def test_edges_are_chosen_anew_at_every_so_manieth_step(refresh):
+    graph = RowGraph(torch.ones(12, dtype=torch.float64), 2, "row_softmin", n_steps=9, refresh=refresh)
+    chosen = None
+    for step in range(9):
+        points = normal(12, 3, seed=step)
+        graph.step(points)
+        chosen = nearest_rows(points, points, 2) if step % refresh == 0 else chosen
+        assert torch.equal(graph._laplacian.neighbors[:, 1:], chosen)
+
+
+@pytest.mark.parametrize("n_steps", [0, 1, 2, 5])
+def test_all_steps_together_go_once_the_slope_of_the_first(n_steps):
+    points = normal(12, 3)
+    graph = RowGraph(points.new_ones(12), None, "row_softmin", n_steps, refresh=5)
+    slope = DenseLaplacian(12, "row_softmin", generator=torch.Generator(), dtype=points.dtype, device=points.device)
+    slope.logits.zero_()
+    slope.apply(points, points, 1.0)
+    energy = graph.step(points)
+    expected = -slope.logits.grad * slope.logits.numel() / energy / max(n_steps, 1)
+    torch.testing.assert_close(graph._laplacian.logits, expected)
 
 
 def test_all_adjacencies_are_tried():

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from posterior_cases import drawn, observed
+from posterior_cases import drawn, observed, posterior
 
 from air_recsys.nn.memory import Sizes
+from air_recsys.nn.posterior.estimate import Langevin
 from air_recsys.nn.posterior.memory import posterior_bytes
 from air_recsys.nn.posterior.posterior import Posterior
 
@@ -28,6 +29,25 @@ def test_width_features_and_draws_need_more():
     assert posterior_bytes(SIZES, 20, 20) > 2 * plain
     assert posterior_bytes(SIZES, 10, 200) > plain
     assert posterior_bytes(SIZES, 10, 20, sample=True) > plain
+
+
+def test_what_draws_add_is_what_is_kept_of_them():
+    sizes, width = Sizes(400, 300, 3000), 6
+    entries = observed(drawn(*sizes[:2], density=0.025), torch.float32)
+    estimate = Langevin(posterior(entries, width, sample=True), 20)
+    for _ in range(20):
+        estimate.sweep()
+    kept = [tensor for rows, columns, _ in estimate._draws for tensor in (rows, columns)]
+    kept += [value for value in vars(estimate._products).values() if isinstance(value, torch.Tensor)]
+    held = sum(tensor.nbytes for tensor in kept)
+    planned = posterior_bytes(sizes, width, 1, sample=True) - posterior_bytes(sizes, width, 1)
+    assert 0.95 * held < planned < 1.3 * held
+
+
+def test_twice_as_much_of_everything_needs_twice_the_memory():
+    for sample in (False, True):
+        once, twice = (posterior_bytes(Sizes(*(k * it for it in SIZES[:3])), 10, 20, sample=sample) for k in (1, 2))
+        assert twice == 2 * once
 
 
 def test_the_matrices_of_a_state_are_within_the_estimate():

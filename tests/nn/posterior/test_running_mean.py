@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
 from air_recsys.nn.posterior.running_mean import RunningMean
@@ -40,3 +41,17 @@ def test_no_more_factors_than_rows_or_columns():
     left, right = mean_of(products(2, 3), 100)
     assert left.shape == (30, 20)
     assert right.shape == (20, 20)
+
+
+@pytest.mark.parametrize(("m", "n", "rank", "kept"), [(30, 20, 6, 6), (30, 20, 100, 20), (10, 20, 100, 10)])
+def test_sketches_have_the_rank_and_no_more_than_the_matrix_has(m, n, rank, kept):
+    mean = RunningMean(m, n, rank, torch.Generator().manual_seed(0), torch.zeros(1))
+    state = mean.state()
+    assert state["_range"].shape == (m, kept)
+    assert state["_corange"].shape == (n, min(2 * kept + 1, m))
+
+
+def test_factors_are_of_the_type_wanted():
+    mean = RunningMean(5, 4, 2, torch.Generator().manual_seed(0), torch.zeros(1))
+    mean.add(torch.ones(5, 1), torch.ones(4, 1))
+    assert [factor.dtype for factor in mean.factors()] == [torch.float32] * 2

@@ -120,6 +120,13 @@ def test_values_are_kept_apart_and_come_back():
     assert list(kept) == list(NAMES)
 
 
+def test_lists_hold_numbers_and_tensors():
+    owner, other = Owner(), Owner()
+    owner.draws = [2.5, torch.ones(2), (7, None)]
+    set_values(other, values_of(owner, NAMES), NAMES, CPU)
+    assert flat(other.draws) == [2.5, 1.0, 1.0, 7, None]
+
+
 @pytest.mark.parametrize(
     ("name", "value", "message"),
     [

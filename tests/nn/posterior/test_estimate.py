@@ -1,0 +1,142 @@
+"""What estimates make of their sweeps, against the sweeps themselves."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+import torch
+from posterior_cases import constant, drawn, observed
+
+from air_recsys.nn.posterior.estimate import Langevin, Variational
+from air_recsys.nn.posterior.posterior import Posterior
+
+
+class Sweep(NamedTuple):
+    before: Any  # columns
+    drawn: list[Any]
+    means: list[Any]
+    variance: float
+    scales: list[Any]
+    priors: list[Any]  # W of both sides, S^-1 of both
+
+
+def estimate_of(kind, n_sweeps, m=20, n=15, dtype=torch.float64):
+    entries = observed(drawn(m=m, n=n, density=0.5), dtype)
+    state = Posterior(entries, constant(entries), 2, np.random.default_rng(0), sample=kind is Langevin)
+    return kind(state, n_sweeps), state
+
+
+def watched(n_sweeps, times, **options):
+    """A chain after some of its sweeps, and what those were."""
+    chain, state = estimate_of(Langevin, n_sweeps, **options)
+    sweeps = []
+    for _ in range(times):
+        before = state.sides[1].mean
+        chain.sweep()
+        sides, scales = [side.mean for side in state.sides], [scales.clone() for scales in state.noise.scales]
+        priors = [prior.weights for prior in state.priors] + [prior.precision for prior in state.priors]
+        sweeps.append(Sweep(before, sides, list(state.means), state.noise.variance, scales, priors))
+    return chain, sweeps
+
+
+def product(rows, columns):
+    return rows[:, :-1] @ columns[:, :-1].T + rows[:, -1:] + columns[:, -1]
+
+
+def matrix(estimate):
+    left, right, rows, columns = estimate.scores()
+    return left @ right.T + rows[:, None] + columns
+
+
+# -------------------------------------------------------------------- variational
+
+
+def test_the_spread_of_the_approximation_is_that_of_its_gaussians():
+    estimate, state = estimate_of(Variational, 3)
+    for _ in range(3):
+        estimate.sweep()
+    found, noise = estimate.spread(), state.noise
+    assert found.noise == noise.variance
+    for side, (of_entries, mean, triangles) in enumerate(
+        (
+            (found.of_rows, found.rows, found.row_covariances),
+            (found.of_columns, found.columns, found.column_covariances),
+        )
+    ):
+        np.testing.assert_allclose(of_entries * noise.scales[side], 1.0)
+        np.testing.assert_array_equal(mean, state.sides[side].mean)
+        covariance = state.sides[side].covariance
+        assert covariance is not None
+        upper = [covariance[:, i, j] for i in range(3) for j in range(i, 3)]
+        assert triangles is not None
+        np.testing.assert_array_equal(triangles, torch.stack(upper, dim=1))
+        weights, precisions = found.priors[side], found.priors[2 + side]
+        np.testing.assert_array_equal(weights[0], state.priors[side].weights)
+        np.testing.assert_array_equal(precisions[0], state.priors[side].precision)
+        assert len(weights) == len(precisions) == 1
+
+
+@pytest.mark.parametrize("kind", [Variational, Langevin])
+def test_everything_of_a_spread_is_of_the_type_of_the_entries(kind):
+    estimate, _ = estimate_of(kind, 2, dtype=torch.float32)
+    for _ in range(2):
+        estimate.sweep()
+    noise, *rest = estimate.spread()
+    assert isinstance(noise, float)
+    tensors = [
+        *estimate.scores(),
+        *(part for part in rest if isinstance(part, torch.Tensor)),
+        *estimate.spread().priors,
+    ]
+    assert {tensor.dtype for tensor in tensors} == {torch.float32}
+
+
+# -------------------------------------------------------------------- langevin
+
+
+def test_a_chain_that_keeps_nothing_yet_has_the_scores_of_its_last_draw():
+    chain, sweeps = watched(10, 2)
+    assert not chain.ready
+    torch.testing.assert_close(matrix(chain), product(*sweeps[-1].drawn))
+
+
+@pytest.mark.parametrize("kept", [1, 2])
+def test_scores_are_the_mean_of_both_halves_of_each_sweep_that_is_kept(kept):
+    chain, sweeps = watched(10, 2 + kept)
+    pairs = [
+        pair for it in sweeps[2:] for pair in ((it.means[0], it.before), (it.drawn[0], it.means[1]))
+    ]  # of rank 4 together, so that the sketch is exact
+    expected = torch.stack([product(*pair) for pair in pairs]).mean(dim=0)
+    torch.testing.assert_close(matrix(chain), expected)
+    _, _, rows, columns = chain.scores()
+    torch.testing.assert_close(rows, torch.stack([left[:, -1] for left, _ in pairs]).mean(dim=0))
+    torch.testing.assert_close(columns, torch.stack([right[:, -1] for _, right in pairs]).mean(dim=0))
+
+
+def test_the_scores_of_a_chain_have_five_times_the_rank_of_its_factors():
+    left, right, _, _ = watched(10, 9)[0].scores()
+    assert left.shape == (20, 10)
+    assert right.shape == (15, 10)
+
+
+def test_the_noise_is_the_mean_over_the_sweeps_that_are_kept():
+    chain, sweeps = watched(10, 6)
+    found = chain.spread()
+    assert found.noise == pytest.approx(np.mean([it.variance for it in sweeps[2:]]))
+    for side, of_entries in enumerate((found.of_rows, found.of_columns)):
+        expected = torch.stack([1 / it.scales[side] for it in sweeps[2:]]).mean(dim=0)
+        torch.testing.assert_close(of_entries, expected)
+    assert found.row_covariances is None
+    assert found.column_covariances is None
+
+
+@pytest.mark.parametrize(("n_sweeps", "first", "every"), [(4, 0, 1), (10, 2, 1), (98, 19, 3), (99, 19, 4)])
+def test_about_twenty_draws_are_kept_at_equal_distances(n_sweeps, first, every):
+    chain, sweeps = watched(n_sweeps, n_sweeps, m=6, n=5)
+    kept, found = sweeps[first::every], chain.spread()
+    for side, draws in enumerate((found.rows, found.columns)):
+        torch.testing.assert_close(draws, torch.stack([it.drawn[side] for it in kept], dim=1))
+    for place, draws in enumerate(found.priors):
+        torch.testing.assert_close(draws, torch.stack([it.priors[place] for it in kept]))

@@ -1,0 +1,111 @@
+"""The prior of one side against its distributions, written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.prior import RowPrior
+
+N_DRAWS = 3000
+FREE, RIDGE, SPREAD = 0.01, 100.0, 0.1  # of the constant and of the features; s_0
+
+
+def prior_and_rows(m=6, n_features=2, width=2, scale=1.0, seed=0):
+    """A prior whose rows lean on its features, and whose entries go together."""
+    rng = np.random.default_rng(seed)
+    features = np.column_stack([scale * rng.normal(size=(m, n_features)), np.ones(m)])
+    rows = features @ rng.normal(size=(n_features + 1, width)) + rng.normal(size=(m, 1)) + 0.3 * rng.normal(size=width)
+    return RowPrior(torch.as_tensor(features), width, 4.0), torch.as_tensor(rows)
+
+
+def regression(prior, rows):
+    """W given the rows, the inverse of its precision, and the scatter; from the rows' distribution without W."""
+    f, x = prior.features.numpy(), rows.numpy()
+    ridge = np.diag([RIDGE] * (f.shape[1] - 1) + [FREE])
+    inverse = np.linalg.inv(f.T @ f + ridge)
+    of_rows = np.eye(len(f)) + f @ np.linalg.inv(ridge) @ f.T
+    return inverse @ f.T @ x, inverse, x.T @ np.linalg.solve(of_rows, x) + SPREAD * np.eye(x.shape[1])
+
+
+def draws_of(prior, rows):
+    """(W, S^-1, ridge) of many draws, each from where the prior stands."""
+    start, rng, found = prior.state(), np.random.default_rng(0), []
+    for _ in range(N_DRAWS):
+        prior.load_state({name: value.clone() for name, value in start.items()})
+        prior.draw(Rows(rows), rng)
+        found.append([value.numpy().copy() for value in prior.state().values()])
+    return [np.stack(values) for values in zip(*found, strict=True)]
+
+
+def test_a_prior_starts_with_the_variance_given():
+    prior, _ = prior_and_rows()
+    np.testing.assert_allclose(torch.linalg.inv(prior.precision), 4.0 * np.eye(2))
+    assert not prior.mean().any()
+
+
+def test_a_prior_is_held_in_double_precision():
+    prior = RowPrior(torch.ones(3, 2), 2, 1.0)
+    prior.update(Rows(torch.ones(3, 2), torch.eye(2).repeat(3, 1, 1)))
+    assert {value.dtype for value in prior.state().values()} == {torch.float64}
+
+
+def test_an_update_is_the_mode_of_both():
+    prior, rows = prior_and_rows()
+    mean, _, scatter = regression(prior, rows)
+    prior.update(Rows(rows))
+    np.testing.assert_allclose(prior.weights, mean)
+    np.testing.assert_allclose(prior.precision, np.linalg.inv(scatter) * (len(rows) + 1))  # (dof - d - 1) scale
+
+
+def test_covariances_of_the_rows_add_to_their_scatter():
+    prior, rows = prior_and_rows()
+    covariances = torch.arange(1.0, 7.0, dtype=torch.float64)[:, None, None] * torch.tensor([[1.0, 0.2], [0.2, 0.5]])
+    _, _, scatter = regression(prior, rows)
+    prior.update(Rows(rows, covariances))
+    expected = np.linalg.inv(scatter + covariances.sum(0).numpy()) * (len(rows) + 1)
+    np.testing.assert_allclose(prior.precision, expected)
+
+
+def test_precisions_are_drawn_from_their_wishart_distribution():
+    prior, rows = prior_and_rows(m=3)
+    _, _, scatter = regression(prior, rows)
+    scale, freedom = np.linalg.inv(scatter), 3 + 2 + 2  # rows, then d + 2
+    _, precisions, _ = draws_of(prior, rows)
+    root = np.linalg.inv(np.linalg.cholesky(scale))
+    standard = root @ precisions @ root.T
+    np.testing.assert_allclose(standard.mean(axis=0), freedom * np.eye(2), atol=0.35)
+    spread = standard.var(axis=0)  # freedom (1 + i = j)
+    np.testing.assert_allclose(spread, freedom * (1 + np.eye(2)), rtol=0.15)
+
+
+def test_weights_are_drawn_around_the_regression():
+    prior, rows = prior_and_rows(scale=10.0)
+    mean, inverse, _ = regression(prior, rows)
+    weights, precisions, _ = draws_of(prior, rows)
+    errors = np.linalg.inv(np.linalg.cholesky(inverse)) @ (weights - mean)
+    between = np.einsum("sai,sij,sbj->sab", errors, precisions, errors)  # of width 2 in each direction
+    np.testing.assert_allclose(between.mean(axis=0), 2 * np.eye(3), atol=0.15)
+    along = errors @ np.linalg.cholesky(precisions)
+    np.testing.assert_allclose(along.mean(axis=0), 0, atol=0.1)
+    np.testing.assert_allclose(along.var(axis=0), 1, atol=0.1)
+
+
+@pytest.mark.parametrize("scale", [1.0, 30.0], ids=["heavy", "light"])
+def test_one_ridge_is_drawn_for_all_features_but_the_constant(scale):
+    prior, rows = prior_and_rows(n_features=3, scale=scale)
+    weights, precisions, ridges = draws_of(prior, rows / scale)
+    np.testing.assert_array_equal(ridges[:, -1], FREE)
+    np.testing.assert_array_equal(ridges[:, :-1], np.repeat(ridges[:, :1], 3, axis=1))
+    sizes = np.einsum("sai,sij,saj->s", weights[:, :-1], precisions, weights[:, :-1])
+    standard = ridges[:, 0] * (sizes + 1 / RIDGE)  # chi-squared
+    assert standard.mean() == pytest.approx(3 * 2 + 1, rel=0.05)
+    assert standard.var() == pytest.approx(2 * (3 * 2 + 1), rel=0.15)
+
+
+def test_without_features_no_ridge_is_drawn():
+    prior = RowPrior(torch.ones(5, 1), 2, 1.0)
+    prior.draw(Rows(torch.ones(5, 2)), np.random.default_rng(0))
+    assert prior.state()["_ridge"].tolist() == [FREE]
