@@ -30,6 +30,12 @@ def test_rows_are_those_of_brute_force(size, data):
     np.testing.assert_array_equal(nearest_rows(points, points, k).numpy(), brute_force(points, k))
 
 
+@pytest.mark.parametrize("k", [1, 9, 100, 300])
+def test_of_many_rows_the_nearest_are_those_of_brute_force(k):
+    points = normal(700, 3)
+    np.testing.assert_array_equal(nearest_rows(points, points, k).numpy(), brute_force(points, k))
+
+
 @pytest.mark.parametrize("entries", [1, 23, 46, 23 * 7, 23 * 22, 23 * 23])
 def test_blocks_change_nothing(monkeypatch, entries):
     points = normal(23, 4)

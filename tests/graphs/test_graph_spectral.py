@@ -179,6 +179,12 @@ def ring_of_cliques(n_cliques):
     return np.maximum(adjacency, adjacency.T)
 
 
+def test_more_communities_may_be_asked_for_than_are_looked_for():
+    graph = SimilarityGraph(ring_of_cliques(40), range(160))
+    found = graph.communities(method="spectral", n_communities=40).tolist()
+    assert same_partition(found, np.repeat(range(40), 4).tolist())
+
+
 @pytest.mark.parametrize(("rings", "apart"), [([31], True), ([32], False), ([16, 16], True), ([16, 17], False)])
 def test_the_gap_may_ask_for_thirty_communities_more_than_components(rings, apart):
     graph = SimilarityGraph(scipy.linalg.block_diag(*map(ring_of_cliques, rings)), range(4 * sum(rings)))

@@ -70,8 +70,8 @@ def mutants(root: Path) -> Iterator[Mutant]:
 
 def _functions(source: str) -> dict[str, list[str]]:
     nodes = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
-    lines = source.splitlines()
-    return {node.name: [line.strip() for line in lines[node.lineno : node.end_lineno]] for node in nodes}
+    lines = [re.sub(r"__mutmut_(orig|\d+)", "", line).strip() for line in source.splitlines()]
+    return {node.name: lines[node.lineno - 1 : node.end_lineno] for node in nodes}
 
 
 def _changed(before: list[str], after: list[str]) -> tuple[str, str]:

@@ -37,21 +37,21 @@ def plain(value):
     return value.clone() if isinstance(value, torch.Tensor) else copy.deepcopy(value)
 
 
-def sweeping(kind):
+def sweeping(kind, n_sweeps=20):
     """An estimate, its posterior, and the generator, whose position is the owner's to keep."""
     rng, entries = np.random.default_rng(0), observed(drawn(m=20, n=15, density=0.5))
     state = Posterior(entries, constant(entries), 2, rng, sample=kind is Langevin)
-    return kind(state, n_sweeps=20), state, rng
+    return kind(state, n_sweeps), state, rng
 
 
-@pytest.mark.parametrize("stop", [0, 2, 4, 9], ids=lambda stop: f"after {stop}")
+@pytest.mark.parametrize(("stop", "n_sweeps"), [(0, 20), (2, 20), (4, 20), (9, 20), (15, 60)])
 @pytest.mark.parametrize("kind", [Variational, Langevin])
-def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop):
-    first, its, rng = sweeping(kind)
+def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop, n_sweeps):
+    first, its, rng = sweeping(kind, n_sweeps)
     for _ in range(stop):
         first.sweep()
     kept, position = plain((its.state(), first.state())), rng.bit_generator.state
-    again, other, another = sweeping(kind)
+    again, other, another = sweeping(kind, n_sweeps)
     other.load_state(kept[0])
     again.load_state(kept[1])
     another.bit_generator.state = position
