@@ -115,7 +115,7 @@ def page(found: list[Mutant], reasons: list[dict[str, str]]) -> str:
         groups[reason_of(mutant, reasons)].append(mutant)
     lines += ["", "## Survivors"]
     for why in sorted(groups, key=lambda why: -len(groups[why])):
-        lines += ["", f"### {why} ({len(groups[why])})", "", "```text"]
+        lines += ["", f"**{why}** ({len(groups[why])})", "", "```text"]
         lines += [_line(mutant) for mutant in groups[why]]
         lines += ["```"]
     return "\n".join(lines) + "\n"
