@@ -21,11 +21,12 @@ from air_recsys.adapters.implicit_input import (
     widened,
 )
 from air_recsys.adapters.implicit_split import leave_k_out_split
-from air_recsys.adapters.implicit_threads import best_items, torch_threads
+from air_recsys.adapters.implicit_threads import best_items
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
+from air_recsys.models.devices import torch_threads
 from air_recsys.models.fold_in import RowSolver
 from air_recsys.training import Callback, Record
 from air_recsys.validation import RandomState, check_choice, check_integer, check_real, needs_extra

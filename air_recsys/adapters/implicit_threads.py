@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import numpy as np
 import scipy.sparse as sp
 import torch
 
+from air_recsys.models.devices import torch_threads
 from air_recsys.models.top_items import top_items
 
 _USERS_AT_A_TIME = 512
-
-
-@contextmanager
-def torch_threads(number: int) -> Iterator[None]:
-    """Give torch so many threads for a while; 0 leaves it those that it has."""
-    before = torch.get_num_threads()
-    if number:
-        torch.set_num_threads(number)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def best_items(

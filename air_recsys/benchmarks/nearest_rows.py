@@ -14,6 +14,7 @@ from tqdm import tqdm
 from air_recsys.benchmarks.report import Report
 from air_recsys.graphs.candidates import nearest_rows
 from air_recsys.graphs.laplacian import squared_norms
+from air_recsys.models.devices import torch_threads
 
 _GROUPS = 500
 _BLOCK_ENTRIES = 1_300_000
@@ -51,16 +52,12 @@ def bench_nearest_rows(
     contenders: dict[str, Search] = {"product": _product, "plain": _plain, "ours": _ours}
     if find_spec("faiss") is not None:
         contenders["faiss"] = _faiss
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
+    with torch_threads(1):
         cases = [(size, width, k) for size in sizes for width in widths for k in ks]
         rows = [
             {"rows": size, "width": width, "k": k} | _times(_made(size, width), k, contenders, rounds)
             for size, width, k in tqdm(cases, unit="case", desc="bench nearest-rows")
         ]
-    finally:
-        torch.set_num_threads(threads)
     return Report(
         "Exact search for the nearest rows",
         f"made factors around {_GROUPS} centres, seed 0; seconds of processor time on one thread, least of {rounds} "

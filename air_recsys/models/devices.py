@@ -1,10 +1,12 @@
-"""Which device a model trains on."""
+"""Which device a model trains on, and with how many threads."""
 
 from __future__ import annotations
 
 import functools
 import logging
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -38,3 +40,15 @@ def resolve_device(device: str) -> torch.device:
 @functools.cache
 def _say_once(message: str) -> None:
     _LOGGER.warning(message)
+
+
+@contextmanager
+def torch_threads(number: int) -> Iterator[None]:
+    """Give torch so many threads for a while; 0 leaves it those that it has."""
+    before = torch.get_num_threads()
+    if number:
+        torch.set_num_threads(number)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
