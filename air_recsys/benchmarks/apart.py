@@ -63,7 +63,7 @@ def process_apart(threads: int = 1) -> Iterator[Callable[..., Any]]:
     """
     check_integer("threads", threads, minimum=1)
     context = get_context("spawn")
-    with _thread_variables(threads), ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as pool:
+    with thread_variables(threads), ProcessPoolExecutor(1, context, torch.set_num_threads, (threads,)) as pool:
 
         def call(function: Callable[..., Any], *arguments: Any) -> Any:
             try:
@@ -92,21 +92,34 @@ class Stopwatch:
         self.cpu_seconds += time.process_time() - self._started[1]
 
 
-def reset_peak() -> float:
-    """Forget the peak of memory so far where the system can, and return the memory in use now, in GiB."""
+class MemoryWatch:
+    """Resident memory of this process: what was in use when the watch was made, and the peak since then, in GiB.
+
+    Where the system cannot forget the peak of before (Linux can), it is the peak since the start of the process, see
+    `air_recsys.benchmarks.report.peak_memory`.
+
+    Examples
+    --------
+    >>> watch = MemoryWatch()
+    >>> watch.peak_gib() >= watch.before_gib > 0
+    True
+    """
+
+    def __init__(self) -> None:
+        self.before_gib = (_from_status("VmRSS") if _forget_peak() else None) or peak_memory()
+
+    def peak_gib(self) -> float:
+        """Return the peak so far, never below `before_gib`."""
+        # The system counts both roughly, each in its own way: its peak can lie below what it said to be in use.
+        return max(_from_status("VmHWM") or peak_memory(), self.before_gib)
+
+
+def _forget_peak() -> bool:
     try:
         _RESET.write_text("5", encoding="ascii")
     except OSError:
-        return peak_gib()
-    return _from_status("VmRSS") or peak_gib()
-
-
-def peak_gib() -> float:
-    """Return the largest resident memory of this process since `reset_peak`, in GiB.
-
-    Where the system keeps no such record it is that since the start, see `air_recsys.benchmarks.report.peak_memory`.
-    """
-    return _from_status("VmHWM") or peak_memory()
+        return False
+    return True
 
 
 def _from_status(name: str) -> float | None:
@@ -118,8 +131,8 @@ def _from_status(name: str) -> float | None:
 
 
 @contextmanager
-def _thread_variables(threads: int) -> Iterator[None]:
-    """Set what libraries read when they are loaded: the new process inherits it."""
+def thread_variables(threads: int) -> Iterator[None]:
+    """Set what libraries read when they are loaded: a process that starts inside of the block inherits it."""
     before = {name: os.environ.get(name) for name in _VARIABLES}
     os.environ.update(dict.fromkeys(_VARIABLES, str(threads)))
     try:

@@ -43,10 +43,9 @@ def faults(
     if Part.FUZZ in (parts or Part):
         reports.append(bench_fuzz(inputs, seed=seed, names=readers, kept=keep))
         faults += unexpected(reports[-1])
-        options.show(reports[-1])
+        options.show_last(reports, json_file)
     if Part.KILLS in (parts or Part):
         reports.append(bench_kills(kills, seed=seed))
         faults += lost(reports[-1])
-        options.show(reports[-1])
-    options.write_reports(reports, json_file)
+        options.show_last(reports, json_file)
     raise typer.Exit(1 if faults else 0)

@@ -139,11 +139,11 @@ def edges(space: Mapping[str, Domain]) -> Iterator[dict[str, Any]]:
 
 def start(preset: str, space: Mapping[str, Domain], data: Interactions) -> dict[str, Any]:
     """Return the preset's own values of the parameters in `space`, as far as they lie in it."""
-    fixed = {name: domain[0] for name, domain in space.items() if name == "solver" and isinstance(domain, list)}
-    model = AIR(**PRESETS[preset] | fixed)
-    own: dict[str, Any] = AIR(**PRESETS[preset]).get_params()
+    model = AIR(**PRESETS[preset])
+    own: dict[str, Any] = model.get_params()
     if isinstance(space.get("n_factors"), tuple):
-        own["n_factors"] = width_of(model, data)
+        solvers = space.get("solver")
+        own["n_factors"] = width_of(model.set_params(solver=solvers[0]) if isinstance(solvers, list) else model, data)
     strengths = [name for name in ("user_graph_reg", "item_graph_reg") if own[name] == "auto"]
     own |= dict.fromkeys([name for name in strengths if isinstance(space.get(name), tuple)], auto_strength(data))
     return {name: own[name] for name, domain in space.items() if _holds(domain, own[name])}

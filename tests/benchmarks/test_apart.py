@@ -6,14 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from air_recsys.benchmarks import apart
 from air_recsys.benchmarks.apart import (
+    MemoryWatch,
     ProcessEndedError,
     Stopwatch,
-    peak_gib,
     process_apart,
-    reset_peak,
     run_apart,
 )
+from air_recsys.benchmarks.report import peak_memory
 from air_recsys.exceptions import ParameterError
 
 
@@ -41,11 +42,24 @@ def test_what_goes_wrong_apart_is_told_here():
 
 
 def test_the_peak_counts_what_was_there_since_the_reset():
-    in_use = reset_peak()
+    watch = MemoryWatch()
     block = np.ones(2**24)  # 1/8 GiB
-    assert peak_gib() > in_use + 0.1
+    assert watch.peak_gib() > watch.before_gib + 0.1
     del block
-    assert peak_gib() > in_use + 0.1
+    assert watch.peak_gib() > watch.before_gib + 0.1
+
+
+def test_the_peak_is_never_below_what_was_in_use(monkeypatch):
+    monkeypatch.setattr(apart, "_from_status", {"VmRSS": 2.0, "VmHWM": 1.9}.get)
+    watch = MemoryWatch()
+    assert (watch.before_gib, watch.peak_gib()) == (2.0, 2.0)
+
+
+def test_a_system_that_cannot_forget_the_peak_gives_that_since_the_start(monkeypatch, tmp_path):
+    monkeypatch.setattr(apart, "_RESET", tmp_path / "none" / "clear_refs")
+    monkeypatch.setattr(apart, "_STATUS", tmp_path / "status")
+    watch = MemoryWatch()
+    assert 0 < watch.before_gib <= watch.peak_gib() <= peak_memory()
 
 
 def keep(value):

@@ -39,7 +39,7 @@ def test_a_size_is_measured():
     found = measure_size(BASE, {}, seed=0)
     assert found["epoch_seconds"] > 0
     assert min(found["refresh_seconds"], found["first_seconds"]) >= 0
-    assert found["peak_gib"] > 0.99 * found["data_gib"] > 0  # the system counts resident pages roughly
+    assert found["peak_gib"] >= found["data_gib"] > 0
 
 
 def test_every_point_has_a_row_and_every_sweep_its_exponents(monkeypatch):
@@ -76,7 +76,7 @@ def test_a_training_on_planted_ratings_beats_biases_and_finds_the_groups():
     (row,), groups = train_planted(size, {"weight_decay": 8.0}, seed=0)
     assert row["noise_floor"] < row["rmse"] < row["biases_rmse"]
     assert 0 < row["share_of_the_way"] < 1
-    assert row["peak_gib"] > 0.99 * row["data_gib"] > 0  # the system counts resident pages roughly
+    assert row["peak_gib"] >= row["data_gib"] > 0
     assert [each["groups"] for each in groups] == [20, 15]
     for each in groups:
         assert all(0.3 < each[name] <= 1 for name in ("spectral_nmi", "louvain_nmi", "k_means_nmi"))

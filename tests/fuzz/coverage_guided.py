@@ -126,7 +126,7 @@ def run(reader: Any, fuzz: Callable[..., None], kept: Path, limits: list[str]) -
         seconds = time.perf_counter() - begin
         log, count = (room / "log").read_text(encoding="utf-8", errors="replace"), room / "count"
         if not ended(log):
-            from guided import keep
+            from air_recsys.benchmarks.faults.fuzz import keep
 
             target = keep(room / "files", kept, f"{reader.name}-ended")
             target.with_suffix(".txt").write_text(log, encoding="utf-8")

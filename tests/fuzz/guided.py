@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import traceback
 import warnings
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from air_recsys.benchmarks.faults.fuzz import limit_memory
+from air_recsys.benchmarks.faults.fuzz import keep, limit_memory
 from air_recsys.benchmarks.faults.loaders import Loader
 from air_recsys.benchmarks.faults.mutations import mutated
 from air_recsys.benchmarks.faults.workplace import Workplace
@@ -88,13 +87,6 @@ class Findings:
             target = keep(folder, self._kept, f"{self._name}-{len(self._known)}")
             target.with_suffix(".txt").write_text("".join(traceback.format_exception(error)), encoding="utf-8")
             self._known.add(kind)
-
-
-def keep(folder: Path, kept: Path, name: str) -> Path:
-    """Copy the files of an input to a folder of the name's letters and numbers, and return it."""
-    target = kept / "".join(sign if sign.isalnum() else "-" for sign in name)
-    shutil.copytree(folder, target, dirs_exist_ok=True)
-    return target
 
 
 def fuzz(reader: Loader, room: Path, kept: Path, limits: list[str]) -> None:

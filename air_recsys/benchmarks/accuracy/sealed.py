@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.benchmarks.apart import ProcessEndedError, Stopwatch, peak_gib, process_apart, reset_peak
+from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, Stopwatch, process_apart
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.interactions import Interactions
 
@@ -130,10 +130,10 @@ _models: list[Any] = []  # of the sealed process: the model between its training
 
 
 def _train(train: Callable[[Any], Any], shown: Any) -> tuple[float, float, float, float]:
-    before = reset_peak()
+    memory = MemoryWatch()
     with Stopwatch() as training:
         _models[:] = [train(shown)]
-    return training.seconds, training.cpu_seconds, before, peak_gib()
+    return training.seconds, training.cpu_seconds, memory.before_gib, memory.peak_gib()
 
 
 def _ask(ask: Callable[[Any, Any], Any], asked: Any) -> Any:

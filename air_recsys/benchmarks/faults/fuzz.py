@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from air_recsys.benchmarks.apart import ProcessEndedError, peak_gib, process_apart, reset_peak
+from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, process_apart
 from air_recsys.benchmarks.faults.loaders import Loader, all_loaders
 from air_recsys.benchmarks.faults.workplace import Workplace
 from air_recsys.benchmarks.report import Report
@@ -150,8 +150,7 @@ def _feed(name: str, start: int, stop: int, seed: int, place: Path, kept: Path) 
     reader, count = all_loaders()[name], Count()
     workplace = Workplace(reader, place / "files", seed)
     limit_memory()
-    reset_peak()
-    begin = time.perf_counter()
+    memory, begin = MemoryWatch(), time.perf_counter()
     with (place / "current").open("w", encoding="ascii") as current:
         for number in range(start, stop):
             current.seek(0)
@@ -159,7 +158,7 @@ def _feed(name: str, start: int, stop: int, seed: int, place: Path, kept: Path) 
             current.flush()
             _read_one(reader, workplace.broken(number), number, count, kept)
             workplace.tidy()
-    count.seconds, count.peak_gib = time.perf_counter() - begin, peak_gib()
+    count.seconds, count.peak_gib = time.perf_counter() - begin, memory.peak_gib()
     return count
 
 
@@ -174,18 +173,19 @@ def _read_one(reader: Loader, folder: Path, number: int, count: Count, kept: Pat
     except BaseException:
         count.unexpected += 1
         if len(count.found) < _SHOWN:
-            count.found.append(f"{_copied(folder, reader.name, number, kept)}: {traceback.format_exc(limit=-4)}")
+            count.found.append(f"{keep(folder, kept, f'{reader.name}-{number}')}: {traceback.format_exc(limit=-4)}")
 
 
 def _save(name: str, number: int, seed: int, place: Path, kept: Path) -> str:
     reader = all_loaders()[name]
-    return _copied(Workplace(reader, place / "files", seed).broken(number), name, number, kept)
+    return str(keep(Workplace(reader, place / "files", seed).broken(number), kept, f"{name}-{number}"))
 
 
-def _copied(folder: Path, name: str, number: int, kept: Path) -> str:
-    target = kept / f"{''.join(sign if sign.isalnum() else '-' for sign in name)}-{number}"
+def keep(folder: Path, kept: Path, name: str) -> Path:
+    """Copy the files of an input to a folder of the name's letters and numbers, and return it."""
+    target = kept / "".join(sign if sign.isalnum() else "-" for sign in name)
     shutil.copytree(folder, target, dirs_exist_ok=True)
-    return str(target)
+    return target
 
 
 @contextmanager

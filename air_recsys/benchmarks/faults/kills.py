@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from typing import Any
 import numpy as np
 from safetensors import safe_open
 
+from air_recsys.benchmarks.apart import thread_variables
 from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.models import AIR
@@ -128,9 +128,9 @@ def _epochs_in(path: Path) -> int:
 
 
 def _start(name: str, path: Path, *, go_on: bool) -> subprocess.Popen[str]:
-    environment = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
     command = [sys.executable, "-c", _SCRIPT, name, str(path), str(go_on)]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    with thread_variables(1):
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
 
 
 def _run(name: str, path: Path, *, go_on: bool) -> str:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.benchmarks.apart import ProcessEndedError, peak_gib, reset_peak, run_apart
+from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, run_apart
 from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
 from air_recsys.datasets.planted import make_planted_ratings
@@ -133,6 +133,6 @@ def growth_exponent(sizes: Iterable[float], seconds: Iterable[float]) -> float:
 def measure_size(size: Size, settings: dict[str, Any], seed: int) -> dict[str, float]:
     """Make the ratings, train for a few epochs, and return times in seconds and memory in GiB."""
     data = make_planted_ratings(size.n_users, size.n_items, size.n_ratings, random_state=seed).interactions
-    in_use = reset_peak()
+    memory = MemoryWatch()
     times = epoch_times({"random_state": seed, "device": "cpu"} | settings | size.settings, data)
-    return {**times._asdict(), "data_gib": in_use, "peak_gib": peak_gib()}
+    return {**times._asdict(), "data_gib": memory.before_gib, "peak_gib": memory.peak_gib()}

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
-from air_recsys.benchmarks.apart import peak_gib, reset_peak, run_apart
+from air_recsys.benchmarks.apart import MemoryWatch, run_apart
 from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.scale.sweeps import Size, check_further
 from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
@@ -67,10 +67,10 @@ def train_planted(
     split = random_holdout(made.interactions, _HELD_OUT, random_state=seed)
     train, test = made.interactions.select(split.train), made.interactions.select(split.test)
     floor = rmse(test.ratings, made.expected[split.test])
-    in_use = reset_peak()
+    memory = MemoryWatch()
     start = time.perf_counter()
     model = AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | settings | size.settings).fit(train)
-    row = {"seconds": time.perf_counter() - start, "data_gib": in_use, "peak_gib": peak_gib()}
+    row = {"seconds": time.perf_counter() - start, "data_gib": memory.before_gib, "peak_gib": memory.peak_gib()}
     pairs = test.user_ids[test.user_index], test.item_ids[test.item_index]
     error, biases = (rmse(test.ratings, each.predict(*pairs)) for each in (model, BiasModel().fit(train)))
     row |= {"rmse": error, "biases_rmse": biases, "noise_floor": floor}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.benchmarks.apart import Stopwatch, peak_gib, reset_peak
+from air_recsys.benchmarks.apart import MemoryWatch, Stopwatch
 from air_recsys.benchmarks.evaluate import Fold
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
@@ -39,9 +39,9 @@ class Outcome:
 def measure(contender: Callable[..., Outcome], load: Callable[[], Fold], *arguments: Any) -> dict[str, Any]:
     """Load a split, run one contender on it, and return its outcome and the memory that this took, in GiB."""
     fold = load()
-    before = reset_peak()
+    memory = MemoryWatch()
     outcome = contender(fold, *arguments)
-    return {"outcome": outcome, "before_gib": before, "peak_gib": peak_gib()}
+    return {"outcome": outcome, "before_gib": memory.before_gib, "peak_gib": memory.peak_gib()}
 
 
 def train_air(fold: Fold, settings: dict[str, Any]) -> Outcome:
