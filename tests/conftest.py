@@ -1,5 +1,6 @@
 """Fixtures that several test modules share."""
 
+import contextlib
 import os
 from pathlib import Path
 
@@ -8,6 +9,14 @@ import torch
 
 # The models in the tests are tiny: threads would only wait for each other.
 torch.set_num_threads(1)
+
+with contextlib.suppress(ImportError):  # the GPU tests go without
+    from hypothesis import settings
+
+    # A slow machine fails no test, and what fails once fails again; "search" draws other examples each time.
+    settings.register_profile("search", deadline=None)
+    settings.register_profile("tests", deadline=None, derandomize=True)
+    settings.load_profile("tests")
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from air_recsys.exceptions import DataError
 from air_recsys.ids import IdIndex, as_id_array, encode_ids
 
-fast = settings(deadline=None, max_examples=60)
+fast = settings(max_examples=60)
 hashables = st.one_of(
     st.integers(),
     st.text(),

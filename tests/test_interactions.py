@@ -15,7 +15,7 @@ from air_recsys.exceptions import AirRecsysError, DataError, ParameterError
 from air_recsys.interactions import as_interactions
 
 NAN = float("nan")
-fast = settings(deadline=None, max_examples=40)
+fast = settings(max_examples=40)
 ratings = st.one_of(st.just(NAN), st.floats(0, 5))
 matrices = hnp.arrays(np.float64, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=ratings).filter(
     lambda array: not np.isnan(array).all()

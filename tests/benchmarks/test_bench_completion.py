@@ -28,7 +28,7 @@ def shown(data):
     st.floats(0.05, 0.5),
     st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_hidden_entries_are_never_shown_and_never_asked_for_in_validation(seed, m, n, share, validation, binary):
     truth = np.random.default_rng(seed).random((m, n))
     truth = (truth < 0.3).astype(float) if binary else truth

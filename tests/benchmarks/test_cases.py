@@ -21,7 +21,7 @@ def observed(shape, missing, seed, truth=None, **changes):
     return observed_entries(small_recipe(missing=missing, **changes), case, "nowhere", seed)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SHAPES, SHARES, st.integers(0, 2**31), st.integers(0, 2**31))
 def test_random_masks_depend_on_shape_share_and_seed_alone(shape, missing, seed, other):
     first = observed(shape, missing, seed)
@@ -39,7 +39,7 @@ def test_random_masks_change_with_the_seed_and_have_the_share():
     assert (observed((200, 200), 0.5, 0) <= first).all()  # more is hidden beside the same
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(SHAPES, SHARES, SHARES, st.integers(0, 2**31), st.sampled_from(["random", "patch", "texture"]))
 def test_validation_entries_are_observed_and_come_again(shape, missing, share, seed, mask):
     recipe = small_recipe(mask=mask)

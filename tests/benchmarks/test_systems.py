@@ -166,7 +166,7 @@ def test_side_graphs_are_given_and_graphs_of_another_run_taken_at_the_epoch_aske
 # ---------------------------------------------------------------- files
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(
     st.dictionaries(st.text(max_size=5), st.floats(allow_nan=False), max_size=4),
     st.dictionaries(st.text(max_size=5), st.lists(st.floats(allow_nan=False), max_size=4), max_size=3),

@@ -27,7 +27,7 @@ from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.plotting.theorems import plot_theorem1
 
-few = settings(deadline=None, max_examples=15)
+few = settings(max_examples=15)
 depths = st.integers(2, 4)
 seeds = st.integers(0, 2**16)
 

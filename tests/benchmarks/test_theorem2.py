@@ -23,7 +23,7 @@ from air_recsys.benchmarks.theorem2 import (
 from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
 from air_recsys.plotting.theorems import plot_theorem2
 
-few = settings(deadline=None, max_examples=10)
+few = settings(max_examples=10)
 SOFTMAXES = ("global_sum", "row_softmin")
 EXPONENTIAL = "|L(t) - L*| <= |L(0) - L*| exp(-D t)"
 

@@ -21,9 +21,7 @@ from air_recsys.exceptions import AirRecsysError
 ALPHABET = "0123456789.-+e,;:|\t\n\r \"'ax_\0éN"
 CONTENT = st.binary(max_size=60) | st.text(ALPHABET, max_size=60).map(str.encode)
 
-fuzzed = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
-)
+fuzzed = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def never_breaks(load, path, content):

@@ -23,7 +23,7 @@ def same(left, right):
     return all(np.array_equal(*pair) for pair in pairs)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_any_sizes(data):
     n_users, n_items = data.draw(st.integers(4, 40)), data.draw(st.integers(4, 40))

@@ -54,7 +54,7 @@ def test_graphs_join_all_pairs_of_a_group_and_no_others():
         assert (graph.toarray() == expected).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.data())
 def test_any_sizes(data):
     n_users, n_items = data.draw(st.integers(2, 30)), data.draw(st.integers(2, 30))

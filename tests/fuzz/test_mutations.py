@@ -24,9 +24,7 @@ from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
 
 LOADERS = all_loaders()
-few = settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
-)
+few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.mark.parametrize("name", LOADERS)

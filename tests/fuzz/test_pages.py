@@ -20,9 +20,7 @@ HOSTILE = (
     *("<script>alert(1)</script>", "</script><script>x", '"><img src=x onerror=x>', "'\"&<", "{{data}}", "${title}"),
     *("-->", "]]>", "\u2028", "$\\frac$", "$x", "javascript:x", "\0\x1b[31m"),
 )
-few = settings(
-    max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True
-)
+few = settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 names = st.lists(st.sampled_from(HOSTILE) | st.text(max_size=12), min_size=3, max_size=3, unique=True)
 
 

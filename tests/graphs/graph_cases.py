@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from air_recsys import SimilarityGraph
 from air_recsys.exceptions import DataError
 
-fast = settings(deadline=None, max_examples=40)
+fast = settings(max_examples=40)
 HOSTILE = "</script><script>alert(\"1\")</script> & 'x'"
 
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from air_recsys.graphs.adjacency import ADJACENCIES, softmin_rows
 from air_recsys.graphs.laplacian import laplacian, squared_distances
 
-fast = settings(deadline=None, max_examples=25)
+fast = settings(max_examples=25)
 names = st.sampled_from(sorted(ADJACENCIES))
 sizes = st.integers(1, 9)
 seeds = st.integers(0, 2**16)

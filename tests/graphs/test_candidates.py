@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from air_recsys.graphs import candidates
 from air_recsys.graphs.candidates import least, nearest_rows
 
-fast = settings(deadline=None, max_examples=25)
+fast = settings(max_examples=25)
 
 
 def normal(*shape, seed=0):

@@ -27,7 +27,7 @@ def recall(found, expected):
     return sum(len(set(a) & set(b)) for a, b in zip(found.tolist(), expected.tolist(), strict=True)) / found.numel()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.integers(2, 60), st.integers(1, 59), st.integers(1, 20), st.integers(0, 5))
 def test_lists_are_lists_of_other_rows(size, k, cluster, seed):
     k = min(k, size - 1)

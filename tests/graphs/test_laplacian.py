@@ -13,7 +13,7 @@ from air_recsys.graphs.laplacian import (
     squared_norms,
 )
 
-fast = settings(deadline=None, max_examples=25)
+fast = settings(max_examples=25)
 sizes = st.integers(1, 9)
 seeds = st.integers(0, 2**16)
 F64 = torch.float64

@@ -10,7 +10,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import cosine_neighbors
 
-fast = settings(deadline=None, max_examples=60)
+fast = settings(max_examples=60)
 TIE = 1e-9
 
 

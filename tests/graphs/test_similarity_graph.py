@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from air_recsys import SimilarityGraph
 from air_recsys.exceptions import DataError, MissingExtraError, ParameterError, UnknownIdError
 
-fast = settings(deadline=None, max_examples=30)
+fast = settings(max_examples=30)
 TRIANGLE = [[0.0, 2.0, 1.0], [2.0, 0.0, 0.0], [1.0, 0.0, 0.0]]
 
 

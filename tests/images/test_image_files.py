@@ -66,7 +66,7 @@ def test_resizing_is_bilinear_without_smoothing(tmp_path, size):
     np.testing.assert_allclose(load_image(file, size), grey(sample(COLOURS, size)), atol=1e-12)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(1, 12), st.integers(1, 12), st.integers(1, 16), st.integers(0, 99))
 def test_resizing_of_any_shape(tmp_path_factory, height, width, size, seed):
     colours = np.random.default_rng(seed).integers(0, 256, (height, width, 3), dtype=np.uint8)
@@ -152,7 +152,7 @@ def test_no_file(tmp_path, path):
         load_image(tmp_path / path)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(["PNG", "JPEG", "BMP", "TIFF", "GIF"]), st.data())
 def test_a_damaged_file_is_an_image_or_a_data_error(tmp_path_factory, form, data):
     content = io.BytesIO()
@@ -217,7 +217,7 @@ def test_a_grey_file_is_only_divided(data_root):
 # ---------------------------------------------------------------- writing
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 20), st.integers(1, 20), st.integers(0, 99))
 def test_png_keeps_every_level(tmp_path_factory, height, width, seed):
     image = np.random.default_rng(seed).integers(0, 256, (height, width)) / 255

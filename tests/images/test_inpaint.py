@@ -68,7 +68,7 @@ def test_a_known_answer():
     np.testing.assert_allclose(inpaint(SMOOTH, mask, BiasModel(bias_decay=1e-9)), SMOOTH, atol=1e-6)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.integers(1, 8), st.integers(2, 8), st.integers(0, 999))
 def test_hidden_pixels_are_not_looked_at(height, width, seed):
     rng = np.random.default_rng(seed)

@@ -12,7 +12,7 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import aupr, auroc, average_precision
 
-fast = settings(deadline=None, max_examples=60)
+fast = settings(max_examples=60)
 rows = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=2, max_size=25)
 samples = rows.filter(lambda chosen: {label for label, _ in chosen} == {0, 1}).map(lambda chosen: np.array(chosen).T)
 

@@ -5,7 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.signal import convolve2d
 
@@ -53,7 +53,6 @@ def test_psnr_counts_the_hidden_pixels_only(seed):
     assert psnr(x, y, hidden=np.ones(x.shape, dtype=bool)) == pytest.approx(psnr(x, y))
 
 
-@settings(deadline=None)
 @given(seeds, spans)
 def test_ssim_is_the_definition(seed, span):
     x, y = pair(seed)
@@ -61,7 +60,6 @@ def test_ssim_is_the_definition(seed, span):
 
 
 @pytest.mark.parametrize("metric", [psnr, ssim])
-@settings(deadline=None)
 @given(seed=seeds, scale=spans)
 def test_laws_of_both(metric, seed, scale):
     x, y = pair(seed)

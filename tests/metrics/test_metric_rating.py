@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import mae, nmae, rmse
 
-fast = settings(deadline=None, max_examples=60)
+fast = settings(max_examples=60)
 values = st.integers(-8000, 8000).map(lambda eighths: eighths / 8)
 pairs = st.lists(st.tuples(values, values), min_size=1, max_size=20).map(lambda rows: np.array(rows).T)
 

@@ -60,7 +60,7 @@ def whole_numbers(draw):
     return arrays, mask, draw(st.integers(1, n_items + 3))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(whole_numbers(), st.sampled_from(BLOCKS), st.sampled_from([np.float32, np.float64, np.int64]), st.booleans())
 def test_the_naive_ranking_comes_out(case, block_size, dtype, masked):
     arrays, mask, n = case

@@ -48,7 +48,7 @@ def test_rows_and_columns_are_the_matrix_and_its_transpose():
     assert torch.equal(rows_of("blocks:4x1"), matrix.T)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.integers(1, 4), st.integers(1, 6), st.integers(1, 8))
 def test_names_of_blocks_say_height_width_and_distance(height, width, stride):
     matrix = torch.arange(24.0).view(SHAPE)

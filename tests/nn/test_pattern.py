@@ -10,7 +10,7 @@ from hypothesis.extra import numpy as hnp
 
 from air_recsys.nn.pattern import SparsePattern
 
-fast = settings(deadline=None, max_examples=30)
+fast = settings(max_examples=30)
 masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7)))
 dtypes = st.sampled_from([torch.float32, torch.float64])
 widths = st.integers(1, 5)

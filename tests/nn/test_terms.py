@@ -16,7 +16,7 @@ from air_recsys.nn.build import Settings, build_objective
 from air_recsys.nn.terms import TotalVariation, TransformedEnergy, blocks
 from air_recsys.training import Plan, train
 
-fast = settings(deadline=None, max_examples=40)
+fast = settings(max_examples=40)
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 6))
 seeds = st.integers(0, 2**16)
 

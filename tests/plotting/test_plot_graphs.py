@@ -83,7 +83,7 @@ def test_a_line_parts_two_communities_and_none_parts_single_nodes():
     assert "4 communities" in plot_adjacency(lonely).axes[0].get_title()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(size=st.integers(1, 30), cells=st.integers(1, 30), seed=st.integers(0, 99))
 def test_means_over_blocks_keep_the_total_weight(size, cells, seed):
     graph = random_graph(size, seed)
@@ -138,7 +138,7 @@ def test_degrees_and_weights_count_every_node_and_every_edge():
     assert sum(bar.get_height() for bar in plot_weights(equal).axes[0].patches) == equal.n_edges == 12
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(size=st.integers(2, 25), seed=st.integers(0, 99))
 def test_effective_neighbours_lie_between_one_and_all(size, seed):
     graph = random_graph(size, seed)

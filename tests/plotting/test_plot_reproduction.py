@@ -75,7 +75,7 @@ class TestCurves:
         assert len(figure.axes) == 1
         assert entries(figure) == ["AIR"]
 
-    @settings(max_examples=10, deadline=None)
+    @settings(max_examples=10)
     @given(st.lists(st.floats(width=32), min_size=3, max_size=3))
     def test_whatever_the_values_only_positive_finite_ones_are_drawn(self, values):
         figure = plot_curves([of_curves(AIR=curves(values), DMF=curves([0.3, 0.2, 0.1]))], ("hidden",))

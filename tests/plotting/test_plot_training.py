@@ -116,7 +116,7 @@ def test_models_without_what_is_asked_for(model):
 # -------------------------------------------------------------------- singular values
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(m=st.integers(1, 12), n=st.integers(1, 12), r=st.integers(1, 15), seed=st.integers(0, 99))
 def test_singular_values_of_the_product(m, n, r, seed):
     rng = np.random.default_rng(seed)

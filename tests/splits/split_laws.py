@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from air_recsys import Interactions
 
-fast = settings(deadline=None, max_examples=60)
+fast = settings(max_examples=60)
 seeds = st.integers(0, 2**32 - 1)
 fractions = st.floats(0.05, 0.95)
 

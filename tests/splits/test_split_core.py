@@ -30,7 +30,7 @@ def test_everyone_has_enough_and_a_second_pass_changes_nothing(data, k_user, k_i
         assert k_core(data.select(mask), k_user, k_item).all()
 
 
-@settings(deadline=None, max_examples=30)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 8), unique=True, min_size=1, max_size=8), degrees, degrees)
 def test_it_holds_every_set_of_ratings_with_the_property(cells, k_user, k_item):
     users, items = np.divmod(np.array(cells), 3)
