@@ -669,6 +669,10 @@ class AIR(PredictsDeviations):
             saved["snapshot_epochs"] = [int(epoch) for epoch in self.snapshot_epochs]
         return saved
 
+    def _compared_parameters(self, data: Interactions) -> dict[str, Any]:
+        """Return what a training has to have in common with a checkpoint that it goes on from, as JSON can hold it."""
+        return self._saved_parameters(data)
+
     def _after_load(self) -> None:
         self.transforms = tuple(tuple(entry) for entry in self.transforms)
         self.snapshot_epochs = tuple(self.snapshot_epochs)

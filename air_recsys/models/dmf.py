@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from typing import Any, Self
 
@@ -155,12 +156,14 @@ verbose
         for kind, graph in (("user", self.user_graph), ("item", self.item_graph)):
             if isinstance(graph, str):
                 _check_name(graph, kind)  # building it belongs to the work
-            else:
+            elif graph is not None:
                 _adjacency(graph, kind, data, self.n_neighbors)
 
     def _settings(self, data: Interactions) -> Settings:
-        users = _adjacency(self.user_graph, "user", data, self.n_neighbors)
-        items = _adjacency(self.item_graph, "item", data, self.n_neighbors)
+        users, items = (
+            None if graph is None else _adjacency(graph, kind, data, self.n_neighbors)
+            for kind, graph in (("user", self.user_graph), ("item", self.item_graph))
+        )
         plain = super()._settings(data)
         strengths = (
             plain.strengths[0] if users is not None else 0.0,
@@ -175,6 +178,13 @@ verbose
                 saved[name] = _GIVEN
         return saved
 
+    def _compared_parameters(self, data: Interactions) -> dict[str, Any]:
+        compared = super()._compared_parameters(data)
+        for kind, graph in (("user", self.user_graph), ("item", self.item_graph)):
+            if compared[f"{kind}_graph"] == _GIVEN:
+                compared[f"{kind}_graph"] = _mark(_adjacency(graph, kind, data, self.n_neighbors))
+        return compared
+
     def _after_load(self) -> None:
         super()._after_load()
         for name in ("user_graph", "item_graph"):
@@ -186,9 +196,7 @@ _GIVEN = "given"
 _NOT_OF_AIR = ("self", "__class__", "user_graph", "item_graph", "n_neighbors")
 
 
-def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array | None:
-    if graph is None:
-        return None
+def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
     ids = data.user_ids if kind == "user" else data.item_ids
     if isinstance(graph, str):
         return _built(kind, data, n_neighbors)
@@ -209,6 +217,13 @@ def _built(kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
     ratings = data.to_csr()
     ratings.data = ratings.data - ratings.data.mean()
     return cosine_neighbors(ratings if kind == "user" else sp.csr_array(ratings.T), n_neighbors)
+
+
+def _mark(adjacency: sp.csr_array) -> str:
+    found = hashlib.sha256()
+    for part in (adjacency.indptr, adjacency.indices, adjacency.data):
+        found.update(part.tobytes())
+    return f"{_GIVEN}, {found.hexdigest()[:16]}"
 
 
 def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:

@@ -20,7 +20,7 @@ _IDS_AT_ONCE = 1_000_000
 
 def fingerprint(model: AIR, data: Interactions, validation: Interactions | None = None) -> dict[str, Any]:
     """Return "data" and "parameters" of a training, as JSON holds them."""
-    parameters = {name: value for name, value in model._saved_parameters(data).items() if name not in _FREE}
+    parameters = {name: value for name, value in model._compared_parameters(data).items() if name not in _FREE}
     named = {"model": type(model).__name__, **parameters}
     parts = [digest(data), None if validation is None else digest(validation)]
     return json.loads(json.dumps({"data": parts, "parameters": named}))

@@ -14,6 +14,7 @@ from power_cuts import PowerCut, cut_at
 
 from air_recsys import AIR, DMF, Interactions
 from air_recsys.exceptions import CheckpointError, ParameterError
+from air_recsys.models import DirichletDMF
 
 CASES = {
     "adam": {"solver": "adam", "n_epochs": 30, "evaluate_every": 5, "graph_refresh": 7},
@@ -112,6 +113,22 @@ def test_a_checkpoint_of_other_data_is_refused(tmp_path):
     data = Interactions.from_frame(frame())
     with pytest.raises(CheckpointError, match="written for other data"):
         make(**CASES["adam"]).fit(data, validation=data, resume_from=path)
+
+
+def test_a_checkpoint_of_another_given_graph_is_refused(tmp_path):
+    path, n_users = tmp_path / "run.ckpt", frame()["user"].nunique()
+    ring = np.roll(np.eye(n_users), 1, axis=0) + np.roll(np.eye(n_users), -1, axis=0)
+
+    def given(graph):
+        return DirichletDMF(graph, None, n_factors=3, n_epochs=30, random_state=0, device="cpu")
+
+    with pytest.raises(PowerCut):
+        given(ring).fit(frame(), checkpoint=path, every=4, callbacks=[cut_at(13)])
+    for other in (2 * ring, ring @ ring, None, "neighbors"):
+        with pytest.raises(CheckpointError, match="written with user_graph='given, "):
+            given(other).fit(frame(), resume_from=path)
+    resumed, whole = given(ring).fit(frame(), resume_from=path), given(ring).fit(frame())
+    np.testing.assert_array_equal(resumed.user_factors_, whole.user_factors_)
 
 
 def test_bad_arguments_are_refused_before_any_work(tmp_path):
