@@ -14,7 +14,7 @@ copyright = author
 release = version = __version__
 
 extensions = [
-    "myst_parser",
+    "myst_nb",
     "numpydoc",
     "sphinx.ext.autodoc",
     "sphinx.ext.viewcode",
@@ -31,6 +31,12 @@ nitpick_ignore_regex = [("py:obj|py:class", r".*"), ("py:exc", r"(?!air_recsys).
 
 myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 4
+# Pages with the kernel "python3" run from top to bottom; an error ends the build.
+nb_execution_mode = "auto"
+nb_execution_in_temp = True
+nb_execution_raise_on_error = True
+nb_execution_timeout = 300
+nb_merge_streams = True
 highlight_language = "none"
 
 toc_object_entries_show_parents = "hide"

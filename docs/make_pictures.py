@@ -1,4 +1,4 @@
-"""Makes the pictures of the demo, the plots and the explorer: ``python docs/make_pictures.py [demo plots explorer]``.
+"""Makes the pictures of the demo and the explorer: ``python docs/make_pictures.py [demo explorer]``.
 
 Those of the paper and of speed are written by their own commands, see docs/contributing.md. The explorer needs
 chromium and chromedriver.
@@ -29,11 +29,6 @@ def demo(folder: Path) -> None:
         if ended.code:
             raise
     shutil.copyfile(folder / "completion.png", IMAGES / "demo.png")
-
-
-def plots(folder: Path) -> None:
-    """Run the example of the plots."""
-    runpy.run_path(str(DOCS.parent / "examples" / "plots.py"))["main"](IMAGES / "plots")
 
 
 def explorer(folder: Path) -> None:
@@ -81,6 +76,6 @@ def _photograph(browser, page: Path, scheme: str, searched: str | None) -> None:
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("demo", "plots", "explorer"):
+    for name in sys.argv[1:] or ("demo", "explorer"):
         with tempfile.TemporaryDirectory() as temporary:
-            {"demo": demo, "plots": plots, "explorer": explorer}[name](Path(temporary))
+            {"demo": demo, "explorer": explorer}[name](Path(temporary))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 import tempfile
+import warnings
 import zipfile
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import pooch
 from tqdm import tqdm
 
 from air_recsys.datasets.folders import download_folder
@@ -90,7 +91,8 @@ def _stage(file: RemoteFile, folder: Path, staging: Path, base_url: str | None, 
     target.parent.mkdir(parents=True, exist_ok=True)
     url = file.url if base_url is None else f"{base_url.rstrip('/')}/{file.path}"
     _download(url, target, progress)
-    found = pooch.file_hash(str(target), alg="sha256")
+    with target.open("rb") as content:
+        found = hashlib.file_digest(content, "sha256").hexdigest()
     if found != file.sha256:
         raise DataFileError(f"{url}: expected the sha256 checksum {file.sha256}, found {found}; nothing was kept")
     if file.unpack is not None:
@@ -98,6 +100,9 @@ def _stage(file: RemoteFile, folder: Path, staging: Path, base_url: str | None, 
 
 
 def _download(url: str, target: Path, progress: bool) -> None:
+    with warnings.catch_warnings():  # of the bars of its own, in notebooks without widgets
+        warnings.simplefilter("ignore")
+        import pooch
     bar: Any = tqdm(desc=target.name, unit="B", unit_scale=True, total=0) if progress else False
     downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=_CHUNK, timeout=_TIMEOUT)
     try:

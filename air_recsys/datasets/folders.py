@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 
-import pooch
+import platformdirs
 
 from air_recsys.datasets.registry import get_dataset
 from air_recsys.exceptions import DataFileError
@@ -18,7 +18,7 @@ SHARED_FOLDER = Path("../shared/data")
 def download_folder() -> Path:
     """Return where `fetch` puts data sets by default: AIR_RECSYS_DATA, else the user's cache folder."""
     named = os.environ.get(DATA_VARIABLE)
-    return Path(named).expanduser() if named else pooch.os_cache("air-recsys")
+    return Path(named).expanduser() if named else platformdirs.user_cache_path("air-recsys")
 
 
 def data_root(path: str | Path | None = None) -> Path:

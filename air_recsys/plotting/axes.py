@@ -20,6 +20,20 @@ _NARROW, _VERY_NARROW = 200, 6  # highest by lowest value: powers of ten, and 1,
 COLOR_OF = {"user": BLUE, "item": ORANGE}
 
 
+def new_figure(size: tuple[float, float]) -> Figure:
+    """Return an empty figure of a width and height in inches, which a notebook shows by itself.
+
+    Examples
+    --------
+    >>> new_figure((4, 3)).get_size_inches()
+    array([4., 3.])
+    """
+    import_extra("matplotlib.figure", "viz")
+    from air_recsys.plotting.notebook import NotebookFigure
+
+    return NotebookFigure(figsize=size, layout="constrained")
+
+
 def figure_and_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 3.6)) -> tuple[Figure, Axes]:
     """Return the axes given and their figure, or a new figure of a size in inches with one axes.
 
@@ -32,14 +46,14 @@ def figure_and_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 3.6)) -> 
     if ax is not None:
         figure: Any = ax.figure
         return figure, ax
-    figure = import_extra("matplotlib.figure", "viz").Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     return figure, figure.subplots()
 
 
 def side_by_side(n_panels: int, cell: tuple[float, float] = (3.9, 3.2)) -> tuple[Figure, list[Axes]]:
     """Return a figure with `n_panels` axes in one row, each of a width and height in inches."""
     size = (cell[0] * n_panels, cell[1])
-    figure = import_extra("matplotlib.figure", "viz").Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     return figure, list(figure.subplots(1, n_panels, squeeze=False).flat)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
-from air_recsys.validation import import_extra
+from air_recsys.plotting.axes import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,7 +35,7 @@ def plot_completion(model: Recommender) -> Figure:
     DataError
         For a model without graphs, or too large to be drawn as matrices.
     """
-    figure_module = import_extra("matplotlib.figure", "viz")
+    figure = new_figure((11, 9))
     data = model.interactions_
     if model.user_graph_ is None or model.item_graph_ is None:
         raise DataError(f"expected a model with both graphs, found a {type(model).__name__} without")
@@ -44,7 +44,6 @@ def plot_completion(model: Recommender) -> Figure:
     users, items = _order(model.user_graph_), _order(model.item_graph_)
     given = data.to_dense()[np.ix_(users, items)]
     completed = model.predict(*_all_pairs(data.user_ids[users], data.item_ids[items])).reshape(given.shape)
-    figure = figure_module.Figure(figsize=(11, 9), layout="constrained")
     axes = figure.subplots(2, 2)
     low, high = float(data.ratings.min()), float(data.ratings.max())
     share = f"{data.density:.0%} of the ratings"

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from air_recsys.exceptions import DataError
+from air_recsys.plotting.axes import new_figure
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -90,7 +91,7 @@ def colors_of(names: list[Any]) -> dict[Any, Any]:
 def new_grid(rows: int, columns: int, cell: tuple[float, float]) -> tuple[Figure, np.ndarray]:
     """Return a figure of equal cells, of width and height in inches, and its axes (rows, columns)."""
     size = (cell[0] * columns, cell[1] * rows)
-    figure = import_extra("matplotlib.figure", "viz").Figure(figsize=size, layout="constrained")
+    figure = new_figure(size)
     return figure, figure.subplots(rows, columns, squeeze=False)
 
 

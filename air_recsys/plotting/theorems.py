@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from air_recsys.exceptions import DataError
-from air_recsys.validation import import_extra
+from air_recsys.plotting.axes import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,9 +47,8 @@ def plot_theorem1(curves: dict[str, Any]) -> Figure:
     >>> len(figure.axes)
     3
     """
-    figure_module = import_extra("matplotlib.figure", "viz")
+    figure = new_figure((14, 4.5))
     _check(curves, "theorem1", "times", "singular_values", "singular_values_without", "stated", "measured", "orders")
-    figure = figure_module.Figure(figsize=(14, 4.5), layout="constrained")
     over_time, against, by_size = figure.subplots(1, 3)
     with_graphs = over_time.plot(curves["times"], curves["singular_values"], color=_COLORS[0])
     without = over_time.plot(curves["times"], curves["singular_values_without"], color=_COLORS[1], linestyle="--")
@@ -103,10 +102,9 @@ def plot_theorem2(curves: dict[str, Any]) -> Figure:
     >>> len(plot_theorem2(curves).axes)
     4
     """
-    figure_module = import_extra("matplotlib.figure", "viz")
+    figure = new_figure((12, 8.5))
     _check(curves, "theorem2", "times", "pairs", "error", "energy", "equal_edges")
     times = np.asarray(curves["times"])
-    figure = figure_module.Figure(figsize=(12, 8.5), layout="constrained")
     shares, errors, energies, edges = figure.subplots(2, 2).flat
     for color, pair in zip(_COLORS, curves["pairs"], strict=False):
         shares.fill_between(times, pair["lower"], pair["upper"], color=color, alpha=0.2)

@@ -12,7 +12,7 @@ def _elsewhere(tmp_path, monkeypatch):
     work.mkdir(parents=True)
     monkeypatch.chdir(work)
     monkeypatch.delenv("AIR_RECSYS_DATA", raising=False)
-    monkeypatch.setattr(module.pooch, "os_cache", lambda project: tmp_path / "cache" / project)
+    monkeypatch.setattr(module.platformdirs, "user_cache_path", lambda project: tmp_path / "cache" / project)
 
 
 def test_order_of_the_places(tmp_path, monkeypatch):

@@ -14,6 +14,8 @@ from markdown_it.token import Token
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+CELL = "{code-cell} python"
+_HEAD = re.compile(r"---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
 
 
@@ -30,7 +32,10 @@ def name_of(page: Path) -> str:
 
 
 def tokens(page: Path) -> list[Token]:
-    return _MARKDOWN.parse(page.read_text(encoding="utf-8"))
+    text = page.read_text(encoding="utf-8")
+    head = _HEAD.match(text)
+    # Blank lines in the place of a notebook's head keep the numbers of the lines.
+    return _MARKDOWN.parse("\n" * head[0].count("\n") + text[head.end() :] if head else text)
 
 
 def blocks(page: Path) -> list[Block]:

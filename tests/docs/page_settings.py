@@ -14,7 +14,7 @@ from doc_pages import ROOT
 from PIL import Image
 
 from air_recsys import AIR, Interactions, datasets
-from air_recsys.datasets import DrugTargetData, make_syn_netflix
+from air_recsys.datasets import DrugTargetData
 from air_recsys.splits import random_holdout
 
 Names = dict[str, Any]
@@ -95,14 +95,9 @@ def explorer() -> Names:
 
 
 def plots() -> Names:
-    shell_files()
-    made = make_syn_netflix(random_state=0).matrix[:30, :40]
-    part = np.random.default_rng(0).random(made.shape)
-    train = Interactions.from_dense(np.where(part < 0.5, made, np.nan))
-    watched = Interactions.from_dense(np.where((part >= 0.5) & (part < 0.6), made, np.nan))
-    unseen = Interactions.from_dense(np.where(part >= 0.6, made, np.nan))
-    table(share=0.1).to_csv("unseen.csv", index=False)
-    return {"train": train, "watched": watched, "unseen": unseen, "titles": None}
+    unseen = table(share=0.1)
+    unseen.to_csv("unseen.csv", index=False)
+    return shell_files() | {"unseen": Interactions.from_frame(unseen), "titles": None}
 
 
 def top_n() -> Names:

@@ -1,4 +1,7 @@
-"""The code of every page runs, from top to bottom, in an empty folder; what a page says it prints, it prints."""
+"""The code of every page runs, from top to bottom, in an empty folder; what a page says it prints, it prints.
+
+The cells of a notebook run when the site is built, see test_docs_site.py.
+"""
 
 import contextlib
 import doctest
@@ -16,17 +19,17 @@ os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
 
 import doc_pages
 import joblib
-from doc_pages import PAGES, blocks, commands, name_of
+from doc_pages import CELL, PAGES, blocks, commands, name_of
 from page_settings import SETTINGS
 
 from air_recsys import datasets
 from air_recsys.cli import main
 from air_recsys.models.presets import PRESETS
 
-CODE = [page for page in PAGES if any(block.language == "python" for block in blocks(page))]
-LANGUAGES = {"python", "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
+CODE = [page for page in PAGES if {"python", CELL} & {block.language for block in blocks(page)}]
+LANGUAGES = {"python", CELL, "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
 QUICK = {"train", "evaluate", "recommend", "similar", "explain", "graph", "report", "inpaint"}
-AS_WRITTEN = {"docs/start.md", "docs/walk.md"}  # they say what a whole training ends in
+AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
 LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
 
 

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from doc_pages import DOCS, PAGES
+from doc_pages import CELL, DOCS, PAGES, blocks, name_of
 
 sphinx = pytest.importorskip("sphinx", reason="the site needs the extra docs")
 from sphinx.util.inventory import InventoryFile  # noqa: E402
@@ -21,6 +21,7 @@ PUBLIC = ["air_recsys"] + [
     for module in pkgutil.iter_modules(air_recsys.__path__)
     if module.ispkg and module.name != "cli"  # a command, not functions
 ]
+NOTEBOOKS = [page for page in PAGES if any(block.language == CELL for block in blocks(page))]
 EQUATIONS = DOCS / "mathematics.md"
 
 
@@ -36,6 +37,16 @@ def site(tmp_path_factory):
 def test_every_page_is_there(site):
     pages = [page.relative_to(DOCS).with_suffix(".html") for page in PAGES if DOCS in page.parents]
     assert [page.as_posix() for page in pages if not (site / page).exists()] == []
+
+
+@pytest.mark.parametrize("page", NOTEBOOKS, ids=name_of)
+def test_a_notebook_shows_what_its_cells_give(site, page):
+    built = (site / page.relative_to(DOCS).with_suffix(".html")).read_text(encoding="utf-8")
+    assert 'class="cell_output' in built
+    assert 'class="output text_plain' in built or "<table" in built
+    assert ".png" in built
+    assert 'class="output stderr' not in built
+    assert "&lt;Figure" not in built
 
 
 def test_the_reference_has_every_public_name(site):
