@@ -152,8 +152,9 @@ class AIR(PredictsDeviations):
         The collapsed factorization, in the unit of the ratings.
     history_ : DataFrame
         One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
-        objective, validation_rmse, learning_rate, seconds. Each sweep of a posterior is an epoch with a record, with
-        the noise as fit, and with energies of rows of unit length.
+        objective, validation_rmse, learning_rate, seconds, noise. Each sweep of a posterior is an epoch with a record:
+        its noise is the standard deviation that users and items have in common, its energies are of rows of unit
+        length, and what belongs to the objective is NaN.
     transform_graphs_ : list of SimilarityGraph
         The graphs of `transforms`, over the rows of each T_i(X).
     snapshots_ : dict of int to Snapshot

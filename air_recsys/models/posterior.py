@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -71,7 +72,6 @@ class Sweeps:
         width = min(settings.width or narrower, narrower)
         self._posterior = Posterior(observed, (tensors[0], tensors[1]), width, rng, sample=sample)
         self.estimate = (Langevin if sample else Variational)(self._posterior, self.n_sweeps)
-        self._ratings_per_pair = data.n_ratings / (data.n_users * data.n_items)
         self._data, self._snapshot_epochs = data, frozenset(model.snapshot_epochs)
         self._graphs = self._start_graphs(settings, model.graph_refresh)
         self._snapshots: dict[int, list[sp.csr_array | None]] = {}
@@ -201,7 +201,7 @@ class Sweeps:
         }
 
     def _load_state(self, state: dict[str, Any]) -> None:
-        self.records = [Record._make(values) for values in state["records"]]
+        self.records = [Record(*values) for values in state["records"]]
         self._snapshots = {int(sweep): list(adjacencies) for sweep, adjacencies in state["snapshots"]}
         self._posterior.load_state(state["posterior"])
         self.estimate.load_state(state["estimate"])
@@ -223,9 +223,9 @@ class Sweeps:
     def _record(
         self, sweep: int, energies: tuple[float, float], held_out: Interactions | None, seconds: float
     ) -> Record:
-        fit = self._posterior.noise.variance * self.scaling.unit**2 * self._ratings_per_pair
-        error = np.nan if held_out is None else _error(self.factors(), held_out)
-        return Record(sweep, fit, *energies, 0.0, 0.0, fit, error, 0.0, seconds)
+        error = math.nan if held_out is None else _error(self.factors(), held_out)
+        noise = math.sqrt(self._posterior.noise.variance) * self.scaling.unit
+        return Record(sweep, math.nan, *energies, math.nan, math.nan, math.nan, error, math.nan, seconds, noise)
 
 
 def _scaling(ratings: np.ndarray) -> Scaling:

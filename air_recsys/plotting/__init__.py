@@ -7,7 +7,7 @@ from air_recsys.plotting.predictions import plot_predictions
 from air_recsys.plotting.ratings import plot_counts, plot_ratings
 from air_recsys.plotting.singular_values import SingularValues, plot_singular_values, product_singular_values
 from air_recsys.plotting.snapshots import plot_effective_neighbors, plot_self_edges, plot_snapshots, plot_vanishing
-from air_recsys.plotting.training import plot_energy, plot_fit, plot_training, plot_validation
+from air_recsys.plotting.training import plot_energy, plot_fit, plot_noise, plot_training, plot_validation
 
 __all__ = [
     "SingularValues",
@@ -20,6 +20,7 @@ __all__ = [
     "plot_effective_neighbors",
     "plot_energy",
     "plot_fit",
+    "plot_noise",
     "plot_predictions",
     "plot_ratings",
     "plot_self_edges",

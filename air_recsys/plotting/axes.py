@@ -87,6 +87,17 @@ def positive_line(history: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndar
     return None if np.isnan(shown).all() else (history["epoch"].to_numpy(), shown)
 
 
+def has_swept(history: pd.DataFrame) -> bool:
+    """Return whether the epochs of a course of training are sweeps of a posterior.
+
+    Examples
+    --------
+    >>> has_swept(pd.DataFrame({"epoch": [1], "fit": [0.5]})), has_swept(pd.DataFrame({"epoch": [1], "noise": [0.5]}))
+    (False, True)
+    """
+    return positive_line(history, "noise") is not None
+
+
 def mark_kept(ax: Axes, source: Recommender | pd.DataFrame) -> None:
     """Draw a line at the epoch whose state the model kept, where it is not simply the last one."""
     kept = getattr(source, "n_iter_", None)

@@ -1,4 +1,4 @@
-"""The course of training: fit, energies and validation error."""
+"""The course of training: fit or noise, energies and validation error."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from air_recsys.plotting.axes import (
     COLOR_OF,
     GREEN,
     figure_and_axes,
+    has_swept,
     history_of,
     light_grid,
     logarithmic,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _FIT = {"objective": ("objective F", "0.35", "--"), "fit": ("fit", BLUE, "-")}
+_NOISE = {"noise": ("noise", BLUE, "-")}
 _ENERGIES = {
     "user_energy": ("user graph", COLOR_OF["user"], "-"),
     "item_energy": ("item graph", COLOR_OF["item"], "--"),
@@ -56,6 +58,28 @@ def plot_fit(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figu
         Without a course of training.
     """
     return _draw(source, ax, _FIT, "Fit to the ratings", "mean over all pairs")
+
+
+def plot_noise(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figure:
+    """Draw the noise of a posterior over its sweeps: the standard deviation that users and items have in common.
+
+    It is in the unit of the ratings: what ratings vary beside the scores.
+
+    Parameters
+    ----------
+    source : Recommender or DataFrame
+    ax : Axes, optional
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+
+    Raises
+    ------
+    DataError
+        Without a course of training, and without a posterior.
+    """
+    return _draw(source, ax, _NOISE, "Noise", "standard deviation of a rating")
 
 
 def plot_energy(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figure:
@@ -116,7 +140,7 @@ def plot_validation(source: Recommender | pd.DataFrame, ax: Axes | None = None) 
 
 
 def plot_training(source: Recommender | pd.DataFrame) -> Figure:
-    """Draw all that is known of a training side by side: fit, energies, validation error.
+    """Draw all that is known of a training side by side: fit (noise of a posterior), energies, validation error.
 
     Parameters
     ----------
@@ -138,7 +162,7 @@ def plot_training(source: Recommender | pd.DataFrame) -> Figure:
     ['Fit to the ratings', 'Energy of the learned graphs']
     """
     history = history_of(source)
-    panels = ((_FIT, plot_fit), (_ENERGIES, plot_energy), (_VALIDATION, plot_validation))
+    panels = ((_FIT, plot_fit), (_NOISE, plot_noise), (_ENERGIES, plot_energy), (_VALIDATION, plot_validation))
     shown = [plot for columns, plot in panels if any(positive_line(history, name) for name in columns)]
     if not shown:
         raise DataError(f"expected a column such as fit or user_energy, found {list(history.columns)}")
@@ -165,7 +189,7 @@ def _draw(
         marker = "o" if len(line[0]) == 1 else None  # a line needs two points
         axes.plot(*line, color=color, linestyle=style, marker=marker, label=label)
     logarithmic(axes, "y")
-    axes.set(title=title, xlabel="epoch", ylabel=quantity)
+    axes.set(title=title, xlabel="sweep" if has_swept(history) else "epoch", ylabel=quantity)
     mark_kept(axes, source)
     light_grid(axes)
     axes.legend(frameon=False, fontsize="small")

@@ -19,7 +19,7 @@ from air_recsys.plotting import (
     plot_training,
     plot_vanishing,
 )
-from air_recsys.plotting.axes import side_by_side
+from air_recsys.plotting.axes import has_swept, side_by_side
 from air_recsys.plotting.snapshots import graphs_over_time
 from air_recsys.report.environment import machine, versions
 from air_recsys.report.evaluation import Evaluation
@@ -108,19 +108,23 @@ def training_section(model: Recommender) -> Markup:
     last = history.iloc[-1]
     ended = {
         "n_epochs": "all epochs were run",
+        "n_sweeps": "all sweeps were run",
         "patience": "the validation error fell no more",
         "stopping_delta": "the objective hardly changed",
         "callback": "a callback stopped it",
+        "interrupt": "Ctrl-C ended it",
+        "checkpoint": "a checkpoint could not be written",
         "divergence": "it diverged and was set back",
         "memory": "the device ran out of memory and it was set back",
     }.get(str(getattr(model, "stopped_by_", "")), "")
-    told = f"{int(last['epoch']):,} epochs in {last['seconds']:.1f} s"
+    unit = "sweep" if has_swept(history) else "epoch"
+    told = f"{int(last['epoch']):,} {unit}s in {last['seconds']:.1f} s"
     told += f" on {model.__dict__['device_']}" if "device_" in model.__dict__ else ""
-    told += f"; the model holds the state of epoch {model.__dict__.get('n_iter_', int(last['epoch'])):,}"
+    told += f"; the model holds the state of {unit} {model.__dict__.get('n_iter_', int(last['epoch'])):,}"
     lead = element("p", told + (f" ({ended})." if ended else "."))
-    columns = [name for name in ("fit", "user_energy", "item_energy", "validation_rmse") if name in history]
-    figures = ", ".join(f"{name} {number_text(float(last[name]))}" for name in columns)
-    drawn = picture(plot_training(model), f"Curves over the epochs; at the end {figures}.", "The course of training.")
+    columns = [name for name in ("fit", "noise", "user_energy", "item_energy", "validation_rmse") if name in history]
+    figures = ", ".join(f"{name} {number_text(float(last[name]))}" for name in columns if np.isfinite(last[name]))
+    drawn = picture(plot_training(model), f"Curves over the {unit}s; at the end {figures}.", "The course of training.")
     return section("training", "Training", lead, drawn, *_snapshots(model))
 
 

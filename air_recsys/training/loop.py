@@ -179,7 +179,7 @@ class _Run:
     def _stop_after_record(self, epoch: int, terms: Terms, last: bool = False) -> bool:
         """Record the state before step `epoch`; return whether training ends here."""
         values = (*torch.stack(terms).tolist(), self._validation_rmse(), self._learning_rate(epoch))
-        record = Record._make((epoch, *values, time.perf_counter() - self.start))
+        record = Record._make((epoch, *values, time.perf_counter() - self.start, math.nan))
         if self._diverged(record):
             return True
         self.result.records.append(record)

@@ -15,7 +15,7 @@ from air_recsys.nn.objective import State
 
 
 class Record(NamedTuple):
-    """The state of training after `epoch` steps."""
+    """The state of training after `epoch` steps, or of a posterior after so many sweeps; NaN is what it has not."""
 
     epoch: int
     fit: float
@@ -27,6 +27,7 @@ class Record(NamedTuple):
     validation_rmse: float  # NaN without a validation part
     learning_rate: float
     seconds: float
+    noise: float = math.nan  # of a posterior: standard deviation, in the unit of the ratings
 
 
 class Course(Protocol):

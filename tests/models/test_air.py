@@ -23,6 +23,7 @@ HISTORY = [
     "validation_rmse",
     "learning_rate",
     "seconds",
+    "noise",
 ]
 
 

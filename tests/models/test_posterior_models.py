@@ -167,6 +167,16 @@ def test_the_sweeps_are_in_the_history_with_the_energies_of_the_graphs(fitted):
 
 
 @both
+def test_the_noise_in_the_history_is_that_of_the_ratings(solver):
+    rng = np.random.default_rng(0)
+    scores = 3 + rng.normal(size=(120, 2)) @ rng.normal(size=(2, 80))
+    ratings = np.where(rng.random(scores.shape) < 0.4, scores + 0.5 * rng.normal(size=scores.shape), np.nan)
+    history = model(solver).fit(Interactions.from_dense(ratings, allow_negative=True)).history_
+    assert history["noise"].iloc[-1] == pytest.approx(0.5, rel=0.1)
+    assert history[["fit", "objective", "decay", "learning_rate"]].isna().all(axis=None)
+
+
+@both
 def test_without_graphs_there_are_sweeps_alone(solver):
     found = model(solver, n_sweeps=7).fit(frame())
     assert found.history_["epoch"].tolist() == list(range(1, 8))

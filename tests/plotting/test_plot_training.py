@@ -17,6 +17,7 @@ from air_recsys.plotting import (
     plot_counts,
     plot_energy,
     plot_fit,
+    plot_noise,
     plot_predictions,
     plot_ratings,
     plot_singular_values,
@@ -69,6 +70,19 @@ def test_curves_hold_the_history(model, plot, lines):
         for label, column in lines.items():
             np.testing.assert_array_equal(line(axes, label).get_xdata(), model.history_["epoch"])
             np.testing.assert_array_equal(line(axes, label).get_ydata(), model.history_[column])
+
+
+def test_a_posterior_has_noise_and_no_objective():
+    swept = AIR.for_ratings(n_sweeps=5, n_factors=2, validation_fraction=0.2, random_state=0, device="cpu").fit(
+        ratings()
+    )
+    titles = ["Noise", "Energy of the learned graphs", "Validation error"]
+    assert [axes.get_title() for axes in plot_training(swept).axes] == titles
+    axes = plot_noise(swept).axes[0]
+    np.testing.assert_array_equal(line(axes, "noise").get_ydata(), swept.history_["noise"])
+    assert axes.get_xlabel() == "sweep"
+    with pytest.raises(DataError, match="expected values > 0 of objective or fit"):
+        plot_fit(swept)
 
 
 def test_the_epoch_that_was_kept_is_marked():

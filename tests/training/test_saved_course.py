@@ -8,7 +8,7 @@ from power_cuts import PowerCut, cut_at
 from training_cases import FORMS, build, passed_on_the_way, plan, same
 
 from air_recsys.exceptions import CheckpointError
-from air_recsys.training import train
+from air_recsys.training import Record, train
 from air_recsys.training.checkpoint import CheckpointFile
 from air_recsys.training.resume import SavedCourse
 
@@ -54,7 +54,7 @@ def test_seconds_go_on_where_they_stopped(tmp_path):
     objective = build()
     train(objective, plan(), course=SavedCourse(objective, file.write, 20))
     state = file.read()
-    state["records"][-1][-1] = 1000.0
+    state["records"][-1][Record._fields.index("seconds")] = 1000.0
     again = build()
     result = train(again, plan(n_epochs=80), course=SavedCourse(again, state=state))
     assert 1000 <= result.records[-1].seconds < 1010
