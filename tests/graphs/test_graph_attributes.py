@@ -150,6 +150,7 @@ def test_every_question_about_a_node_knows_unknown_ids():
         SimilarityGraph(np.zeros((0, 0)), []).neighbors("x")
 
 
+@pytest.mark.skipif(int(pd.__version__.partition(".")[0]) < 3, reason="older pandas holds them; writing refuses them")
 def test_ids_that_utf8_cannot_hold_are_named():
     with fails("expected ids that UTF-8 can hold, found 'odd \\ud800'"):
         SimilarityGraph(PAIR, ["odd \ud800", "b"])
