@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from dataclasses import replace
 from typing import Any, Self
 
@@ -14,6 +13,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
+from air_recsys.models.fingerprint import hash_arrays
 from air_recsys.nn.build import Settings
 from air_recsys.validation import RandomState, check_integer
 
@@ -150,10 +150,13 @@ verbose
         self.item_graph = item_graph
         self.n_neighbors = n_neighbors
 
+    def _graphs(self) -> list[tuple[str, Any]]:
+        return [("user", self.user_graph), ("item", self.item_graph)]
+
     def _check_parameters(self, data: Interactions) -> None:
         check_integer("n_neighbors", self.n_neighbors, minimum=1)
         super()._check_parameters(data)
-        for kind, graph in (("user", self.user_graph), ("item", self.item_graph)):
+        for kind, graph in self._graphs():
             if isinstance(graph, str):
                 _check_name(graph, kind)  # building it belongs to the work
             elif graph is not None:
@@ -162,7 +165,7 @@ verbose
     def _settings(self, data: Interactions) -> Settings:
         users, items = (
             None if graph is None else _adjacency(graph, kind, data, self.n_neighbors)
-            for kind, graph in (("user", self.user_graph), ("item", self.item_graph))
+            for kind, graph in self._graphs()
         )
         plain = super()._settings(data)
         strengths = (
@@ -180,7 +183,7 @@ verbose
 
     def _compared_parameters(self, data: Interactions) -> dict[str, Any]:
         compared = super()._compared_parameters(data)
-        for kind, graph in (("user", self.user_graph), ("item", self.item_graph)):
+        for kind, graph in self._graphs():
             if compared[f"{kind}_graph"] == _GIVEN:
                 compared[f"{kind}_graph"] = _mark(_adjacency(graph, kind, data, self.n_neighbors))
         return compared
@@ -220,9 +223,7 @@ def _built(kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
 
 
 def _mark(adjacency: sp.csr_array) -> str:
-    found = hashlib.sha256()
-    for part in (adjacency.indptr, adjacency.indices, adjacency.data):
-        found.update(part.tobytes())
+    found = hash_arrays(adjacency.indptr, adjacency.indices, adjacency.data)
     return f"{_GIVEN}, {found.hexdigest()[:16]}"
 
 

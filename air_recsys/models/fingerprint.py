@@ -35,12 +35,25 @@ def digest(data: Interactions) -> str:
     >>> digest(Interactions.from_dense(ratings)) == digest(Interactions.from_dense(ratings + 1))
     False
     """
-    found = hashlib.sha256()
-    for array in (data.user_index, data.item_index, data.ratings, data.weights):
-        found.update(b"none" if array is None else f"{array.size}:".encode())
-        if array is not None:
-            found.update(np.ascontiguousarray(array))  # pyright: ignore[reportArgumentType]
+    found = hash_arrays(data.user_index, data.item_index, data.ratings, data.weights)
     for ids in (data.user_ids, data.item_ids):
         for start in range(0, ids.size, _IDS_AT_ONCE):
             found.update(repr(ids[start : start + _IDS_AT_ONCE].tolist()).encode())
     return found.hexdigest()
+
+
+def hash_arrays(*arrays: np.ndarray | None) -> hashlib._Hash:
+    """Return the SHA-256 of sizes and entries.
+
+    Examples
+    --------
+    >>> one, two, both = np.ones(1), np.ones(2), np.ones(3)
+    >>> len({hash_arrays(*arrays).hexdigest() for arrays in ((one, two), (two, one), (both, None), (both,))})
+    4
+    """
+    found = hashlib.sha256()
+    for array in arrays:
+        found.update(b"none" if array is None else f"{array.size}:".encode())
+        if array is not None:
+            found.update(np.ascontiguousarray(array))  # pyright: ignore[reportArgumentType]
+    return found

@@ -26,7 +26,8 @@ from air_recsys import datasets
 from air_recsys.cli import main
 from air_recsys.models.presets import PRESETS
 
-CODE = [page for page in PAGES if {"python", CELL} & {block.language for block in blocks(page)}]
+LANGUAGES_OF = {page: {block.language for block in blocks(page)} for page in PAGES}
+CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CELL, "bash"} <= found]
 LANGUAGES = {"python", CELL, "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
 QUICK = {"train", "evaluate", "recommend", "similar", "explain", "graph", "report", "inpaint"}
 AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import signal
 import subprocess
@@ -19,6 +18,7 @@ from air_recsys.benchmarks.apart import thread_variables
 from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.models import AIR
+from air_recsys.models.fingerprint import hash_arrays
 from air_recsys.validation import check_integer
 
 _SHAPE = 200, 120, 4_000  # users, items, ratings
@@ -80,16 +80,12 @@ def train(name: str, path: Path, *, go_on: bool) -> str:
 
 
 def _digest(model: AIR) -> str:
-    found = hashlib.sha256()
     arrays = [model.user_factors_, model.item_factors_, model.user_biases_, model.item_biases_]
     for graph in (model.user_graph_, model.item_graph_):
         assert graph is not None
         matrix = graph.to_scipy()
         arrays += [matrix.data, matrix.indices, matrix.indptr]
-    records = model.history_.drop(columns="seconds").to_numpy()
-    for array in (*arrays, records):
-        found.update(np.ascontiguousarray(array))  # pyright: ignore[reportArgumentType]
-    return found.hexdigest()
+    return hash_arrays(*arrays, model.history_.drop(columns="seconds").to_numpy()).hexdigest()
 
 
 def _protocol(seed: int) -> str:
