@@ -1,4 +1,4 @@
-"""The columns of a table of ratings, checked."""
+"""Checks of the columns of a table of ratings."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ def as_float(values: Any, name: str = "ratings") -> np.ndarray:
     try:
         array = np.asarray(values)
         if array.dtype.kind in "cmM":
-            raise TypeError("NumPy would make real numbers of complex ones and of dates")
+            raise TypeError("NumPy converts complex numbers and dates to real numbers")
         real = array.astype(np.float64)
         if isinstance(values, np.ma.MaskedArray):
             real[np.ma.getmaskarray(values)] = np.nan
         return real
     except (TypeError, ValueError):
         objects = np.ravel(np.asarray(values, dtype=object))
-        found = next((value for value in objects if not _is_number(value)), "dates")
-        raise DataError(f"{name} must be numbers, found {found!r}") from None
+        other = next((value for value in objects if not _is_number(value)), "dates")
+        raise DataError(f"{name} must be numbers, found {other!r}") from None
 
 
 def _is_number(value: Any) -> bool:
@@ -45,23 +45,22 @@ def _is_number(value: Any) -> bool:
     return True
 
 
+def _require(holds: np.ndarray, values: np.ndarray, expected: str, others: str, hint: str = "") -> None:
+    rows = np.flatnonzero(~holds)
+    if rows.size:
+        first = f"the first in row {rows[0]}: {values[rows[0]]:g}"
+        raise DataError(f"{expected}, found {rows.size} {others}, {first}{hint}")
+
+
 def as_ratings(values: Any, size: int, allow_negative: bool) -> np.ndarray:
     """Return finite ratings as float64, shape (size,)."""
     ratings = as_float(values)
     if ratings.shape != (size,):
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
-    broken = np.flatnonzero(~np.isfinite(ratings))
-    if broken.size:
-        raise DataError(
-            f"ratings must be finite, found {broken.size} NaN or infinite, the first in row {broken[0]}: "
-            f"{ratings[broken[0]]}; drop those rows"
-        )
-    negative = np.flatnonzero(ratings < 0)
-    if negative.size and not allow_negative:
-        raise DataError(
-            f"ratings must be >= 0, found {negative.size} negative, the first in row {negative[0]}: "
-            f"{ratings[negative[0]]:g}; pass allow_negative=True if the scale has negative ratings"
-        )
+    _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
+    if not allow_negative:
+        hint = "; pass allow_negative=True if the scale has negative ratings"
+        _require(ratings >= 0, ratings, "ratings must be >= 0", "negative", hint)
     return ratings
 
 
@@ -70,12 +69,7 @@ def as_weights(values: Any, size: int) -> np.ndarray:
     weights = as_float(values, "weights")
     if weights.shape != (size,):
         raise DataError(f"expected one weight for each of {size} ratings, found shape {weights.shape}")
-    broken = np.flatnonzero(~(np.isfinite(weights) & (weights >= 0)))
-    if broken.size:
-        raise DataError(
-            f"weights must be finite and >= 0, found {broken.size} others, the first in row {broken[0]}: "
-            f"{weights[broken[0]]:g}"
-        )
+    _require(np.isfinite(weights) & (weights >= 0), weights, "weights must be finite and >= 0", "others")
     if size and not weights.any():
         raise DataError("expected at least one weight > 0, found only zeros")
     return weights

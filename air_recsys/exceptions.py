@@ -1,4 +1,4 @@
-"""Every error and warning that the library raises, one class a kind of fault.
+"""Errors and warnings of the library, one class for each kind of fault.
 
 All errors derive from `AirRecsysError` and from the built-in class a caller would expect, so both
 ``except AirRecsysError`` and ``except ValueError`` work.
@@ -13,7 +13,7 @@ class AirRecsysError(Exception):
     """Base class of every error raised on purpose by the library."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Errors of other processes arrive pickled, and not every class is made from its message.
+        # Errors of other processes are pickled, and some classes have other parameters than a message.
         return _again, (type(self), self.args, self.__dict__)
 
 
@@ -25,7 +25,7 @@ def _again(kind: type[AirRecsysError], args: tuple[Any, ...], state: dict[str, A
 
 
 class DataError(AirRecsysError, ValueError):
-    """Interaction data that cannot be used: what was expected and what was found."""
+    """Interaction data that cannot be used; the message has what was expected and what was found."""
 
 
 class ParameterError(AirRecsysError, ValueError):
@@ -40,7 +40,7 @@ class UnknownIdError(AirRecsysError, KeyError):
     kind : str
         "user" or "item" (or another word of the caller's layer).
     unknown : list
-        The ids that are not known.
+        The ids that the training data lack.
     hint : str, optional
         What the caller can do about it.
     """
@@ -51,12 +51,16 @@ class UnknownIdError(AirRecsysError, KeyError):
         super().__init__(f"{message}; {hint}" if hint else message)
 
     def __str__(self) -> str:
-        # KeyError shows the repr of its argument, which would put the sentence in quotes.
+        # KeyError shows the repr of its argument, with quotes around the sentence.
         return str(self.args[0])
 
 
 class NotFittedError(AirRecsysError, AttributeError):
     """A model was asked for results before `fit`."""
+
+
+class NumericalError(AirRecsysError, ArithmeticError):
+    """A training step without a solution in finite numbers."""
 
 
 class DivergenceError(AirRecsysError, ArithmeticError):
@@ -65,11 +69,11 @@ class DivergenceError(AirRecsysError, ArithmeticError):
     Parameters
     ----------
     epoch : int
-        The epoch at which the objective was seen to have diverged.
+        The epoch at which the divergence was detected.
     last_good_epoch : int
-        The epoch whose state the model was set back to.
+        The epoch of the state that the model holds.
     reason : str
-        What was found at `epoch`, and what to do.
+        The observation at `epoch`, and what to do.
     """
 
     def __init__(self, epoch: int, last_good_epoch: int, reason: str) -> None:
@@ -104,15 +108,15 @@ class MissingExtraError(AirRecsysError, ImportError):
 
 
 class DeviceError(AirRecsysError, RuntimeError):
-    """A device that was asked for by name is not there."""
+    """A requested device that does not exist."""
 
 
 class MemoryLimitError(AirRecsysError, MemoryError):
-    """A training that does not fit into memory: what it needs, what there is, and which setting fits."""
+    """A training that does not fit into memory; the message has the need, the limit, and a setting that fits."""
 
 
 class DistributedError(AirRecsysError, RuntimeError):
-    """A process of a training over several is gone or does not answer."""
+    """A process of a distributed training that is gone or does not answer."""
 
 
 class CheckpointError(AirRecsysError, ValueError):
@@ -120,4 +124,8 @@ class CheckpointError(AirRecsysError, ValueError):
 
 
 class DataWarning(UserWarning):
-    """Data that can be used but hardly with the effect that the caller wants."""
+    """Data that can be used, but probably without the effect that the caller wants."""
+
+
+class ParameterWarning(UserWarning):
+    """A parameter that has no effect beside the others."""

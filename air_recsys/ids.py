@@ -1,4 +1,4 @@
-"""Ids of any hashable type to indices and back."""
+"""Conversion of ids of any hashable type to indices and back."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
 def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Encode a column of ids as indices into its distinct ids.
 
-    Ids are sorted where they can be compared, so the order of the rows does not matter; otherwise they stand in
-    order of appearance.
+    Ids are sorted where they can be compared, so the order of the rows does not matter; otherwise they are in order of
+    appearance.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 class IdIndex:
-    """A fixed sequence of distinct ids that answers which index an id has.
+    """A fixed sequence of distinct ids with the index of each.
 
     Parameters
     ----------
@@ -106,17 +106,9 @@ class IdIndex:
         return self.ids.size
 
     def lookup(self, ids: Any) -> np.ndarray:
-        """Return the index of each id, -1 where it is unknown; shape (n,).
+        """Return the index of each id, -1 for an unknown one; shape (n,).
 
-        Parameters
-        ----------
-        ids : hashable or sequence of hashable
-            One id, or several.
-
-        Raises
-        ------
-        DataError
-            Where they are neither, as a set or an iterator.
+        `ids` is one id or a sequence of them; anything else, as a set or an iterator, is a `DataError`.
         """
         scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
         if scalar and isinstance(ids, np.ndarray):

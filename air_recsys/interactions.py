@@ -1,4 +1,4 @@
-"""`Interactions`: who rated what, with the caller's own ids, in and out of the usual containers."""
+"""`Interactions`: ratings of users for items with the caller's own ids, from and to the usual containers."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Interactions:
 
     The rules, applied by every constructor:
 
-    * A pair that stands twice is an error unless `duplicates` says which value counts (weights go the same way).
+    * A repeated pair is an error unless `duplicates` says which value counts (its weight likewise).
     * NaN and infinite ratings are errors (in a dense array NaN means "not rated"); so are negative ratings, which
       are mostly a code for "missing", unless `allow_negative`.
-    * Users and items without ratings are kept where the container has a place for them (matrix rows and columns);
-      a table of ratings has none. A stored zero in a sparse matrix is a rating of zero.
+    * Users and items without ratings are kept where the container has them (matrix rows and columns); a table of
+      ratings does not. A stored zero in a sparse matrix is a rating of zero.
     * Ids are sorted where they can be compared, so the order of the ratings does not matter to a model.
 
     Parameters
@@ -45,7 +45,7 @@ class Interactions:
     weights : array_like of float, shape (n_ratings,), optional
         How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
     duplicates : {"error", "first", "last", "mean", "sum"}
-        What a pair that stands more than once becomes.
+        The value of a repeated pair.
     allow_negative : bool
         Accept negative ratings.
 
@@ -210,8 +210,8 @@ class Interactions:
         is_trainset = hasattr(source, "all_ratings")
         rows = list(source.all_ratings()) if is_trainset else getattr(source, "raw_ratings", source)
         if not isinstance(rows, list) or not rows or not all(map(_is_rating, rows)):
-            found = "none" if isinstance(rows, list) and not rows else type(data).__name__
-            raise DataError(f"expected a trainset, a dataset or a list of (user, item, rating), found {found}")
+            given = "none" if isinstance(rows, list) and not rows else type(data).__name__
+            raise DataError(f"expected a trainset, a dataset or a list of (user, item, rating), found {given}")
         users, items, ratings, *times = zip(*rows, strict=True)
         if is_trainset:
             user_ids = [source.to_raw_uid(index) for index in range(source.n_users)]
@@ -229,7 +229,7 @@ class Interactions:
             allow_negative=True,
         )
 
-    # ---------------------------------------------------------------- what is in them
+    # ---------------------------------------------------------------- properties
 
     @property
     def user_ids(self) -> np.ndarray:
@@ -290,15 +290,15 @@ class Interactions:
 
     def to_csr(self) -> sp.csr_array:
         """Return the ratings as a SciPy CSR array, shape (n_users, n_items); ratings of zero stay stored."""
-        pairs = (self.user_index, self.item_index)
-        return sp.csr_array((self.ratings, pairs), shape=(self.n_users, self.n_items))
+        return self._to_csr(self.ratings)
 
     def weights_to_csr(self) -> sp.csr_array | None:
         """Return the weights where `to_csr` has the ratings; None where all are 1."""
-        if self.weights is None:
-            return None
+        return None if self.weights is None else self._to_csr(self.weights)
+
+    def _to_csr(self, values: np.ndarray) -> sp.csr_array:
         pairs = (self.user_index, self.item_index)
-        return sp.csr_array((self.weights, pairs), shape=(self.n_users, self.n_items))
+        return sp.csr_array((values, pairs), shape=(self.n_users, self.n_items))
 
     def to_dense(self) -> np.ndarray:
         """Return a float64 array (n_users, n_items) with NaN where there is no rating; for small data."""
@@ -308,20 +308,18 @@ class Interactions:
 
     def to_frame(self) -> pd.DataFrame:
         """Return one row per rating: user, item, rating, and timestamp and weight where there are any."""
-        columns: dict[str, Any] = {
+        columns = {
             "user": self.user_ids[self.user_index],
             "item": self.item_ids[self.item_index],
             "rating": self.ratings,
+            "timestamp": self.timestamps,
+            "weight": self.weights,
         }
-        if self.timestamps is not None:
-            columns["timestamp"] = self.timestamps
-        if self.weights is not None:
-            columns["weight"] = self.weights
-        return pd.DataFrame(columns)
+        return pd.DataFrame({name: values for name, values in columns.items() if values is not None})
 
     def to_surprise(self) -> Trainset:
         """Return a Surprise trainset with the same raw ids (needs the extra ``surprise``)."""
-        # The one import against the layers, inside the method: hosts are known to the adapters only.
+        # Inside the method, as an import against the layers: only the adapters import hosts.
         from air_recsys.adapters.surprise import to_trainset
 
         return to_trainset(self)
@@ -336,9 +334,8 @@ class Interactions:
         if first.size == pair.size:
             return
         if rule == "error":
-            repeated = [first[counts > 1].min()]
-            user = self.user_ids[self.user_index[repeated]].tolist()[0]
-            item = self.item_ids[self.item_index[repeated]].tolist()[0]
+            repeated = first[counts > 1].min()
+            user, item = self.user_ids.item(self.user_index[repeated]), self.item_ids.item(self.item_index[repeated])
             raise DataError(
                 f"expected one rating per pair, found {pair.size - first.size} duplicate(s), the first for "
                 f"user {user!r} and item {item!r}; choose duplicates='first', 'last', 'mean' or 'sum'"
@@ -361,12 +358,9 @@ class Interactions:
 
 
 def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:
-    """Accept what people have: `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing.
+    """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
-    Raises
-    ------
-    DataError
-        For any other type, naming the accepted ones.
+    Any other type is a `DataError` that lists the accepted ones.
     """
     if isinstance(data, Interactions):
         return data

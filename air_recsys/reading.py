@@ -1,4 +1,4 @@
-"""Bytes of others, within bounds: what they unpack to grows with the file, and nothing in them is run."""
+"""Reading of foreign bytes: the size of the file limits what they unpack to, and no code in them runs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,14 +22,14 @@ import scipy.sparse as sp
 from air_recsys.validation import check_integer
 
 _ROOM = 64 * 2**20  # bytes that a small file may unpack to
-_RATIO = 100  # tables and arrays shrink to a tenth or a thirtieth, a bomb to a thousandth
+_RATIO = 100  # unpacked over packed size: 10 to 30 for tables and arrays, 1000 for a decompression bomb
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 ARCHIVE_ERRORS = (
     *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, struct.error, EOFError, NotImplementedError, RuntimeError),
     *(ValueError, TypeError, LookupError, OverflowError, OSError),
 )
-"""What `zipfile` raises for broken archives, beside its own error."""
+"""Errors of `zipfile` for broken archives, its own included."""
 
 
 def unpacked_limit(size: int) -> int:
@@ -44,7 +44,7 @@ def unpacked_limit(size: int) -> int:
 
 
 def parse_json(text: str | bytes) -> Any:
-    """Return what a JSON text holds; whatever is wrong with it is a `ValueError`.
+    """Return the value of a JSON text; every fault of it is a `ValueError`.
 
     Examples
     --------
@@ -68,6 +68,11 @@ def open_gzip(path: Path) -> Iterator[BinaryIO]:
         yield io.BufferedReader(_Bounded(packed, limit))  # pyright: ignore[reportReturnType]
 
 
+def open_unpacked(path: Path) -> AbstractContextManager[BinaryIO]:
+    """Open a file for reading, by `open_gzip` where its name ends in ``.gz``."""
+    return open_gzip(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
 def check_archive(archive: zipfile.ZipFile, size: int) -> None:
     """Raise `ValueError` where an archive of `size` bytes declares more than `unpacked_limit`, or odd packing.
 
@@ -82,28 +87,25 @@ def check_archive(archive: zipfile.ZipFile, size: int) -> None:
 
 
 def read_arrays(content: bytes) -> dict[str, np.ndarray]:
-    """Return the arrays of an ``.npz`` file; no pickle is read, and no array beyond the bytes that are there.
+    """Return the arrays of an ``.npz`` file; no pickle is read, and no array larger than its bytes.
 
-    Raises
-    ------
-    ValueError
-        Whatever is wrong with the bytes.
+    Every fault of the bytes is a `ValueError`.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             check_archive(archive, len(content))
             return {name.removesuffix(".npy"): _array(archive.read(name)) for name in archive.namelist()}
-    except (*ARCHIVE_ERRORS, SyntaxError, tokenize.TokenError) as error:  # the latter of headers of arrays
+    except (*ARCHIVE_ERRORS, SyntaxError, tokenize.TokenError) as error:  # the last two from headers of arrays
         raise ValueError(str(error) or type(error).__name__) from None
 
 
 def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sp.csr_array:
-    """Return a sparse matrix whose indices lead nowhere else; SciPy's own check lets unsigned ones through.
+    """Return a sparse matrix whose indices lie inside of it; SciPy's own check accepts unsigned ones.
 
     Raises
     ------
     ValueError
-        Where the parts do not fit each other or the shape.
+        Where the arrays do not fit each other or the shape.
 
     Examples
     --------
@@ -111,11 +113,9 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
     array([[0., 1.],
            [0., 0.]])
     """
-    parts = {"data": data, "indices": indices, "indptr": indptr}
-    for name, part in parts.items():
-        kinds = "biuf" if name == "data" else "i"
-        if part.ndim != 1 or part.dtype.kind not in kinds:
-            raise ValueError(f"expected a sparse matrix, found {name} of type {part.dtype} and shape {part.shape}")
+    for name, array, kinds in (("data", data, "biuf"), ("indices", indices, "i"), ("indptr", indptr, "i")):
+        if array.ndim != 1 or array.dtype.kind not in kinds:
+            raise ValueError(f"expected a sparse matrix, found {name} of type {array.dtype} and shape {array.shape}")
     if indptr.size != shape[0] + 1 or indptr[0] != 0 or (indptr[1:] < indptr[:-1]).any():
         raise ValueError(f"expected a sparse matrix of shape {shape}, found other starts of its rows")
     if not indptr[-1] == indices.size == data.size or not ((indices >= 0) & (indices < shape[1])).all():
@@ -140,7 +140,7 @@ def _array(content: bytes) -> np.ndarray:
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends in a `ValueError` once more than `limit` bytes came out of it."""
+    """A stream that raises a `ValueError` beyond `limit` bytes."""
 
     def __init__(self, source: Any, limit: int) -> None:
         self._source, self._limit, self._left = source, limit, limit
@@ -149,9 +149,9 @@ class _Bounded(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        found = self._source.read(len(buffer))
-        self._left -= len(found)
+        chunk = self._source.read(len(buffer))
+        self._left -= len(chunk)
         if self._left < 0:
             raise ValueError(f"expected at most {self._limit:,} bytes once unpacked, found more")
-        buffer[: len(found)] = found
-        return len(found)
+        buffer[: len(chunk)] = chunk
+        return len(chunk)

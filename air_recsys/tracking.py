@@ -1,4 +1,4 @@
-"""Callbacks of `AIR.fit` that send the figures of every record to TensorBoard or MLflow (extra ``track``)."""
+"""Callbacks of `AIR.fit` that send the figures of each record to TensorBoard or MLflow (extra ``track``)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NAMES = {"row_energy": "user_energy", "column_energy": "item_energy"}  # as in 
 
 
 class TensorBoardCallback:
-    """Write the course of a training for TensorBoard: one scalar for every column of `history_`, by its epoch.
+    """Write the history of a training for TensorBoard: one scalar for each column of `history_`, by its epoch.
 
     Parameters
     ----------
@@ -31,8 +31,8 @@ class TensorBoardCallback:
 
     Notes
     -----
-    A figure that is NaN, such as `validation_rmse` without a validation part, is left out. What has been recorded is
-    on disk at once. `close`, or the end of a ``with`` block, closes the file.
+    A figure that is NaN, such as `validation_rmse` without validation ratings, is left out. Each record is on disk at
+    once. `close`, or the end of a ``with`` block, closes the file.
 
     Examples
     --------
@@ -122,17 +122,17 @@ class MLflowCallback:
     def _start(self) -> str:
         run = self._active or self._client.create_run(self._experiment_id(), run_name=self._run_name)
         param = self._mlflow.entities.Param
-        params = [param(name, str(value)) for name, value in self._model.get_params(deep=False).items()]
+        params = [param(name, str(value)) for name, value in self._model.get_params().items()]
         self._client.log_batch(run.info.run_id, params=params)
         return run.info.run_id
 
     def _experiment_id(self) -> str:
         name = self._experiment or "Default"
-        found = self._client.get_experiment_by_name(name)
-        return self._client.create_experiment(name) if found is None else found.experiment_id
+        experiment = self._client.get_experiment_by_name(name)
+        return self._client.create_experiment(name) if experiment is None else experiment.experiment_id
 
     def close(self, status: str = "FINISHED") -> None:
-        """End the run, where it is ours; a later record starts another one.
+        """End the run if this callback started it; a later record starts another one.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Checks used at the public doors, each with a message that says what was expected and what was found."""
+"""Checks of public parameters; each message says what was expected and what was found."""
 
 from __future__ import annotations
 
@@ -33,26 +33,21 @@ def check_integer(name: str, value: Any, *, minimum: int = 0) -> int:
 def check_real(
     name: str, value: Any, *, minimum: float = 0.0, maximum: float = math.inf, strict: bool = False
 ) -> float:
-    """Return `value` as a float, or raise `ParameterError` unless it lies in the stated interval.
+    """Return `value` as a float, or raise `ParameterError` unless it is finite and in the interval.
 
     Parameters
     ----------
     name : str
         The parameter's name, for the message.
     value : object
-        What the caller gave.
     minimum, maximum : float
         The interval; `minimum` itself is excluded where `strict`.
     strict : bool
-        Whether `value` must be larger than `minimum`.
     """
-    sign = ">" if strict else ">="
-    bound = f"{sign} {minimum:g}" + ("" if math.isinf(maximum) else f" and <= {maximum:g}")
-    if isinstance(value, bool) or not isinstance(value, numbers.Real):
-        raise ParameterError(f"{name} must be a number {bound}, found {value!r}")
-    number = float(value)
+    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
     too_low = number <= minimum if strict else number < minimum
     if not math.isfinite(number) or too_low or number > maximum:
+        bound = f"{'>' if strict else '>='} {minimum:g}" + ("" if math.isinf(maximum) else f" and <= {maximum:g}")
         raise ParameterError(f"{name} must be a number {bound}, found {value!r}")
     return number
 
@@ -66,7 +61,7 @@ def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:
 
 
 def as_generator(random_state: RandomState) -> np.random.Generator:
-    """Turn a seed, a RandomState, a Generator or None into a Generator; global state stays untouched.
+    """Return the Generator of a seed, a RandomState, a Generator or None; global state stays untouched.
 
     Examples
     --------
@@ -90,10 +85,10 @@ def import_extra(module: str, extra: str) -> ModuleType:
 
 @contextmanager
 def needs_extra(extra: str) -> Iterator[None]:
-    """Turn the import of an absent optional dependency into a `MissingExtraError`.
+    """Raise `MissingExtraError` where an import in the block lacks an optional dependency.
 
-    One that is there and fails says why itself. For modules that cannot exist without the dependency, such as a
-    subclass of its classes:
+    Other errors of an import pass. For modules that cannot exist without the dependency, such as a subclass of its
+    classes:
 
     >>> with needs_extra("viz"):
     ...     import matplotlib.figure

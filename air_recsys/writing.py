@@ -1,4 +1,4 @@
-"""Files that are there whole or not at all."""
+"""Writing of files that are complete or absent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pathlib import Path
 
 
 def remove_leftovers(target: Path) -> None:
-    """Remove what a process that was killed in `replace_file` has left beside `target`."""
-    for found in target.parent.glob(f".{glob.escape(target.name)}.*"):
-        if re.fullmatch("[0-9a-f]{16}", found.suffix[1:]):
-            found.unlink(missing_ok=True)
+    """Remove the temporary files beside `target` of processes that were killed in `replace_file`."""
+    for temporary in target.parent.glob(f".{glob.escape(target.name)}.*"):
+        if re.fullmatch("[0-9a-f]{16}", temporary.suffix[1:]):
+            temporary.unlink(missing_ok=True)
 
 
 def replace_file(target: Path, content: bytes) -> None:
-    """Write `content` beside `target` and move it there, so that no reader ever sees half a file."""
+    """Write `content` beside `target` and move it there, so no reader sees an incomplete file."""
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:

@@ -39,7 +39,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     columns = ["user", "item", "rating", "timestamp"]
     table = pd.read_csv(given[0], sep="\t", names=columns) if given else made_up_ratings()
-    model = AIR.for_ratings(n_factors=16, n_epochs=60, random_state=0, device="cpu").fit(table)
+    model = AIR.for_ratings(n_factors=16, random_state=0, device="cpu").fit(table)
     everyone = model.interactions_.user_ids
     exact = model.recommend(everyone, n=10)
 

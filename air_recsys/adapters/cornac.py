@@ -1,8 +1,9 @@
-"""Cornac: AIR as one of its recommenders, for its experiments, searches and nearest-neighbour indexes."""
+"""Cornac: AIR as a recommender for its experiments, searches and nearest-neighbour indexes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,8 @@ from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
-from air_recsys.models.base import Factors
+from air_recsys.models.state import Factors
+from air_recsys.solvers import Solver
 from air_recsys.training import Record
 from air_recsys.validation import check_integer, check_real, needs_extra
 
@@ -21,10 +23,16 @@ with needs_extra("cornac"):
     from cornac.exception import ScoreException
     from cornac.models.recommender import MEASURE_DOT, ANNMixin, Recommender
 
+_OWN = ("n_factors", "graph_neighbors", "device", "solver", "verbose", "random_state")
+_OF_SOLVERS = (
+    *("n_sweeps", "pattern_features"),
+    *("n_epochs", "learning_rate", "weight_decay", "bias_decay", "depth", "evaluate_every"),
+)
 Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Indices of users, indices of items, ratings."""
 
 
+@dataclass(eq=False, repr=False)
 class CornacAIR(Recommender, ANNMixin):
     r"""AIR behind Cornac's contract of a recommender; the defaults are those of `AIR.for_ratings`.
 
@@ -36,22 +44,20 @@ class CornacAIR(Recommender, ANNMixin):
     ----------
     name : str
         Row of the model in the tables of an experiment.
-    n_factors, depth, n_epochs, learning_rate, weight_decay, bias_decay, user_graph_reg, item_graph_reg
+    n_factors, graph_neighbors, device
         Those of `air_recsys.AIR`.
-    graph_neighbors, evaluate_every, device
-        Those of `air_recsys.AIR`. A posterior knows only `n_factors`, `graph_neighbors` and `device`, and leaves out a
-        graph whose strength is 0.
-    solver : {"auto", "variational", "langevin", "adam"}
+    solver : {"auto", "variational", "langevin", "adam"} or an object of `air_recsys.solvers`
         That of `air_recsys.AIR`. "auto" is the preset's "variational", scores of a posterior, and "adam", trained
-        scores, where `early_stopping` or ``n_factors=None`` is given, or in `air_params` ``biases=False``,
-        ``center=False``, `transforms`, `tv_reg`, `unobserved_weight`, `patience` or `stopping_delta`; `model_.solver`
-        says which.
+        scores, for ``n_factors=None`` and for a parameter that "adam" alone reads; `model_.solver` is the choice.
+    n_sweeps, pattern_features, n_epochs, learning_rate, weight_decay, bias_decay, depth, evaluate_every
+        The first two are those of a posterior, the others those of `air_recsys.solvers.Adam`. None is the preset's
+        value.
     air_params : dict, optional
-        Its other parameters, for instance ``{"schedule": "cooldown"}``.
+        Other parameters of `air_recsys.AIR` and of its solver, for instance ``{"schedule": "cooldown"}``.
     early_stopping : dict, optional
-        As in Cornac's own models, ``{"min_delta": 0.0, "patience": 5}``: training stops after `patience` looks at the
-        validation set, one every `evaluate_every` epochs, without a gain of at least `min_delta` in `monitor_value`.
-        The state kept is that of the lowest RMSE on the validation set, graphs included. Only with trained scores.
+        As in Cornac's own models, ``{"min_delta": 0.0, "patience": 5}``: training stops after `patience` validations,
+        one a sweep or every `evaluate_every` epochs, without a gain of at least `min_delta` in `monitor_value`. The
+        state kept is that of the lowest RMSE on the validation set, graphs included.
     trainable : bool
         With False `fit` keeps what was learned before, as after `load`.
     verbose : bool
@@ -65,12 +71,12 @@ class CornacAIR(Recommender, ANNMixin):
         The trained model, with Cornac's raw ids: its graphs, `similar_items`, `recommend`, `save` in a file without
         pickle. Training it further does not change what Cornac sees.
     best_epoch, stopped_epoch : int
-        Of early stopping, in epochs; `stopped_epoch` is 0 where it did not stop the training.
+        Of early stopping, in epochs or sweeps; `stopped_epoch` is 0 where it did not stop the training.
 
     Raises
     ------
     DataError, ParameterError
-        By `fit`, with what was expected and what was found; also for a setting that the `solver` named cannot take.
+        By `fit`, with what was expected and what was found; also for a parameter that the `solver` does not read.
 
     Notes
     -----
@@ -81,7 +87,7 @@ class CornacAIR(Recommender, ANNMixin):
     >>> from cornac.data import Dataset
     >>> likes = {"ann": "abc", "bob": "abd", "eve": "cde", "joe": "bde"}
     >>> triples = [(user, item, 5.0 if item in "ab" else 2.0) for user, items in likes.items() for item in items]
-    >>> model = CornacAIR(n_factors=2, n_epochs=100, device="cpu", seed=0).fit(Dataset.from_uir(triples))
+    >>> model = CornacAIR(n_factors=2, n_sweeps=20, device="cpu", seed=0).fit(Dataset.from_uir(triples))
     >>> sorted(model.recommend("eve", k=2))
     ['a', 'b']
     >>> model.score(0).shape  # user 0 and all five items
@@ -90,43 +96,27 @@ class CornacAIR(Recommender, ANNMixin):
     ['a', 'b', 'c', 'd', 'e']
     """
 
-    def __init__(
-        self,
-        name: str = "AIR",
-        n_factors: int | str | None = "auto",
-        depth: int = 2,
-        n_epochs: int = 40,
-        learning_rate: float = 0.05,
-        weight_decay: float = 12.0,
-        bias_decay: float = 1.0,
-        user_graph_reg: float | str = "auto",
-        item_graph_reg: float | str = "auto",
-        graph_neighbors: int | None = 20,
-        evaluate_every: int = 5,
-        device: str = "auto",
-        solver: str = AUTO,
-        air_params: dict[str, Any] | None = None,
-        early_stopping: dict[str, Any] | None = None,
-        trainable: bool = True,
-        verbose: bool = False,
-        seed: int | np.random.RandomState | None = None,
-    ) -> None:
-        super().__init__(name=name, trainable=trainable, verbose=verbose)
-        self.n_factors = n_factors
-        self.depth = depth
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.weight_decay = weight_decay
-        self.bias_decay = bias_decay
-        self.user_graph_reg = user_graph_reg
-        self.item_graph_reg = item_graph_reg
-        self.graph_neighbors = graph_neighbors
-        self.evaluate_every = evaluate_every
-        self.device = device
-        self.solver = solver
-        self.air_params = air_params
-        self.early_stopping = early_stopping
-        self.seed = seed
+    name: str = "AIR"
+    n_factors: int | str | None = "auto"
+    graph_neighbors: int | str | None = 20
+    device: str = "auto"
+    solver: str | Solver = AUTO
+    n_sweeps: int | None = None
+    pattern_features: int | None = None
+    n_epochs: int | None = None
+    learning_rate: float | None = None
+    weight_decay: float | None = None
+    bias_decay: float | None = None
+    depth: int | None = None
+    evaluate_every: int | None = None
+    air_params: dict[str, Any] | None = None
+    early_stopping: dict[str, Any] | None = None
+    trainable: bool = True
+    verbose: bool = False
+    seed: int | np.random.RandomState | None = None
+
+    def __post_init__(self) -> None:
+        super().__init__(name=self.name, trainable=self.trainable, verbose=self.verbose)
         self._factors: Factors | None = None
 
     # ---------------------------------------------------------------- fitting
@@ -150,29 +140,24 @@ class CornacAIR(Recommender, ANNMixin):
         return self
 
     def _new_model(self) -> AIR:
-        known = AIR().get_params()
-        named = {name: getattr(self, name) for name in self._get_init_params() if name in known}
-        further = _checked_params(self.air_params, [name for name in known if name not in {*named, "random_state"}])
-        model = AIR.for_ratings(**named, **further, random_state=self.seed)
-        stops = self.early_stopping is not None
-        model.set_params(solver=solver_for(model.get_params(), stops_early=stops))
-        if stops and model.solver != "adam":
-            raise ParameterError(f"early_stopping needs solver='adam' or 'auto', found {model.solver!r}")
-        return model
+        of_solver = {name: getattr(self, name) for name in _OF_SOLVERS if getattr(self, name) is not None}
+        given = of_solver | _checked_params(self.air_params)
+        own = {name: getattr(self, name) for name in ("n_factors", "graph_neighbors", "device", "verbose")}
+        solver = solver_for(own | given, self.solver)
+        return AIR.for_ratings(**own, **given, solver=solver, random_state=self.seed)
 
     def _train(self, model: AIR) -> None:
-        self.is_fitted, self._factors = False, None  # in case the training fails
+        self.is_fitted, self._factors = False, None  # the state after a training that fails
         self.model_ = model
         data = _interactions(self.train_set, _triples(self.train_set))
-        pairs = self._known_pairs(self.val_set)
+        pairs = self._trained_pairs(self.val_set)
         watched = self.early_stopping is not None
         held_out = _interactions(self.train_set, pairs) if watched and pairs is not None else None
         try:
             model.fit(data, validation=held_out, callbacks=[self._stops(model)] if watched else [])
         finally:
-            self._factors = None  # those of a moment of the training
-        biases = model.user_biases_, model.item_biases_
-        self._factors = Factors(model.user_factors_, model.item_factors_, *biases, model.global_mean_)
+            self._factors = None  # not those of the last moment of the training
+        self._factors = model.factors_
         self.is_fitted = True
 
     def _stops(self, model: AIR) -> Callable[[Record], bool]:
@@ -184,25 +169,24 @@ class CornacAIR(Recommender, ANNMixin):
         return stop
 
     def monitor_value(self, train_set: Dataset, val_set: Dataset | None) -> float | None:
-        """Return what early stopping wants to grow: minus the RMSE of `score` on the known pairs of `val_set`.
+        """Return minus the RMSE of `score` on the pairs of `val_set` with trained ids, which early stopping maximises.
 
-        None where there is no validation set, or none of its users and items is known. While `fit` runs, the scores
-        are those of the moment, so that a subclass can monitor another metric by Cornac's `ranking_eval`.
+        None without such pairs. While `fit` runs, the scores are those of the moment, so that a subclass can monitor
+        another metric by Cornac's `ranking_eval`.
         """
-        pairs = self._known_pairs(val_set)
+        pairs = self._trained_pairs(val_set)
         if pairs is None:
             return None
         users, items, ratings = pairs
         factors = self._fitted_factors()
-        products = np.einsum("nr,nr->n", factors.user_factors[users], factors.item_factors[items])
-        return -rmse(ratings, products + factors.user_biases[users] + factors.item_biases[items] + factors.mean)
+        return -rmse(ratings, factors.scores(users, items))
 
-    def _known_pairs(self, val_set: Dataset | None) -> Triples | None:
+    def _trained_pairs(self, val_set: Dataset | None) -> Triples | None:
         if val_set is None:
             return None
         users, items, ratings = _triples(val_set)
-        known = (users < self.num_users) & (items < self.num_items)
-        return (users[known], items[known], ratings[known]) if known.any() else None
+        trained = (users < self.num_users) & (items < self.num_items)
+        return (users[trained], items[trained], ratings[trained]) if trained.any() else None
 
     def _check_learned_from(self, train_set: Dataset) -> None:
         factors, data = self._fitted_factors(), self.model_.interactions_
@@ -250,7 +234,7 @@ class CornacAIR(Recommender, ANNMixin):
     # ---------------------------------------------------------------- nearest neighbours
 
     def get_vector_measure(self) -> str:
-        """Return Cornac's name of the dot product, the measure by which the vectors rank as `score` does."""
+        """Return Cornac's name of the dot product, by which the vectors rank as by `score`."""
         return MEASURE_DOT
 
     def get_user_vectors(self) -> np.ndarray:
@@ -280,15 +264,14 @@ def _interactions(train_set: Dataset, triples: Triples) -> Interactions:
     return Interactions(*triples, *_ids(train_set), allow_negative=True)
 
 
-def _checked_params(air_params: Any, allowed: list[str]) -> dict[str, Any]:
-    if air_params is None:
-        return {}
-    if not isinstance(air_params, Mapping) or not set(air_params) <= set(allowed):
+def _checked_params(air_params: Any) -> dict[str, Any]:
+    taken = (*_OWN, *_OF_SOLVERS)
+    if air_params is not None and (not isinstance(air_params, Mapping) or set(air_params) & set(taken)):
         raise ParameterError(
-            f"air_params must be a dict of parameters of AIR that CornacAIR has not itself, {', '.join(allowed)}; "
-            f"found {air_params!r}"
+            "air_params must be a dict of parameters of AIR and its solvers that CornacAIR has not itself "
+            f"({', '.join(taken)}), found {air_params!r}"
         )
-    return dict(air_params)
+    return dict(air_params or {})
 
 
 def _check_early_stopping(rule: Any) -> None:

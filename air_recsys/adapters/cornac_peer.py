@@ -1,4 +1,4 @@
-"""Cornac's own models, to stand beside ours in a comparison."""
+"""Cornac's own models, for comparisons with ours."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def to_dataset(interactions: Interactions) -> Dataset:
 
 def cornac_model(algorithm: str, **parameters: Any) -> Any:
     """Return a model of `cornac.models` by its name, for instance "MF"."""
-    found = getattr(models, algorithm, None)
-    if not isinstance(found, type):
+    model = getattr(models, algorithm, None)
+    if not isinstance(model, type):
         raise ParameterError(f"algorithm must be a class of cornac.models, found {algorithm!r}")
-    return found(**parameters)
+    return model(**parameters)

@@ -1,8 +1,10 @@
-"""implicit: AIR under the contract of its matrix factorizations."""
+"""implicit: AIR with the interface of its matrix factorizations."""
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -17,8 +19,8 @@ from air_recsys.adapters.implicit_input import (
     ones_at,
     replaced,
     shape_of,
-    spread,
     widened,
+    with_zero_rows,
 )
 from air_recsys.adapters.implicit_split import leave_k_out_split
 from air_recsys.adapters.implicit_threads import best_items
@@ -26,8 +28,9 @@ from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
-from air_recsys.models.devices import torch_threads
-from air_recsys.models.fold_in import RowSolver
+from air_recsys.models.rows import LeastSquaresRows
+from air_recsys.nn.devices import torch_threads
+from air_recsys.solvers import Adam
 from air_recsys.training import Callback, Record
 from air_recsys.validation import RandomState, check_choice, check_integer, check_real, needs_extra
 
@@ -37,22 +40,23 @@ with needs_extra("implicit"):
 
 __all__ = ["ImplicitAIR", "leave_k_out_split"]
 
-_MANY_USERS = 64  # for fewer, implicit's own search has the answer sooner
+_MANY_USERS = 64  # for fewer, implicit's own search is faster
 
 
+@dataclass(eq=False, repr=False)
 class ImplicitAIR(MatrixFactorizationBase):
-    r"""AIR for implicit feedback, in the place of ``implicit.als.AlternatingLeastSquares``.
+    r"""AIR for implicit feedback, a replacement of ``implicit.als.AlternatingLeastSquares``.
 
-    The matrix says who liked what and with which confidence. Every stored value is drawn to 1 and every other pair
-    to 0,
+    The matrix holds the confidence of each like. Every stored value has the target 1 and every other pair the target
+    0,
 
     .. math::
         \sum_{(u,i)} c_{ui} (x_{ui} - p_{ui})^2 + \lambda\Big(\sum_u |x_u|^2 + \sum_i |y_i|^2\Big)
             + \eta_u E(X; A_u) + \eta_i E(X^\top; A_i)
 
     with :math:`c_{ui} = \alpha r_{ui}, p_{ui} = 1` for a liked pair and :math:`c_{ui} = 1, p_{ui} = 0` for any other.
-    That is the objective of ALS and, beside it, the energies of X on a user graph and an item graph that are learned
-    along with the factors. Users and items without any like have zero factors and no edges.
+    This is the objective of ALS plus the energies of X on a user graph and an item graph that are learned with the
+    factors. Users and items without any like have zero factors and no edges.
 
     Parameters
     ----------
@@ -67,7 +71,7 @@ class ImplicitAIR(MatrixFactorizationBase):
     iterations : int
         Rounds of `steps_per_iteration` optimiser steps, each over all likes.
     calculate_training_loss : bool
-        Give `fit`'s callback the objective, divided as by ALS by the sum of all confidences.
+        Give `fit`'s callback the objective divided by the sum of all confidences, as in ALS.
     num_threads : int
         Threads for training and for many ids at a time; 0 is all.
     random_state : int, RandomState, Generator or None
@@ -84,21 +88,20 @@ class ImplicitAIR(MatrixFactorizationBase):
     learning_rate : float
         Adam's first step size, which falls to 0 along a cosine.
     steps_per_iteration : int
-        Optimiser steps of one iteration.
     device : str
         Where to train: "cpu", "cuda", ..., or "auto", the GPU where there is one.
 
     Attributes
     ----------
     user_factors, item_factors : ndarray, shape (n_users, factors), (n_items, factors)
-        As in all of implicit; NumPy wherever the model was trained. None before `fit`.
+        As in all of implicit; NumPy arrays also after a training on a GPU. None before `fit`.
     user_graph_, item_graph_ : SimilarityGraph or None
-        Who is alike, learned; ids are row and column numbers.
+        The learned graphs; ids are row and column numbers.
 
     Notes
     -----
-    `fit` starts anew each time, where ALS goes on from the factors that it has. ``use_native`` and ``use_cg`` choose
-    between solvers of ALS and are not taken.
+    `fit` starts anew each time, where ALS continues from its factors. ``use_native`` and ``use_cg`` choose between
+    solvers of ALS and are not parameters here.
 
     Source: Hu, Koren, Volinsky, ICDM 2008, for the data term.
 
@@ -112,47 +115,32 @@ class ImplicitAIR(MatrixFactorizationBase):
     [[0], [5]]
     """
 
-    def __init__(
-        self,
-        factors: int = 100,
-        regularization: float = 0.01,
-        alpha: float = 1.0,
-        dtype: Any = np.float32,
-        *,
-        iterations: int = 15,
-        calculate_training_loss: bool = False,
-        num_threads: int = 0,
-        random_state: RandomState = None,
-        use_gpu: bool | None = None,
-        user_graph_reg: float = 1.0,
-        item_graph_reg: float = 1.0,
-        graph_neighbors: int | None = 20,
-        depth: int = 2,
-        learning_rate: float = 0.1,
-        steps_per_iteration: int = 20,
-        device: str = "auto",
-    ) -> None:
-        super().__init__(num_threads=num_threads)
-        self.factors = factors
-        self.regularization = regularization
-        self.alpha = alpha
-        self.dtype = np.dtype(dtype)
-        self.iterations = iterations
-        self.calculate_training_loss = calculate_training_loss
-        self.random_state = random_state
-        self.use_gpu = use_gpu
-        self.user_graph_reg = user_graph_reg
-        self.item_graph_reg = item_graph_reg
-        self.graph_neighbors = graph_neighbors
-        self.depth = depth
-        self.learning_rate = learning_rate
-        self.steps_per_iteration = steps_per_iteration
-        self.device = device
+    factors: int = 100
+    regularization: float = 0.01
+    alpha: float = 1.0
+    dtype: Any = np.float32
+    _: KW_ONLY
+    iterations: int = 15
+    calculate_training_loss: bool = False
+    num_threads: int = 0
+    random_state: RandomState = None
+    use_gpu: bool | None = None
+    user_graph_reg: float = 1.0
+    item_graph_reg: float = 1.0
+    graph_neighbors: int | None = 20
+    depth: int = 2
+    learning_rate: float = 0.1
+    steps_per_iteration: int = 20
+    device: str = "auto"
+
+    def __post_init__(self) -> None:
+        super().__init__(num_threads=self.num_threads)
+        self.dtype = np.dtype(self.dtype)
         self.user_graph_: SimilarityGraph | None = None
         self.item_graph_: SimilarityGraph | None = None
         self._user_penalty: np.ndarray | None = None
         self._item_penalty: np.ndarray | None = None
-        self._solvers: dict[str, RowSolver] = {}
+        self._solvers: dict[str, LeastSquaresRows] = {}
 
     # ---------------------------------------------------------------- fitting
 
@@ -187,7 +175,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         shape = shape_of(likes)
         if likes.nnz == 0:
             raise DataError(f"expected at least one value > 0, found none in a matrix of shape {shape}")
-        # Users and items without likes would only be drawn to 0: they are left out and get their zeros back below.
+        # Users and items without likes have zero factors: they are left out here, and `_keep` adds their zeros.
         users, items = np.flatnonzero(np.diff(likes.indptr)), np.unique(likes.indices)
         trained = likes[users][:, items].tocoo()
         model = self._model(users.size * items.size, show_progress)
@@ -199,12 +187,10 @@ class ImplicitAIR(MatrixFactorizationBase):
         self._keep(model, shape)
 
     def _model(self, size: int, show_progress: bool) -> AIR:
-        return AIR(
-            n_factors=self.factors,
+        solver = Adam(
             depth=self.depth,
             user_graph_reg=self.user_graph_reg / size,
             item_graph_reg=self.item_graph_reg / size,
-            graph_neighbors=self.graph_neighbors,
             n_epochs=self.iterations * self.steps_per_iteration,
             learning_rate=self.learning_rate,
             schedule="cosine",
@@ -214,6 +200,11 @@ class ImplicitAIR(MatrixFactorizationBase):
             init_mean=0.0,
             init_std=0.1,
             evaluate_every=self.steps_per_iteration,
+        )
+        return AIR(
+            n_factors=self.factors,
+            graph_neighbors=self.graph_neighbors,
+            solver=solver,
             dtype=self.dtype.name,
             device=self.device if self.use_gpu is None else ("cuda" if self.use_gpu else "cpu"),
             random_state=self.random_state,
@@ -221,7 +212,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         )
 
     def _watch(self, callback: Callable[..., Any], unit: float) -> Callback:
-        """Return a callback of AIR that calls one of implicit, with the objective times `unit` as loss."""
+        """Return a callback of AIR that calls that of implicit, with the objective times `unit` as loss."""
         last = 0.0
 
         def after(record: Record) -> None:
@@ -235,15 +226,18 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     def _keep(self, model: AIR, shape: tuple[int, int]) -> None:
         users, items = model.interactions_.user_ids, model.interactions_.item_ids
-        self.user_factors = spread(model.user_factors_, users, shape[0])
-        self.item_factors = spread(model.item_factors_, items, shape[1])
+        self.user_factors = with_zero_rows(model.user_factors_, users, shape[0])
+        self.item_factors = with_zero_rows(model.item_factors_, items, shape[1])
         self.user_graph_, self.item_graph_ = widened(model.user_graph_, shape[0]), widened(model.item_graph_, shape[1])
-        self._user_penalty, self._item_penalty = model.row_solver("user").penalty, model.row_solver("item").penalty
+        solvers = model.row_solver("user"), model.row_solver("item")
+        assert isinstance(solvers[0], LeastSquaresRows)  # those of AIR's objective
+        assert isinstance(solvers[1], LeastSquaresRows)
+        self._user_penalty, self._item_penalty = solvers[0].penalty, solvers[1].penalty
         self._forget()
         self._check_fit_errors()
 
     def _forget(self) -> None:
-        """Drop what was computed from the factors."""
+        """Drop all values that were computed from the factors."""
         self._user_norms = self._item_norms = None
         self._solvers.clear()
 
@@ -261,8 +255,8 @@ class ImplicitAIR(MatrixFactorizationBase):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Recommend as every model of implicit does; see ``implicit.als.AlternatingLeastSquares.recommend``.
 
-        At most as many items come back as there are. With `recalculate_user` the factors are solved for from
-        `user_items`, and `userid` only says how many users there are.
+        Lists have at most as many items as the model. With `recalculate_user` the factors are solved for from
+        `user_items`, and only the number of `userid` counts.
 
         Raises
         ------
@@ -292,7 +286,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         )
 
     def _best_items(self, users: np.ndarray, liked: Any, n: int, hidden: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return what `recommend` does, sooner; with the id -1 where a user has fewer than n items left."""
+        """Return the lists of `recommend` by a faster way; with the id -1 where a user has fewer than n items left."""
         offsets = np.zeros(len(self.item_factors), self.item_factors.dtype)
         if hidden is not None:
             offsets[hidden] = -np.inf
@@ -339,7 +333,7 @@ class ImplicitAIR(MatrixFactorizationBase):
     def recalculate_user(self, userid: Any, user_items: Any) -> np.ndarray:
         """Return the factors of users from their likes alone, storing nothing.
 
-        The objective's minimum in those rows with everything else fixed: the item graph counts, and no user has
+        They are the objective's minimum in those rows with all else fixed: the item graph counts, and no user has
         neighbours in the user graph.
 
         Parameters
@@ -361,34 +355,34 @@ class ImplicitAIR(MatrixFactorizationBase):
     def _recalculate(self, side: str, ids: Any, rows: Any) -> np.ndarray:
         solver = self._solver(side)
         confidences = as_confidences(rows, self.alpha)
-        found, expected = shape_of(confidences)[0], 1 if np.isscalar(ids) else len(ids)
-        if found != expected:
-            raise ValueError(f"expected one row for each {side}, {expected}, found {found}")
+        n_rows, expected = shape_of(confidences)[0], 1 if np.isscalar(ids) else len(ids)
+        if n_rows != expected:
+            raise ValueError(f"expected one row for each {side}, {expected}, found {n_rows}")
         check_width(confidences, len(solver.others), f"{'item' if side == 'user' else 'user'}s")
         factors = solver.solve(ones_at(confidences), weights=confidences.data).factors
         return factors[0] if np.isscalar(ids) else factors
 
-    def _solver(self, side: str) -> RowSolver:
+    def _solver(self, side: str) -> LeastSquaresRows:
         self._sizes()
         if side not in self._solvers:
             others, penalty = self.item_factors, self._user_penalty
             if side == "item":
                 others, penalty = self.user_factors, self._item_penalty
             assert penalty is not None
-            self._solvers[side] = RowSolver(others, np.zeros(len(others)), penalty, unobserved_weight=1.0)
+            self._solvers[side] = LeastSquaresRows(others, np.zeros(len(others)), penalty, unobserved_weight=1.0)
         return self._solvers[side]
 
     def partial_fit_users(self, userids: Any, user_items: Any) -> None:
-        """Put the factors that `recalculate_user` finds into the model, for known users and for new ones.
+        """Set the factors of users of the model, and of new ones, to those of `recalculate_user`.
 
-        An id beyond the last makes room for all up to it, with zero factors.
+        An id beyond the last adds all users up to it, with zero factors.
         """
         check_ids("userids", userids)
         self.user_factors = replaced(self.user_factors, userids, self._recalculate("user", userids, user_items))
         self._forget()
 
     def partial_fit_items(self, itemids: Any, item_users: Any) -> None:
-        """Put the factors that `recalculate_item` finds into the model; see `partial_fit_users`."""
+        """Set the factors of items to those of `recalculate_item`; see `partial_fit_users`."""
         check_ids("itemids", itemids)
         self.item_factors = replaced(self.item_factors, itemids, self._recalculate("item", itemids, item_users))
         self._forget()
@@ -396,10 +390,10 @@ class ImplicitAIR(MatrixFactorizationBase):
     def explain(
         self, userid: int, user_items: Any, itemid: int, user_weights: np.ndarray | None = None, N: int = 10
     ) -> tuple[float, list[tuple[int, float]], np.ndarray]:
-        r"""Say which of a user's likes the score of an item comes from.
+        r"""Return the contributions of a user's likes to the score of an item.
 
-        The factors that `recalculate_user` finds are linear in the likes, :math:`x = M^{-1} \sum_j c_j y_j` with the
-        item graph's energy in M, so the score is a sum over the likes:
+        The factors of `recalculate_user` are linear in the likes, :math:`x = M^{-1} \sum_j c_j y_j` with the item
+        graph's energy in M, so the score is a sum over the likes:
 
         .. math:: x \cdot y_i = \sum_j c_j\, y_i^\top M^{-1} y_j
 
@@ -410,9 +404,9 @@ class ImplicitAIR(MatrixFactorizationBase):
         user_items : csr_matrix, shape (n_users, n_items)
         itemid : int
         user_weights : ndarray, optional
-            What an earlier call for the same user returned; spares the solve.
+            That of an earlier call for the same user; saves the solve.
         N : int
-            Number of likes to show.
+            Number of likes to return.
 
         Returns
         -------
@@ -421,7 +415,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         top_contributions : list of (int, float)
             The N largest contributions, as (itemid, contribution).
         user_weights : ndarray, shape (n_likes, factors)
-            The part of the user's factors that comes from each like; the parts sum to the factors.
+            The contribution of each like to the user's factors, which are their sum.
         """
         _, n_items = self._sizes()
         user_items = check_csr(user_items)
@@ -430,13 +424,14 @@ class ImplicitAIR(MatrixFactorizationBase):
         likes = as_confidences(user_items[[userid]], self.alpha)
         check_width(likes, n_items, "items")
         ones = np.ones(likes.nnz)
-        parts = self._solver("user").parts(likes.indices, ones, likes.data) if user_weights is None else user_weights
-        if parts.shape != (likes.nnz, self.item_factors.shape[1]):
-            raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {parts.shape}")
-        contributions = parts @ self.item_factors[itemid]
+        if user_weights is None:
+            user_weights = self._solver("user").contributions(likes.indices, ones, likes.data)
+        if user_weights.shape != (likes.nnz, self.item_factors.shape[1]):
+            raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {user_weights.shape}")
+        contributions = user_weights @ self.item_factors[itemid]
         best = np.argsort(-contributions, kind="stable")[: check_integer("N", N, minimum=1)]
         top = [(int(likes.indices[like]), float(contributions[like])) for like in best]
-        return float(contributions.sum()), top, parts
+        return float(contributions.sum()), top, user_weights
 
     # ---------------------------------------------------------------- files
 
@@ -448,7 +443,10 @@ class ImplicitAIR(MatrixFactorizationBase):
         file : str, Path or binary file
             ".npz" is added to a name that lacks it.
         """
-        implicit_files.write(self, file)
+        parameters = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
+        penalties, graphs = (self._user_penalty, self._item_penalty), (self.user_graph_, self.item_graph_)
+        learned = implicit_files.Learned(self.user_factors, self.item_factors, *penalties, *graphs)
+        implicit_files.write(file, parameters, learned)
 
     @classmethod
     def load(cls, fileobj_or_path: Any) -> Self:
@@ -459,7 +457,15 @@ class ImplicitAIR(MatrixFactorizationBase):
         ModelFileError
             Where the file is not such a model.
         """
-        return implicit_files.read(cls, fileobj_or_path)
+
+        def restored(parameters: dict[str, Any], learned: implicit_files.Learned) -> Self:
+            model = cls(**parameters)
+            model.user_factors, model.item_factors = learned.user_factors, learned.item_factors
+            model._user_penalty, model._item_penalty = learned.user_penalty, learned.item_penalty
+            model.user_graph_, model.item_graph_ = learned.user_graph, learned.item_graph
+            return model
+
+        return implicit_files.read(fileobj_or_path, restored)
 
     # ---------------------------------------------------------------- checks
 

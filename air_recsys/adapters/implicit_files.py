@@ -1,36 +1,52 @@
-"""Files of `ImplicitAIR`: NumPy's ``.npz``, as all of implicit, without pickles."""
+"""Files of `ImplicitAIR`: NumPy's ``.npz``, as in all of implicit, without pickles."""
 
 from __future__ import annotations
 
-import inspect
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.reading import checked_csr, parse_json, read_arrays
+from air_recsys.solvers import plain
 from air_recsys.writing import replace_file
-
-if TYPE_CHECKING:
-    from air_recsys.adapters.implicit import ImplicitAIR
 
 FORMAT = "air_recsys implicit 1"
 _ARRAYS = ("user_factors", "item_factors", "_user_penalty", "_item_penalty")
 _GRAPHS = ("user_graph_", "item_graph_")
 _CSR = ("data", "indices", "indptr")
 
-Model = TypeVar("Model", bound="ImplicitAIR")
+Restored = TypeVar("Restored")
 
 
-def write(model: ImplicitAIR, file: Any) -> None:
-    """Write a model, fitted or not; a file that is named is replaced in one step."""
-    arrays: dict[str, Any] = _arrays(model)
-    arrays["header"] = json.dumps({"format": FORMAT, "parameters": _parameters(model)})
+class Learned(NamedTuple):
+    """The results of a training, None before `fit`."""
+
+    user_factors: np.ndarray | None
+    item_factors: np.ndarray | None
+    user_penalty: np.ndarray | None
+    item_penalty: np.ndarray | None
+    user_graph: SimilarityGraph | None
+    item_graph: SimilarityGraph | None
+
+
+def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
+    """Write a model, fitted or not; a file at a path is replaced in one step."""
+    arrays: dict[str, Any] = {name: array for name, array in zip(_ARRAYS, learned, strict=False) if array is not None}
+    for name, graph in zip(_GRAPHS, (learned.user_graph, learned.item_graph), strict=True):
+        if graph is not None:
+            matrix = graph.to_scipy()
+            arrays |= {f"{name}{entry}": getattr(matrix, entry) for entry in _CSR}
+    values = {name: plain(value) for name, value in parameters.items()} | {"dtype": parameters["dtype"].name}
+    if not isinstance(values["random_state"], int):
+        values["random_state"] = None  # the position of a generator is not stored
+    arrays["header"] = json.dumps({"format": FORMAT, "parameters": values})
     content = io.BytesIO()
     np.savez(content, **arrays)
     if hasattr(file, "write"):
@@ -39,50 +55,28 @@ def write(model: ImplicitAIR, file: Any) -> None:
         replace_file(_npz(file), content.getvalue())
 
 
-def read(cls: type[Model], file: Any) -> Model:
-    """Read what `write` wrote, or raise `ModelFileError`."""
+def read(file: Any, restore: Callable[[dict[str, Any], Learned], Restored]) -> Restored:
+    """Return `restore` of the parameters and results in a file of `write`, or raise `ModelFileError`."""
     whole = file.read() if hasattr(file, "read") else _npz(file).read_bytes()
     try:
         arrays = read_arrays(whole)
         header = parse_json(arrays.pop("header").item())
         if header["format"] != FORMAT:
             raise ValueError(f"its format is {header['format']!r}, not {FORMAT!r}")
-        model = cls(**header["parameters"])
-        _restore(model, arrays)
+        _check(arrays)
+        users, items, user_penalty, item_penalty = (arrays.get(name) for name in _ARRAYS)
+        graphs = _graph(arrays, "user_graph_"), _graph(arrays, "item_graph_")
+        return restore(header["parameters"], Learned(users, items, user_penalty, item_penalty, *graphs))
     except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
         raise ModelFileError(f"expected a file that ImplicitAIR.save wrote, found another: {error}") from None
-    return model
 
 
-def _parameters(model: ImplicitAIR) -> dict[str, Any]:
-    """Return what the constructor takes, as JSON can hold it."""
-    values = {name: getattr(model, name) for name in inspect.signature(type(model)).parameters}
-    values["dtype"] = model.dtype.name
-    if not isinstance(model.random_state, int | np.integer):
-        values["random_state"] = None  # a generator's position is not part of a model
-    return {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
-
-
-def _arrays(model: ImplicitAIR) -> dict[str, np.ndarray]:
-    arrays = {name: getattr(model, name) for name in _ARRAYS if getattr(model, name) is not None}
-    for name in _GRAPHS:
-        graph: SimilarityGraph | None = getattr(model, name)
-        if graph is not None:
-            matrix = graph.to_scipy()
-            arrays |= {f"{name}{part}": getattr(matrix, part) for part in _CSR}
-    return arrays
-
-
-def _restore(model: ImplicitAIR, arrays: dict[str, np.ndarray]) -> None:
-    _check(arrays)
-    for name in _ARRAYS:
-        setattr(model, name, arrays.get(name))
-    for name in _GRAPHS:
-        if f"{name}data" in arrays:
-            size = len(arrays[f"{name}indptr"]) - 1
-            data, indices, indptr = (arrays[f"{name}{part}"] for part in _CSR)
-            matrix = checked_csr(data, indices, indptr, (size, size))
-            setattr(model, name, SimilarityGraph(matrix, range(size), name.removesuffix("_graph_")))
+def _graph(arrays: dict[str, np.ndarray], name: str) -> SimilarityGraph | None:
+    if f"{name}data" not in arrays:
+        return None
+    size = len(arrays[f"{name}indptr"]) - 1
+    data, indices, indptr = (arrays[f"{name}{entry}"] for entry in _CSR)
+    return SimilarityGraph(checked_csr(data, indices, indptr, (size, size)), range(size), name.removesuffix("_graph_"))
 
 
 def _check(arrays: dict[str, np.ndarray]) -> None:

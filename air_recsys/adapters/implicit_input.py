@@ -1,4 +1,4 @@
-"""What `ImplicitAIR` takes and hands on: matrices of likes, ids, and rows of factors."""
+"""The inputs of `ImplicitAIR` and their checks: matrices of likes, ids, and rows of factors."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def list_length(n: Any, chosen: Any, size: int) -> int:
     return min(check_integer("N", n, minimum=1), size if chosen is None else len(chosen))
 
 
-def spread(factors: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
+def with_zero_rows(factors: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
     """Return factors (size, r) with the given rows, and zeros elsewhere."""
     wide = np.zeros((size, factors.shape[1]), factors.dtype)
     wide[rows] = factors
@@ -103,6 +103,6 @@ def replaced(factors: np.ndarray, ids: Any, rows: np.ndarray) -> np.ndarray:
     """
     places = np.asarray(ids)
     size = max(len(factors), int(places.max(initial=-1)) + 1)
-    changed = spread(factors, np.arange(len(factors)), size)
+    changed = with_zero_rows(factors, np.arange(len(factors)), size)
     changed[places] = rows
     return changed

@@ -1,4 +1,4 @@
-"""implicit's own models and measures, to stand beside ours in a comparison."""
+"""implicit's own models and measures, for comparisons with ours."""
 
 from __future__ import annotations
 

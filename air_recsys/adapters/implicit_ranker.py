@@ -1,4 +1,4 @@
-"""implicit's own models under the fit and the lists of our benchmark of rankings."""
+"""implicit's own models with the interface of our benchmark of rankings."""
 
 from __future__ import annotations
 
@@ -16,18 +16,7 @@ with needs_extra("implicit"):
 
 
 class ImplicitRanker:
-    """A model of implicit that makes lists, to stand beside ours in a comparison.
-
-    Parameters
-    ----------
-    algorithm : {"als", "bpr"}
-    **parameters
-        Its keyword arguments.
-
-    Raises
-    ------
-    ParameterError
-        For an algorithm of another name.
+    """A model of implicit that makes lists, "als" or "bpr", with its keyword arguments, for comparisons with ours.
 
     Examples
     --------
@@ -38,8 +27,8 @@ class ImplicitRanker:
     """
 
     def __init__(self, algorithm: str, **parameters: Any) -> None:
-        known = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking}
-        self.model: Any = known[check_choice("algorithm", algorithm, tuple(known))](**parameters)
+        models = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking}
+        self.model: Any = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
 
     def fit(self, interactions: Interactions) -> Self:
         """Train on the pattern of some interactions."""

@@ -15,11 +15,11 @@ from air_recsys.validation import RandomState, check_integer
 def leave_k_out_split(
     ratings: Any, K: int = 1, *, random_state: RandomState = None
 ) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-    """Hold out K random likes of every user; to be used in place of ``implicit.evaluation.leave_k_out_split``.
+    """Hold out K random likes of every user; a replacement of ``implicit.evaluation.leave_k_out_split``.
 
     That one draws from NumPy's global state whatever its `random_state` (implicit issue 639), and where some users
-    have too few likes it puts likes of others into the test part twice, which doubles their values. Here every value
-    comes back once, in one of the two matrices. Users with at most K likes keep all of them for training.
+    have too few likes it puts likes of others into the test matrix twice, which doubles their values. Here every value
+    is in one of the two matrices, once. Users with at most K likes keep all of them for training.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def leave_k_out_split(
     check_integer("K", K, minimum=1)
     data = Interactions.from_csr(ratings, duplicates="sum", allow_negative=True)
     split = user_holdout(data, K, random_state)
-    train, test = (as_implicit_reads(data.select(part).to_csr(), ratings.dtype) for part in split)
+    train, test = (as_implicit_reads(data.select(rows).to_csr(), ratings.dtype) for rows in split)
     return train, test
 
 
 def as_implicit_reads(matrix: sp.csr_array, dtype: Any) -> sp.csr_matrix:
-    """Return a csr_matrix whose indices have 32 bits if they can: implicit's evaluation knows no others."""
+    """Return a csr_matrix with indices of 32 bits where possible: implicit's evaluation accepts no others."""
     index = sp.get_index_dtype(maxval=max(matrix.nnz, *shape_of(matrix)))
-    parts = matrix.data.astype(dtype), matrix.indices.astype(index), matrix.indptr.astype(index)
-    return sp.csr_matrix(parts, shape=matrix.shape)
+    arrays = matrix.data.astype(dtype), matrix.indices.astype(index), matrix.indptr.astype(index)
+    return sp.csr_matrix(arrays, shape=matrix.shape)

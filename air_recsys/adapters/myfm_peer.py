@@ -1,4 +1,4 @@
-"""myFM's Bayesian factorization machines under our contract of fit and predict, to stand beside our models."""
+"""myFM's Bayesian factorization machines with the fit and predict of our models, for comparisons."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from air_recsys.validation import needs_extra
 
 @contextmanager
 def _without_pkg_resources() -> Iterator[None]:
-    """Let myFM 0.4.0 be imported: it wants two names of pkg_resources, gone from setuptools 82, and uses neither."""
+    """Make myFM 0.4.0 importable: it imports two names of pkg_resources, gone from setuptools 82, and uses neither."""
     if "pkg_resources" in sys.modules:
         yield
         return
@@ -39,18 +39,9 @@ class MyFMModel:
     r"""A Bayesian factorization machine on users and items, sampled by Gibbs steps; the mean of the samples predicts.
 
     By itself it is Bayesian matrix factorization with biases. With `implicit` a user is described by an indicator and
-    by the items N(u) that he rated, each with weight :math:`|N(u)|^{-1/2}`, and an item by its indicator and its
-    users in the same way: myFM's "Bayesian SVD++ flipped". Users and items without ratings keep their prior.
-
-    Parameters
-    ----------
-    rank : int
-        Width of the factors.
-    n_steps : int
-        Gibbs steps; all but the first five are kept.
-    random_state : int
-    implicit : bool
-        Whether the pattern of who rated what takes part.
+    by the rated items N(u), each with weight :math:`|N(u)|^{-1/2}`, and an item by its indicator and its users in the
+    same way: myFM's "Bayesian SVD++ flipped". Users and items without ratings keep their prior. All Gibbs steps but
+    the first five are kept.
 
     Examples
     --------
@@ -78,12 +69,12 @@ class MyFMModel:
         return self
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the mean over the samples for each pair of known ids, shape (n,)."""
+        """Return the mean over the samples for each pair of trained ids, shape (n,)."""
         users, items = self._data.users.lookup(user_ids), self._data.items.lookup(item_ids)
         return np.asarray(self._model.predict(**self._design(users, items)))
 
     def _design(self, users: np.ndarray, items: np.ndarray) -> dict[str, Any]:
-        """Return what describes some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
+        """Return the design of some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
         if not self.implicit:
             return {"X": _one_hot(self._data, users, items)}
         sides = zip((users, items), self._tables, strict=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,13 +19,16 @@ from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
-from air_recsys.models.fold_in import RowSolver, row_prior
+from air_recsys.models.engines.objective_rows import row_prior
+from air_recsys.models.rows import LeastSquaresRows
+from air_recsys.solvers import Adam
 from air_recsys.validation import RandomState, check_choice, check_real
 
-# docs/adapters/sklearn.md says why; with larger steps of the logits the weights of the graphs fade.
+# For the reasons see docs/adapters/sklearn.md; larger steps of the logits reduce the weights of the graphs.
 _FIXED: dict[str, Any] = {"schedule": "cosine", "graph_rate": 0.1, "init_mean": 0.0, "init_std": 0.01, "scale": False}
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     r"""Fill missing entries (NaN) of a table by a matrix factorization with learned graphs.
 
@@ -39,7 +43,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     as they are. Rows of the training table and new rows are treated alike, and none depends on the rows beside it.
 
     The strengths mean the same at every size of the table, so one value serves all folds of a cross-validation: with
-    p entries, q of them observed, AIR is given ``weight_decay * sqrt(p)`` and ``graph_reg * q / p**2``.
+    p entries, q of them observed, AIR has ``weight_decay * sqrt(p)`` and ``graph_reg * q / p**2``.
 
     Parameters
     ----------
@@ -76,8 +80,8 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     scaler_ : StandardScaler
         Mean and standard deviation of the observed entries of each feature that is kept.
     feature_graph_, sample_graph_ : SimilarityGraph or None
-        Which features (by name) and which rows of the training table (by number) are alike, learned; None where the
-        strength is 0 or there is just one.
+        The learned graphs of the features (by name) and of the rows of the training table (by number); None where the
+        strength is 0 or the table has just one.
     indicator_ : MissingIndicator or None
         None without `add_indicator`.
     n_iter_ : int
@@ -115,36 +119,19 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     array([[ 8., 82.,  5., 42.]])
     """
 
-    def __init__(
-        self,
-        *,
-        n_factors: int | None = None,
-        depth: int = 2,
-        weight_decay: float = 0.02,
-        feature_graph_reg: float = 0.01,
-        sample_graph_reg: float = 0.0,
-        graph_neighbors: int | None = 5,
-        n_epochs: int = 500,
-        learning_rate: float = 0.03,
-        add_indicator: bool = False,
-        keep_empty_features: bool = False,
-        device: str = "auto",
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        self.n_factors = n_factors
-        self.depth = depth
-        self.weight_decay = weight_decay
-        self.feature_graph_reg = feature_graph_reg
-        self.sample_graph_reg = sample_graph_reg
-        self.graph_neighbors = graph_neighbors
-        self.n_epochs = n_epochs
-        self.learning_rate = learning_rate
-        self.add_indicator = add_indicator
-        self.keep_empty_features = keep_empty_features
-        self.device = device
-        self.random_state = random_state
-        self.verbose = verbose
+    n_factors: int | None = None
+    depth: int = 2
+    weight_decay: float = 0.02
+    feature_graph_reg: float = 0.01
+    sample_graph_reg: float = 0.0
+    graph_neighbors: int | None = 5
+    n_epochs: int = 500
+    learning_rate: float = 0.03
+    add_indicator: bool = False
+    keep_empty_features: bool = False
+    device: str = "auto"
+    random_state: RandomState = None
+    verbose: bool = False
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -176,7 +163,9 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             warnings.simplefilter("ignore", DataWarning)  # features that do not vary are filled with their means
             model.fit(data)
         self.indicator_ = MissingIndicator(error_on_new=False).fit(table) if self.add_indicator else None
-        self._solver = RowSolver(model.item_factors_, np.zeros(data.n_items), row_prior(model, model.user_factors_))
+        predicted = model.factors_.scores(data.user_index, data.item_index)
+        prior = row_prior(model.user_factors_, data.ratings, predicted)
+        self._solver = LeastSquaresRows(model.item_factors_, np.zeros(data.n_items), prior)
         self._range = np.nanmin(table[:, kept], axis=0), np.nanmax(table[:, kept], axis=0)
         self.model_, self.scaler_, self._kept, self.n_iter_ = model, scaler, kept, model.n_iter_
         self.feature_graph_ = _renamed(model.item_graph_, "feature")
@@ -209,7 +198,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.hstack([filled, flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that `transform` returns, of which features without entries are missing.
+        """Return the names of the columns that `transform` returns, without features that have no entries.
 
         Parameters
         ----------
@@ -227,7 +216,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     # ---------------------------------------------------------------- internals
 
     def _check_parameters(self) -> None:
-        """Check what `AIR` does not know under the same name."""
+        """Check the parameters that `AIR` does not have under the same name."""
         for name in ("weight_decay", "feature_graph_reg", "sample_graph_reg"):
             check_real(name, getattr(self, name))
         for name in ("add_indicator", "keep_empty_features"):
@@ -241,23 +230,26 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _new_model(self, data: Interactions) -> AIR:
         n_entries = data.n_users * data.n_items
         energy = data.n_ratings / n_entries**2
-        return AIR(
-            n_factors=self.n_factors,
+        solver = Adam(
             depth=self.depth,
             weight_decay=self.weight_decay * math.sqrt(n_entries),
             user_graph_reg=self.sample_graph_reg * energy,
             item_graph_reg=self.feature_graph_reg * energy,
-            graph_neighbors=self.graph_neighbors,
             n_epochs=self.n_epochs,
             learning_rate=self.learning_rate,
+            **_FIXED,
+        )
+        return AIR(
+            n_factors=self.n_factors,
+            graph_neighbors=self.graph_neighbors,
+            solver=solver,
             device=self.device,
             random_state=self.random_state,
             verbose=self.verbose,
-            **_FIXED,
         )
 
     def _filled(self, table: np.ndarray) -> np.ndarray:
-        """Return the kept features of a table (n, n_kept) with the gaps filled."""
+        """Return the kept features of a table with the gaps filled, (n, n_kept)."""
         missing = np.isnan(table)
         filled, rows = table.copy(), missing.any(axis=1)  # (n, n_kept), (n,)
         if rows.any():

@@ -1,40 +1,33 @@
-"""Which solver of `AIR` an adapter takes where its user names none."""
+"""The solver of `AIR` in an adapter whose user names none."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
+from air_recsys.solvers import Variational, parameter_names, readers_of
+
 AUTO = "auto"
 
 
-def solver_for(parameters: Mapping[str, Any], *, stops_early: bool = False) -> str:
-    """Return the solver that parameters ask for, with "auto" resolved.
-
-    "auto" is the preset's "variational", and "adam" where a setting is about trained scores: full width
-    (``n_factors=None``), ``biases=False``, ``center=False``, `transforms`, `tv_reg`, `unobserved_weight`, `patience`
-    or `stopping_delta`.
+def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
+    """Return the solver asked for; for "auto" the preset's "variational", or "adam" where a setting asks for it.
 
     Parameters
     ----------
-    parameters : mapping
-        All parameters of an `AIR`, not yet checked, but for a `solver` that may be "auto".
-    stops_early : bool
-        Whether the adapter's host stops the training.
+    settings : mapping
+        The settings given. Full width, a strength of a graph, and what `Adam` reads and `Variational` does not, ask
+        for "adam".
+    asked : str or Solver
 
     Examples
     --------
-    >>> from air_recsys import AIR
-    >>> solver_for(AIR.for_ratings(solver="auto").get_params())
-    'variational'
-    >>> solver_for(AIR.for_ratings(solver="auto", biases=False).get_params())
-    'adam'
-    >>> solver_for(AIR.for_ratings(solver="langevin").get_params(), stops_early=True)
-    'langevin'
+    >>> solver_for({}), solver_for({"n_factors": 3, "n_sweeps": 9}), solver_for({"n_epochs": 9})
+    ('variational', 'variational', 'adam')
     """
-    if parameters["solver"] != AUTO:
-        return parameters["solver"]
-    needed = parameters["n_factors"] is not None and parameters["biases"] and parameters["center"]
-    further = any(parameters[name] for name in ("transforms", "tv_reg", "unobserved_weight"))
-    stops = stops_early or any(parameters[name] is not None for name in ("patience", "stopping_delta"))
-    return "variational" if needed and not further and not stops else "adam"
+    if not isinstance(asked, str) or asked != AUTO:
+        return asked
+    unread = any(readers_of(name) and name not in parameter_names(Variational) for name in settings)
+    full_width = settings.get("n_factors", "auto") is None
+    strengths = any(settings.get(name, 0) not in ("auto", 0) for name in ("user_graph_reg", "item_graph_reg"))
+    return "adam" if unread or full_width or strengths else "variational"

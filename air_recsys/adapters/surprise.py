@@ -1,4 +1,4 @@
-"""Surprise: its trainsets, and AIR as one of its algorithms."""
+"""Surprise: its trainsets, and AIR as an algorithm."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from air_recsys.exceptions import DataError, DataWarning, NotFittedError, Parame
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
+from air_recsys.solvers import Solver, as_solver, parameter_names, with_overrides
 from air_recsys.validation import check_integer, needs_extra
 
 with needs_extra("surprise"):
@@ -47,7 +48,7 @@ def to_trainset(interactions: Interactions) -> Trainset:
 
 
 class _SetByFit:
-    """Stands for an attribute until `fit` sets it on the instance."""
+    """An attribute that raises `NotFittedError` until `fit` sets it on the instance."""
 
     def __get__(self, algo: object, owner: type | None = None) -> Any:
         if algo is None:
@@ -59,7 +60,7 @@ _UNSET: Any = _SetByFit()
 
 
 class SurpriseAIR(AlgoBase):
-    r"""`AIR` as an algorithm of Surprise: for `cross_validate`, `GridSearchCV`, `surprise.dump` and all the rest.
+    r"""`AIR` as an algorithm of Surprise, for `cross_validate`, `GridSearchCV`, `surprise.dump` and others.
 
     An estimate is :math:`\hat{r}_{ui} = \mu + b_u + b_i + p_u^\top q_i`, as in Surprise's SVD. By default its terms
     are the means of a posterior; a user graph and an item graph are learned too and are the similarities of the
@@ -70,16 +71,16 @@ class SurpriseAIR(AlgoBase):
     Parameters
     ----------
     sim_options : dict, optional
-        ``{"user_based": False}`` serves the item graph in `sim` and `get_neighbors`, else it is the user graph. The
-        similarities are learned, so Surprise's other options are left unused, with a warning.
-    solver : {"auto", "variational", "langevin", "adam"}
+        ``{"user_based": False}`` chooses the item graph for `sim` and `get_neighbors`, else it is the user graph. The
+        similarities are learned, so Surprise's other options are not used, with a warning.
+    solver : {"auto", "variational", "langevin", "adam"} or an object of `air_recsys.solvers`
         That of `AIR`. "auto" is the preset's "variational", a posterior, and "adam", factors trained together with
-        the graphs, where ``n_factors=None``, ``biases=False``, ``center=False``, `transforms`, `tv_reg`,
-        `unobserved_weight`, `patience` or `stopping_delta` ask for it; `model_.solver` says which. With a posterior
-        `learning_rate`, `weight_decay`, `bias_decay`, `depth` and `n_epochs` matter to the graphs alone.
+        the graphs, for ``n_factors=None`` and for a parameter that "adam" alone reads, such as `n_epochs`,
+        `weight_decay` or `biases`; `model_.solver` is the choice.
     **parameters
-        Those of `AIR`, by name, in place of the values of `AIR.for_ratings`. Each becomes an attribute of the same
-        name. Without a `random_state` the seed is drawn from NumPy's global generator, as Surprise does.
+        Those of `AIR` and of its solver, by name, in place of the values of `AIR.for_ratings`. They and all others of
+        `AIR` and of the solver become attributes of the same name. Without a `random_state` the seed is drawn from
+        NumPy's global generator, as Surprise does.
 
     Attributes
     ----------
@@ -94,11 +95,9 @@ class SurpriseAIR(AlgoBase):
 
     Raises
     ------
-    TypeError
-        For a parameter that `AIR` does not have.
     ParameterError
-        Where `sim_options` is not a dict; at `fit`, for a parameter out of its range or one that goes without the
-        `solver` named.
+        Where `sim_options` is not a dict, and for a parameter that neither `AIR` nor the `solver` named reads; at
+        `fit`, for a parameter out of its range.
 
     Examples
     --------
@@ -106,7 +105,7 @@ class SurpriseAIR(AlgoBase):
     >>> from surprise import Dataset, Reader
     >>> table = pd.DataFrame({"user": list("aabbcc"), "item": list("xyxzyz"), "rating": [5, 1, 4, 2, 1, 2]})
     >>> trainset = Dataset.load_from_df(table, Reader(rating_scale=(1, 5))).build_full_trainset()
-    >>> algo = SurpriseAIR(n_epochs=20, device="cpu", random_state=0).fit(trainset)
+    >>> algo = SurpriseAIR(n_sweeps=20, device="cpu", random_state=0).fit(trainset)
     >>> algo.predict("a", "x").est > algo.predict("a", "y").est
     True
     >>> len(algo.get_neighbors(trainset.to_inner_uid("a"), k=2))
@@ -120,9 +119,14 @@ class SurpriseAIR(AlgoBase):
     _user_vectors: np.ndarray = _UNSET
     _item_vectors: np.ndarray = _UNSET
 
-    def __init__(self, *, sim_options: Mapping[str, Any] | None = None, solver: str = AUTO, **parameters: Any) -> None:
-        for name, value in AIR.for_ratings(solver=solver, **parameters).get_params(deep=False).items():
-            setattr(self, name, value)
+    def __init__(
+        self, *, sim_options: Mapping[str, Any] | None = None, solver: str | Solver = AUTO, **parameters: Any
+    ) -> None:
+        model = AIR.for_ratings(solver=solver_for(parameters, solver), **parameters)
+        self.solver = as_solver(model.solver)
+        for name, value in (model.get_params(deep=False) | self.solver.get_params()).items():
+            if name != "solver":
+                setattr(self, name, value)
         # A copy: Surprise writes into the dictionary that it is given.
         AlgoBase.__init__(self, sim_options=_checked(sim_options or {}))
 
@@ -151,11 +155,12 @@ class SurpriseAIR(AlgoBase):
         return self
 
     def _new_model(self) -> AIR:
-        parameters = {name: getattr(self, name) for name in AIR().get_params(deep=False)}
+        of_solver = {name: getattr(self, name) for name in parameter_names(type(self.solver))}
+        parameters: dict[str, Any] = {name: getattr(self, name) for name in parameter_names(AIR)}
         seed = parameters["random_state"]
         if not isinstance(seed, (int, np.integer)):
             parameters["random_state"] = int(get_rng(seed).randint(0, 2**31 - 1))
-        parameters["solver"] = solver_for(parameters)
+        parameters["solver"] = with_overrides(self.solver, of_solver)
         return AIR(**parameters)
 
     def _take_factors(self) -> None:
@@ -163,10 +168,9 @@ class SurpriseAIR(AlgoBase):
         self.pu, self.qi = model.user_factors_, model.item_factors_
         self.bu, self.bi = model.user_biases_, model.item_biases_
         # With the biases inside, one product is a whole estimate.
-        self._user_vectors = np.column_stack([self.pu, self.bu, np.ones_like(self.bu)]).astype(np.float64)
-        self._item_vectors = np.column_stack([self.qi, np.ones_like(self.bi), self.bi + model.global_mean_]).astype(
-            np.float64
-        )
+        users = np.column_stack([self.pu, self.bu, np.ones_like(self.bu)])
+        items = np.column_stack([self.qi, np.ones_like(self.bi), self.bi + model.global_mean_])
+        self._user_vectors, self._item_vectors = users.astype(np.float64), items.astype(np.float64)
 
     # ---------------------------------------------------------------- estimates
 
@@ -184,7 +188,7 @@ class SurpriseAIR(AlgoBase):
         model = self.model_
         if not (knows_user or knows_item):
             raise PredictionImpossible("User and item are unknown.")
-        if not model.biases or (model.solver == "adam" and not model.center):  # a posterior always has a mean
+        if not (getattr(self, "biases", True) and getattr(self, "center", True)):  # a posterior has both
             raise PredictionImpossible("User or item is unknown.")
         return model.global_mean_ + float(self.bu[u] if knows_user else self.bi[i])
 
@@ -193,10 +197,7 @@ class SurpriseAIR(AlgoBase):
     def compute_similarities(self) -> sp.csr_array:
         """Return the learned similarities of the users, or of the items where ``user_based`` is False.
 
-        Returns
-        -------
-        csr_array, shape (n, n)
-            By inner ids; symmetric, >= 0, with an empty diagonal: the larger, the more alike.
+        They are a csr_array (n, n) by inner ids, symmetric, >= 0, with an empty diagonal: the larger, the more alike.
 
         Raises
         ------
@@ -207,13 +208,13 @@ class SurpriseAIR(AlgoBase):
 
     @cached_property
     def sim(self) -> sp.csr_array:
-        """The learned similarities, made when they are first asked for."""
+        """The learned similarities, computed at the first access."""
         return self.compute_similarities()
 
     def get_neighbors(self, iid: int, k: int) -> list[int]:
         """Return the inner ids of the k users (or items) most alike to an inner id, the most alike first.
 
-        Fewer come back where the learned graph has fewer edges.
+        A node with fewer than k edges has fewer neighbours.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Surprise's algorithms under our contract of fit and predict, to stand beside our models."""
+"""Surprise's algorithms with the fit and predict of our models, for comparisons."""
 
 from __future__ import annotations
 
@@ -17,19 +17,7 @@ with needs_extra("surprise"):
 
 
 class SurpriseModel:
-    """An algorithm of Surprise with the fit and predict of our models, to stand beside them in a comparison.
-
-    Parameters
-    ----------
-    algorithm : str
-        A class of `surprise.prediction_algorithms`, for instance "SVD" or "SVDpp".
-    **parameters
-        Its keyword arguments.
-
-    Raises
-    ------
-    ParameterError
-        Where Surprise has no such class.
+    """A class of `surprise.prediction_algorithms`, such as "SVD", with its keyword arguments.
 
     Examples
     --------
@@ -39,10 +27,10 @@ class SurpriseModel:
     """
 
     def __init__(self, algorithm: str, **parameters: Any) -> None:
-        found = getattr(prediction_algorithms, algorithm, None)
-        if not isinstance(found, type):
+        kind = getattr(prediction_algorithms, algorithm, None)
+        if not isinstance(kind, type):
             raise ParameterError(f"algorithm must be a class of surprise.prediction_algorithms, found {algorithm!r}")
-        self.algorithm: Any = found(**parameters)
+        self.algorithm: Any = kind(**parameters)
 
     def fit(self, interactions: Any) -> Self:
         """Train on whatever `as_interactions` accepts."""

@@ -15,8 +15,8 @@ from typing import Any, Self
 
 import torch
 
-from air_recsys.benchmarks.report import peak_memory
 from air_recsys.exceptions import AirRecsysError
+from air_recsys.results import peak_memory
 from air_recsys.validation import check_integer
 
 _VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
@@ -96,7 +96,7 @@ class MemoryWatch:
     """Resident memory of this process: what was in use when the watch was made, and the peak since then, in GiB.
 
     Where the system cannot forget the peak of before (Linux can), it is the peak since the start of the process, see
-    `air_recsys.benchmarks.report.peak_memory`.
+    `air_recsys.results.peak_memory`.
 
     Examples
     --------

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from air_recsys.benchmarks.cases import load_case
+from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
 from air_recsys.benchmarks.recipes import Recipe, notes_of, recipes_of
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.runs import Options, Run, all_runs, outcomes
 from air_recsys.benchmarks.systems import QUICK_TITLE, Outcome
 from air_recsys.plotting.reproduction import (
@@ -21,6 +21,7 @@ from air_recsys.plotting.reproduction import (
     plot_heatmaps,
     plot_pictures,
 )
+from air_recsys.results import ResultTable
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ _PICTURES = ("barbara-random", "barbara-patch", "barbara-texture", "baboon-rando
 class Drawn(NamedTuple):
     """A figure of the paper: its numbers, its curves by panel and system, and its drawing."""
 
-    report: Report
+    report: ResultTable
     curves: dict[str, dict[str, dict[str, list[float]]]]
     figure: Figure
 
@@ -43,17 +44,17 @@ def reproduce_figure(name: str, options: Options, *, seeds: int | None = None) -
     Parameters
     ----------
     name : str
-        A key of `FIGURES`.
+        A key of `FIGURE_TITLES`.
     options : Options
     seeds : int, optional
         Run the seeds 0 .. seeds - 1 instead of the recipes'; the drawing shows the first.
     """
-    title, draw = FIGURES[name]
+    title, draw = FIGURE_TITLES[name], DRAWINGS[name]
     import_extra("matplotlib", "viz")  # told before hours of runs
     recipes = _pictures() if name == "fig-inpainting" else recipes_of(name)
     runs = all_runs(recipes, 1 if name == "fig-inpainting" and seeds is None else seeds)
     found = outcomes(runs, options, name)
-    report = Report(title + (QUICK_TITLE if options.quick else ""), _protocol(name))
+    report = ResultTable(title + (QUICK_TITLE if options.quick else ""), _protocol(name))
     report.rows = [_row(run, outcome) for run, outcome in found.items()]
     report.notes = notes_of(recipes)
     panels = [_panel(recipe, found, options) for recipe in recipes]
@@ -114,18 +115,15 @@ def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:
     return paths
 
 
-FIGURES: dict[str, tuple[str, Callable[[list[Panel]], Figure]]] = {
-    "fig-depth": ("Error over training at depth 2, 3, 4", lambda panels: plot_curves(panels, ("observed", "hidden"))),
-    "fig-heatmaps": ("The learned graphs through training", plot_heatmaps),
-    "fig-fixed-laplacian": (
-        "AIR against graphs that are taken at one step of AIR and stay",
-        lambda panels: plot_curves(panels, ("hidden",)),
+DRAWINGS: dict[str, Callable[[list[Panel]], Figure]] = {
+    "fig-depth": lambda panels: plot_curves(panels, ("observed", "hidden")),
+    "fig-heatmaps": plot_heatmaps,
+    "fig-fixed-laplacian": lambda panels: plot_curves(panels, ("hidden",)),
+    "fig-trajectories": lambda panels: plot_curves(
+        [_without_start(panel) for panel in panels], ("user_energy", "item_energy")
     ),
-    "fig-trajectories": (
-        "The two energies through training",
-        lambda panels: plot_curves([_without_start(panel) for panel in panels], ("user_energy", "item_energy")),
-    ),
-    "fig-training-nmae": ("NMAE through training", lambda panels: plot_curves(panels, ("hidden",))),
-    "fig-inpainting": ("The completed pictures", plot_pictures),
-    "fig-depth-width": ("NMAE by depth and width", plot_depth_width),
+    "fig-training-nmae": lambda panels: plot_curves(panels, ("hidden",)),
+    "fig-inpainting": plot_pictures,
+    "fig-depth-width": plot_depth_width,
 }
+"""How each of `FIGURE_TITLES` is drawn."""

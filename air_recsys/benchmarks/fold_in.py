@@ -6,13 +6,13 @@ import time
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from sklearn.base import clone
 from tqdm import tqdm
 
-from air_recsys.benchmarks.completion import fresh
-from air_recsys.benchmarks.report import Report, mean_of
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR, BiasModel
+from air_recsys.results import ResultTable, mean_of
 from air_recsys.splits import strong_generalisation
 from air_recsys.splits.base import StrongSplit
 
@@ -21,7 +21,7 @@ _HIDDEN = 0.1
 _SHOWN = (0.2, 0.5, 0.8)
 
 
-def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = "") -> tuple[Report, Report]:
+def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = "") -> tuple[ResultTable, ResultTable]:
     """Hide users (then items), show a share of their ratings, predict the rest.
 
     Parameters
@@ -36,10 +36,10 @@ def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = 
 
     Returns
     -------
-    means, single : Report
+    means, single : ResultTable
         Test RMSE of the hidden ratings, and seconds: of folding all hidden rows in, or of training anew.
     """
-    single = Report("Single splits", protocol)
+    single = ResultTable("Single splits", protocol)
     sides: tuple[Side, ...] = ("user", "item")
     cases: list[tuple[Side, float, int]] = [
         (side, shown, seed) for side in sides for shown in _SHOWN for seed in range(seeds)
@@ -48,7 +48,7 @@ def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = 
         split = _split(data, side, shown, seed)
         for name, result in _results(data, split, air):
             single.rows.append({"new": f"{side}s", "shown": shown, "model": name, "seed": seed} | result)
-    means = Report(
+    means = ResultTable(
         "New users and new items",
         f"{protocol}; {_HIDDEN:.0%} of the users (items) hidden at random, a share of their ratings shown, RMSE on "
         f"the rest; mean of {seeds} splits",
@@ -69,13 +69,18 @@ def _split(data: Interactions, side: Side, shown: float, seed: int) -> StrongSpl
 def _results(data: Interactions, split: StrongSplit, air: AIR) -> Iterator[tuple[str, dict[str, float]]]:
     known, shown, test = (data.select(mask) for mask in split)
     # A table knows no users and items without ratings: the hidden ones are new to the model.
-    folding = fresh(air).fit(known.to_frame())
+    folding = _fresh(air).fit(known.to_frame())
     start = time.perf_counter()
     yield "AIR, fold-in", _result(folding.partial_fit(shown.to_frame()), test, start)
     both = data.select(split.train | split.fold_in)
-    for name, model in (("AIR, trained anew", fresh(air)), ("BiasModel, trained anew", BiasModel())):
+    for name, model in (("AIR, trained anew", _fresh(air)), ("BiasModel, trained anew", BiasModel())):
         start = time.perf_counter()
         yield name, _result(model.fit(both), test, start)
+
+
+def _fresh(air: AIR) -> AIR:
+    again: Any = clone(air)
+    return again
 
 
 def _result(model: Any, test: Interactions, start: float) -> dict[str, float]:

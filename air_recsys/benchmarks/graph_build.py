@@ -6,13 +6,13 @@ import time
 
 import numpy as np
 
-from air_recsys.benchmarks.report import Report, peak_memory
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.results import ResultTable, peak_memory
 
 _GROUPS = 500
 
 
-def bench_graph_build(n_items: int = 100_000, width: int = 64, k: int = 50) -> Report:
+def bench_graph_build(n_items: int = 100_000, width: int = 64, k: int = 50) -> ResultTable:
     """Build the graph of the k nearest items from made factors, and cut it down.
 
     Parameters
@@ -24,7 +24,7 @@ def bench_graph_build(n_items: int = 100_000, width: int = 64, k: int = 50) -> R
 
     Returns
     -------
-    Report
+    ResultTable
         A row per step: seconds of wall time and of all processors together, edges of the result, and the largest
         resident memory of the process so far in GiB.
 
@@ -52,7 +52,7 @@ def bench_graph_build(n_items: int = 100_000, width: int = 64, k: int = 50) -> R
             | {"edges": found.n_edges, "peak_gib": peak_memory()}
         )
         graph = found if name == "from_factors" else graph
-    return Report(
+    return ResultTable(
         "Building a similarity graph",
         f"{n_items} made items, width {width}, {_GROUPS} groups, seed 0; the {k} nearest by cosine, exact",
         rows,

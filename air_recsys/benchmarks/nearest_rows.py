@@ -11,10 +11,10 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from air_recsys.benchmarks.report import Report
 from air_recsys.graphs.candidates import nearest_rows
 from air_recsys.graphs.laplacian import squared_norms
-from air_recsys.models.devices import torch_threads
+from air_recsys.nn.devices import torch_threads
+from air_recsys.results import ResultTable
 
 _GROUPS = 500
 _BLOCK_ENTRIES = 1_300_000
@@ -28,7 +28,7 @@ def bench_nearest_rows(
     widths: Iterable[int] = (20, 64),
     ks: Iterable[int] = (10, 50),
     rounds: int = 3,
-) -> Report:
+) -> ResultTable:
     """Time the search on made factors: the least of some rounds, contenders in turn, one thread.
 
     Parameters
@@ -39,7 +39,7 @@ def bench_nearest_rows(
 
     Returns
     -------
-    Report
+    ResultTable
         A row per size, width and k: seconds of processor time of "product" (the distances alone, in the best blocks),
         "plain" (product and `torch.topk`), "ours", and "faiss" where it is installed.
 
@@ -58,7 +58,7 @@ def bench_nearest_rows(
             {"rows": size, "width": width, "k": k} | _times(_made(size, width), k, contenders, rounds)
             for size, width, k in tqdm(cases, unit="case", desc="bench nearest-rows")
         ]
-    return Report(
+    return ResultTable(
         "Exact search for the nearest rows",
         f"made factors around {_GROUPS} centres, seed 0; seconds of processor time on one thread, least of {rounds} "
         "rounds, contenders in turn",

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from air_recsys.benchmarks.figures import FIGURES
-from air_recsys.benchmarks.report import format_number
+from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
 from air_recsys.benchmarks.table1 import pivot
 from air_recsys.exceptions import ParameterError
 from air_recsys.reading import parse_json
+from air_recsys.results import format_number
 
 _HEAD = """# Reproduction of the paper
 
@@ -47,7 +47,7 @@ def reproduction_page(results: Path, figures: str, shown: Collection[str]) -> st
     ParameterError
         Where the folder holds no result file.
     """
-    names = ("table1", "table2", *FIGURES, "theorem1", "theorem2")
+    names = ("table1", "table2", *FIGURE_TITLES, "theorem1", "theorem2")
     found = {name: _read(results / f"{name}.json") for name in names if (results / f"{name}.json").is_file()}
     if not found:
         raise ParameterError(f"expected result files such as table1.json in {results}, found none")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import clone
 from tqdm import tqdm
 
-from air_recsys.benchmarks.completion import complete, hide, recovery, systems
 from air_recsys.benchmarks.recipes import recipe
-from air_recsys.benchmarks.report import Report, mean_of
 from air_recsys.datasets import load_syn_netflix, load_yamanishi
-from air_recsys.models import AIR
-from air_recsys.models.air import preset
+from air_recsys.evaluation.completion import complete, hide, recovery
+from air_recsys.models import AIR, DMF, Recommender
+from air_recsys.results import ResultTable, mean_of
 from air_recsys.validation import check_choice
 
 Groups = tuple[np.ndarray, np.ndarray]
@@ -41,7 +41,7 @@ def reproduce(
     names: list[str] | None = None,
     device: str = "auto",
     progress: bool = True,
-) -> tuple[Report, Report]:
+) -> tuple[ResultTable, ResultTable]:
     """Run a recipe and return the means over seeds and the single runs.
 
     Parameters
@@ -71,14 +71,14 @@ def reproduce(
     settings = chosen["settings"] | (overrides or {})
     used = chosen["seeds"] if seeds is None else range(first_seed, first_seed + seeds)
     runs = [(case, seed) for case in CASES[name](chosen, root) for seed in used]
-    single = Report(f"{name}: single runs", _protocol(chosen, settings, list(used), validation))
+    single = ResultTable(f"{name}: single runs", _protocol(chosen, settings, list(used), validation))
     with tqdm(total=len(runs) * len(chosen["systems"]), disable=not progress, unit="run", desc=name) as bar:
         for case, seed in runs:
-            air = preset(chosen["preset"], **{"random_state": seed, "device": device} | settings)
+            air = AIR.of_preset(chosen["preset"], **{"random_state": seed, "device": device} | settings)
             for row in _run(case, seed, air, chosen, validation):
                 single.rows.append(row)
                 bar.update()
-    means = Report(f"{name}: means of {len(used)} seed(s)", single.protocol)
+    means = ResultTable(f"{name}: means of {len(used)} seed(s)", single.protocol)
     means.rows = mean_of(single.rows, ("data", "missing", "system"))
     return means, single
 
@@ -92,6 +92,19 @@ def _run(case: Case, seed: int, air: AIR, chosen: dict[str, Any], validation: fl
         if case.groups is not None:
             row |= recovery(model, *case.groups)
         yield row
+
+
+_ALL_PAIRS: dict[str, Any] = {"graph_neighbors": None, "graph_refresh": None}
+
+
+def systems(air: AIR, forms: Iterable[str], dmf: dict[str, Any]) -> Iterator[tuple[str, Recommender]]:
+    """Yield the named forms of a model: AIR with sparse or dense graphs, and DMF with some settings of its own."""
+    for form in forms:
+        if form == "DMF":
+            yield form, DMF.like(air).set_params(**dmf)
+        else:
+            again: Any = clone(air)
+            yield form, again.set_params(**_ALL_PAIRS) if form == "AIR dense" else again
 
 
 def _syn_netflix(chosen: dict[str, Any], root: Path) -> list[Case]:

@@ -13,18 +13,18 @@ import torch
 from tqdm import tqdm
 
 from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
-from air_recsys.benchmarks.report import Report
 from air_recsys.graphs.adjacency import row_softmin
-from air_recsys.models.devices import resolve_device
 from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.products import fast_products
+from air_recsys.results import ResultTable
 
 _MISSING = 0.3
 _STRENGTH = 1e-4
 _EVERY = 10
 
 
-def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 20, device: str = "cpu") -> Report:
+def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 20, device: str = "cpu") -> ResultTable:
     """Time steps of the engine, of plain autograd, of the bare matrix products, and of parts of a step, in turn.
 
     Parameters
@@ -50,7 +50,7 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
         "part: both adjacencies, both gradients of logits": _adjacencies(size, device),
     }
     medians = median_times(contenders, rounds, steps, device, "bench step")
-    report = Report(
+    report = ResultTable(
         "Cost of a training step",
         f"{size} x {size}, full width, depth {depth}, {_MISSING:.0%} missing, float32, Adam, device {device}; median "
         f"of {rounds} rounds of {steps} steps, contenders in turn",

@@ -14,12 +14,13 @@ import scipy.sparse as sp
 
 import air_recsys.models as models
 from air_recsys.benchmarks.cases import Case, load_case, observed_entries, validation_entries
-from air_recsys.benchmarks.completion import entry_errors, recovery
 from air_recsys.benchmarks.recipes import Recipe
-from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.evaluation.completion import entry_errors, recovery
+from air_recsys.exceptions import DataFileError
 from air_recsys.images import inpainting_errors
 from air_recsys.interactions import Interactions
-from air_recsys.models.air import PRESETS
+from air_recsys.models.presets import routed
+from air_recsys.models.trained import TrainedRecommender
 from air_recsys.reading import parse_json, read_arrays
 from air_recsys.training import Record
 from air_recsys.writing import replace_file
@@ -93,13 +94,13 @@ def run_system(
     data = Interactions.from_dense(np.where(shown, case.truth, np.nan), allow_negative=True)
     model = make_model(settings, case, seed, quick, device, graphs)
     watch = None
-    if "curves" in recipe.keep and isinstance(model, models.AIR):
+    if "curves" in recipe.keep and isinstance(model, TrainedRecommender):
         watch = _Watch(model, case.truth, shown, asked)
     start = time.perf_counter()
     completed = _completed(model, data, case, watch)
     seconds = time.perf_counter() - start
     numbers = _errors(case, completed, shown, asked) | {"seconds": seconds}
-    if case.groups is not None and isinstance(model, models.AIR):
+    if case.groups is not None and isinstance(model, TrainedRecommender):
         numbers |= recovery(model, *case.groups)
     return Outcome(numbers, {} if watch is None else watch.curves, _arrays(recipe, model, completed, shown))
 
@@ -114,26 +115,24 @@ def make_model(
 ) -> models.Recommender:
     """Return the model of a recipe's settings, not fitted."""
     parameters = {key: value for key, value in settings.items() if key not in ("model", "preset", "side")}
-    parameters = PRESETS.get(settings.get("preset", ""), {}) | parameters
     if settings.get("side") and case.side is not None:
         parameters |= {"user_graph": case.side[0], "item_graph": case.side[1]}
     if graphs is not None:
         parameters |= _graphs_at(graphs, parameters.pop("graphs_at"), quick)
     kind = getattr(models, settings["model"])
-    known = kind().get_params()
+    model = models.AIR.of_preset(settings["preset"]) if "preset" in settings else kind()
+    known = {name.removeprefix("solver__") for name in model.get_params()}
     parameters |= {name: value for name, value in (("random_state", seed), ("device", device)) if name in known}
-    if unknown := sorted(set(parameters) - set(known)):
-        raise ParameterError(f"{settings['model']} has no parameter {unknown[0]!r}")
     if quick:
         unwanted = () if parameters.get("snapshot_epochs") else ("snapshot_epochs",)
         parameters |= {name: value for name, value in _QUICK.items() if name in known and name not in unwanted}
-    return kind(**parameters)
+    return model.set_params(**routed(model, parameters))
 
 
 class _Watch:
     """Errors and energies at every record of a training."""
 
-    def __init__(self, model: models.AIR, truth: np.ndarray, shown: np.ndarray, asked: np.ndarray) -> None:
+    def __init__(self, model: TrainedRecommender, truth: np.ndarray, shown: np.ndarray, asked: np.ndarray) -> None:
         self._model, self._truth, self._shown, self._asked = model, truth, shown, asked
         self._range = float(truth.max() - truth.min())
         self.curves: dict[str, list[float]] = {name: [] for name in ("epoch", *_CURVES)}
@@ -171,7 +170,7 @@ def _arrays(
     arrays: dict[str, np.ndarray] = {}
     if "completed" in recipe.keep:
         arrays |= {"completed": completed.astype(np.float32), "shown": shown}
-    if "graphs" in recipe.keep and isinstance(model, models.AIR):
+    if "graphs" in recipe.keep and isinstance(model, TrainedRecommender):
         for epoch, snapshot in model.snapshots_.items():
             for name, graph in (("user", snapshot.user_graph), ("item", snapshot.item_graph)):
                 if graph is not None:

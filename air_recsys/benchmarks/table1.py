@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.benchmarks.recipes import Recipe, notes_of, recipes_of
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.runs import Options, Run, all_runs, mean_and_deviation, outcomes
 from air_recsys.benchmarks.systems import QUICK_TITLE, Outcome
 from air_recsys.exceptions import ParameterError
+from air_recsys.results import ResultTable
 
 PAPER = "AIR"
 OURS = "AIR tuned"
@@ -28,7 +28,7 @@ def table1(
     seeds: int | None = None,
     first_seed: int = 0,
     overrides: dict[str, Any] | None = None,
-) -> tuple[Report, Report]:
+) -> tuple[ResultTable, ResultTable]:
     """Run the recipes of Table 1 and return the means over seeds and the single runs.
 
     Parameters
@@ -46,9 +46,9 @@ def table1(
     recipes = [_overridden(recipe, systems, overrides or {}) for recipe in _chosen(rows)]
     runs = all_runs(recipes, 1 if options.quick and seeds is None else seeds, first_seed, systems)
     found = outcomes(runs, options, "table 1")
-    single = Report("Table 1: single runs", _protocol(options, runs, overrides or {}))
+    single = ResultTable("Table 1: single runs", _protocol(options, runs, overrides or {}))
     single.rows = [_single(run, outcome) for run, outcome in found.items()]
-    means = Report("Table 1" + (QUICK_TITLE if options.quick else ""), single.protocol)
+    means = ResultTable("Table 1" + (QUICK_TITLE if options.quick else ""), single.protocol)
     for recipe in recipes:
         means.rows += _rows_of(recipe, found)
     verdicts = [] if options.quick or options.validation else _verdicts(recipes, means.rows)

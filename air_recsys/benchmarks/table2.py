@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from air_recsys.benchmarks.recipes import recipe
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.step import engine_step, median_times
-from air_recsys.models.devices import resolve_device
 from air_recsys.nn.build import Settings
+from air_recsys.nn.devices import resolve_device
+from air_recsys.results import ResultTable
 
 _SYSTEMS: dict[str, dict[str, Any]] = {
     "DMF": {"strengths": (0.0, 0.0)},
@@ -17,7 +17,7 @@ _SYSTEMS: dict[str, dict[str, Any]] = {
 }
 
 
-def table2(*, device: str = "auto", quick: bool = False) -> Report:
+def table2(*, device: str = "auto", quick: bool = False) -> ResultTable:
     """Time a step of DMF, RDMF and AIR on m x m matrices, in turn.
 
     Ratios are what can be compared with the paper; seconds for 10,000 steps belong to the device named.
@@ -31,7 +31,7 @@ def table2(*, device: str = "auto", quick: bool = False) -> Report:
     used = str(resolve_device(device))
     printed = recipe("table2")
     rounds, steps = (3, 5) if quick else (15, 40)
-    report = Report(
+    report = ResultTable(
         "Table 2" + (" (QUICK: few rounds)" if quick else ""),
         f"m x m random matrices, 30 % missing, full width, depth L, float32, Adam, device {used}; median of {rounds} "
         f"rounds of {steps} steps, systems in turn",

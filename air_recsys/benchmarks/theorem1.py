@@ -23,9 +23,9 @@ from scipy.integrate import solve_ivp
 from torch import Tensor
 
 from air_recsys.benchmarks.checks import Check, worst_rows
-from air_recsys.benchmarks.report import Report
 from air_recsys.graphs.adjacency import ADJACENCIES, GraphTerm
 from air_recsys.graphs.laplacian import laplacian, squared_distances
+from air_recsys.results import ResultTable
 from air_recsys.validation import check_integer
 
 _SHAPE, _HIDDEN = (12, 10), 0.4
@@ -183,7 +183,7 @@ def order(sigma: np.ndarray, part: np.ndarray, force: np.ndarray, used: np.ndarr
     return float(slope), math.exp(level)
 
 
-def theorem1(*, seed: int = 0, quick: bool = False) -> tuple[Report, dict[str, Any]]:
+def theorem1(*, seed: int = 0, quick: bool = False) -> tuple[ResultTable, dict[str, Any]]:
     """Compare the derivatives of singular values along gradient flow with what Theorem 1 states.
 
     A 12 x 10 matrix of rank 3, 40 % hidden, is completed by gradient flow at depths 2, 3 and 4, without a regularizer
@@ -198,7 +198,7 @@ def theorem1(*, seed: int = 0, quick: bool = False) -> tuple[Report, dict[str, A
 
     Returns
     -------
-    report : Report
+    report : ResultTable
         A row for every statement: what is expected, what was measured, and whether it holds.
     curves : dict
         What `air_recsys.plotting.theorems.plot_theorem1` draws, in plain lists.
@@ -228,7 +228,7 @@ def theorem1(*, seed: int = 0, quick: bool = False) -> tuple[Report, dict[str, A
         f"singular values {_START[0]:g} .. {_START[-1]:g}; lambda_r, lambda_c = {_STRENGTHS}; DOP853 (rtol 1e-10) to "
         f"t = {_HORIZON:g}, float64; five-point central differences, step {_STEP:g}, at {instants} times"
     )
-    report = Report("Theorem 1: singular values under gradient flow", protocol, worst_rows(checks), list(_NOTES))
+    report = ResultTable("Theorem 1: singular values under gradient flow", protocol, worst_rows(checks), list(_NOTES))
     balanced = {(case["depth"], case["adjacency"]): found for case, found in runs if case["start"] == _BALANCED}
     return report, _curves(balanced)
 

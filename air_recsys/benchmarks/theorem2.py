@@ -25,10 +25,10 @@ from scipy.integrate import solve_ivp
 from scipy.special import softmax
 
 from air_recsys.benchmarks.checks import Check, worst_rows
-from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import load_syn_netflix
 from air_recsys.graphs.adjacency import ADJACENCIES, GraphTerm
 from air_recsys.graphs.laplacian import laplacian, squared_distances
+from air_recsys.results import ResultTable
 from air_recsys.validation import check_integer
 
 _START = 0.01  # of every logit
@@ -181,7 +181,9 @@ def product_checks(flow: Trajectory) -> Iterator[Check]:
         yield Check(statement, case, "=", 1, _furthest(powers, 1))
 
 
-def theorem2(root: str | Path | None = None, *, seed: int = 0, quick: bool = False) -> tuple[Report, dict[str, Any]]:
+def theorem2(
+    root: str | Path | None = None, *, seed: int = 0, quick: bool = False
+) -> tuple[ResultTable, dict[str, Any]]:
     """Follow the gradient flow of the Dirichlet energy and check Theorem 2 and its corollary.
 
     Parameters
@@ -195,7 +197,7 @@ def theorem2(root: str | Path | None = None, *, seed: int = 0, quick: bool = Fal
 
     Returns
     -------
-    report : Report
+    report : ResultTable
         A row for every statement and adjacency: what is expected, what was measured on the data where it is worst,
         and whether it holds.
     curves : dict
@@ -234,7 +236,7 @@ def theorem2(root: str | Path | None = None, *, seed: int = 0, quick: bool = Fal
         f"dW/dt = -dE/dW, DOP853 (rtol 1e-10), float64, to T = {_LATE:g} m^2 / (smallest positive distance), "
         f"{_PER_DECADE} outputs a decade"
     )
-    report = Report("Theorem 2: the adjacency under gradient flow", protocol, worst_rows(checks), list(_NOTES))
+    report = ResultTable("Theorem 2: the adjacency under gradient flow", protocol, worst_rows(checks), list(_NOTES))
     return report, _curves(flows[0])
 
 

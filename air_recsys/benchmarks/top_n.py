@@ -11,12 +11,12 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.benchmarks.hosts.timing import median_seconds
-from air_recsys.benchmarks.report import Report
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import top_k
-from air_recsys.models import AIR
-from air_recsys.models.base import Factors
-from air_recsys.models.top_items import top_items
+from air_recsys.models import Recommender
+from air_recsys.models.ranking.top_items import top_items
+from air_recsys.models.state import Factors, FittedState, TrainingStatistics
+from air_recsys.results import ResultTable
 
 _N = 10
 _INDEXES: dict[str, tuple[str, dict[str, int]]] = {
@@ -29,7 +29,7 @@ _INDEXES: dict[str, tuple[str, dict[str, int]]] = {
 
 def bench_blocks(
     data: Interactions, widths: tuple[int, ...] = (20, 64), rounds: int = 9, device: str = "cpu"
-) -> Report:
+) -> ResultTable:
     """Time the top 10 of all users, what they have rated left out, for random factors.
 
     Parameters
@@ -49,7 +49,7 @@ def bench_blocks(
             {"width": width, "way": way, "ms": 1e3 * seconds, "of implicit's": seconds / medians["implicit's search"]}
             for way, seconds in medians.items()
         ]
-    return Report(
+    return ResultTable(
         "The top 10 of all users",
         f"{data.n_users} users, {data.n_items} items, {data.n_ratings} rated pairs left out, random factors in single "
         f"precision, seed 0, device {device}; median of {rounds} rounds in turn",
@@ -62,7 +62,7 @@ def _contenders(data: Interactions, width: int, device: str) -> dict[str, Callab
 
     model = with_random_factors(data, width)
     users, items, biases = model.user_factors_, model.item_factors_, model.item_biases_
-    seen = model._statistics.seen
+    seen = TrainingStatistics(data).seen
     masked = sp.csr_matrix(seen, dtype=np.float32)
     user_vectors, item_vectors = np.column_stack([users, np.ones(len(users), np.float32)]), np.c_[items, biases]
 
@@ -79,7 +79,7 @@ def _contenders(data: Interactions, width: int, device: str) -> dict[str, Callab
     }
 
 
-def bench_indexes(n_items: int = 200_000, n_users: int = 1000, width: int = 20, groups: int = 200) -> Report:
+def bench_indexes(n_items: int = 200_000, n_users: int = 1000, width: int = 20, groups: int = 200) -> ResultTable:
     """Build faiss indexes over made items, and compare their top 10 with the exact one.
 
     Parameters
@@ -96,7 +96,7 @@ def bench_indexes(n_items: int = 200_000, n_users: int = 1000, width: int = 20, 
 
     pairs = np.arange(n_users), rng.integers(n_items, size=n_users)
     data = Interactions(*pairs, np.ones(n_users), range(n_users), range(n_items))
-    model = _holding(data, factors(n_users), factors(n_items))
+    model = GivenFactors(factors(n_users), factors(n_items)).fit(data)
     start = time.perf_counter()
     exact, _ = top_items(model.user_factors_, model.item_factors_, model.item_biases_, _N)
     rows: list[dict[str, Any]] = [
@@ -109,7 +109,7 @@ def bench_indexes(n_items: int = 200_000, n_users: int = 1000, width: int = 20, 
     ]
     for name, (factory, options) in tqdm(_INDEXES.items(), unit="index", desc="bench top-n"):
         rows.append({"index": name} | _measure(model, factory, options, exact))
-    return Report(
+    return ResultTable(
         "faiss indexes",
         f"{n_items} items, {n_users} users, width {width}, factors in {groups} groups, seed 0; recall of the exact "
         f"top {_N}, seen items included",
@@ -117,22 +117,25 @@ def bench_indexes(n_items: int = 200_000, n_users: int = 1000, width: int = 20, 
     )
 
 
-def with_random_factors(data: Interactions, width: int) -> AIR:
+class GivenFactors(Recommender):
+    """A model of factors that are given."""
+
+    def __init__(self, users: np.ndarray, items: np.ndarray) -> None:
+        self.users, self.items = users, items
+
+    def _fit(self, data: Interactions) -> FittedState:
+        biases = np.zeros(data.n_users, np.float32), np.linspace(-1, 1, data.n_items, dtype=np.float32)
+        return FittedState(data, Factors(self.users, self.items, *biases, 0.0))
+
+
+def with_random_factors(data: Interactions, width: int) -> Recommender:
     """Return a model of some data with random factors: timings do not depend on what was learned."""
     rng = np.random.default_rng(0)
     users, items = (rng.normal(size=(size, width)).astype(np.float32) for size in (data.n_users, data.n_items))
-    return _holding(data, users, items)
+    return GivenFactors(users, items).fit(data)
 
 
-def _holding(data: Interactions, users: np.ndarray, items: np.ndarray) -> AIR:
-    model = AIR()
-    model.interactions_ = data
-    biases = np.zeros(len(users), np.float32), np.linspace(-1, 1, len(items), dtype=np.float32)
-    model._set_factors(Factors(users, items, *biases, 0.0))
-    return model
-
-
-def _measure(model: AIR, factory: str, options: dict[str, int], exact: np.ndarray) -> dict[str, float]:
+def _measure(model: Recommender, factory: str, options: dict[str, int], exact: np.ndarray) -> dict[str, float]:
     start = time.perf_counter()
     items = model.to_faiss(factory=factory)
     built = time.perf_counter()

@@ -1,30 +1,19 @@
-"""The application: its commands, and errors as one line."""
+"""The application: its commands, and errors as one line.
+
+Modules of commands import what they work with when a command runs, so that help and errors of the command line come at
+once.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
+from typing import Annotated
 
 import typer
 
-from air_recsys.cli import (
-    accuracy_dti,
-    accuracy_page,
-    accuracy_ranking,
-    accuracy_ratings,
-    bench,
-    data,
-    demo,
-    explain,
-    faults,
-    inpaint,
-    models,
-    report,
-    reproduce,
-    score,
-    speed,
-    tune,
-)
+from air_recsys import __version__
+from air_recsys.cli import data, demo, evaluate, explain, inpaint, models, report, score, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -41,7 +30,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("train")(models.train)
 app.command("tune")(tune.tune)
-app.command("evaluate")(bench.evaluate)
+app.command("evaluate")(evaluate.evaluate)
 app.command("recommend")(models.recommend)
 app.command("score")(score.score)
 app.command("similar")(models.similar)
@@ -49,16 +38,29 @@ app.command("explain")(explain.explain)
 app.command("graph")(models.graph)
 app.command("report")(report.report)
 app.command("inpaint")(inpaint.inpaint)
-app.add_typer(reproduce.reproduce_app, name="reproduce")
-bench.bench_app.command("speed")(speed.speed)
-bench.bench_app.command("scale")(speed.scale)
-bench.bench_app.command("ratings")(accuracy_ratings.ratings)
-bench.bench_app.command("dti")(accuracy_dti.dti)
-bench.bench_app.command("ranking")(accuracy_ranking.ranking)
-bench.bench_app.command("accuracy-page")(accuracy_page.page)
-bench.bench_app.command("faults")(faults.faults)
-app.add_typer(bench.bench_app, name="bench")
+try:
+    from air_recsys.cli.workshop import add_workshop
+except ModuleNotFoundError as error:
+    if not (error.name or "").startswith(("air_recsys.benchmarks", "air_recsys.cli.workshop")):
+        raise
+else:  # all commands above work without the benchmarks
+    add_workshop(app)
 app.add_typer(data.app, name="datasets")
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        sys.stdout.write(f"air-recsys {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    """Collaborative filtering that learns which users and which items are alike."""
 
 
 def main(arguments: list[str] | None = None) -> None:

@@ -5,11 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import pandas as pd
 import typer
 
-from air_recsys import datasets
-from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
 
 app = typer.Typer(help="Data sets: what there is, and downloads from their publishers.", no_args_is_help=True)
@@ -18,8 +15,13 @@ app = typer.Typer(help="Data sets: what there is, and downloads from their publi
 @app.command("list")
 def list_sets(json_file: options.JsonFile = None) -> None:
     """Print the data sets that have a loader, their size, and whether they can be fetched; terms of use as JSON."""
+    import pandas as pd
+
+    from air_recsys.datasets import available
+    from air_recsys.results import write_json
+
     options.check_folder_of(json_file)
-    table = datasets.available().reset_index()
+    table = available().reset_index()
     shown = pd.DataFrame(table, columns=["name", "users", "items", "ratings", "fetchable", "title"])
     options.show_frame(shown, None)
     if json_file is not None:
@@ -32,4 +34,6 @@ def fetch(
     destination: Annotated[Path | None, typer.Option("--to", help="Folder; else a cache folder.")] = None,
 ) -> None:
     """Download a data set from its publisher, check it and unpack it."""
-    options.say(f"{name} is in {datasets.fetch(name, destination)}")
+    from air_recsys.datasets import fetch as fetched
+
+    options.say(f"{name} is in {fetched(name, destination)}")

@@ -7,12 +7,8 @@ from typing import Annotated
 
 import typer
 
-from air_recsys.benchmarks.demo import run_demo
-from air_recsys.benchmarks.report import machine, versions, write_json
 from air_recsys.cli import options
 from air_recsys.exceptions import ParameterError
-from air_recsys.plotting import plot_completion
-from air_recsys.validation import import_extra
 
 
 def demo(
@@ -25,6 +21,11 @@ def demo(
     json_file: options.JsonFile = None,
 ) -> None:
     """Complete ratings of which most are hidden, and find the hidden groups of users and items."""
+    from air_recsys.demo import run_demo
+    from air_recsys.plotting import plot_completion
+    from air_recsys.results import machine, versions, write_json
+    from air_recsys.validation import import_extra
+
     options.check_folder_of(json_file)
     import_extra("matplotlib", "viz")  # before anything is trained
     if out.exists() and not out.is_dir():

@@ -7,13 +7,10 @@ from typing import Annotated
 
 import typer
 
-from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
+from air_recsys.cli.ids import as_ids
 from air_recsys.cli.models import ModelFile
-from air_recsys.cli.tables import as_ids
-from air_recsys.datasets.titles import read_titles, titles_of
 from air_recsys.exceptions import DataError
-from air_recsys.models import AIR, Recommender
 
 
 def explain(
@@ -25,14 +22,19 @@ def explain(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print which rated items and which similar users speak for a score, in parts that add up to it."""
+    from air_recsys.datasets.titles import read_titles, titles_of
+    from air_recsys.models import Recommender
+    from air_recsys.models.trained import TrainedRecommender
+    from air_recsys.results import write_json
+
     options.check_folder_of(json_file)
     loaded = Recommender.load(model)
-    if not isinstance(loaded, AIR):
-        raise DataError(f"only AIR explains its scores, found a model of class {type(loaded).__name__}")
+    if not isinstance(loaded, TrainedRecommender):
+        raise DataError(f"only AIR and DMF explain their scores, found a model of class {type(loaded).__name__}")
     known = loaded.interactions_
     user_id, item_id = as_ids([user], known.user_ids)[0], as_ids([item], known.item_ids)[0]
     labels = None if titles is None else titles_of(read_titles(titles, known.item_ids))
-    found = loaded.explain(user_id, item_id, n, labels=labels)
-    options.say(str(found))
+    explanation = loaded.explain(user_id, item_id, n, labels=labels)
+    options.say(str(explanation))
     if json_file is not None:
-        write_json(json_file, found.to_dict())
+        write_json(json_file, explanation.to_dict())

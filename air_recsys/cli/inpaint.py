@@ -5,16 +5,15 @@ from __future__ import annotations
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
 import typer
 
-from air_recsys import images
-from air_recsys.benchmarks.report import format_number, machine, versions, write_json
 from air_recsys.cli import options
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.validation import import_extra
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Model(StrEnum):
@@ -47,6 +46,11 @@ def inpaint(
     json_file: options.JsonFile = None,
 ) -> None:
     """Fill the hidden pixels of an image; the error is measured where the truth is known."""
+    from air_recsys import images
+    from air_recsys.models.presets import routed
+    from air_recsys.results import format_number, machine, versions, write_json
+    from air_recsys.validation import import_extra
+
     for file in (out, json_file):
         options.check_folder_of(file)
     images.check_image_path(out)
@@ -56,7 +60,7 @@ def inpaint(
     observed = _observed(mask, missing, size, seed, pixels)
     whole = _truth(truth, missing, size, pixels)
     chosen = images.model_for(observed) if model is Model.AUTO else images.MODELS[model.value]()
-    chosen.set_params(**options.parse_settings(settings, chosen))
+    chosen.set_params(**routed(chosen, options.parse_values(settings)))
     run = {"random_state": seed, "device": device, "verbose": True}
     chosen.set_params(**{name: value for name, value in run.items() if name in chosen.get_params()})
     height, width = pixels.shape
@@ -78,6 +82,8 @@ def inpaint(
 
 
 def _observed(mask: Path | None, missing: float | None, size: int | None, seed: int, pixels: np.ndarray) -> np.ndarray:
+    from air_recsys import images
+
     if mask is not None and missing is None:
         observed = images.load_mask(mask, size)
     elif missing is not None and mask is None:
@@ -88,6 +94,8 @@ def _observed(mask: Path | None, missing: float | None, size: int | None, seed: 
 
 
 def _truth(truth: Path | None, missing: float | None, size: int | None, pixels: np.ndarray) -> np.ndarray | None:
+    from air_recsys import images
+
     if truth is None:
         return None if missing is None else pixels
     if missing is not None:

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
-from air_recsys.cli.tables import as_ids
-from air_recsys.datasets import read_ratings
-from air_recsys.datasets.titles import read_titles
+from air_recsys.cli.ids import as_ids
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.interactions import Interactions
-from air_recsys.models import AIR, Recommender
-from air_recsys.models.air import preset as make_preset
-from air_recsys.report import explorer_of
+
+if TYPE_CHECKING:
+    from air_recsys.interactions import Interactions
+    from air_recsys.models import AIR
 
 _INTERRUPTED = 130  # the status of shells after Ctrl-C
 ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
@@ -48,16 +45,21 @@ def train(
     json_file: options.JsonFile = None,
 ) -> None:
     """Train AIR on a table of ratings and write the model; Ctrl-C ends at the next epoch and writes it too."""
+    from air_recsys.datasets import read_ratings
+    from air_recsys.models import AIR
+    from air_recsys.results import write_json
+    from air_recsys.solvers import as_solver
+
     options.check_folder_of(json_file)
     options.check_folder_of(model)
     parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
-    air = make_preset(preset.value, **parameters)
+    air = AIR.of_preset(preset.value, **parameters)
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
     options.say(repr(data))
     ended = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
-    unit = "epochs" if air.solver == "adam" else "sweeps"
-    options.say(f"trained {air.n_iter_} {unit} in {last['seconds']:.1f} s on {air.device_}")
+    unit = as_solver(air.solver).unit
+    options.say(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
     for graph in (air.user_graph_, air.item_graph_):
         options.say(repr(graph) if graph is not None else "no graph")
     options.say(f"wrote {air.save(model)}")
@@ -91,6 +93,10 @@ def recommend(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the best items for users: those named, else those of the new ratings."""
+    from air_recsys.datasets import read_ratings
+    from air_recsys.models import Recommender
+    from air_recsys.models.trained import TrainedRecommender
+
     options.check_folder_of(json_file)
     if not user and ratings is None:
         raise ParameterError("expected --user, --ratings or both")
@@ -98,8 +104,8 @@ def recommend(
     known = loaded.interactions_
     ids = as_ids(user or [], known.user_ids)
     if ratings is not None:
-        if not isinstance(loaded, AIR):
-            raise DataError(f"only AIR folds new ratings in, found a model of class {type(loaded).__name__}")
+        if not isinstance(loaded, TrainedRecommender):
+            raise DataError(f"only AIR and DMF fold new ratings in, found a model of class {type(loaded).__name__}")
         new = read_ratings(ratings).to_frame()
         for side, of_model in (("user", known.user_ids), ("item", known.item_ids)):
             new[side] = as_ids(new[side].astype(str).tolist(), of_model)
@@ -117,6 +123,8 @@ def similar(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the users or items that are most alike to one."""
+    from air_recsys.models import Recommender
+
     options.check_folder_of(json_file)
     if (user is None) == (item is None):
         raise ParameterError("expected either --user or --item")
@@ -139,6 +147,11 @@ def graph(
     json_file: options.JsonFile = None,
 ) -> None:
     """Describe a learned graph: its size and communities; write it for other programs, or as a page to explore."""
+    from air_recsys.datasets.titles import read_titles
+    from air_recsys.models import Recommender
+    from air_recsys.report import explorer_of
+    from air_recsys.results import write_json
+
     for file in (json_file, graphml, html):
         options.check_folder_of(file)
     if titles is not None and html is None:

@@ -10,14 +10,17 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pandas as pd
 import typer
 
-from air_recsys.benchmarks.report import Report, format_number, machine, versions, write_json
 from air_recsys.exceptions import ParameterError
-from air_recsys.models import AIR, Recommender
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from air_recsys.models import Recommender
+    from air_recsys.results import ResultTable
 
 
 class Preset(StrEnum):
@@ -45,21 +48,28 @@ Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the t
 
 
 def parse_settings(settings: list[str] | None, model: Recommender | None = None) -> dict[str, Any]:
-    """Turn NAME=VALUE texts into parameters of a model, of AIR unless another one is given.
+    """Turn NAME=VALUE texts into parameters of a model; unless one is given, of AIR and of its solvers.
 
     Examples
     --------
     >>> parse_settings(["n_factors=30", "schedule=cosine", "graph_neighbors=None"])
     {'n_factors': 30, 'schedule': 'cosine', 'graph_neighbors': None}
     """
-    model = AIR() if model is None else model
-    known = model.get_params()
+    from air_recsys.models import AIR
+    from air_recsys.solvers import SOLVERS, parameter_names
+
     parsed = parse_values(settings)
+    if not parsed:  # and nothing to be loaded for it
+        return parsed
+    if model is None:
+        kinds = [AIR, *SOLVERS.values()]
+        of, known = "AIR or its solvers", list(dict.fromkeys(name for kind in kinds for name in parameter_names(kind)))
+    else:
+        of, known = type(model).__name__, list(model.get_params())
     for name, value in parsed.items():
         if name not in known:
             raise ParameterError(
-                f"--set expects NAME=VALUE with a parameter of {type(model).__name__} ({', '.join(known)}), "
-                f"found {f'{name}={value}'!r}"
+                f"--set expects NAME=VALUE with a parameter of {of} ({', '.join(known)}), found {f'{name}={value}'!r}"
             )
     return parsed
 
@@ -95,13 +105,15 @@ def parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def show(report: Report) -> None:
+def show(report: ResultTable) -> None:
     """Print a report."""
     sys.stdout.write(report.text() + "\n")
 
 
 def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
     """Print a table, and write it as JSON where asked for."""
+    from air_recsys.results import format_number, write_json
+
     shown = frame.copy()
     for name in shown.columns:
         if shown[name].dtype.kind == "f":
@@ -128,14 +140,16 @@ def say(text: str) -> None:
     sys.stdout.write(text + "\n")
 
 
-def write_reports(reports: Iterable[Report], json_file: Path | None) -> None:
+def write_reports(reports: Iterable[ResultTable], json_file: Path | None) -> None:
     """Write reports, versions and machine to a file, where one is asked for."""
+    from air_recsys.results import machine, versions, write_json
+
     if json_file is not None:
         reported = [report.content() for report in reports]
         write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
 
 
-def show_last(reports: Sequence[Report], json_file: Path | None) -> None:
+def show_last(reports: Sequence[ResultTable], json_file: Path | None) -> None:
     """Print the newest of some reports, and write all so far: those that follow may take hours."""
     show(reports[-1])
     say("")

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.cli import options
 from air_recsys.cli.models import ModelFile
-from air_recsys.datasets import read_ratings
-from air_recsys.datasets.titles import read_titles, titles_of
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
-from air_recsys.models import Recommender
-from air_recsys.report.evaluation import Evaluation, evaluate_model
-from air_recsys.report.page import check_report, report_html
-from air_recsys.writing import replace_file
+
+if TYPE_CHECKING:
+    from air_recsys.evaluation.held_out import Evaluation
+    from air_recsys.interactions import Interactions
 
 
 def report(
@@ -37,6 +33,14 @@ def report(
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: data, accuracy, training, graphs, sample recommendations."""
+    from air_recsys.datasets import read_ratings
+    from air_recsys.datasets.titles import read_titles, titles_of
+    from air_recsys.evaluation.held_out import evaluate_model
+    from air_recsys.models import Recommender
+    from air_recsys.report.page import check_report, report_html
+    from air_recsys.results import ResultTable, write_json
+    from air_recsys.writing import replace_file
+
     options.check_folder_of(json_file)
     options.check_folder_of(out)
     if test is not None and evaluate:
@@ -47,16 +51,18 @@ def report(
     unseen = None
     if test is not None:
         unseen = _with_ids_of(read_ratings(test, user=user, item=item, rating=rating, sep=sep), loaded.interactions_)
-    found = evaluate_model(loaded, unseen, evaluate)
-    replace_file(out, report_html(loaded, found, names).encode())
-    options.show(Report(found.title, found.protocol, found.rows, found.notes))
+    evaluation = evaluate_model(loaded, unseen, evaluate)
+    replace_file(out, report_html(loaded, evaluation, names).encode())
+    options.show(ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes))
     options.say(f"wrote {out}")
     if json_file is not None:
-        write_json(json_file, _as_json(found))
+        write_json(json_file, _as_json(evaluation))
 
 
 def _with_ids_of(test: Interactions, known: Interactions) -> Interactions:
     """Return test ratings with ids of the model's kind: text where the model's are text."""
+    from air_recsys.interactions import Interactions
+
     frame = test.to_frame()
     for side, ids in (("user", known.user_ids), ("item", known.item_ids)):
         if ids.dtype == object and frame[side].dtype != object:
@@ -64,6 +70,14 @@ def _with_ids_of(test: Interactions, known: Interactions) -> Interactions:
     return Interactions.from_frame(frame, allow_negative=True)
 
 
-def _as_json(found: Evaluation) -> dict[str, object]:
-    figures = {"title": found.title, "protocol": found.protocol, "models": found.rows, "notes": found.notes}
-    return figures | {"versions": versions(), "machine": machine()}
+def _as_json(evaluation: Evaluation) -> dict[str, object]:
+    from air_recsys.results import machine, versions
+
+    return {
+        "title": evaluation.title,
+        "protocol": evaluation.protocol,
+        "models": evaluation.rows,
+        "notes": evaluation.notes,
+        "versions": versions(),
+        "machine": machine(),
+    }

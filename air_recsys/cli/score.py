@@ -8,11 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from air_recsys.benchmarks.report import write_json
 from air_recsys.cli import options
 from air_recsys.cli.models import ModelFile
 from air_recsys.exceptions import ParameterError
-from air_recsys.models import Recommender
 
 
 class Unknown(StrEnum):
@@ -48,6 +46,8 @@ def score(
 ) -> None:
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
     from air_recsys.distributed import scoring  # it cannot be imported without Ray
+    from air_recsys.models import Recommender
+    from air_recsys.results import write_json
 
     options.check_folder_of(json_file)
     given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.cli import options
-from air_recsys.datasets import read_ratings
 from air_recsys.exceptions import ParameterError
-from air_recsys.tuning import Tuning
-from air_recsys.tuning import tune as tune_air
-from air_recsys.tuning.storage import storage_url
+
+if TYPE_CHECKING:
+    from air_recsys.tuning import Tuning
 
 _SHOWN = 5
 _WARNING = (
@@ -58,6 +56,11 @@ def tune(
     json_file: options.JsonFile = None,
 ) -> None:
     """Search the settings of AIR that suit a table of ratings; an interrupted search goes on with the same --study."""
+    from air_recsys.datasets import read_ratings
+    from air_recsys.results import write_json
+    from air_recsys.tuning import tune as tune_air
+    from air_recsys.tuning.storage import storage_url
+
     options.check_folder_of(json_file)
     options.check_folder_of(save)
     if study is not None:
@@ -65,7 +68,7 @@ def tune(
     domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
     options.say(repr(data))
-    found = tune_air(
+    tuning = tune_air(
         data,
         preset=preset.value,
         space=domains,
@@ -78,11 +81,11 @@ def tune(
         device=device,
         verbose=True,
     )
-    _show(found)
+    _show(tuning)
     if json_file is not None:
-        write_json(json_file, _as_json(found))
+        write_json(json_file, _as_json(tuning))
     if save is not None:
-        options.say(f"wrote {found.model(verbose=True).fit(data).save(save)}, fitted on all {data.n_ratings} ratings")
+        options.say(f"wrote {tuning.model(verbose=True).fit(data).save(save)}, fitted on all {data.n_ratings} ratings")
 
 
 def parse_space(texts: list[str] | None) -> dict[str, Any]:
@@ -104,25 +107,29 @@ def parse_space(texts: list[str] | None) -> dict[str, Any]:
     return parsed
 
 
-def _show(found: Tuning) -> None:
-    best = found.trials().head(_SHOWN)
+def _show(tuning: Tuning) -> None:
+    from air_recsys.results import ResultTable
+
+    best = tuning.trials().head(_SHOWN)
     title = f"The best {len(best)} trials" if len(best) > 1 else "The trial"
     rows = [{str(name): value for name, value in row.items()} for row in best.to_dict("records")]
-    options.show(Report(title, found.protocol, rows))
-    options.say(f"best validation {found.metric} {found.best_value:.6g} with")
-    for name, value in found.best_params.items():
+    options.show(ResultTable(title, tuning.protocol, rows))
+    options.say(f"best validation {tuning.metric} {tuning.best_value:.6g} with")
+    for name, value in tuning.best_params.items():
         options.say(f"  --set {name}={value}")
     options.say(f"* {_WARNING}")
 
 
-def _as_json(found: Tuning) -> dict[str, Any]:
+def _as_json(tuning: Tuning) -> dict[str, Any]:
+    from air_recsys.results import machine, versions
+
     return {
-        "protocol": found.protocol,
-        "metric": found.metric,
-        "preset": found.preset,
-        "best_value": found.best_value,
-        "best_params": found.best_params,
-        "trials": found.trials().to_dict("records"),
+        "protocol": tuning.protocol,
+        "metric": tuning.metric,
+        "preset": tuning.preset,
+        "best_value": tuning.best_value,
+        "best_params": tuning.best_params,
+        "trials": tuning.trials().to_dict("records"),
         "notes": [_WARNING],
         "versions": versions(),
         "machine": machine(),

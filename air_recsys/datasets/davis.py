@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from air_recsys.datasets.files import read_lines, read_matrix, require
 from air_recsys.datasets.folders import find_file
 from air_recsys.exceptions import DataFileError
 from air_recsys.interactions import Interactions
+from air_recsys.reading import parse_json
 
 _AFFINITIES = "drug-target_interaction_affinities_Kd__Davis_et_al.2011v1.txt"
 _DRUG_SIMILARITY = "drug-drug_similarities_2D.txt"
@@ -24,7 +24,7 @@ def load_davis(root: str | Path) -> DrugTargetData:
     r"""Load the affinities of 68 kinase inhibitors for 442 kinases.
 
     The value of a pair is :math:`\mathrm{pKd} = 9 - \log_{10} K_d` with Kd in nM: larger is stronger, 5 (Kd =
-    10,000 nM, 69.6 % of the pairs) means that no binding was seen.
+    10,000 nM, 69.6 % of the pairs) means no observed binding.
 
     Parameters
     ----------
@@ -37,12 +37,7 @@ def load_davis(root: str | Path) -> DrugTargetData:
     DrugTargetData
         Drugs have their PubChem CIDs as ids, targets their gene names, both text. `drug_similarity` is that of
         the file; `target_similarity` holds the Smith-Waterman scores normalised as
-        :math:`s_{ij} / \sqrt{s_{ii} s_{jj}}`. Five training parts and a test part are given as positions.
-
-    Raises
-    ------
-    DataFileError
-        Where a file is missing, malformed, or does not fit the others.
+        :math:`s_{ij} / \sqrt{s_{ii} s_{jj}}`. Five training folds and a test fold are given as positions.
 
     References
     ----------
@@ -104,11 +99,10 @@ def _read_texts(root: str | Path, name: str) -> pd.Series:
 
 def _read_json(root: str | Path, name: str) -> tuple[Path, Any]:
     path = find_file(root, "davis", [name])
+    text = "\n".join(read_lines(path))
     try:
-        return path, json.loads("\n".join(read_lines(path)))
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, DataFileError):
-            raise
+        return path, parse_json(text)
+    except ValueError as error:
         raise DataFileError(f"{path}: expected JSON, found: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""`DrugTargetData`: drug-target values with what is known about drugs and targets."""
+"""`DrugTargetData`: drug-target values with similarities, structures and sequences."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from air_recsys.interactions import Interactions
 
 @dataclass(frozen=True, eq=False)
 class DrugTargetData:
-    """Values of drug-target pairs, similarities, and what else a set brings.
+    """Values of drug-target pairs, similarities, and other data of a published set.
 
     Drugs are the users and targets the items of `interactions`, so matrices are drugs x targets.
 
@@ -31,14 +31,14 @@ class DrugTargetData:
     sequences : Series of str, shape (n_targets,), or None
         Amino acids of the targets.
     train_folds : tuple of ndarray of int
-        Published training parts: positions in `interactions`, for `Interactions.select`.
+        Published training folds: positions in `interactions`, for `Interactions.select`.
     test_fold : ndarray of int, or None
-        Published test part, likewise.
+        Published test fold, likewise.
 
     Examples
     --------
-    >>> known = Interactions.from_dense([[1, 0]], ["D00040"], ["hsa190", "hsa2099"])
-    >>> DrugTargetData(known, pd.DataFrame([[1.0]], index=known.user_ids), None).interactions.n_items
+    >>> pairs = Interactions.from_dense([[1, 0]], ["D00040"], ["hsa190", "hsa2099"])
+    >>> DrugTargetData(pairs, pd.DataFrame([[1.0]], index=pairs.user_ids), None).interactions.n_items
     2
     """
 

@@ -1,4 +1,4 @@
-"""Download data sets from their publishers: checked against their checksums, complete or not at all."""
+"""Download of data sets from their publishers: checked against their checksums, complete or not at all."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _CHUNK = 2**16  # bytes
 def fetch(
     name: str, destination: str | Path | None = None, *, base_url: str | None = None, progress: bool = True
 ) -> Path:
-    """Download a data set from its publisher, unless it is there already.
+    """Download a data set from its publisher, unless the folder has it already.
 
-    Every file is checked against the checksum of the registry. Files are put into place only after all of them
-    have arrived and been checked, so a failed download leaves nothing behind; files that are there already are
-    kept. The terms of use are those of the publisher (see `available`).
+    Every file is checked against the checksum of the registry. The files move into place once all of them have
+    arrived and are checked, so a failed download leaves nothing behind; existing files are kept. The terms of use
+    are those of the publisher (see `available`).
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ def fetch(
     Raises
     ------
     DataFileError
-        Where the set has no known address, the publisher cannot be reached or does not have the file, the
-        checksum is wrong, or the folder cannot be written.
+        Where the set has no address, the publisher cannot be reached or does not have the file, the checksum is
+        wrong, or the folder cannot be written.
     ParameterError
         Where the name is unknown.
 
@@ -92,22 +92,22 @@ def _stage(file: RemoteFile, folder: Path, staging: Path, base_url: str | None, 
     url = file.url if base_url is None else f"{base_url.rstrip('/')}/{file.path}"
     _download(url, target, progress)
     with target.open("rb") as content:
-        found = hashlib.file_digest(content, "sha256").hexdigest()
-    if found != file.sha256:
-        raise DataFileError(f"{url}: expected the sha256 checksum {file.sha256}, found {found}; nothing was kept")
+        checksum = hashlib.file_digest(content, "sha256").hexdigest()
+    if checksum != file.sha256:
+        raise DataFileError(f"{url}: expected the sha256 checksum {file.sha256}, found {checksum}; nothing was kept")
     if file.unpack is not None:
         unpack(target, file.unpack, staging / "files")
 
 
 def _download(url: str, target: Path, progress: bool) -> None:
-    with warnings.catch_warnings():  # of the bars of its own, in notebooks without widgets
+    with warnings.catch_warnings():  # about its progress bars in notebooks without widgets
         warnings.simplefilter("ignore")
         import pooch
     bar: Any = tqdm(desc=target.name, unit="B", unit_scale=True, total=0) if progress else False
     downloader = pooch.HTTPDownloader(progressbar=bar, chunk_size=_CHUNK, timeout=_TIMEOUT)
     try:
         downloader(url, str(target), None)
-    except OSError as error:  # what requests raises is an OSError
+    except OSError as error:  # the errors of requests are OSErrors
         raise DataFileError(f"could not download {url}: {_reason(error)}") from None
     finally:
         if bar:
@@ -115,7 +115,7 @@ def _download(url: str, target: Path, progress: bool) -> None:
 
 
 def _reason(error: OSError) -> str:
-    if error.errno is not None:  # of the local disk; what requests raises has no number
+    if error.errno is not None:  # of the local disk; the errors of requests have no number
         return str(error)
     response = getattr(error, "response", None)
     if response is not None:
@@ -130,7 +130,7 @@ def unpack(archive: Path, member_folder: str, target: Path) -> None:
             check_archive(content, archive.stat().st_size)
             for member in content.infolist():
                 name = PurePosixPath(member.filename.replace("\\", "/"))
-                if name.is_absolute() or ".." in name.parts or any(":" in part for part in name.parts[:1]):
+                if name.is_absolute() or ".." in name.parts or any(":" in folder for folder in name.parts[:1]):
                     raise DataFileError(
                         f"{archive.name}: expected files inside of the archive's folder, found {member.filename!r}"
                     )
@@ -149,7 +149,7 @@ def _extract(content: zipfile.ZipFile, member: zipfile.ZipInfo, target: Path) ->
 
 
 def _install(dataset: Dataset, staged: Path, folder: Path) -> None:
-    """Move staged files to their places, keeping what is there, once the set is known to be complete."""
+    """Move staged files to their places if the set is then complete; existing files are kept."""
     absent = [path for path in dataset.provides if not (staged / path).is_file() and not (folder / path).is_file()]
     if absent:
         raise DataFileError(f"{dataset.name}: expected the file(s) {absent} in the download, found none")

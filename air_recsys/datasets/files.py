@@ -1,4 +1,4 @@
-"""Text files with one record a line: read whole, and every fault reported with its line number."""
+"""Text files with one record a line, read whole; errors have the line number."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError, DataFileError
 from air_recsys.interactions import Interactions
-from air_recsys.reading import open_gzip
+from air_recsys.reading import open_unpacked
 
 _KINDS: dict[type, str] = {int: "an integer", float: "a finite number", str: "text"}
 
 
-def malformed(path: Path, line: int, expected: str, found: object) -> DataFileError:
+def malformed(path: Path, line: int, expected: str, value: object) -> DataFileError:
     """Return the error for one line of a file; lines count from 1."""
-    shown = repr(found)
+    shown = repr(value)
     shown = shown if len(shown) <= 200 else f"{shown[:200]}..."
     return DataFileError(f"{path}, line {line}: expected {expected}, found {shown}")
 
@@ -36,23 +36,17 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
         Where the file cannot be read, is not text in `encoding`, unpacks to too much, or is empty.
     """
     try:
-        text = _read_bytes(path).decode(encoding)
+        with open_unpacked(path) as file:
+            text = file.read().decode(encoding)
     except UnicodeDecodeError as error:
-        found = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
-        raise DataFileError(f"{path}: expected text encoded in {encoding}, found {found}") from None
+        byte = f"byte 0x{error.object[error.start]:02x} at position {error.start}"
+        raise DataFileError(f"{path}: expected text encoded in {encoding}, found {byte}") from None
     except (OSError, EOFError, ValueError, zlib.error) as error:
         raise DataFileError(f"{path}: expected a readable file, found: {error}") from None
     lines = text.replace("\r\n", "\n").rstrip("\n").split("\n")
     if lines == [""]:
         raise DataFileError(f"{path}: expected at least one line, found an empty file")
     return lines
-
-
-def _read_bytes(path: Path) -> bytes:
-    if path.suffix != ".gz":
-        return path.read_bytes()
-    with open_gzip(path) as file:
-        return file.read()
 
 
 def read_records(
@@ -121,7 +115,7 @@ def _is_kind(field: str, kind: type) -> bool:
     return kind is float or abs(value) < 2**63
 
 
-def require(path: Path, holds: Any, expected: str, found: Sequence[Any] | np.ndarray) -> None:
+def require(path: Path, holds: Any, expected: str, values: Sequence[Any] | np.ndarray) -> None:
     """Raise for the first line where a condition does not hold.
 
     Parameters
@@ -130,12 +124,12 @@ def require(path: Path, holds: Any, expected: str, found: Sequence[Any] | np.nda
     holds : array_like of bool, shape (n_lines,)
     expected : str
         What each line should hold.
-    found : sequence or ndarray, shape (n_lines, ...)
+    values : sequence or ndarray, shape (n_lines, ...)
         What each line holds.
     """
     broken = np.flatnonzero(~np.asarray(holds))
     if broken.size:
-        value = found[broken[0]]
+        value = values[broken[0]]
         shown = value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
         raise malformed(path, int(broken[0]) + 1, expected, shown)
 

@@ -1,4 +1,4 @@
-"""Where data lies: the data root, and the files of a data set under it."""
+"""Search for the data root and for the files of a data set under it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def data_root(path: str | Path | None = None) -> Path:
     Raises
     ------
     DataFileError
-        Where the folder that was named does not exist, or none was named and none is found.
+        Where the named folder does not exist, or none is named and none of the defaults exists.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def _existing(folder: Path, origin: str) -> Path:
 
 
 def find_file(root: str | Path, dataset: str, names: Sequence[str]) -> Path:
-    """Find a file of a data set, whichever of its folders the caller named.
+    """Find a file of a data set in its folder or in any folder above.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def find_file(root: str | Path, dataset: str, names: Sequence[str]) -> Path:
     dataset : str
         Name in the registry.
     names : sequence of str
-        Names under which the file is known, best first.
+        Possible names of the file, best first.
 
     Raises
     ------
@@ -87,10 +87,10 @@ def find_file(root: str | Path, dataset: str, names: Sequence[str]) -> Path:
     """
     entry = get_dataset(dataset)
     base = Path(root).expanduser()
-    parts = PurePosixPath(entry.folder).parts
-    for start in range(len(parts), -1, -1):
+    folders = PurePosixPath(entry.folder).parts
+    for start in range(len(folders), -1, -1):
         for name in names:
-            candidate = base.joinpath(*parts[start:], name)
+            candidate = base.joinpath(*folders[start:], name)
             if candidate.is_file():
                 return candidate
     expected = " or ".join(repr(name) for name in names)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -33,11 +34,6 @@ def load_implicit_lists(root: str | Path, name: ListName) -> tuple[Interactions,
     train, test : Interactions
         Over the same ids, with the value 1 for every pair. A pair that a file repeats counts once.
 
-    Raises
-    ------
-    DataFileError
-        Where a file is missing, or at its first malformed line.
-
     References
     ----------
     X. He et al., "LightGCN: Simplifying and Powering Graph Convolution Network for Recommendation", SIGIR 2020.
@@ -50,21 +46,18 @@ def load_implicit_lists(root: str | Path, name: ListName) -> tuple[Interactions,
     (810128, 217242)
     """
     check_choice("name", name, ("gowalla", "yelp2018"))
-    paths = [find_file(root, name, [part]) for part in ("train.txt", "test.txt")]
-    pairs = [_read_pairs(path) for path in paths]
+    train_path, test_path = (find_file(root, name, [file]) for file in ("train.txt", "test.txt"))
+    pairs = _read_pairs(train_path), _read_pairs(test_path)
     user_ids, user_index = np.unique(np.concatenate([users for users, _ in pairs]), return_inverse=True)
     item_ids, item_index = np.unique(np.concatenate([items for _, items in pairs]), return_inverse=True)
     n_train = pairs[0][0].size
-    parts = [slice(0, n_train), slice(n_train, None)]
-    train, test = (
-        build_interactions(path, lambda part=part: _ones(user_index[part], item_index[part], user_ids, item_ids))
-        for path, part in zip(paths, parts, strict=True)
-    )
-    return train, test
 
+    def ones(path: Path, rows: slice) -> Interactions:
+        users, items = user_index[rows], item_index[rows]
+        build = partial(Interactions, users, items, np.ones(users.size), user_ids, item_ids, duplicates="first")
+        return build_interactions(path, build)
 
-def _ones(users: np.ndarray, items: np.ndarray, user_ids: np.ndarray, item_ids: np.ndarray) -> Interactions:
-    return Interactions(users, items, np.ones(users.size), user_ids, item_ids, duplicates="first")
+    return ones(train_path, slice(n_train)), ones(test_path, slice(n_train, None))
 
 
 def _read_pairs(path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -1,4 +1,4 @@
-"""MATLAB 7.3 files, which are HDF5: dense matrices and sparse ones."""
+"""Reading of dense and sparse matrices from MATLAB 7.3 files, which are HDF5."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from air_recsys.exceptions import DataFileError
 from air_recsys.reading import checked_csr
 from air_recsys.validation import import_extra
 
-_MOST_ENTRIES = 2**25  # the largest of the published matrices have 9 million
+SPLIT = ("M", "Otraining", "Otest")  # variables of a rating matrix and its masks
+_MOST_ENTRIES = 2**25  # the largest published matrices have 9 million
 
 
 def read_matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
@@ -55,9 +57,8 @@ def _read_matrix(variable: Any, h5py: Any) -> Any:
         shape = (int(variable.attrs["MATLAB_sparse"]), indptr.size - 1)
         if max(shape) > _MOST_ENTRIES:
             raise ValueError(f"shape {shape} of {variable.name}")
-        return checked_csr(
-            data.astype(np.float64), indices, indptr, (shape[1], shape[0])
-        ).T.tocsr()  # columns, as rows of T
+        by_column = checked_csr(data.astype(np.float64), indices, indptr, (shape[1], shape[0]))
+        return by_column.T.tocsr()
     dense = np.asarray(_values(variable, h5py), dtype=np.float64).T
     if dense.ndim != 2:
         raise ValueError(f"{dense.ndim} dimension(s) in {variable.name}")
@@ -65,7 +66,7 @@ def _read_matrix(variable: Any, h5py: Any) -> Any:
 
 
 def _own(group: Any, name: str, h5py: Any) -> Any:
-    """Return a member of a group that lies in this very file, not in one that a link names."""
+    """Return a member of a group that lies in this file, not in a file that a link names."""
     link = group.get(name, getlink=True)
     if not isinstance(link, h5py.HardLink):
         raise ValueError(f"a link in place of {name}")
@@ -73,7 +74,7 @@ def _own(group: Any, name: str, h5py: Any) -> Any:
 
 
 def _values(dataset: Any, h5py: Any) -> np.ndarray:
-    """Return the numbers of a dataset of this file; what is not stored would be filled up without bounds."""
+    """Return the numbers of a dataset that are stored in this file, up to `_MOST_ENTRIES`."""
     if not isinstance(dataset, h5py.Dataset) or dataset.dtype.kind not in "biuf":
         raise ValueError(f"{getattr(dataset, 'dtype', 'a group')} in place of numbers in {dataset.name}")
     if dataset.external or dataset.is_virtual:
@@ -83,28 +84,32 @@ def _values(dataset: Any, h5py: Any) -> np.ndarray:
     return dataset[()]
 
 
-def read_observed(path: Path, values: np.ndarray, masks: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Check 0/1 masks of a matrix that no entry may be in twice; return them as boolean arrays.
+def check_split(path: Path, variables: dict[str, Any]) -> list[np.ndarray]:
+    """Return the matrix M and its masks Otraining and Otest, as booleans, each of shape (n_users, n_items).
 
     Parameters
     ----------
     path : Path
         The file, for messages.
-    values : ndarray, shape (n_users, n_items)
-    masks : sequence of ndarray, shape (n_users, n_items)
+    variables : dict of str to ndarray or csr_array
+        As from `read_matlab`.
 
     Raises
     ------
     DataFileError
-        Where a mask has another shape or other values, masks overlap, or a masked value is not finite.
+        Where a variable is sparse, a mask has another shape or other values, the masks overlap, or a masked value is
+        not finite.
     """
+    values, *masks = (variables[name] for name in SPLIT)
+    if any(map(sp.issparse, (values, *masks))):
+        raise DataFileError(f"{path}: expected dense matrices {', '.join(SPLIT)}, found a sparse one")
     for mask in masks:
         if mask.shape != values.shape or not np.isin(mask, (0, 1)).all():
             raise DataFileError(f"{path}: expected masks of 0 and 1, shape {values.shape}, found shape {mask.shape}")
-    booleans = [mask.astype(bool) for mask in masks]
-    counts = np.sum(booleans, axis=0)
-    if (counts > 1).any():
-        raise DataFileError(f"{path}: expected disjoint masks, found {(counts > 1).sum()} entries in several")
-    if not np.isfinite(values[counts > 0]).all():
+    train_mask, test_mask = (mask.astype(bool) for mask in masks)
+    n_shared = np.count_nonzero(train_mask & test_mask)
+    if n_shared:
+        raise DataFileError(f"{path}: expected disjoint masks, found {n_shared} entries in several")
+    if not np.isfinite(values[train_mask | test_mask]).all():
         raise DataFileError(f"{path}: expected finite ratings, found NaN or infinity")
-    return booleans
+    return [values, train_mask, test_mask]

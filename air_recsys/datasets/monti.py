@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from air_recsys.datasets.files import build_interactions
 from air_recsys.datasets.folders import find_file
-from air_recsys.datasets.matlab import read_matlab, read_observed
+from air_recsys.datasets.matlab import SPLIT, check_split, read_matlab
 from air_recsys.exceptions import DataFileError
 from air_recsys.interactions import Interactions
 from air_recsys.validation import check_choice
@@ -63,11 +63,6 @@ def load_monti(root: str | Path, name: MontiName) -> tuple[Interactions, Interac
         Over the same ids: every row and column of the matrix, also those without ratings. Ids are the row and
         column numbers from 0; for MovieLens those of GroupLens, from 1.
 
-    Raises
-    ------
-    DataFileError
-        Where the file is missing or is not what its format promises.
-
     References
     ----------
     F. Monti, M. M. Bronstein and X. Bresson, "Geometric Matrix Completion with Recurrent Multi-Graph Neural
@@ -81,11 +76,7 @@ def load_monti(root: str | Path, name: MontiName) -> tuple[Interactions, Interac
     (123202, 13689)
     """
     path = _find(root, name)
-    variables = read_matlab(path, ["M", "Otraining", "Otest"])
-    if any(sp.issparse(variable) for variable in variables.values()):
-        raise DataFileError(f"{path}: expected dense matrices M, Otraining and Otest, found a sparse one")
-    values = variables["M"]
-    train_mask, test_mask = read_observed(path, values, [variables["Otraining"], variables["Otest"]])
+    values, train_mask, test_mask = check_split(path, read_matlab(path, SPLIT))
     first = 1 if name == "movielens" else 0
     return _to_interactions(path, values, train_mask, first), _to_interactions(path, values, test_mask, first)
 
@@ -102,18 +93,8 @@ def load_monti_graphs(root: str | Path, name: MontiName) -> MontiGraphs:
     Returns
     -------
     MontiGraphs
-        As they stand in the file; node k is row (column) k of the matrix. Douban has two self-loops and 1,831
-        users without neighbours.
-
-    Raises
-    ------
-    DataFileError
-        Where the file is missing or is not what its format promises.
-
-    References
-    ----------
-    F. Monti, M. M. Bronstein and X. Bresson, "Geometric Matrix Completion with Recurrent Multi-Graph Neural
-    Networks", NIPS 2017.
+        As in the file; node k is row (column) k of the matrix. Douban has two self-loops and 1,831 users without
+        neighbours.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""MovieLens 100K and 1M in the layouts of GroupLens: ratings, the published folds, and what is known of the films."""
+"""MovieLens 100K and 1M in the layouts of GroupLens: ratings, the published folds, titles and genres of the films."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FOLDS = ("u1", "u2", "u3", "u4", "u5", "ua", "ub")
 _RATING_FIELDS: dict[str, type] = {"user": int, "item": int, "rating": int, "timestamp": int}
 _ENCODING = "iso-8859-1"  # of the files with titles, in both sets
 _N_GENRES = 19
-_MOST_GENRES = 100  # of 1M, which has 18: every film gets a value for each
+_MOST_GENRES = 100  # of 1M, which has 18: the table has a value for each film and genre
 
 
 def load_movielens(root: str | Path, variant: Variant = "100k") -> Interactions:
@@ -41,11 +41,6 @@ def load_movielens(root: str | Path, variant: Variant = "100k") -> Interactions:
     -------
     Interactions
         With timestamps (seconds since 1970) where the file has them.
-
-    Raises
-    ------
-    DataFileError
-        Where no such file is found, or at its first malformed line.
 
     References
     ----------
@@ -73,23 +68,13 @@ def load_movielens_fold(root: str | Path, fold: Fold) -> tuple[Interactions, Int
     root : str or Path
         The folder with ``u1.base`` and the like, or the folder above it.
     fold : {"u1", "u2", "u3", "u4", "u5", "ua", "ub"}
-        The test parts of ``u1``..``u5`` are five disjoint fifths of the ratings; those of ``ua`` and ``ub`` hold
-        ten ratings of every user and are disjoint.
+        The test ratings of ``u1``..``u5`` are five disjoint fifths of all; those of ``ua`` and ``ub`` are ten of
+        every user and disjoint.
 
     Returns
     -------
     train, test : Interactions
-        Over the same ids, all users and items of the set, so that an item without training ratings keeps its
-        place.
-
-    Raises
-    ------
-    DataFileError
-        Where a file is missing, or at its first malformed line.
-
-    References
-    ----------
-    F. M. Harper and J. A. Konstan, "The MovieLens Datasets: History and Context", ACM TiiS 5(4), 2015.
+        Over the same ids, all users and items of the set, those without training ratings included.
 
     Examples
     --------
@@ -99,11 +84,11 @@ def load_movielens_fold(root: str | Path, fold: Fold) -> tuple[Interactions, Int
     (80000, 20000, True)
     """
     check_choice("fold", fold, _FOLDS)
-    paths = [find_file(root, "ml-100k", [f"{fold}.{part}"]) for part in ("base", "test")]
-    parts = [_read_ratings(path, "\t") for path in paths]
-    # Both parts together are u.data, so their joint interactions know every user and item.
-    joint = _to_interactions(paths[0].with_name(fold), pd.concat(parts, ignore_index=True))
-    in_train = np.arange(joint.n_ratings) < len(parts[0])
+    paths = [find_file(root, "ml-100k", [f"{fold}.{suffix}"]) for suffix in ("base", "test")]
+    tables = [_read_ratings(path, "\t") for path in paths]
+    # Both tables together are u.data, so their joint interactions have every user and item.
+    joint = _to_interactions(paths[0].with_name(fold), pd.concat(tables, ignore_index=True))
+    in_train = np.arange(joint.n_ratings) < len(tables[0])
     return joint.select(in_train), joint.select(~in_train)
 
 
@@ -119,12 +104,7 @@ def load_movielens_titles(root: str | Path, variant: Variant = "100k") -> pd.Ser
     Returns
     -------
     Series of str, shape (n_films,)
-        Indexed by item id. Some titles stand under two ids, and 1M has titles of films that nobody rated.
-
-    Raises
-    ------
-    DataFileError
-        Where the file is missing, or at its first malformed line.
+        Indexed by item id. Some titles have two ids, and 1M has titles of films without ratings.
 
     Examples
     --------
@@ -132,8 +112,7 @@ def load_movielens_titles(root: str | Path, variant: Variant = "100k") -> pd.Ser
     >>> load_movielens_titles(fetch("ml-100k")).size  # doctest: +SKIP
     1682
     """
-    films = _read_films(root, variant)
-    return pd.Series(films["title"])
+    return pd.Series(_read_films(root, variant)["title"])
 
 
 def load_movielens_genres(root: str | Path, variant: Variant = "100k") -> pd.DataFrame:
@@ -149,11 +128,6 @@ def load_movielens_genres(root: str | Path, variant: Variant = "100k") -> pd.Dat
     -------
     DataFrame of bool, shape (n_films, n_genres)
         Indexed by item id, a column per genre: 19 in 100K, among them "unknown"; 18 in 1M.
-
-    Raises
-    ------
-    DataFileError
-        Where a file is missing, or at its first malformed line.
 
     Examples
     --------
@@ -176,24 +150,15 @@ def load_movielens_genres(root: str | Path, variant: Variant = "100k") -> pd.Dat
 
 
 def load_movielens_items(root: str | Path, variant: Variant = "100k") -> pd.DataFrame:
-    """Load what is known about each film, as attributes of an item graph.
+    """Load the title, year and genres of each film, as attributes of an item graph.
 
-    Parameters
-    ----------
-    root : str or Path
-        The folder with ``u.item`` and ``u.genre`` (100K) or ``movies.dat`` (1M), or the folder above it.
-    variant : {"100k", "1m"}
+    Parameters are those of `load_movielens_genres`.
 
     Returns
     -------
     DataFrame, shape (n_films, 3)
         Indexed by item id: `title`, as published, mostly with the year; `year` (Int64), the last one in brackets in
         the title, missing where there is none; `genres`, joined by "|" in the order of `load_movielens_genres`.
-
-    Raises
-    ------
-    DataFileError
-        Where a file is missing, or at its first malformed line.
 
     Examples
     --------
@@ -202,7 +167,7 @@ def load_movielens_items(root: str | Path, variant: Variant = "100k") -> pd.Data
     >>> model.item_graph_.with_attributes(items, label="title")  # doctest: +SKIP
     """
     titles, flags = load_movielens_titles(root, variant), load_movielens_genres(root, variant)
-    years = titles.str.extract(r"^.*\(([0-9]{4})\)", expand=False)  # anchored: a title of brackets costs no minutes
+    years = titles.str.extract(r"^.*\(([0-9]{4})\)", expand=False)  # anchored: linear time for any title
     names = flags.columns.to_numpy(dtype=object)
     genres = ["|".join(names[row]) for row in flags.to_numpy()]
     return pd.DataFrame({"title": titles, "year": pd.Series(pd.to_numeric(years)).astype("Int64"), "genres": genres})

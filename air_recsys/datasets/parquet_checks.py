@@ -1,4 +1,4 @@
-"""What a Parquet file declares, checked before it is read: a few bytes can stand for rows without end."""
+"""Checks of a Parquet file before it is read, as a few bytes can declare any number of rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _TEXTS = ("string", "large_string", "binary", "large_binary")
 
 
 def check_rows(path: str | Path, n_rows: int, n_columns: int) -> None:
-    """Raise `DataFileError` where a file promises more rows than fit into `unpacked_limit`."""
+    """Raise `DataFileError` where a file declares more rows than fit into `unpacked_limit`."""
     limit = unpacked_limit(Path(path).stat().st_size) // (_VALUE_BYTES * max(1, n_columns))
     if not 0 <= n_rows <= limit:
         raise DataFileError(f"{path}: expected at most {limit:,} rows in a file of its size, found {n_rows:,}")
@@ -24,8 +24,7 @@ def check_rows(path: str | Path, n_rows: int, n_columns: int) -> None:
 def read_columns(path: Path, columns: Sequence[str]) -> tuple[list[str], Any]:
     """Return the names of all columns, and a `pyarrow.Table` of those in `columns`, as far as the file has them.
 
-    Texts are read as dictionaries, so that one long text in a million rows takes the room of one until it is known
-    how much they are all together.
+    Texts are read as dictionaries, in which a long text of a million rows is held once, until their total is checked.
 
     Raises
     ------
@@ -37,7 +36,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> tuple[list[str], Any]:
     pyarrow, parquet = import_extra("pyarrow", "data"), import_extra("pyarrow.parquet", "data")
     with parquet.ParquetFile(path) as file:
         header = [field for field in file.schema_arrow if field.name in columns]
-        found, n_rows = file.schema_arrow.names, file.metadata.num_rows
+        names, n_rows = file.schema_arrow.names, file.metadata.num_rows
     check_rows(path, n_rows, len(columns))
     for field in header:
         if pyarrow.types.is_nested(field.type):
@@ -47,7 +46,7 @@ def read_columns(path: Path, columns: Sequence[str]) -> tuple[list[str], Any]:
         table = file.read(columns=list(columns))
     table.validate(full=True)
     _check_text(path, table)
-    return found, table.cast(pyarrow.schema([(field.name, _plain(field.type, pyarrow)) for field in table.schema]))
+    return names, table.cast(pyarrow.schema([(field.name, _plain(field.type, pyarrow)) for field in table.schema]))
 
 
 def _check_text(path: Path, table: Any) -> None:

@@ -1,4 +1,4 @@
-"""Ratings of any size with planted groups: what they are made of is known, so what is learned can be checked."""
+"""Generated ratings of any size with planted groups, to compare with what a model learns."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from air_recsys.interactions import Interactions
 from air_recsys.validation import RandomState, as_generator, check_choice, check_integer, check_real
 
 _LOW, _HIGH, _MEAN = 1.0, 5.0, 3.5
-_ACTIVITY, _POPULARITY = 1.1, 1.6  # spreads of the logarithms; those of the counts in MovieLens-1M are 1.0 and 1.8
-_USER_BIAS, _ITEM_BIAS, _TABLE = 0.4, 0.35, 0.5  # standard deviations of what makes a rating, in stars
-_WIDTH, _INDIVIDUAL = 4, 0.2  # of the individual factors, and the standard deviation of their product
+_ACTIVITY, _POPULARITY = 1.1, 1.6  # spreads of the logarithms; the counts of MovieLens-1M have 1.0 and 1.8
+_USER_BIAS, _ITEM_BIAS, _TABLE = 0.4, 0.35, 0.5  # standard deviations in stars
+_WIDTH, _INDIVIDUAL = 4, 0.2  # number of individual factors, and the standard deviation of their product
 _BLOCK = 1_000_000
 
 
 class PlantedRatings(NamedTuple):
-    """Ratings and what they were made of.
+    """Ratings and the groups and means behind them.
 
     Attributes
     ----------
@@ -27,8 +27,8 @@ class PlantedRatings(NamedTuple):
         Ordered by user, then by item.
     user_groups, item_groups : ndarray of int, shape (n_users,) and (n_items,)
     expected : ndarray of float32, shape (n_ratings,)
-        The mean that each rating was drawn around, the rounding to stars included: no prediction that knows nothing
-        of a rating's noise has a lower expected error, so its RMSE is the noise floor.
+        The mean of each rating's distribution, the rounding to stars included: no prediction without knowledge of the
+        noise has a lower expected error, so its RMSE is the noise floor.
     """
 
     interactions: Interactions
@@ -70,7 +70,7 @@ def make_planted_ratings(
     ----------
     n_users, n_items : int
     n_ratings : int
-        Exactly so many, between n_users + n_items and half of all pairs.
+        Between n_users + n_items and half of all pairs.
     n_user_groups, n_item_groups : int
     random_state : int, RandomState, Generator or None
         The same seed gives the same data.
@@ -105,24 +105,29 @@ def make_planted_ratings(
     users, items = users.astype(np.int32), items.astype(np.int32)
     ratings, expected = np.empty(n_ratings, np.float32), np.empty(n_ratings, np.float32)
     for start in range(0, n_ratings, _BLOCK):
-        part = slice(start, start + _BLOCK)
-        clean = _clean_ratings(effects, users[part], items[part])
-        ratings[part] = _to_stars(clean + noise * rng.standard_normal(clean.size, np.float32), star)
-        expected[part] = _mean_of_stars(clean, noise, star)
-    found = Interactions(users, items, ratings, np.arange(n_users), np.arange(n_items))
-    return PlantedRatings(found, effects.user_groups, effects.item_groups, expected)
+        block = slice(start, start + _BLOCK)
+        clean = _clean_ratings(effects, users[block], items[block])
+        ratings[block] = _to_stars(clean + noise * rng.standard_normal(clean.size, np.float32), star)
+        expected[block] = _mean_of_stars(clean, noise, star)
+    interactions = Interactions(users, items, ratings, np.arange(n_users), np.arange(n_items))
+    return PlantedRatings(interactions, effects.user_groups, effects.item_groups, expected)
 
 
 def _check(n_users: int, n_items: int, n_ratings: int, n_user_groups: int, n_item_groups: int) -> None:
-    for kind, size, groups in (("user", n_users, n_user_groups), ("item", n_items, n_item_groups)):
-        check_integer(f"n_{kind}s", size, minimum=1)
-        if check_integer(f"n_{kind}_groups", groups, minimum=1) > size:
-            raise ParameterError(f"n_{kind}_groups must be at most n_{kind}s={size}, found {groups}")
+    check_groups("user", n_users, n_user_groups)
+    check_groups("item", n_items, n_item_groups)
     least, most = n_users + n_items, n_users * n_items // 2
     if not least <= check_integer("n_ratings", n_ratings) <= most:
         raise ParameterError(
             f"n_ratings must lie between n_users + n_items, {least}, and half of all pairs, {most}, found {n_ratings}"
         )
+
+
+def check_groups(kind: str, n_members: int, n_groups: int, *, minimum: int = 1) -> None:
+    """Raise `ParameterError` unless there are `minimum` members and groups, and no more groups than members."""
+    check_integer(f"n_{kind}s", n_members, minimum=minimum)
+    if check_integer(f"n_{kind}_groups", n_groups, minimum=minimum) > n_members:
+        raise ParameterError(f"n_{kind}_groups must be at most n_{kind}s={n_members}, found {n_groups}")
 
 
 def _draw_effects(
@@ -131,7 +136,7 @@ def _draw_effects(
     def normal(deviation: float, *shape: int) -> np.ndarray:
         return (deviation * rng.standard_normal(shape)).astype(np.float32)
 
-    deviation = (_INDIVIDUAL / np.sqrt(_WIDTH)) ** 0.5  # of a factor, so that the product has the one stated
+    deviation = (_INDIVIDUAL / np.sqrt(_WIDTH)) ** 0.5  # of a factor; the product then has _INDIVIDUAL
     return _Effects(
         normal(_TABLE, n_user_groups, n_item_groups),
         rng.permutation(np.arange(n_users) % n_user_groups),
@@ -155,16 +160,16 @@ def _draw_pairs(n_users: int, n_items: int, n_ratings: int, rng: np.random.Gener
     everyone = np.arange(n_users) * n_items + draw(items, n_users)
     everything = draw(users, n_items) * n_items + np.arange(n_items)
     needed = _distinct([everyone, everything])
-    found = needed
-    while (missing := n_ratings - found.size) > 0:
+    pairs = needed
+    while (missing := n_ratings - pairs.size) > 0:
         more = [draw(users, size) * n_items + draw(items, size) for size in _blocks(missing + missing // 8 + 1)]
-        found = _distinct([found, *more])
-    return _thinned(found, needed, n_ratings, rng)
+        pairs = _distinct([pairs, *more])
+    return _thinned(pairs, needed, n_ratings, rng)
 
 
-def _distinct(parts: list[np.ndarray]) -> np.ndarray:
-    """Return the distinct values of all parts, ascending: by sorting, as `np.unique` hashes, which is slower here."""
-    values = np.concatenate(parts)
+def _distinct(arrays: list[np.ndarray]) -> np.ndarray:
+    """Return the distinct values of all arrays, ascending: by sorting, as `np.unique` hashes, which is slower here."""
+    values = np.concatenate(arrays)
     values.sort()
     return values[np.concatenate([[True], values[1:] != values[:-1]])]
 
@@ -196,7 +201,7 @@ def _to_stars(values: np.ndarray, star: float) -> np.ndarray:
 
 
 def _mean_of_stars(clean: np.ndarray, noise: float, star: float) -> np.ndarray:
-    """Return the mean of `_to_stars` at normal noise: every threshold that is passed adds a star."""
+    """Return the mean of `_to_stars` at normal noise: the sum of the steps times their probabilities."""
     mean = np.full_like(clean, _LOW)
     for threshold in np.arange(_LOW + star / 2, _HIGH, star):
         mean += np.float32(star) * ndtr((clean - np.float32(threshold)) / np.float32(noise))

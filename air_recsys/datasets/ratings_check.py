@@ -1,4 +1,4 @@
-"""The closer look at a text file of ratings: find the line that is wrong and say so."""
+"""Line-by-line check of a text file of ratings, for the line number of the first error."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 from air_recsys.datasets.files import is_finite_number, malformed
 from air_recsys.exceptions import DataFileError
-from air_recsys.reading import open_gzip
+from air_recsys.reading import open_unpacked
 
 _MOST_COLUMNS = 1000
 
@@ -20,7 +20,7 @@ _MOST_COLUMNS = 1000
 @contextmanager
 def open_text(path: Path) -> Iterator[TextIO]:
     """Open a UTF-8 file, gzipped if its name ends in ``.gz``; what cannot be read raises `DataFileError`."""
-    opened = open_gzip(path) if path.suffix.lower() == ".gz" else path.open("rb")
+    opened = open_unpacked(path)
     try:
         with opened as content, io.TextIOWrapper(content, encoding="utf-8-sig", newline="") as handle:
             yield handle
@@ -36,12 +36,7 @@ def open_text(path: Path) -> Iterator[TextIO]:
 def check_width(path: Path, separator: str) -> None:
     """Raise where a table is wider than any table of ratings, or its first row is wider than its header.
 
-    pandas would take the surplus for an index of as many levels, which costs minutes for a file of a megabyte.
-
-    Raises
-    ------
-    DataFileError
-        With the line number.
+    pandas takes the surplus for an index of as many levels, which costs minutes for a file of a megabyte.
     """
     with open_text(path) as lines:
         records = _numbered_records(path, csv.reader(lines, delimiter=separator))
@@ -65,24 +60,19 @@ def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str
         Names of the columns that must not be empty.
     rating : str or None
         Name of the column with numbers.
-
-    Raises
-    ------
-    DataFileError
-        With the line number.
     """
     with open_text(path) as lines:
         records = _numbered_records(path, csv.reader(lines, delimiter=separator, strict=True))
         header = next(records, (1, []))[1]
         for line, fields in records:
-            found = separator.join(fields)
+            text = separator.join(fields)
             if len(fields) != len(header):
                 expected = f"{len(header)} fields separated by {separator!r}, as in the header"
-                raise malformed(path, line, expected, found)
+                raise malformed(path, line, expected, text)
             record = dict(zip(header, fields, strict=True))
             for name in columns:
                 if not record[name]:
-                    raise malformed(path, line, f"a value as {name!r}", found)
+                    raise malformed(path, line, f"a value as {name!r}", text)
             if rating is not None and not is_finite_number(record[rating]):
                 raise malformed(path, line, f"a finite number as {rating!r}", record[rating])
 

@@ -1,4 +1,4 @@
-"""The caller's own ratings: CSV, TSV and Parquet files."""
+"""Ratings from the caller's own CSV, TSV and Parquet files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def read_ratings(
     duplicates: Duplicates = "error",
     allow_negative: bool = False,
 ) -> Interactions:
-    r"""Read a table with one rating per row from a file of the caller's.
+    r"""Read a table with one rating per row from the caller's file.
 
     Text files have a header line and are UTF-8, gzipped or not; fields may be quoted. Ids that are all integers
     become integers; otherwise ids stay text exactly as written, so "007" and "7" remain two users.
@@ -55,7 +55,7 @@ def read_ratings(
         The character between two fields. By default comma for ``.csv`` and tab for the others, or whichever of
         comma, tab, semicolon and bar makes the header hold the named columns.
     duplicates : {"error", "first", "last", "mean", "sum"}
-        What a pair that stands more than once becomes.
+        The value of a repeated pair.
     allow_negative : bool
         Accept negative ratings.
 
@@ -89,8 +89,8 @@ def read_ratings(
     elif file.suffix.lower() == ".parquet":
         frame = _read_parquet(file, columns)
     else:
-        known = ", ".join([*_SEPARATORS, ".parquet"])
-        raise DataFileError(f"{file}: expected a name that ends in one of {known}, found {file.suffix!r}")
+        endings = ", ".join([*_SEPARATORS, ".parquet"])
+        raise DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
     if timestamp is not None:
         frame[timestamp] = _as_times(file, pd.Series(frame[timestamp]))
     return build_interactions(
@@ -128,8 +128,8 @@ def _read_header(path: Path) -> str:
     with open_text(path) as lines:
         header = next((line.strip("\r\n") for line in lines if line.strip("\r\n")), "")
     if not header or "\0" in header:
-        found = "a NUL byte" if header else "an empty file"
-        raise DataFileError(f"{path}: expected text that starts with a header line, found {found}")
+        fault = "a NUL byte" if header else "an empty file"
+        raise DataFileError(f"{path}: expected text that starts with a header line, found {fault}")
     return header
 
 
@@ -142,7 +142,7 @@ def _split(header: str, separator: str) -> list[str]:
 
 def _read_text(path: Path, columns: list[str], rating: str | None, separator: str) -> pd.DataFrame:
     ids = columns[:2]
-    # Ids are read as text, so that they stay as written, and "NA" is an id as good as any.
+    # Ids are read as text, so they stay as written, and "NA" is an id.
     kinds: Any = dict.fromkeys(ids, str) | ({} if rating is None else {rating: np.float64})
     how: Any = {"sep": separator, "dtype": kinds, "keep_default_na": False, "na_values": [""]}
     how |= {"encoding": "utf-8-sig", "low_memory": False, "compression": None}
@@ -164,7 +164,7 @@ def _read_text(path: Path, columns: list[str], rating: str | None, separator: st
 
 
 def _is_broken(frame: pd.DataFrame, columns: list[str], rating: str | None) -> bool:
-    shifted = not isinstance(frame.index, pd.RangeIndex)  # what pandas makes of lines that are too long
+    shifted = not isinstance(frame.index, pd.RangeIndex)  # pandas moves surplus fields into the index
     if shifted or frame[columns].isna().to_numpy().any():
         return True
     return rating is not None and not np.isfinite(frame[rating]).all()
@@ -200,7 +200,7 @@ def _as_times(path: Path, column: pd.Series) -> pd.Series:
 def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
     pyarrow = import_extra("pyarrow", "data")
     try:
-        found, table = read_columns(path, columns)
+        names, table = read_columns(path, columns)
         # Without pandas' metadata an index is a column like any other.
         frame = table.to_pandas(ignore_metadata=True)
     except DataFileError:
@@ -208,7 +208,7 @@ def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
     except (pyarrow.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         reason = str(error).partition("\n")[0]
         raise DataFileError(f"{path}: expected a Parquet file, found: {reason}") from None
-    absent = [name for name in columns if found.count(name) != 1]
+    absent = [name for name in columns if names.count(name) != 1]
     if absent:
-        raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {found}")
+        raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {names}")
     return frame

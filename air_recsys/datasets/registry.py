@@ -1,4 +1,4 @@
-"""The table of known data sets: names, addresses, checksums and terms, read from ``registry.toml``."""
+"""The table of the data sets in ``registry.toml``: names, addresses, checksums and terms."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ REGISTRY_FILE = Path(__file__).with_name("registry.toml")
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file at its publisher's: address, checksum, and its place in the folder of the data set.
+    """A file of a publisher: its address, checksum, and place in the folder of the data set.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Dataset:
     provides : tuple of str
         Paths under `folder` that are there once the set is complete.
     files : tuple of RemoteFile
-        What has to be downloaded; empty where no publisher's address is known.
+        The files to download; empty where the publisher has no address for them.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Dataset:
 
     @property
     def how_to_get(self) -> str:
-        """What a user who lacks the set can do, as the end of a sentence."""
+        """The way to get the set, as the end of a sentence."""
         if self.fetchable:
             return f"get it with `air-recsys datasets fetch {self.name}`"
         return f"get it from {self.source}"
@@ -105,8 +105,8 @@ def _dataset(name: str, table: dict) -> Dataset:
     provides = tuple(table.pop("provides", ())) or tuple(file.path for file in files)
     dataset = Dataset(name=name, files=files, provides=provides, **table)
     for place in (dataset.folder, *provides, *(file.path for file in files)):
-        parts = PurePosixPath(place.replace("\\", "/"))
-        if parts.is_absolute() or ".." in parts.parts or ":" in place:
+        path = PurePosixPath(place.replace("\\", "/"))
+        if path.is_absolute() or ".." in path.parts or ":" in place:
             raise ValueError(f"{name} has the place {place!r}, which is outside of the data root")
     return dataset
 

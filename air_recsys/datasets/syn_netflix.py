@@ -11,9 +11,10 @@ import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
 from air_recsys.datasets.folders import find_file
-from air_recsys.datasets.matlab import read_matlab, read_observed
-from air_recsys.exceptions import DataFileError, ParameterError
-from air_recsys.validation import RandomState, as_generator, check_integer
+from air_recsys.datasets.matlab import SPLIT, check_split, read_matlab
+from air_recsys.datasets.planted import check_groups
+from air_recsys.exceptions import DataFileError
+from air_recsys.validation import RandomState, as_generator
 
 _SMALLEST_GROUP = 0.8  # of an even share; the file's smallest groups have 0.80 (users) and 0.84 (items)
 _OBSERVED_SHARE = 0.15  # in train and in test each, as in the file
@@ -22,7 +23,7 @@ _N_DRAWS = 10
 
 @dataclass(frozen=True, eq=False)
 class SynNetflix:
-    """A fully known rating matrix, the groups behind it, and a split.
+    """A full rating matrix, the groups behind it, and a split.
 
     Attributes
     ----------
@@ -34,7 +35,7 @@ class SynNetflix:
     item_groups : ndarray of int, shape (n_items,)
         The same for items and columns.
     train_mask, test_mask : ndarray of bool, shape (n_users, n_items)
-        Two disjoint random parts of the entries.
+        Disjoint random shares of the entries.
     user_graph, item_graph : csr_array, shape (n_users, n_users) and (n_items, n_items)
         Symmetric graphs that join members of the same group.
 
@@ -69,13 +70,8 @@ def load_syn_netflix(path: str | Path) -> SynNetflix:
     SynNetflix
         150 users in 15 groups, 200 items in 12 groups, rank 12; 4,500 train and 4,500 test entries. The graphs
         are those of the file, unchanged: `user_graph` has weights between 0 and 1, `item_graph` only 0 and 1,
-        both hold a part of the pairs of each group and some self-loops, and `user_graph` a few weak edges
-        between groups.
-
-    Raises
-    ------
-    DataFileError
-        Where the file is missing or is not what its format promises.
+        both join some pairs of each group and have some self-loops, and `user_graph` has a few weak edges between
+        groups.
 
     References
     ----------
@@ -90,9 +86,8 @@ def load_syn_netflix(path: str | Path) -> SynNetflix:
     """
     given = Path(path).expanduser()
     file = given if given.is_file() else find_file(given, "syn-netflix", ["synthetic_netflix.mat"])
-    variables = read_matlab(file, ["M", "Otraining", "Otest", "Wrow", "Wcol"])
-    matrix, *masks = (_dense(file, variables, name) for name in ("M", "Otraining", "Otest"))
-    train_mask, test_mask = read_observed(file, matrix, masks)
+    variables = read_matlab(file, [*SPLIT, "Wrow", "Wcol"])
+    matrix, train_mask, test_mask = check_split(file, variables)
     user_graph, item_graph = (sp.csr_array(variables[name]) for name in ("Wrow", "Wcol"))
     n_users, n_items = matrix.shape
     if user_graph.shape != (n_users, n_users) or item_graph.shape != (n_items, n_items):
@@ -144,11 +139,6 @@ def make_syn_netflix(
     ParameterError
         Where a number is too small, or there are more groups than members.
 
-    References
-    ----------
-    F. Monti, M. M. Bronstein and X. Bresson, "Geometric Matrix Completion with Recurrent Multi-Graph Neural
-    Networks", NIPS 2017.
-
     Examples
     --------
     >>> data = make_syn_netflix(n_users=30, n_items=20, n_user_groups=3, n_item_groups=2, random_state=0)
@@ -157,8 +147,8 @@ def make_syn_netflix(
     >>> len(np.unique(data.matrix, axis=0)), len(np.unique(data.matrix.T, axis=0))
     (3, 2)
     """
-    _check_groups("n_user", "n_users", n_user_groups, n_users)
-    _check_groups("n_item", "n_items", n_item_groups, n_items)
+    check_groups("user", n_users, n_user_groups, minimum=2)
+    check_groups("item", n_items, n_item_groups, minimum=2)
     generator = as_generator(random_state)
     user_groups = _draw_groups(n_users, n_user_groups, generator)
     item_groups = _draw_groups(n_items, n_item_groups, generator)
@@ -173,12 +163,6 @@ def make_syn_netflix(
         _same_group_graph(user_groups),
         _same_group_graph(item_groups),
     )
-
-
-def _check_groups(prefix: str, members: str, n_groups: int, n_members: int) -> None:
-    check_integer(members, n_members, minimum=2)
-    if check_integer(f"{prefix}_groups", n_groups, minimum=2) > n_members:
-        raise ParameterError(f"{prefix}_groups must be at most {members}={n_members}, found {n_groups}")
 
 
 def _draw_groups(n_members: int, n_groups: int, generator: np.random.Generator) -> np.ndarray:
@@ -211,9 +195,3 @@ def _same_group_graph(groups: np.ndarray) -> sp.csr_array:
 def _labels_of_identical(matrix: np.ndarray) -> np.ndarray:
     codes = np.unique(matrix, axis=0, return_inverse=True)[1]
     return pd.factorize(codes.ravel())[0]
-
-
-def _dense(path: Path, variables: dict, name: str) -> np.ndarray:
-    if sp.issparse(variables[name]):
-        raise DataFileError(f"{path}: expected {name} to be a dense matrix, found a sparse one")
-    return variables[name]

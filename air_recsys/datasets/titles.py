@@ -1,4 +1,4 @@
-"""Titles of items, and what else is known of them, from a table of the caller's."""
+"""Titles and other attributes of items from the caller's table."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from air_recsys.datasets.ratings_check import check_width, open_text
 from air_recsys.exceptions import DataFileError
 
 
-def read_titles(file: Path, known: np.ndarray) -> pd.DataFrame:
-    """Read a CSV with a column "id" and what is known of the items, indexed by the model's item ids.
+def read_titles(file: Path, item_ids: np.ndarray) -> pd.DataFrame:
+    """Read a CSV with a column "id" and attributes of the items, indexed by the model's item ids.
 
     Raises
     ------
     DataFileError
-        Where the file is missing, no table, lacks a column, or knows none of the items.
+        Where the file is missing, no table, lacks a column, or has none of the items.
     """
     try:
         check_width(file, ",")
         with open_text(file) as lines:
-            table = pd.read_csv(lines, dtype={"id": str if known.dtype == object else known.dtype})
+            table = pd.read_csv(lines, dtype={"id": str if item_ids.dtype == object else item_ids.dtype})
     except (DataFileError, OSError, ValueError, OverflowError) as error:
         raise DataFileError(
             f"expected a CSV with the model's item ids in column id of {file}, found: {error}"
@@ -34,7 +34,7 @@ def read_titles(file: Path, known: np.ndarray) -> pd.DataFrame:
         raise DataFileError(
             f"the ids of {file} must be distinct, found {named.index[named.index.duplicated()][0]!r} twice"
         )
-    if not named.index.isin(known).any():
+    if not named.index.isin(item_ids).any():
         raise DataFileError(f"expected titles of the model's items in {file}, found none of their ids")
     return named
 

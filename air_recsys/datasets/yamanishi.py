@@ -18,7 +18,7 @@ from air_recsys.validation import check_choice
 YamanishiName = Literal["nr", "gpcr", "ic", "e"]
 
 _ROUNDED = "e_simmat_dg_sparse_1dp.txt"
-_MOST_TARGETS = 5000  # of rounded similarities, whose file lists few pairs of a matrix of all; enzymes are 664
+_MOST_TARGETS = 5000  # of rounded similarities, whose file lists few of the pairs; enzymes have 664
 
 
 def load_yamanishi(root: str | Path, name: YamanishiName) -> DrugTargetData:
@@ -45,11 +45,6 @@ def load_yamanishi(root: str | Path, name: YamanishiName) -> DrugTargetData:
         they are, for some drugs below 1. Where the folder lacks ``e_simmat_dg.txt``, the target similarity of
         enzymes is that of ``e_simmat_dg_sparse_1dp.txt``: rounded to one decimal, unit diagonal, 0 for pairs that
         are not listed; and None where it lacks that too.
-
-    Raises
-    ------
-    DataFileError
-        Where a file is missing, or at its first malformed line.
 
     References
     ----------

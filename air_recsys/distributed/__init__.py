@@ -1,4 +1,4 @@
-"""Training past one machine: rows shared out over ranks, checkpoints that any number of ranks can read."""
+"""Training on several machines: rows shared out over ranks, checkpoints that any number of ranks can read."""
 
 from air_recsys.distributed.planning import Cost, plan
 from air_recsys.distributed.training import fit

@@ -1,4 +1,4 @@
-"""From all ratings and settings to the part of the objective that a rank owns."""
+"""The share of a rank in the objective of all ratings and settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from air_recsys.nn.objective import Graph
 
 
 class Ratings(NamedTuple):
-    """All ratings, and what turns them into the values that are trained on."""
+    """All ratings, and the transform from them to the values that are trained on."""
 
     values: sp.csr_array  # (m, n), indices sorted
     weights: sp.csr_array | None  # at the same positions
@@ -35,7 +35,7 @@ class Ratings(NamedTuple):
 
 
 def build_sharded(group: Group, ratings: Ratings, settings: Settings, rng: np.random.Generator) -> ShardedObjective:
-    """Return the own part of the objective that `air_recsys.nn.build.build_objective` makes of all ratings."""
+    """Return the own share of the objective that `air_recsys.nn.build.build_objective` makes of all ratings."""
     rng = group.of_first(rng)  # the same draws on all ranks, also where each came with draws of its own
     (m, n), dtype, width = ratings.shape, ratings.dtype, settings.width
     assert width is not None
@@ -76,7 +76,7 @@ def build_sharded(group: Group, ratings: Ratings, settings: Settings, rng: np.ra
 
 
 def cuts_of(ratings: Ratings, n_neighbors: int, n_ranks: int) -> tuple[Cut, Cut]:
-    """Return the cut of the rows, balanced by ratings and edges, and that of the columns, as even as can be."""
+    """Return the cut of the rows, balanced by ratings and edges, and that of the columns, as even as possible."""
     edges = n_neighbors + 1  # a row without ratings has a cost as well
     return Cut.balanced(np.diff(ratings.values.indptr) + edges, n_ranks), Cut.even(ratings.shape[1], n_ranks)
 
@@ -84,16 +84,11 @@ def cuts_of(ratings: Ratings, n_neighbors: int, n_ranks: int) -> tuple[Cut, Cut]
 def own_batches(
     ratings: Ratings, own: slice, n_batches: int, rng: np.random.Generator
 ) -> Iterator[tuple[sp.csr_array, sp.csr_array | None]]:
-    """Yield the own rows, and their weights, of each batch that `air_recsys.nn.build.random_batches` makes of all.
-
-    Yields
-    ------
-    batch, weights : csr_array, shape (n_own, n)
-    """
+    """Yield the own rows (n_own, n), and their weights, of each batch of `air_recsys.nn.build.random_batches`."""
     starts = ratings.values.indptr[own.start : own.stop + 1]
     positions = np.arange(starts[0], starts[-1])
     rows = np.repeat(np.arange(starts.size - 1), np.diff(starts))
-    # One batch draws nothing, as in one process.
+    # A single batch needs no draw, as in one process.
     batch = rng.permutation(ratings.values.nnz)[positions] % n_batches if n_batches > 1 else np.zeros_like(positions)
     shape = (starts.size - 1, ratings.shape[1])
     for number in range(n_batches):

@@ -1,8 +1,7 @@
 """Checkpoints that are whole or absent, and that any number of ranks can read.
 
 A checkpoint is a folder ``epoch-N`` of `torch.distributed.checkpoint` files, written by all ranks, and a file
-``course.json``. It is written under another name and gets its own when it is complete; the one before it stays until
-then.
+``course.json``. It is written under another name and renamed when it is complete; until then the one before it stays.
 """
 
 from __future__ import annotations
@@ -30,25 +29,16 @@ from air_recsys.training.checkpoint import compare
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys checkpoint"
-FORMAT_VERSION = 2  # 2: the index of the tensors is no pickle any more
+FORMAT_VERSION = 3  # 2: the index of the tensors is no pickle any more; 3: parameters stand with their solver
 _COURSE = "course.json"
 
 
 class Checkpoints:
-    """The folder of a training's checkpoints.
+    """The checkpoints of a training in a folder that all ranks see; it need not exist.
 
-    Parameters
-    ----------
-    group : Group
-    folder : Path
-        The same for all ranks; it need not exist.
-    fingerprint : dict
-        What a checkpoint has to agree with: "data" and "parameters", as JSON holds them.
-
-    Raises
-    ------
-    CheckpointError
-        Where `folder` is no folder.
+    A checkpoint has to have the same `fingerprint`, "data" and "parameters" as JSON holds them. All methods raise
+    `CheckpointError` on all ranks: for a file in place of a folder, and for a checkpoint that is not whole, of another
+    fingerprint, or with NaN or infinity.
     """
 
     def __init__(self, group: Group, folder: Path, fingerprint: dict[str, Any]) -> None:
@@ -58,17 +48,11 @@ class Checkpoints:
 
     def latest(self) -> Path | None:
         """Return the newest whole checkpoint that rank 0 sees."""
-        found = sorted(self.folder.glob("epoch-*")) if self._group.rank == 0 else []
-        return self._group.of_first(found[-1] if found else None)
+        folders = sorted(self.folder.glob("epoch-*")) if self._group.rank == 0 else []
+        return self._group.of_first(folders[-1] if folders else None)
 
     def course(self, path: Path) -> dict[str, Any]:
-        """Return what `write` was given beside the tensors.
-
-        Raises
-        ------
-        CheckpointError
-            Where the checkpoint is not whole, or of other data or parameters.
-        """
+        """Return the values that `write` was given beside the tensors."""
         try:
             course = parse_json((path / _COURSE).read_bytes())
             if course["format"] != FORMAT or course["format_version"] != FORMAT_VERSION:
@@ -81,13 +65,7 @@ class Checkpoints:
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
 
     def read(self, path: Path, tensors: dict[str, tuple[Tensor, Cut | None]]) -> None:
-        """Fill the own rows of `tensors` from a checkpoint, whatever the number of ranks that wrote it.
-
-        Raises
-        ------
-        CheckpointError
-            Where the files are not whole, or hold NaN or infinity; on every rank.
-        """
+        """Fill the own rows of `tensors` from a checkpoint of any number of ranks."""
         try:
             with self._group.contact():
                 load(self._sharded(tensors), storage_reader=Reader(path), process_group=self._group.handle)
@@ -101,13 +79,8 @@ class Checkpoints:
     def write(self, epoch: int, tensors: dict[str, tuple[Tensor, Cut | None]], course: dict[str, Any]) -> None:
         """Write a checkpoint and then remove those before it.
 
-        Parameters
-        ----------
-        epoch : int
-        tensors : dict
-            Name to the own rows of a tensor and the cut of its rows (None: every rank has all of it).
-        course : dict
-            Anything that JSON holds.
+        `tensors` are the own rows of each and the cut of its rows, None where every rank has all of it; `course` is a
+        dict that JSON holds.
         """
         target = self.folder / f"epoch-{epoch:010d}"
         partial = self.folder / f".{target.name}.partial"
@@ -122,7 +95,7 @@ class Checkpoints:
             raise CheckpointError(f"cannot write the checkpoint {target}: {error}") from None
 
     def _first(self, work: Any, *arguments: Any) -> None:
-        """Let rank 0 work and all others wait; a failure is everybody's."""
+        """Let rank 0 work and all others wait; all ranks raise its error."""
         failure = None
         if self._group.rank == 0:
             try:
@@ -142,7 +115,7 @@ class Checkpoints:
 
 
 def _as_dtensor(own: Tensor, cut: Cut, rank: int, mesh: DeviceMesh) -> DTensor:
-    """Return the rows of all ranks as one tensor; the wrapper carries what `Shard` alone cannot, uneven rows."""
+    """Return the rows of all ranks as one tensor; the wrapper allows uneven rows, which `Shard` alone does not."""
     shape = torch.Size((cut.n_rows, *own.shape[1:]))
     offset = (cut.starts[rank], *(0 for _ in own.shape[1:]))
     stride = torch.empty(shape, device="meta").stride()
@@ -162,7 +135,7 @@ def _finish(partial: Path, target: Path, course: bytes) -> None:
     older = list(target.parent.glob("epoch-*"))
     partial.rename(target)
     for folder in older:
-        # Removed under another name: half a folder must not look like a whole one.
+        # Under another name, as a folder that is removed in part must not look like a whole one.
         gone = folder.with_name(f".{folder.name}.old")
         folder.rename(gone)
         shutil.rmtree(gone)

@@ -1,7 +1,7 @@
-"""The files of a checkpoint: those of `torch.distributed.checkpoint`, with JSON where it would write a pickle.
+"""The files of a checkpoint: those of `torch.distributed.checkpoint`, with JSON in place of a pickle.
 
 torch's own index is a pickle, which can run any code when it is read. Here it is ``index.json``, and the tensors are
-read by `torch.load` with ``weights_only=True``, so that nothing in a checkpoint is executed.
+read by `torch.load` with ``weights_only=True``, so that no code in a checkpoint is run.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _SUFFIX = ".distcp"
 
 
 class Writer(FileSystemWriter):
-    """Writes tensors as torch does, and what they are and where they lie as JSON."""
+    """Writes tensors as torch does, and their types, shapes and places as JSON."""
 
     def finish(self, metadata: Metadata, results: Any) -> None:
         """Write the index; called on one rank, after all tensors are written."""
@@ -44,10 +44,10 @@ class Writer(FileSystemWriter):
 
 
 class Reader(FileSystemReader):
-    """Reads what `Writer` wrote; whatever is wrong with the index is a `ValueError`."""
+    """Reads what `Writer` wrote, or raises `ValueError` for any damage of the index."""
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Return the index as torch knows it."""
+        """Return the index in torch's form."""
         folder = Path(self.path)
         try:
             index = parse_json((folder / INDEX).read_bytes())
@@ -77,7 +77,7 @@ def _tensor(entry: dict[str, Any]) -> TensorStorageMetadata:
 def _place(
     folder: Path, name: str, offset: list[int] | None, index: int | None, file: str, start: int, length: int
 ) -> tuple[MetadataIndex, _StorageInfo]:
-    """Return where a part of a tensor lies: in a file of this folder, and inside of it."""
+    """Return the place of a shard of a tensor in a file of this folder."""
     if file != Path(file).name or not file.endswith(_SUFFIX):
         raise ValueError(f"expected a file *{_SUFFIX} of the checkpoint, found {file!r}")
     start, length = _size([start, length])

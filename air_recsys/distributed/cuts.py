@@ -11,26 +11,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Cut:
-    """Rank p owns rows ``starts[p]`` to ``starts[p + 1] - 1``, at least one.
+    """Rank p owns rows ``starts[p]`` to ``starts[p + 1] - 1``, at least one."""
 
-    Parameters
-    ----------
-    starts : tuple of int
-        Ascending from 0 to the number of rows, one more entry than ranks.
-    """
-
-    starts: tuple[int, ...]
+    starts: tuple[int, ...]  # ascending from 0 to the number of rows, one more entry than ranks
 
     @classmethod
     def balanced(cls, weights: np.ndarray, n_ranks: int) -> Self:
-        """Cut rows so that the sums of their weights are as alike as contiguous ranges allow.
-
-        Parameters
-        ----------
-        weights : ndarray, shape (n,)
-            What each row costs, > 0.
-        n_ranks : int
-            At most n.
+        """Cut n >= n_ranks rows so that the sums of their weights (n,), > 0, are as alike as contiguous ranges allow.
 
         Examples
         --------
@@ -41,21 +28,21 @@ class Cut:
         shares = np.arange(1, n_ranks) * (total[-1] / n_ranks)
         inner = np.searchsorted(total, shares - weights.min() / 2) + 1
         step = np.arange(1, n_ranks)
-        # One row each, whatever the weights: room is left before a start and behind it.
+        # Each rank has a row, whatever the weights: the ranks before and behind a start leave room for it.
         inner = np.maximum.accumulate(np.maximum(inner, step) - step) + step
         inner = np.minimum(inner, weights.size - n_ranks + step)
         return cls((0, *inner.tolist(), weights.size))
 
     @classmethod
     def even(cls, n_rows: int, n_parts: int) -> Self:
-        """Cut rows into parts that differ by one row at most, the larger ones first.
+        """Cut rows into ranges that differ by one row at most, the larger ones first.
 
         Examples
         --------
         >>> Cut.even(8, 3).sizes
         [3, 3, 2]
         """
-        return cls((0, *accumulate(n_rows // n_parts + (part < n_rows % n_parts) for part in range(n_parts))))
+        return cls((0, *accumulate(n_rows // n_parts + (rank < n_rows % n_parts) for rank in range(n_parts))))
 
     @property
     def n_rows(self) -> int:
@@ -72,7 +59,7 @@ class Cut:
         return slice(self.starts[rank], self.starts[rank + 1])
 
     def within(self, rows: slice) -> list[slice]:
-        """Return where the parts of this cut lie in an array of some of the rows only; empty where they do not.
+        """Return where the ranges of this cut are in an array of some of the rows only, empty for those outside.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""The processes of a training: who is there, and the few exchanges that training needs."""
+"""The processes of a training, and the few exchanges between them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from air_recsys.exceptions import DistributedError
 
 @dataclass
 class Traffic:
-    """What one rank has received: bytes of tensors, and exchanges of tensors that it took part in."""
+    """The bytes of tensors that one rank has received, and the exchanges of tensors that brought them."""
 
     n_bytes: int = 0
     n_messages: int = 0
@@ -32,20 +32,10 @@ class Traffic:
 
 
 class Group:
-    """All ranks of a training.
+    """All ranks of a training, with tensors on the `device` of this rank.
 
-    Parameters
-    ----------
-    handle : ProcessGroup
-    device : torch.device
-        Where the tensors of this rank are.
-
-    Attributes
-    ----------
-    rank, size : int
-    traffic : Traffic
-        Of this rank so far. A sum over all ranks counts as the ring that computes it does: 2 (size - 1) / size times
-        its bytes.
+    `traffic` is that of this rank so far. A sum over all ranks counts as in the ring that computes it, 2 (size - 1) /
+    size times its bytes.
     """
 
     def __init__(self, handle: dist.ProcessGroup, device: torch.device) -> None:
@@ -59,7 +49,7 @@ class Group:
             return own
         sizes = cut.sizes
         largest, rest = max(sizes), own.shape[1:]
-        # Every rank sends as many rows as the largest has: that is what the collective can do.
+        # Every rank sends as many rows as the largest has, as the collective exchanges tensors of one shape.
         sent = own if len(own) == largest else torch.cat([own, own.new_zeros(largest - len(own), *rest)])
         received = own.new_empty(self.size * largest, *rest)
         with self.contact():
@@ -67,7 +57,7 @@ class Group:
         self.traffic.add(received.nbytes - sent.nbytes)
         if len(received) == cut.n_rows:
             return received
-        return torch.cat([part[:size] for part, size in zip(received.split(largest), sizes, strict=True)])
+        return torch.cat([rows[:size] for rows, size in zip(received.split(largest), sizes, strict=True)])
 
     def scatter_sum(self, partial: Tensor, cut: Cut) -> Tensor:
         """Return the own rows (n_own, ...) of the sum over the ranks of `partial` (n, ...), added in rank order."""
@@ -88,8 +78,8 @@ class Group:
         with self.contact():
             dist.all_reduce(flat, group=self.handle)
         self.traffic.add(2 * flat.nbytes * (self.size - 1) // self.size)
-        parts = flat.split([tensor.numel() for tensor in tensors])
-        return [part.view_as(tensor) for part, tensor in zip(parts, tensors, strict=True)]
+        sums = flat.split([tensor.numel() for tensor in tensors])
+        return [total.view_as(tensor) for total, tensor in zip(sums, tensors, strict=True)]
 
     def of_all(self, value: Any) -> list[Any]:
         """Return the small values of all ranks."""
@@ -104,7 +94,7 @@ class Group:
 
     @contextmanager
     def contact(self) -> Iterator[None]:
-        """Turn what torch says where a rank is gone into a `DistributedError`."""
+        """Turn torch's error where a rank is gone into a `DistributedError`."""
         try:
             yield
         except RuntimeError as error:
@@ -118,8 +108,8 @@ class Group:
 def joined(device: torch.device, timeout: float) -> Iterator[Group]:
     """Join the ranks that torchrun started, or make a group of this process alone.
 
-    A process group that is there already is used. torchrun's stays until the process ends, for the next training of
-    the script: ranks cannot meet twice at the same place.
+    A process group that exists already is used. torchrun's stays until the process ends, for the next training of the
+    script, since ranks can be joined only once.
     """
     backend = "cpu:gloo,cuda:nccl" if device.type == "cuda" else "gloo"
     alone = not (dist.is_initialized() or ("RANK" in os.environ and "WORLD_SIZE" in os.environ))
@@ -129,7 +119,7 @@ def joined(device: torch.device, timeout: float) -> Iterator[Group]:
     elif not dist.is_initialized():
         dist.init_process_group(backend)
         atexit.register(dist.destroy_process_group)
-    # A group of its own: the time that ranks may take to start is not the time that they may take to answer.
+    # A separate group, as ranks may take longer to start than to answer.
     handle = dist.new_group(backend=backend, timeout=timedelta(seconds=timeout))
     assert isinstance(handle, dist.ProcessGroup)
     try:

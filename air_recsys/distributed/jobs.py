@@ -1,4 +1,4 @@
-"""What becomes of one piece of a table: lists of items, or scores of pairs."""
+"""The jobs of a worker on one piece of a table: lists of items, or scores of pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ with needs_extra("distributed"):
 
 
 class Job(Protocol):
-    """What a worker does; has to be picklable."""
+    """The work of a worker, which can be pickled."""
 
     @property
     def columns(self) -> list[str] | None:
@@ -31,25 +31,13 @@ class Job(Protocol):
 
 @dataclass(frozen=True)
 class RecommendJob:
-    """The best n items of each user.
+    """The best n items of each user."""
 
-    Attributes
-    ----------
-    user : str
-        The column with the ids.
-    n : int
-    exclude_seen : bool
-    skip : bool
-        Leave unknown users out.
-    schema : pyarrow.Schema
-        Of the lists, so that files without a row have it too; see `list_schema`.
-    """
-
-    user: str
+    user: str  # the column with the ids
     n: int
     exclude_seen: bool
-    skip: bool
-    schema: pa.Schema
+    skip: bool  # leave unknown users out
+    schema: pa.Schema  # of the lists, so that files without a row have it too; see `list_schema`
 
     @property
     def columns(self) -> list[str]:
@@ -59,21 +47,15 @@ class RecommendJob:
     def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
         """Return the lists one below the other, and the number of unknown users."""
         users = ids_of(table[self.user])
-        known = model.interactions_.users.lookup(users) >= 0
-        asked = list(compress(users, known)) if self.skip else users
+        trained = model.interactions_.users.lookup(users) >= 0
+        asked = list(compress(users, trained)) if self.skip else users
         lists = model.recommend(asked, self.n, self.exclude_seen)
-        return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~known).sum())
+        return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~trained).sum())
 
 
 @dataclass(frozen=True)
 class PredictJob:
-    """The score of each pair, beside all that the table holds.
-
-    Attributes
-    ----------
-    user, item : str
-        The columns with ids.
-    """
+    """The score of each pair, beside all columns of the table; `user` and `item` are those with ids."""
 
     user: str
     item: str
@@ -87,13 +69,13 @@ class PredictJob:
         """Return the table with the column score, and the number of pairs with an unknown id."""
         users, items = ids_of(table[self.user]), ids_of(table[self.item])
         scores = pa.array(model.predict(users, items), pa.float64())
-        known = model.interactions_
-        strange = (known.users.lookup(users) < 0) | (known.items.lookup(items) < 0)
-        return table.append_column("score", scores), int(strange.sum())
+        data = model.interactions_
+        unknown = (data.users.lookup(users) < 0) | (data.items.lookup(items) < 0)
+        return table.append_column("score", scores), int(unknown.sum())
 
 
 def list_schema(user_type: pa.DataType, item_ids: np.ndarray) -> pa.Schema:
-    """Return the columns of `Recommender.recommend`, with users of the type that they were read in.
+    """Return the columns of `Recommender.recommend`, with users in the type that was read.
 
     Examples
     --------

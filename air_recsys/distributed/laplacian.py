@@ -1,7 +1,7 @@
 """A sparse learned graph whose rows are shared out.
 
-The energy is separable by rows of P, E = 1/2 sum_ij P_ij D_ij, so a rank weighs the edges of its own rows. What it
-needs of the others are the points that these edges lead to; what it owes them is its part of their rows of L @ points.
+The energy is separable by rows of P, E = 1/2 sum_ij P_ij D_ij, so a rank weighs the edges of its own rows. It needs
+the points of the other ranks at the ends of these edges, and sends them its terms of their rows of L @ points.
 """
 
 from __future__ import annotations
@@ -29,19 +29,17 @@ class ShardedLaplacian:
     group : Group
     cut : Cut
         Of the m rows.
-    n_neighbors : int
-        k, 1 <= k <= m - 1.
+    n_neighbors, dtype
+        As in `SparseLaplacian`.
     generator : torch.Generator
         In the same state on all ranks.
-    dtype : torch.dtype
     n_parts : int
-        Ranges of the m rows that are seen one at a time, as in one process: a rank may own no row of some.
+        Ranges of the m rows that are used one at a time, as in one process: a rank may own no row of some.
 
     Attributes
     ----------
-    neighbors : Tensor of int64, shape (n_own, k + 1)
-        Column 0 is the row itself, the others ascend.
-    logits : Tensor, shape (n_own, k + 1)
+    neighbors, logits : Tensor, shape (n_own, k + 1)
+        The own rows of those of `SparseLaplacian`.
     rows : list of slice
         The own rows of each part.
     parts : list of Tensor
@@ -67,23 +65,10 @@ class ShardedLaplacian:
         self._set_neighbors(ring.remainder(cut.n_rows).sort(dim=1).values)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the own share of the energy, and the own rows of L @ points; write strength * dE/dlogits.
+        """Return the own share of the energy, and the own rows (n_own, d) of L @ points; write strength * dE/dlogits.
 
-        Both come from the rows of one part alone, times the number of parts.
-
-        Parameters
-        ----------
-        points : Tensor, shape (m, d)
-            U, of all rows.
-        weighted : Tensor, shape (n_own, d)
-            U G, of the own rows.
-        strength : float
-        part : int
-
-        Returns
-        -------
-        energy : Tensor, shape ()
-        smoothed : Tensor, shape (n_own, d)
+        Both come from the rows of one part alone, times the number of parts. `points` are U of all rows, (m, d), and
+        `weighted` U G of the own rows, (n_own, d).
         """
         norms = self._norms(points, weighted)
         with_one = functional.pad(points, (0, 1), value=1.0)  # (m, d + 1): the last column sums degrees
@@ -97,7 +82,7 @@ class ShardedLaplacian:
         return energy, torch.addcmul(-total[:, :-1], points[self._own], total[:, -1:])
 
     def _weigh(self, distances: Tensor, with_one: Tensor, strength: float, part: int) -> tuple[Tensor, Tensor]:
-        """Return the energy of the own edges of a part, and their part of A @ (points, 1), shape (m, d + 1)."""
+        """Return the energy of the own edges of a part, and their terms of A @ (points, 1), shape (m, d + 1)."""
         rows, pattern, logits = self.rows[part], self._patterns[part], self.parts[part]
         weights, row_energy, gradient = softmin_rows(logits, distances)
         logits.grad = gradient.mul_(strength)
@@ -108,7 +93,7 @@ class ShardedLaplacian:
         return row_energy.sum() * (len(self.parts) / 2), partial
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
-        """Take the k nearest of all rows as neighbours; return what moves per-edge state along, 0 for new edges."""
+        """Set the neighbours to the k nearest of all rows; return what moves per-edge state, 0 for new edges."""
         old, norms = self.neighbors, self._norms(points, weighted)
         self._set_neighbors(nearest_among(weighted, points, norms, self._own.start, old.shape[1] - 1))
         return enter_edges(self.logits, old, self.neighbors, self.rows)

@@ -24,11 +24,7 @@ class GivenFactorization(DeepFactorization):
 class ShardedFactorization(GivenFactorization):
     """The own rows of the first and of the last factor; those between are the same on all ranks.
 
-    Parameters
-    ----------
-    group : Group
-    weights : list of Tensor
-        Shapes (n_own_rows, width), (width, width) ..., (n_own_columns, width).
+    The shapes of `weights` are (n_own_rows, width), (width, width) ..., (n_own_columns, width).
     """
 
     def __init__(self, group: Group, weights: list[Tensor]) -> None:
@@ -46,10 +42,10 @@ class ShardedFactorization(GivenFactorization):
 
 
 class ShardedObjective(Objective):
-    """What `FactorWidthObjective` computes, with the ratings, factors, biases and graphs of the own rows.
+    """The sums of `FactorWidthObjective`, with the ratings, factors, biases and graphs of the own rows.
 
-    A rank holds the ratings of its own rows. V is gathered, and U too where the rows have a graph; what a rank finds
-    out about columns that it does not own is summed at their owners. Terms are those of all ranks, on every rank.
+    A rank holds the ratings of its own rows. V is gathered, and U too where the rows have a graph; the gradients of
+    columns that a rank does not own are summed at their owners. Terms are those of all ranks, on every rank.
 
     Parameters
     ----------
@@ -58,12 +54,8 @@ class ShardedObjective(Objective):
         Of the m rows and of the n columns.
     batches : sequence of Observations
         Of the own rows and all n columns.
-    factorization : ShardedFactorization
-    row_graph, column_graph : Graph, optional
-        Of `ShardedLaplacian`.
-    biases : tuple of Tensor, optional
-        b and c of the own rows and columns.
-    penalties : Penalties
+    factorization, row_graph, column_graph, biases, penalties
+        As in `air_recsys.nn.objective.Objective`, of the own rows and columns.
     """
 
     def __init__(
@@ -83,14 +75,12 @@ class ShardedObjective(Objective):
 
     def whole(self) -> Objective:
         """Return an objective with the factors and biases of all ranks, on every one of them."""
-        ends = self.factorization.factors()
-        factors = [self.group.gather(tensor, cut) for tensor, cut in zip(ends, self.cuts, strict=True)]
+        rows, columns = self.cuts
+        left, right = self.factorization.factors()
+        factors = [self.group.gather(left, rows), self.group.gather(right, columns)]
         biases = None
         if self.biases is not None:
-            rows, columns = (
-                self.group.gather(tensor, cut) for tensor, cut in zip(self.biases, self.cuts, strict=True)
-            )
-            biases = rows, columns
+            biases = self.group.gather(self.biases[0], rows), self.group.gather(self.biases[1], columns)
         return Objective(self.batches, GivenFactorization(factors), self.row_graph, self.column_graph, biases)
 
     def named_parameters(self) -> dict[str, tuple[Tensor, Cut | None]]:
@@ -104,7 +94,7 @@ class ShardedObjective(Objective):
         return named
 
     def sharded_graphs(self) -> Iterator[tuple[str, ShardedLaplacian, Cut]]:
-        """Yield each graph that is there with its name and its cut."""
+        """Yield each graph with its name and its cut."""
         for name, graph, cut in zip(("row", "column"), (self.row_graph, self.column_graph), self.cuts, strict=True):
             if graph is not None:
                 assert isinstance(graph.laplacian, ShardedLaplacian)
@@ -133,7 +123,7 @@ class ShardedObjective(Objective):
             yield self.column_graph.laplacian, everyone[1], right @ grams[0]
 
     def _everyone(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        """Return V, and U where the rows have a graph: nobody else asks for the rows of others."""
+        """Return U and V of all ranks; the own U where the rows have no graph, which alone needs the others."""
         gathered = left if self.row_graph is None else self.group.gather(left, self.cuts[0])
         return gathered, self.group.gather(right, self.cuts[1])
 
@@ -172,7 +162,7 @@ class ShardedObjective(Objective):
     def _decay(self) -> Tensor:
         total, shared = super()._decay(), self.factorization.weights[1:-1]
         repeated = sum((weight.square().sum() for weight in shared), total.new_zeros(()))
-        repeated = repeated * (self.penalties.weight_decay / self.size)  # of what every rank has
+        repeated = repeated * (self.penalties.weight_decay / self.size)  # of the factors that every rank has
         return self.group.sum(total - repeated)[0] + repeated
 
 

@@ -1,4 +1,4 @@
-"""A table in one or many Parquet files: checked from its headers, cut into pieces, read a piece at a time."""
+"""A table in one or many Parquet files: its headers are checked, and it is read a piece at a time."""
 
 from __future__ import annotations
 
@@ -31,27 +31,25 @@ class Piece(NamedTuple):
 class ParquetTable:
     """A Parquet file, or all ``.parquet`` files of a folder as one table.
 
-    Files and folders whose names begin with a dot or an underscore are passed over, as other tools do.
+    Files and folders whose names begin with a dot or an underscore are left out, as by other tools.
 
     Parameters
     ----------
     path : Path
     ids : mapping of str to ndarray
-        The columns with ids, and the ids of the model that they must be of one kind with: integers or text.
+        The columns with ids, and the ids of the model, which must be of the same kind: integers or text.
 
     Attributes
     ----------
-    path : Path
     files : list of str
         Absolute, sorted.
     schema : pyarrow.Schema
         That of the first file; in the columns with ids all files agree.
-    n_rows : int
 
     Raises
     ------
     DataFileError
-        Where there is no file, a file is no Parquet, a column is absent or of another kind, or there is no row.
+        Where no file exists, a file is not Parquet, a column is absent or of another kind, or the table has no row.
     """
 
     def __init__(self, path: Path, ids: dict[str, np.ndarray]) -> None:
@@ -62,11 +60,13 @@ class ParquetTable:
         self.n_rows = sum(self._sizes)
         self.schema = headers[0][1]
         for file, (_, schema) in zip(self.files, headers, strict=True):
-            for name, known in ids.items():
-                _check_column(file, schema, name, known)
-                if schema.field(name).type != self.schema.field(name).type:
-                    found = f"{self.schema.field(name).type} and {schema.field(name).type}"
-                    raise DataFileError(f"{file}: expected one type of {name} in all files, found {found}")
+            for name, expected in ids.items():
+                _check_column(file, schema, name, expected)
+                kinds = self.schema.field(name).type, schema.field(name).type
+                if kinds[0] != kinds[1]:
+                    raise DataFileError(
+                        f"{file}: expected one type of {name} in all files, found {kinds[0]} and {kinds[1]}"
+                    )
         if self.n_rows == 0:
             raise DataFileError(f"{path}: expected at least one row, found none")
 
@@ -106,7 +106,7 @@ def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values, where a column holds numbers of values.
+    """Return the type of the values of a column, which may be encoded as a dictionary.
 
     Examples
     --------
@@ -130,7 +130,7 @@ def _find(path: Path) -> list[Path]:
     files = [
         file.absolute()
         for file in sorted(path.rglob("*.parquet"))
-        if file.is_file() and not any(part.startswith((".", "_")) for part in file.relative_to(path).parts)
+        if file.is_file() and not any(name.startswith((".", "_")) for name in file.relative_to(path).parts)
     ]
     if not files:
         raise DataFileError(f"expected files that end in .parquet in {path}, found none")
@@ -152,11 +152,11 @@ def _unreadable(file: str, error: Exception) -> DataFileError:
     return DataFileError(f"{file}: expected a Parquet file, found: {str(error).partition(chr(10))[0]}")
 
 
-def _check_column(file: str, schema: pa.Schema, name: str, known: np.ndarray) -> None:
+def _check_column(file: str, schema: pa.Schema, name: str, ids: np.ndarray) -> None:
     if schema.names.count(name) != 1:
         raise DataFileError(f"{file}: expected the column {name!r} once, found {schema.names}")
     kind = plain_type(schema.field(name).type)
-    integers = known.dtype != object
+    integers = ids.dtype != object
     text = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     if not (pa.types.is_integer(kind) if integers else text):
         expected = "integers" if integers else "text"

@@ -1,4 +1,4 @@
-"""What sharded training costs a rank: the arithmetic, and the table, of docs/distributed.md."""
+"""The cost of sharded training for a rank: the arithmetic, and the table, of docs/distributed.md."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _PATTERN = 3 * _NUMBER  # bytes a stored position: column, place and row in the 
 
 @dataclass(frozen=True)
 class Cost:
-    """What one rank does, holds and receives; graphs are those of users and items, where asked for.
+    """The operations, memory and traffic of one rank, with the graphs of users and items that are learned.
 
     Exchanges are counted as `air_recsys.distributed.group.Group` does: a sum over P ranks receives 2 (P - 1) / P times
     its bytes. Rows are taken as evenly shared.
@@ -61,7 +61,7 @@ class Cost:
 
     @property
     def bytes_held(self) -> float:
-        """Memory for what stays: ratings, and everything trained with its gradient, moments and a copy."""
+        """Memory for the whole training: ratings, and all trained tensors with gradient, moments and a copy."""
         edges = self._graph_rows * self.n_neighbors
         stored = self.n_ratings * (_NUMBER + _PATTERN) + edges * _PATTERN
         neighbors = 2 * _NEIGHBOR * self._graph_rows * (self.n_neighbors + 1)
@@ -69,10 +69,10 @@ class Cost:
 
     @property
     def bytes_passing(self) -> float:
-        """Memory for what a step holds at its peak: rows of all ranks, what is owed to them, and errors of ratings.
+        """Memory of a step at its peak: rows of all ranks, the terms of their gradients, and errors of ratings.
 
-        The larger side counts: U of all ranks twice, one part of A U, and what is received of it; V of all ranks stays
-        meanwhile.
+        The larger side counts: U of all ranks twice, the own terms of A U, and those received; beside them V of all
+        ranks.
         """
         r = self.n_factors + 1
         sides = [4 * self.n_users] if self.user_graph else []
@@ -124,14 +124,14 @@ def plan(
     user_graph: bool = True,
     item_graph: bool = True,
 ) -> Cost:
-    """Return what a training would cost each rank, with biases and in single precision; parameters as in `Cost`.
+    """Return the cost of a training for each rank, with biases and in single precision; parameters as in `Cost`.
 
     Examples
     --------
     >>> cost = plan(1_000_000, 50_000, 100_000_000, n_factors=64, n_neighbors=20, n_ranks=8)
     >>> round((cost.bytes_held + cost.bytes_passing) / 1e9, 1), "GB"
     (1.9, 'GB')
-    >>> round(cost.bytes_received_per_step / 1e6)  # U, V and what is owed to both
+    >>> round(cost.bytes_received_per_step / 1e6)  # U, V and the terms of their gradients
     489
     """
     sizes = n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks

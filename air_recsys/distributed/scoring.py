@@ -15,15 +15,16 @@ from air_recsys.distributed.known_ids import check_pairs, check_users
 from air_recsys.distributed.parquet import ParquetTable
 from air_recsys.distributed.workers import run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
-from air_recsys.models.top_items import check_list_length
+from air_recsys.models.ranking.lists import check_list_length
 from air_recsys.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
 
 
 class Scored(NamedTuple):
-    """What a batch scoring did.
+    """The result of a batch scoring.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ def recommend(
     unknown : {"popular", "skip", "error"}
         A user who was not in the training data gets the most rated items, gets nothing, or is an error.
     batch_size : int
-        Users that a worker scores at a time, and whose lists stand in one file.
+        Users that a worker scores at a time, and whose lists are in one file.
     concurrency : int, optional
         Workers, each a process that holds the model; by default one a CPU of the cluster.
     verbose : bool
@@ -111,13 +112,11 @@ def recommend(
     1     1     1     1
     """
     check_choice("unknown", unknown, ("popular", "skip", "error"))
-    _check_pool(batch_size, concurrency)
-    target, loaded = _check_output(output), _load(model)
-    check_list_length(n, loaded.interactions_.n_items)
-    known = loaded.interactions_
-    table = ParquetTable(Path(users), {user: known.user_ids})
-    check_users(table, user, known.users, unknown)
-    schema = list_schema(table.schema.field(user).type, known.item_ids)
+    target, data = _checked(model, output, batch_size, concurrency)
+    check_list_length(n, data.n_items)
+    table = ParquetTable(Path(users), {user: data.user_ids})
+    check_users(table, user, data.users, unknown)
+    schema = list_schema(table.schema.field(user).type, data.item_ids)
     job = RecommendJob(user, n, exclude_seen, unknown == "skip", schema)
     return _score(model, table, target, job, batch_size, concurrency, verbose)
 
@@ -138,22 +137,16 @@ def predict(
 
     Parameters
     ----------
-    model : Recommender, str or Path
-        A fitted model or the file of a saved one.
+    model, output, concurrency, verbose
+        As in `recommend`.
     pairs : str or Path
         A Parquet file, or a folder of such.
-    output : str or Path
-        A folder that does not exist yet. It appears when all is done, or not at all.
     user, item : str
         The columns with ids.
     unknown : {"mean", "error"}
         A pair with an id that was not in the training data gets a mean rating, or is an error.
     batch_size : int
-        Pairs that a worker scores at a time, and that stand in one file.
-    concurrency : int, optional
-        Workers, each a process that holds the model; by default one a CPU of the cluster.
-    verbose : bool
-        Show a progress bar.
+        Pairs that a worker scores at a time, and that are in one file.
 
     Returns
     -------
@@ -163,16 +156,14 @@ def predict(
     Raises
     ------
     ParameterError, ModelFileError, DataFileError, UnknownIdError, AirRecsysError
-        As in `recommend`; pairs may stand more than once, but no column may be called score.
+        As in `recommend`; pairs may occur more than once, but no column may be called score.
     """
     check_choice("unknown", unknown, ("mean", "error"))
-    _check_pool(batch_size, concurrency)
-    target, loaded = _check_output(output), _load(model)
-    known = loaded.interactions_
-    table = ParquetTable(Path(pairs), {user: known.user_ids, item: known.item_ids})
+    target, data = _checked(model, output, batch_size, concurrency)
+    table = ParquetTable(Path(pairs), {user: data.user_ids, item: data.item_ids})
     if "score" in table.schema.names:
         raise DataFileError(f"{pairs}: expected no column 'score', which is to be written, found {table.schema.names}")
-    check_pairs(table, [user, item], (known.users, known.items), unknown)
+    check_pairs(table, [user, item], (data.users, data.items), unknown)
     return _score(model, table, target, PredictJob(user, item), batch_size, concurrency, verbose)
 
 
@@ -193,7 +184,7 @@ def _score(
 
 @contextmanager
 def _whole_or_absent(target: Path) -> Iterator[Path]:
-    """Give a folder beside `target` whose folder "parts" becomes `target` at the end."""
+    """Yield a folder beside `target` whose folder "parts" becomes `target` at the end."""
     folder = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         for name in ("parts", "unfinished"):
@@ -204,13 +195,13 @@ def _whole_or_absent(target: Path) -> Iterator[Path]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _check_pool(batch_size: int, concurrency: int | None) -> None:
+def _checked(
+    model: ModelOrFile, output: str | os.PathLike[str], batch_size: int, concurrency: int | None
+) -> tuple[Path, Interactions]:
+    """Return the folder to write and the training data of a model, after the checks of both doors."""
     check_integer("batch_size", batch_size, minimum=1)
     if concurrency is not None:
         check_integer("concurrency", concurrency, minimum=1)
-
-
-def _check_output(output: str | os.PathLike[str]) -> Path:
     target = Path(output).absolute()
     if target.exists():
         raise ParameterError(f"expected an output folder that does not exist yet, found {output}")
@@ -218,11 +209,6 @@ def _check_output(output: str | os.PathLike[str]) -> Path:
         raise ParameterError(
             f"expected a folder that can be written to for {target.name}, found no such {target.parent}"
         )
-    return target
-
-
-def _load(model: ModelOrFile) -> Recommender:
-    if not isinstance(model, Recommender):
-        return Recommender.load(model)
-    model._check_fitted()
-    return model
+    loaded = model if isinstance(model, Recommender) else Recommender.load(model)
+    loaded.check_fitted()
+    return target, loaded.interactions_

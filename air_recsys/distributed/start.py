@@ -1,4 +1,4 @@
-"""The start of a training in one process, drawn by every rank, which keeps its own rows.
+"""The random start of a training, of which each rank keeps its own rows.
 
 All ranks draw all numbers, a block at a time, from one seed: the start depends on neither the number of ranks nor the
 cut, and no rank holds more than its own rows and a block.

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 import torch
 
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.checks import check_memory, check_model, check_ranks, own_device
-from air_recsys.distributed.course import Course
+from air_recsys.distributed.checkpointer import ShardedCheckpointer
+from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
 from air_recsys.distributed.group import Group, joined
-from air_recsys.distributed.objective import ShardedObjective
 from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.models.air import AIR
-from air_recsys.models.air_parameters import DTYPES
-from air_recsys.models.fingerprint import fingerprint
-from air_recsys.models.scaling import Scaling
-from air_recsys.training import Callback, Record, Result, train
+from air_recsys.models.engines import DTYPES, ObjectiveEngine
+from air_recsys.models.engines.objective import factors_of
+from air_recsys.models.state import Factors
+from air_recsys.models.trained import TrainedRecommender, warn_if_constant
+from air_recsys.training import Callback, GradientDescent, Record
+from air_recsys.training.course import asks_to_stop
 from air_recsys.validation import as_generator, check_integer, check_real
 
-Model = TypeVar("Model", bound=AIR)
+Model = TypeVar("Model", bound=TrainedRecommender)
 
 
 def fit(
@@ -62,7 +62,7 @@ def fit(
     Raises
     ------
     ParameterError, DataError
-        Before any work: for what cannot be shared out, fewer users or items than ranks, or ranks that were given
+        Before any work: for a model that cannot be shared out, fewer users or items than ranks, or ranks with
         different data or parameters.
     CheckpointError
         Where a checkpoint cannot be written or read, or is of other data or parameters.
@@ -76,6 +76,7 @@ def fit(
     Examples
     --------
     >>> import numpy as np
+    >>> from air_recsys import AIR
     >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
     >>> ratings[0, 0] = np.nan
     >>> model = AIR.for_ratings(solver="adam", n_factors=2, weight_decay=0.5, random_state=0, device="cpu")
@@ -83,64 +84,58 @@ def fit(
     array([ True])
     """
     data = as_interactions(interactions)
-    check_model(model, data)
-    folder = None if checkpoint is None else Path(checkpoint)
+    engine = shared_engine(model, data)
     check_integer("every", every, minimum=1)
     with joined(own_device(model.device), check_real("timeout", timeout, strict=True)) as group:
-        work = _Work(model, group, folder, every)
-        check_memory(group, model, data)
-        # `AIR.fit` does what it always does, but for the check of one process's memory and the training itself.
-        vars(model).update(_fit=work.fit, _check_parameters=lambda data: None)
-        try:
-            model.fit(data, callbacks=callbacks)
-        finally:
-            del vars(model)["_fit"], vars(model)["_check_parameters"]
-    return model
+        mark = model.fingerprint(data)
+        check_ranks(group, data, mark)
+        check_memory(group, engine, data, model.max_memory)
+        if not engine.learns_from_constant:
+            warn_if_constant(data)
+        kept = None if checkpoint is None else ShardedCheckpointer(Checkpoints(group, Path(checkpoint), mark), every)
+        asked = list(callbacks)
+
+        def agreed(record: Record) -> bool:
+            answers = [asks_to_stop(callback(record)) for callback in asked]
+            return any(group.of_all(any(answers)))
+
+        return model.train_by(
+            ShardedEngine(group, engine),
+            data,
+            as_generator(model.random_state),
+            callbacks=[agreed] if asked else [],
+            checkpointer=kept,
+            progress=model.verbose and group.rank == 0,
+        )
 
 
-@dataclass(frozen=True)
-class _Work:
-    """The sharded counterpart of `AIR._fit`."""
+class ShardedEngine(ObjectiveEngine):
+    """The engine of AIR's objective, each rank with its own rows; `whole` is that of one process."""
 
-    model: AIR
-    group: Group
-    folder: Path | None
-    every: int
+    def __init__(self, group: Group, whole: ObjectiveEngine) -> None:
+        super().__init__(whole.setup, whole.descent, whole.terms)
+        self._group = group
+
+    @property
+    def device(self) -> torch.device:
+        """That of this rank."""
+        return self._group.device
 
     @torch.no_grad()
-    def fit(self, data: Interactions, callbacks: list[Callback]) -> None:
-        mark = fingerprint(self.model, data)
-        check_ranks(self.group, data, mark)
-        scaling = Scaling.of(data.ratings, center=self.model.center, scale=self.model.scale)
-        objective = self._objective(data, scaling)
-        course = None
-        if self.folder is not None:
-            checkpoints = Checkpoints(self.group, self.folder, mark)
-            course = Course(checkpoints, objective, self.every)
-        result = self._train(objective, callbacks, course)
-        self.model._training = objective.whole(), scaling
-        try:
-            self.model._keep(data, objective, scaling, result)
-        finally:
-            del self.model._training
-        self.model.device_ = str(self.group.device)
-        if result.error is not None:
-            raise result.error
-
-    def _objective(self, data: Interactions, scaling: Scaling) -> ShardedObjective:
-        model, values, weights = self.model, data.to_csr(), data.weights_to_csr()
+    def start(
+        self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
+    ) -> GradientDescent:
+        """Return the own share of the start of a training; nothing is held out."""
+        self._scaling = self.scaling(training)
+        values, weights = training.to_csr(), training.weights_to_csr()
         values.sort_indices()
         if weights is not None:
             weights.sort_indices()
-        ratings = Ratings(values, weights, scaling.forward, DTYPES[model.dtype])
-        return build_sharded(self.group, ratings, model._settings(data), as_generator(model.random_state))
+        ratings = Ratings(values, weights, self._scaling.forward, DTYPES[self.setup.dtype])
+        self._sharded = build_sharded(self._group, ratings, self.settings(training), rng)
+        return GradientDescent(self._sharded, self.plan(), alone=False)
 
-    def _train(self, objective: ShardedObjective, callbacks: list[Callback], course: Course | None) -> Result:
-        def agreed(record: Record) -> bool:
-            answers = [callback(record) is True for callback in callbacks]
-            return any(self.group.of_all(any(answers)))
-
-        shows = self.model.verbose and self.group.rank == 0
-        return train(
-            objective, self.model._plan(), callbacks=[agreed] if callbacks else [], progress=shows, course=course
-        )
+    @torch.no_grad()
+    def factors(self) -> Factors:
+        """Return the factors of all ranks, which all of them have to call."""
+        return factors_of(self._sharded.whole(), self._scaling)

@@ -27,27 +27,19 @@ with needs_extra("distributed"), warnings.catch_warnings():
     import ray.data
     from ray.exceptions import RayError
 
-_MAX_TRIES = 4  # Ray itself would give a piece that kills its workers out for ever
-_MAX_BLOCKS = 1000  # what Ray hands out at once; a block is one or more pieces
+_MAX_TRIES = 4  # Ray itself retries without end a piece that kills its workers
+_MAX_BLOCKS = 1000  # blocks of one or more pieces, the unit of Ray's schedule
 
 
 class Done(NamedTuple):
-    """What was written for one piece, or for all."""
+    """The rows written for one piece, or for all, and those with an unknown id."""
 
     n_written: int
     n_unknown: int
 
 
 class Worker:
-    """One process of the pool.
-
-    Parameters
-    ----------
-    model_file : Path
-    job : Job
-    folder : Path
-        Holds the folders "unfinished" and "parts"; a file moves to the second one once it is whole.
-    """
+    """One process of the pool; a file moves from the folder "unfinished" of `folder` to "parts" once it is whole."""
 
     def __init__(self, model_file: Path, job: Job, folder: Path) -> None:
         self.model = Recommender.load(model_file)
@@ -55,7 +47,7 @@ class Worker:
         self.folder = folder
 
     def __call__(self, batch: dict[str, np.ndarray]) -> dict[str, list[int]]:
-        """Score a batch of one piece; done twice, the second time replaces the first."""
+        """Score a batch of one piece; a second call replaces the file of the first."""
         number, start, stop = (int(batch[name][0]) for name in ("number", "start", "stop"))
         piece = Piece(number, str(batch["file"][0]), start, stop)
         name = f"part-{number:06d}.parquet"
@@ -67,7 +59,7 @@ class Worker:
         return {"n_written": [table.num_rows], "n_unknown": [n_unknown]}
 
     def _count_try(self, name: str) -> None:
-        """Leave a trace that outlives this process."""
+        """Count the tries at a piece in a file, which outlives this process."""
         with (self.folder / "unfinished" / f"{name}.tries").open("ab") as file:
             file.write(b".")
             tries = file.tell()
@@ -80,33 +72,27 @@ class Worker:
 def run_pool(
     pieces: list[Piece], model_file: Path, job: Job, folder: Path, concurrency: int | None, verbose: bool
 ) -> Done:
-    """Score all pieces; on the cluster that Ray is connected to, else on that of RAY_ADDRESS, else on this machine.
-
-    Raises
-    ------
-    AirRecsysError
-        Where a worker failed, or died with the same piece again and again.
-    """
+    """Score all pieces on the cluster that Ray is connected to, else on that of RAY_ADDRESS, else on this machine."""
     with _cluster(), _quiet():
         size = concurrency or max(1, int(ray.cluster_resources().get("CPU", 1)))
         data = ray.data.from_items(
             [piece._asdict() for piece in pieces], override_num_blocks=min(len(pieces), _MAX_BLOCKS)
         )
         data.context.enable_progress_bars = False
-        done = data.map_batches(
+        scored = data.map_batches(
             Worker,
             fn_constructor_args=(model_file, job, folder),
             batch_size=1,
             compute=ray.data.ActorPoolStrategy(size=min(size, len(pieces)), max_tasks_in_flight_per_actor=2),
             num_cpus=1,
         )
-        rows = _collect(done, len(pieces), verbose)
+        rows = _collect(scored, len(pieces), verbose)
     return Done(sum(row["n_written"] for row in rows), sum(row["n_unknown"] for row in rows))
 
 
-def _collect(done: ray.data.Dataset, total: int, verbose: bool) -> list[dict[str, int]]:
+def _collect(scored: ray.data.Dataset, total: int, verbose: bool) -> list[dict[str, int]]:
     try:
-        return list(tqdm(done.iter_rows(), total=total, unit="batch", disable=not verbose))
+        return list(tqdm(scored.iter_rows(), total=total, unit="batch", disable=not verbose))
     except RayError as error:
         traceback = str(error).partition("\nThe above exception")[0]  # of the worker; Ray's own follows
         reason = traceback.strip().splitlines()[-1]
@@ -115,9 +101,9 @@ def _collect(done: ray.data.Dataset, total: int, verbose: bool) -> list[dict[str
 
 @contextmanager
 def _cluster() -> Iterator[None]:
-    """Connect to Ray where that has not been done; what is begun here ends here.
+    """Connect to Ray for the context, unless the process is connected.
 
-    Without an address Ray would look for the cluster that was last started on this machine, for minutes if it is gone.
+    Without an address Ray would search for the last cluster of this machine, for minutes if it has ended.
     """
     if ray.is_initialized():
         yield
@@ -133,7 +119,7 @@ def _cluster() -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Hide what Ray Data says of its own plans and settings."""
+    """Hide the log of Ray Data."""
     logger: Any = logging.getLogger("ray.data")
     level = logger.level
     logger.setLevel(logging.ERROR)

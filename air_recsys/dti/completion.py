@@ -7,9 +7,9 @@ With Y the recorded values, weights W in [0, 1] (0: missing) and graphs :math:`A
     R \leftarrow X + W \circ (Y - X), \qquad
     A_{ij} \leftarrow (1 - a)\,e^{-|r_i - r_j|^2 / \tau} + a\,S_{ij}
 
-The first step is solved exactly by two eigendecompositions; R holds what was recorded and, where nothing was, what
-the graphs say. The graph's logits are the squared distances of AIR's row softmin, :math:`\tau` the mean squared norm
-of the rows, and the similarities S enter as a prior with strength a. With no missing entry and no similarity, one
+The first step is solved exactly by two eigendecompositions; R holds the recorded values and, where there are none,
+those of the graphs. The graph's logits are the squared distances of AIR's row softmin, :math:`\tau` the mean squared
+norm of the rows, and the similarities S enter as a prior with strength a. With no missing entry and no similarity, one
 round is the regularised least squares with Gaussian interaction profiles of van Laarhoven et al., 2011.
 """
 
@@ -21,7 +21,7 @@ import numpy as np
 
 
 class Completed(NamedTuple):
-    """What the rounds end with."""
+    """The result of the rounds."""
 
     scores: np.ndarray  # X, (m, n)
     filled: np.ndarray  # R, (m, n): recorded values, completed where missing
@@ -41,9 +41,9 @@ def complete(
     Parameters
     ----------
     values : ndarray, shape (m, n)
-        What is recorded; anything finite where the weight is 0.
+        Recorded values; anything finite where the weight is 0.
     weights : ndarray, shape (m, n)
-        In [0, 1]: how much of an entry is taken from its record, the rest from the completion.
+        In [0, 1]: the share of an entry that is taken from its record, the rest from the completion.
     similarities : pair of ndarray or None, shapes (m, m) and (n, n)
         Symmetric, in [0, 1], with unit diagonal.
     similarity_weight : float
@@ -57,8 +57,8 @@ def complete(
     >>> values = np.kron(np.eye(2), np.ones((3, 3)))
     >>> weights = np.ones_like(values)
     >>> weights[0, 0] = weights[0, 5] = 0
-    >>> found = complete(np.where(weights > 0, values, 0), weights)
-    >>> bool(found.scores[0, 0] > 0.5 > found.scores[0, 5])
+    >>> completed = complete(np.where(weights > 0, values, 0), weights)
+    >>> bool(completed.scores[0, 0] > 0.5 > completed.scores[0, 5])
     True
     """
     recorded = weights * values

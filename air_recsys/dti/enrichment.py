@@ -1,4 +1,4 @@
-"""How many of the hidden interactions stand at the top of the list of predicted ones."""
+"""The share of hidden interactions at the top of the list of predicted ones."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from air_recsys.validation import RandomState
 
 
 def enrichment(y_true: Any, y_score: Any, share: float = 0.01) -> float:
-    """Return how much more frequent interactions are in the top share of a list than in all of it.
+    """Return the ratio of the frequency of interactions in the top share of a list to that in all of it.
 
     Parameters
     ----------
@@ -45,8 +45,8 @@ def enrichment(y_true: Any, y_score: Any, share: float = 0.01) -> float:
     n_top = int(np.ceil(check_fraction("share", share) * truth.size))
     cut = np.partition(score, truth.size - n_top)[truth.size - n_top]
     above, tied = score > cut, score == cut
-    found = truth[above].sum() + truth[tied].mean() * (n_top - above.sum())
-    return float(found / n_top / truth.mean())
+    n_positive = truth[above].sum() + truth[tied].mean() * (n_top - above.sum())
+    return float(n_positive / n_top / truth.mean())
 
 
 def hidden_enrichment(
@@ -57,9 +57,9 @@ def hidden_enrichment(
     random_state: RandomState = 0,
     **fit: Any,
 ) -> dict[str, float]:
-    """Hide a share of the interactions among as large a share of all pairs, fit, and look where they are ranked.
+    """Hide a share of the interactions, fit, and return their enrichment in the list of predicted ones.
 
-    Every pair that the model is not shown as an interaction is ranked: hidden ones, and all zeros.
+    The list ranks every pair that the model does not see as an interaction: hidden ones, and all zeros.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def hidden_enrichment(
     share : float
         Of the list.
     hidden : float
-        Share of the interactions to hide. They are shown as zeros, as they would be before they are discovered.
+        Share of the interactions to hide. The model sees them as zeros, as before their discovery.
     random_state : int, RandomState, Generator or None
     **fit
         For `DrugTargetAIR.fit`, such as similarities.
@@ -84,17 +84,14 @@ def hidden_enrichment(
     chosen = as_random_state(random_state).permutation(positive)[:n_hidden]
     shown = interactions.ratings.copy()
     shown[chosen] = 0
-    blinded = _with_ratings(interactions, shown)
-    scores = model.fit(blinded, **fit).open_scores_[interactions.user_index, interactions.item_index]
+    pairs = interactions.user_index, interactions.item_index
+    values = interactions.to_dense()
+    values[pairs] = shown
+    blinded = Interactions.from_dense(values, interactions.user_ids, interactions.item_ids)
+    scores = model.fit(blinded, **fit).open_scores_[pairs]
     ranked = shown == 0
     truth = interactions.ratings[ranked]
     factor = enrichment(truth, scores[ranked], share)
     n_top = int(np.ceil(share * truth.size))
-    found = factor * n_top * truth.mean() / n_hidden
-    return {"enrichment": factor, "found": float(found), "n_hidden": float(n_hidden), "n_top": float(n_top)}
-
-
-def _with_ratings(interactions: Interactions, ratings: np.ndarray) -> Interactions:
-    dense = np.full((interactions.n_users, interactions.n_items), np.nan)
-    dense[interactions.user_index, interactions.item_index] = ratings
-    return Interactions.from_dense(dense, interactions.user_ids, interactions.item_ids)
+    recall = factor * n_top * truth.mean() / n_hidden
+    return {"enrichment": factor, "found": float(recall), "n_hidden": float(n_hidden), "n_top": float(n_top)}

@@ -1,13 +1,13 @@
-r"""Rows about which nothing is recorded, from rows that are similar to them.
+r"""Rows without any record, predicted from rows that are similar to them.
 
-Two linear predictors of a row are mixed, both made of similarities alone:
+The prediction mixes two linear predictors of a row, both made of similarities alone:
 
 * the mean of its neighbours under a row softmin of 1 - S whose effective number of neighbours (the exponential of the
   entropy) is three, and
 * ridge regression in the kernel S, its decay the one with the least leave-one-out error.
 
-Every known row is left out in turn, in closed form, to choose the share of each: halfway between an equal one and
-the one with the highest average precision, which few rows leave uncertain.
+Their shares come from leaving every known row out in turn, in closed form: halfway between equal shares and those
+with the highest average precision, which are uncertain where rows are few.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def extension_weights(
     known : ndarray of bool, shape (m,)
         At least one is True.
     rows : ndarray, shape (n_known, n)
-        What is to be carried over.
+        Values to be predicted from.
     labels, recorded : ndarray, shape (n_known, n)
-        Values 0 or 1, and whether each is recorded: what the two predictors are compared by.
+        Values 0 or 1 by which the two predictors are compared, and whether each is recorded.
     """
     among, across = similarity[np.ix_(known, known)], similarity[np.ix_(~known, known)]
     neighbors = softmin_neighbors(1 - across)
@@ -47,7 +47,7 @@ def extension_weights(
     values, vectors = np.linalg.eigh(among)
     values = np.maximum(values, 0)
     left_out = [_leave_one_out(values, vectors, decay, rows) for decay in _DECAYS]
-    errors = [np.square((found - labels)[recorded]).sum() for found in left_out]
+    errors = [np.square((predicted - labels)[recorded]).sum() for predicted in left_out]
     best = int(np.argmin(errors))
     best_share = _best_share(by_neighbors[recorded], left_out[best][recorded], labels[recorded])
     share = (best_share + 0.5) / 2
@@ -58,11 +58,7 @@ def extension_weights(
 def softmin_neighbors(distances: np.ndarray, effective: float = EFFECTIVE_NEIGHBORS) -> np.ndarray:
     """Return the row softmin, scaled so that every row has that many effective neighbours (or all that there are).
 
-    Parameters
-    ----------
-    distances : ndarray, shape (a, b)
-        Infinite for what is no neighbour.
-    effective : float
+    The distances, shape (a, b), are infinite where there is no neighbour.
 
     Examples
     --------

@@ -1,81 +1,83 @@
-"""`DrugTargetAIR` in a model file: the format of `air_recsys.models.files`, with similarities and dense scores."""
+"""`DrugTargetAIR` in a model file: the format of `air_recsys.models.storage`, with similarities and dense scores."""
 
 from __future__ import annotations
 
 import os
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.dti.sides import Similarities
 from air_recsys.dti.similarities import as_similarity
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.ids import IdIndex
-from air_recsys.models import files
+from air_recsys.interactions import Interactions
+from air_recsys.models.storage import files
+from air_recsys.solvers import plain
 from air_recsys.validation import check_real
 
-if TYPE_CHECKING:
-    from air_recsys.dti.model import DrugTargetAIR
-
-Model = TypeVar("Model", bound="DrugTargetAIR")
 _SIMILARITIES = ("drug_similarity", "target_similarity")
 _GRAPHS = ("drug_graph_", "target_graph_")
 
 
-def write(model: DrugTargetAIR, path: str | os.PathLike[str]) -> Path:
+class Learned(NamedTuple):
+    """The content of a file with a fitted model, but for its parameters."""
+
+    data: Interactions
+    similarity_weight: float
+    noise: float
+    similarities: Similarities
+    scores: np.ndarray  # (n_drugs, n_targets)
+    open_scores: np.ndarray | None  # (n_drugs, n_targets)
+    graphs: tuple[SimilarityGraph, SimilarityGraph]
+
+
+def write(path: str | os.PathLike[str], model: str, parameters: dict[str, Any], learned: Learned) -> Path:
     """Write a fitted model; the file at `path` is replaced in one step once the new one is complete."""
-    given: dict[str, Any] = model.get_params(deep=False)
-    parameters = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-    attributes = {"similarity_weight_": model.similarity_weight_, "noise": float(model._noise)}
-    arrays = {"scores_": model.scores_, **files.interactions_to_arrays(model.interactions_)}
-    if "open_scores_" in vars(model):
-        arrays["open_scores_"] = model.open_scores_
-    arrays |= {name: matrix for name, matrix in zip(_SIMILARITIES, model._given[2], strict=True) if matrix is not None}
-    for name in _GRAPHS:
-        arrays |= files.graph_to_arrays(name, getattr(model, name))
-    return files.write_contents(path, type(model), parameters, attributes, arrays)
+    attributes = {"similarity_weight_": learned.similarity_weight, "noise": float(learned.noise)}
+    arrays = {"scores_": learned.scores, **files.interactions_to_arrays(learned.data)}
+    if learned.open_scores is not None:
+        arrays["open_scores_"] = learned.open_scores
+    given = zip(_SIMILARITIES, learned.similarities, strict=True)
+    arrays |= {name: matrix for name, matrix in given if matrix is not None}
+    for name, graph in zip(_GRAPHS, learned.graphs, strict=True):
+        arrays |= files.graph_to_arrays(name, graph)
+    plainly = {name: plain(value) for name, value in parameters.items()}
+    return files.write_contents(path, model, plainly, attributes, arrays)
 
 
-def read(cls: type[Model], path: str | os.PathLike[str]) -> Model:
-    """Read a model of class `cls` (or a subclass) that `write` wrote."""
-    return files.read_contents(path, partial(_restore, cls))
-
-
-def _restore(cls: type[Model], contents: files.Contents) -> Model:
-    model, arrays = files.unfitted(cls, contents), contents.arrays
-    model._check_parameters()
+def learned_of(contents: files.Contents) -> Learned:
+    """Return what `write` was given, from a file that was read."""
+    arrays, attributes = contents.arrays, contents.attributes
     data = files.interactions_from_arrays(arrays)
-    model.interactions_ = data
-    model.drugs_, model.targets_ = IdIndex(data.user_ids, "drug"), IdIndex(data.item_ids, "target")
-    model.similarity_weight_ = check_real("similarity_weight_", contents.attributes["similarity_weight_"], maximum=1)
-    model._noise = check_real("noise", contents.attributes["noise"], strict=True)
-    drugs, targets = (
-        as_similarity(name, arrays.get(name), ids)
-        for name, ids in zip(_SIMILARITIES, (data.user_ids, data.item_ids), strict=True)
+    ids = data.user_ids, data.item_ids
+    drugs, targets = (as_similarity(name, arrays.get(name), own) for name, own in zip(_SIMILARITIES, ids, strict=True))
+    kinds = zip(_GRAPHS, ("drug", "target"), ids, strict=True)
+    drug_graph, target_graph = (_graph(contents, name, kind, own) for name, kind, own in kinds)
+    return Learned(
+        data,
+        check_real("similarity_weight_", attributes["similarity_weight_"], maximum=1),
+        check_real("noise", attributes["noise"], strict=True),
+        (drugs, targets),
+        _scores(contents, "scores_", data),  # as large as what follows, which the file does not hold
+        _scores(contents, "open_scores_", data) if "open_scores_" in arrays else None,
+        (drug_graph, target_graph),
     )
-    model.scores_ = _scores(contents, "scores_", model)  # as large as what follows, which the file does not hold
-    model._given = *model._targets(data), (drugs, targets)
-    if "open_scores_" in arrays:
-        model.open_scores_ = _scores(contents, "open_scores_", model)
-    model.drug_graph_ = _graph("drug_graph_", model.drugs_, contents)
-    model.target_graph_ = _graph("target_graph_", model.targets_, contents)
-    return model
 
 
-def _scores(contents: files.Contents, name: str, model: DrugTargetAIR) -> np.ndarray:
-    expected, found = (len(model.drugs_), len(model.targets_)), contents.arrays[name]
-    if found.shape != expected or found.dtype != np.float64 or not np.isfinite(found).all():
+def _scores(contents: files.Contents, name: str, data: Interactions) -> np.ndarray:
+    expected, scores = (data.n_users, data.n_items), contents.arrays[name]
+    if scores.shape != expected or scores.dtype != np.float64 or not np.isfinite(scores).all():
         raise ModelFileError(
             f"{contents.source} is inconsistent: expected finite {name} of shape {expected} in float64, found shape "
-            f"{found.shape} in {found.dtype}"
+            f"{scores.shape} in {scores.dtype}"
         )
-    return found
+    return scores
 
 
-def _graph(name: str, index: IdIndex, contents: files.Contents) -> SimilarityGraph:
-    graph = files.graph_from_arrays(name, index.kind, index.ids, contents.arrays)
+def _graph(contents: files.Contents, name: str, kind: str, ids: np.ndarray) -> SimilarityGraph:
+    graph = files.graph_from_arrays(name, kind, ids, contents.arrays)
     if graph is None:
         raise KeyError(name)
     return graph

@@ -1,4 +1,4 @@
-"""The four settings of drug-target prediction: what of the pairs is hidden."""
+"""The four settings of drug-target prediction, which differ in the pairs that are hidden."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def interaction_folds(
         Every pair of a drug and a target, zeros included, sorted by drug and then target.
     setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
         In "cvs4" the test pairs are those of a hidden drug with a hidden target; pairs of one of them are in neither
-        part. A block without interactions, which nothing can be measured by, is left out.
+        part. A block without interactions, which no measure is defined on, is left out.
     n_splits : int
-        Number of folds. For "cvs4" drugs and targets are divided into three folds each, as in Pahikkala et al., 2015,
-        whatever is asked for here: ten by ten would leave most blocks without interactions.
+        Number of folds. In "cvs4" drugs and targets always have three folds each, as in Pahikkala et al., 2015: ten by
+        ten would leave most blocks without interactions.
     random_state : int, RandomState, Generator or None
 
     Raises

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -21,11 +21,14 @@ from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.validation import check_integer, check_real
+from air_recsys.models.storage.files import Contents, class_of, read_contents
+from air_recsys.parameters import check_parameters, integer, real
+from air_recsys.validation import check_integer
 
 _OPEN_FOLDS = 10
 
 
+@dataclass(eq=False, repr=False)
 class DrugTargetAIR(BaseEstimator):
     """Complete a drug-target matrix under a graph of the drugs and a graph of the targets that are learned with it.
 
@@ -37,17 +40,17 @@ class DrugTargetAIR(BaseEstimator):
     Parameters
     ----------
     similarity_weight : float or "auto"
-        Share of a given similarity in the graph of its side, in [0, 1]. "auto" hides recorded pairs and takes what
-        finds them best, see `air_recsys.dti.strength`: safer where similarities may mean nothing, and 25 times
+        Share of a given similarity in the graph of its side, in [0, 1]. "auto" takes the share that ranks hidden
+        recorded pairs best, see `air_recsys.dti.strength`: safer where similarities may mean nothing, and 25 times
         slower.
     noise : float, optional
-        How little recorded values are trusted against the graphs, > 0. None is 0.5 where a similarity is given, else
-        1.
+        sigma > 0: the larger, the less recorded values are trusted against the graphs. None is 0.5 where a similarity
+        is given, else 1.
     unobserved_weight : float
-        How much of a pair that the data do not contain is taken as 0 and how little is left to the completion, in
-        [0, 1]: 0 takes it as missing, 1 as no interaction.
+        Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 takes it as missing, 1 as no
+        interaction.
     n_rounds : int
-        Of completion and graphs.
+        Rounds of completion and graphs.
 
     Attributes
     ----------
@@ -56,35 +59,27 @@ class DrugTargetAIR(BaseEstimator):
     scores_ : ndarray, shape (n_drugs, n_targets)
         About 1 for pairs that interact, about 0 for pairs that do not; recorded pairs are drawn to their record.
     open_scores_ : ndarray, shape (n_drugs, n_targets)
-        The same with every recorded 0 scored as if it was missing: what `new_interactions` ranks by.
+        The same with every recorded 0 scored as if it was missing; `new_interactions` ranks by them.
     drug_graph_, target_graph_ : SimilarityGraph
-        Who is alike: the graphs that the last round would go on with, over the completed profiles of all drugs and
-        targets.
+        The graphs that a further round would use, over the completed profiles of all drugs and targets.
     drugs_, targets_ : IdIndex
     interactions_ : Interactions
 
     Examples
     --------
-    >>> known = np.kron(np.eye(2), np.ones((3, 3)))  # two groups
-    >>> known[0, 0] = np.nan
-    >>> model = DrugTargetAIR().fit(Interactions.from_dense(known, list("abcdef"), list("uvwxyz")))
+    >>> values = np.kron(np.eye(2), np.ones((3, 3)))  # two groups
+    >>> values[0, 0] = np.nan
+    >>> model = DrugTargetAIR().fit(Interactions.from_dense(values, list("abcdef"), list("uvwxyz")))
     >>> model.new_interactions(1)[["drug", "target", "recorded"]].values.tolist()
     [['a', 'u', False]]
     >>> sorted(model.drug_graph_.neighbors("a", n=2)["drug"])
     ['b', 'c']
     """
 
-    def __init__(
-        self,
-        similarity_weight: float | str = 0.5,
-        noise: float | None = None,
-        unobserved_weight: float = 0.0,
-        n_rounds: int = 10,
-    ) -> None:
-        self.similarity_weight = similarity_weight
-        self.noise = noise
-        self.unobserved_weight = unobserved_weight
-        self.n_rounds = n_rounds
+    similarity_weight: float | str = real(0.5, maximum=1, besides=("auto",))
+    noise: float | None = real(None, strict=True, besides=(None,))
+    unobserved_weight: float = real(0.0, maximum=1)
+    n_rounds: int = integer(10, minimum=1)
 
     def fit(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> Self:
         """Learn from recorded pairs and return the model.
@@ -92,22 +87,21 @@ class DrugTargetAIR(BaseEstimator):
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
-            1 for pairs that interact, 0 for pairs that are not known to. Pairs that are not there are predicted as
-            `unobserved_weight` says. Drugs are the users, targets the items. Weights of ratings, in [0, 1], say how
-            much of a pair is taken from its record.
+            1 for pairs that interact, 0 for pairs that are not known to. Absent pairs are predicted as
+            `unobserved_weight` says. Drugs are the users, targets the items. Weights of ratings, in [0, 1], are the
+            shares of the pairs that are taken from their records.
         drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
             In [0, 1].
 
         Raises
         ------
         DataError
-            For values other than 0 and 1, no interaction, similarities that do not fit, or where nothing but 1 is
-            known of any pair.
+            For values other than 0 and 1, no interaction, similarities that do not fit, or where only 1 is recorded.
         ParameterError
         """
         data = as_interactions(interactions)
-        self._check_parameters()
-        values, weights = self._targets(data)
+        check_parameters(self)
+        values, weights = self._recorded(data)
         given = (
             as_similarity("drug_similarity", drug_similarity, data.user_ids),
             as_similarity("target_similarity", target_similarity, data.item_ids),
@@ -117,11 +111,7 @@ class DrugTargetAIR(BaseEstimator):
         self.similarity_weight_ = self._chosen_weight(values, weights, given)
         self.scores_, profiles = self._completed(values, weights, given)
         self._given = values, weights, given
-        self.interactions_, self.drugs_, self.targets_ = (
-            data,
-            IdIndex(data.user_ids, "drug"),
-            IdIndex(data.item_ids, "target"),
-        )
+        self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
         self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
         return self
@@ -135,7 +125,7 @@ class DrugTargetAIR(BaseEstimator):
             For ids that were not in the data of `fit`.
         """
         self._check_fitted()
-        drugs, targets = _known(self.drugs_, drug_ids), _known(self.targets_, target_ids)
+        drugs, targets = _places(self.drugs_, drug_ids), _places(self.targets_, target_ids)
         if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
             raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
         return self.scores_[drugs, targets]
@@ -152,8 +142,8 @@ class DrugTargetAIR(BaseEstimator):
         Returns
         -------
         DataFrame
-            Columns drug, target, score (of `open_scores_`), rank and recorded: whether the data hold the pair, as a
-            0, or lack it.
+            Columns drug, target, score (of `open_scores_`), rank and recorded: True for a recorded 0, False for an
+            absent pair.
         """
         self._check_fitted()
         check_integer("n", n, minimum=1)
@@ -161,7 +151,7 @@ class DrugTargetAIR(BaseEstimator):
         open_pairs = recorded != 1  # NaN too
         for axis, (index, ids) in enumerate(((self.drugs_, drug_ids), (self.targets_, target_ids))):
             if ids is not None:
-                wanted = np.isin(np.arange(len(index)), _known(index, ids))
+                wanted = np.isin(np.arange(len(index)), _places(index, ids))
                 open_pairs &= wanted[:, None] if axis == 0 else wanted
         drugs, targets = np.nonzero(open_pairs)
         scores = self.open_scores_[drugs, targets]
@@ -178,9 +168,9 @@ class DrugTargetAIR(BaseEstimator):
 
     @cached_property
     def open_scores_(self) -> np.ndarray:
-        """`scores_`, but that of every recorded 0 from a model that lacks it: a tenth of them is missing at a time.
+        """`scores_`, with every recorded 0 scored by a model that lacks it: a tenth of the zeros is missing at a time.
 
-        A pair that is shown as a 0 is drawn to 0, though it is only not known to interact. Made when first asked for.
+        A recorded 0 draws its score to 0, though the pair is only not known to interact. Computed on first use.
         """
         self._check_fitted()
         values, weights, similarities = self._given
@@ -197,33 +187,42 @@ class DrugTargetAIR(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one file, as `Recommender.save` does, with the names of drugs and targets.
 
-        The similarities that `fit` was given are in it, and `open_scores_` where they were made.
+        The file holds the similarities that `fit` was given, and `open_scores_` where they were computed.
         """
         self._check_fitted()
-        return files.write(self, path)
+        learned = files.Learned(
+            self.interactions_,
+            self.similarity_weight_,
+            self._noise,
+            self._given[2],
+            self.scores_,
+            vars(self).get("open_scores_"),
+            (self.drug_graph_, self.target_graph_),
+        )
+        return files.write(path, type(self).__name__, self.get_params(deep=False), learned)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a model that `save` wrote; no code in the file is run.
+        """Read a model that `save` wrote, with the errors of `Recommender.load`; no code in the file is run."""
+        return read_contents(path, cls._restored)
 
-        Raises
-        ------
-        ModelFileError
-            Where the file is truncated, not a model, of another model class, or of a newer format.
-        """
-        return files.read(cls, path)
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        model = class_of(cls, contents)(**contents.parameters)
+        check_parameters(model)
+        learned = files.learned_of(contents)
+        model._given = *model._recorded(learned.data), learned.similarities
+        model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
+        model.scores_ = learned.scores
+        if learned.open_scores is not None:
+            model.open_scores_ = learned.open_scores
+        model._name_sides(learned.data)
+        model.drug_graph_, model.target_graph_ = learned.graphs
+        return model
 
     # ---------------------------------------------------------------- stages of fit
 
-    def _check_parameters(self) -> None:
-        if self.similarity_weight != "auto":
-            check_real("similarity_weight", self.similarity_weight, maximum=1)
-        check_real("unobserved_weight", self.unobserved_weight, maximum=1)
-        check_integer("n_rounds", self.n_rounds, minimum=1)
-        if self.noise is not None:
-            check_real("noise", self.noise, strict=True)
-
-    def _targets(self, data: Interactions) -> tuple[np.ndarray, np.ndarray]:
+    def _recorded(self, data: Interactions) -> tuple[np.ndarray, np.ndarray]:
         """Return values, 0 where nothing is recorded, and weights; (n_drugs, n_targets) each."""
         strange = data.ratings[(data.ratings != 0) & (data.ratings != 1)]
         if strange.size:
@@ -241,6 +240,10 @@ class DrugTargetAIR(BaseEstimator):
         weights[data.user_index, data.item_index] = 1 if data.weights is None else data.weights
         return np.nan_to_num(data.to_dense()), weights
 
+    def _name_sides(self, data: Interactions) -> None:
+        self.interactions_ = data
+        self.drugs_, self.targets_ = IdIndex(data.user_ids, "drug"), IdIndex(data.item_ids, "target")
+
     def _chosen_weight(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> float:
         if self.similarity_weight != "auto":
             return float(self.similarity_weight)
@@ -252,17 +255,16 @@ class DrugTargetAIR(BaseEstimator):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and completed values of all pairs: of the known block first, then of what is similar to it."""
         sides = known_sides(values, similarities)
-        block, recorded = np.ix_(sides.drugs, sides.targets), sides.block(values, weights)
-        found = complete(
-            *recorded, similarity_weight=self.similarity_weight_, noise=self._noise, n_rounds=self.n_rounds
-        )
-        carried = (found.scores + found.filled) / 2
+        block = np.ix_(sides.drugs, sides.targets)
+        settings = {"similarity_weight": self.similarity_weight_, "noise": self._noise, "n_rounds": self.n_rounds}
+        completed = complete(*sides.block(values, weights), **settings)
+        carried = (completed.scores + completed.filled) / 2
         evidence = values[block], weights[block] == 1
         rows = to_all_rows(sides.similarities[0], sides.drugs, carried, *evidence)
         columns = to_all_rows(sides.similarities[1], sides.targets, carried.T, *(each.T for each in evidence))
         extended = rows @ carried @ columns.T
         scores, filled = extended.copy(), extended.clip(0, 1)
-        scores[block], filled[block] = found
+        scores[block], filled[block] = completed
         return scores, filled
 
     def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
@@ -275,9 +277,9 @@ class DrugTargetAIR(BaseEstimator):
             raise NotFittedError("this DrugTargetAIR is not fitted yet: call fit first")
 
 
-def _known(index: IdIndex, ids: Hashable | Any) -> np.ndarray:
-    found = index.lookup(ids)
-    if (found < 0).any():
+def _places(index: IdIndex, ids: Any) -> np.ndarray:
+    places = index.lookup(ids)
+    if (places < 0).any():
         queried = np.atleast_1d(np.asarray(ids, dtype=object))
-        raise UnknownIdError(index.kind, queried[found < 0].tolist())
-    return found
+        raise UnknownIdError(index.kind, queried[places < 0].tolist())
+    return places

@@ -1,4 +1,4 @@
-"""Which drugs and targets take part in a completion, and how the others are added to it."""
+"""The drugs and targets that take part in a completion, and the weights that add the others to it."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ Similarities = tuple[np.ndarray | None, np.ndarray | None]  # of drugs and of ta
 
 
 class Sides(NamedTuple):
-    """Similarities, and which drugs and targets take part in the completion, the rest being added afterwards."""
+    """Similarities, and the drugs and targets that take part in the completion."""
 
     similarities: Similarities
     drugs: np.ndarray  # bool, (n_drugs,)
     targets: np.ndarray  # bool, (n_targets,)
 
     def block(self, values: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray, Similarities]:
-        """Return values, weights and similarities of what takes part."""
-        drugs, targets = self.similarities
+        """Return values, weights and similarities of the drugs and targets that take part."""
         inner = np.ix_(self.drugs, self.targets)
-        within = (
-            None if drugs is None else drugs[np.ix_(self.drugs, self.drugs)],
-            None if targets is None else targets[np.ix_(self.targets, self.targets)],
+        drugs, targets = (
+            None if similarity is None else similarity[np.ix_(side, side)]
+            for similarity, side in zip(self.similarities, self[1:], strict=True)
         )
-        return values[inner], weights[inner], within
+        return values[inner], weights[inner], (drugs, targets)
 
 
 def known_sides(values: np.ndarray, similarities: Similarities) -> Sides:
-    """Leave out of the completion what has no interaction, where a similarity brings it back.
+    """Return the sides without drugs and targets that have no interaction but a similarity to be predicted from.
 
     Examples
     --------
@@ -48,7 +47,7 @@ def known_sides(values: np.ndarray, similarities: Similarities) -> Sides:
 def to_all_rows(
     similarity: np.ndarray | None, known: np.ndarray, rows: np.ndarray, labels: np.ndarray, recorded: np.ndarray
 ) -> np.ndarray:
-    """Return what maps the rows of the block to all rows, (n, n_known): the known ones are themselves."""
+    """Return the weights that map the rows of the block to all rows, (n, n_known): 1 for a known row and itself."""
     weights = np.zeros((known.size, len(rows)))
     weights[known] = np.eye(len(rows))
     if similarity is not None and not known.all():

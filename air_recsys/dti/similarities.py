@@ -1,4 +1,4 @@
-"""What `DrugTargetAIR` is given about drugs and targets, checked."""
+"""The check of the similarities of drugs and targets that `DrugTargetAIR` takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far to trust similarities, from the interactions alone: hide some, and see which trust finds them again."""
+"""The weight of similarities, chosen by hiding some interactions and ranking them again."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def chosen_weight(
 ) -> float:
     """Return the similarity weight with the highest average precision on recorded pairs that are hidden in turn.
 
-    A tenth of the recorded pairs is hidden, five times, always the same ones for the same data. Parameters as in
-    `air_recsys.dti.completion.complete`; without anything to tell the weights apart it is the middle one.
+    A tenth of the recorded pairs is hidden, five times, always the same ones for the same data. Parameters are those
+    of `air_recsys.dti.completion.complete`; where no hidden pair interacts the weight is the middle one.
     """
     rng, recorded = np.random.RandomState(0), np.flatnonzero(weights)
     scores = np.zeros(len(_WEIGHTS))
@@ -34,6 +34,6 @@ def chosen_weight(
         shown = weights.copy()
         shown.ravel()[hidden] = 0
         for k, weight in enumerate(_WEIGHTS):
-            found = complete(values, shown, similarities, similarity_weight=weight, noise=noise, n_rounds=n_rounds)
-            scores[k] += average_precision(labels, found.scores.ravel()[hidden])
+            completed = complete(values, shown, similarities, similarity_weight=weight, noise=noise, n_rounds=n_rounds)
+            scores[k] += average_precision(labels, completed.scores.ravel()[hidden])
     return float(_WEIGHTS[int(np.argmax(scores))]) if scores.any() else 0.5

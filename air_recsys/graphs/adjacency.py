@@ -14,8 +14,8 @@ global_sum      ``A' = exp(W) / sum(exp(W))``; ``A = A' + A'^T``              ``
 global_product  ``A = exp(W + W^T) / sum(exp(W))``                            ``A*D - E * exp(W) / sum(exp(W))``
 ==============  ============================================================  ==================================
 
-The softmin runs over all j, i itself included, and only then is the diagonal of A cleared: the weight that flows to
-the self-edge (D_ii = 0) is what lets the regularizer vanish row by row.
+The softmin runs over all j, i itself included, and the diagonal of A is cleared after it: the regularizer can vanish
+row by row because weight flows to the self-edge (D_ii = 0).
 
 Source: Li, Sun, Wang, Wang, SIAM J. Imaging Sciences 15(4), 2022: equation 4 (global_product), Proposition 1 and
 Theorem 2 (global_sum), and the program behind its tables (row_softmin).
@@ -44,7 +44,7 @@ def softmin_rows(logits: Tensor, distances: Tensor) -> tuple[Tensor, Tensor, Ten
     Parameters
     ----------
     logits, distances : Tensor, shape (m, k)
-        Row i holds the logits and squared distances of i's edges, the self-edge (distance 0) among them.
+        Of the edges of each row, the self-edge (distance 0) among them.
 
     Returns
     -------
@@ -81,7 +81,8 @@ def global_sum(logits: Tensor, distances: Tensor) -> GraphTerm:
 def global_product(logits: Tensor, distances: Tensor) -> GraphTerm:
     """Return the graph of A = exp(W + W^T) / sum(exp(W)) with a zero diagonal."""
     weights = _softmax_of_all(logits)  # exp(W) / sum(exp(W)), (m, m)
-    # One exponential of the difference: its parts may overflow where A does not. Loops, which meet D_ii = 0, too.
+    # One exponential of the difference: exp(W + W^T) may overflow where A does not. The diagonal is cleared before,
+    # as infinity times D_ii = 0 is NaN.
     exponents = (logits + logits.T).sub_(torch.logsumexp(logits.flatten(), dim=0)).fill_diagonal_(-torch.inf)
     adjacency = exponents.exp_()
     gradient = adjacency * distances

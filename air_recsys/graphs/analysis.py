@@ -1,4 +1,4 @@
-"""`AnalysedGraph`: what a graph says about its nodes."""
+"""`AnalysedGraph`: neighbours, degrees, components, communities and the Laplacian of a graph."""
 
 from __future__ import annotations
 
@@ -19,13 +19,12 @@ from air_recsys.validation import check_choice, check_integer, check_real
 
 
 class AnalysedGraph(WeightedGraph):
-    """What `SimilarityGraph` answers: neighbours, degrees, components, communities, the Laplacian; use that class."""
+    """The analysis in `SimilarityGraph`; use that class."""
 
     def neighbors(self, id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n nodes most alike to `id`, strongest first, as columns named after the kind and "weight".
 
-        Where a column names the nodes, "label" stands between the two. Fewer than n come back where the node has
-        fewer edges.
+        Where a column names the nodes, "label" stands between the two. A node with fewer than n edges has fewer rows.
 
         Raises
         ------
@@ -59,7 +58,7 @@ class AnalysedGraph(WeightedGraph):
         method: Literal["louvain", "spectral"] = "louvain",
         n_communities: int | None = None,
     ) -> pd.Series:
-        """Return the community of every node, 0 being the largest.
+        """Return the community of every node, 0 being the largest, as int indexed by id.
 
         Parameters
         ----------
@@ -73,10 +72,6 @@ class AnalysedGraph(WeightedGraph):
         n_communities : int, optional
             Of "spectral": how many, nodes without edges not counted; by default the largest gap between two
             eigenvalues decides.
-
-        Returns
-        -------
-        Series of int, indexed by id
 
         Raises
         ------

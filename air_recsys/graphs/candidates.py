@@ -1,8 +1,10 @@
-"""Exact search for the nearest rows, tile by tile, so that no m x m matrix is ever held.
+"""Exact search for the nearest rows, tile by tile, so that no m x m matrix is held.
 
 Choosing the k least of m distances costs more than computing them where rows are short. So a tile of distances is cut
-into groups, one pass takes the least of every group, and only the k groups whose least is smallest are looked into:
-whoever is among the k nearest is the least of its group, or stands behind its group's least, so it is in one of them.
+into groups, one pass takes the least of every group, and only the k groups whose least is smallest are searched: each
+of the k nearest is the least of its group, or has its group's least before it, so it is in one of them.
+
+`points` is U and `weighted` is U G, shape (m, d), see `air_recsys.graphs.laplacian`; 1 <= k <= m - 1.
 """
 
 from __future__ import annotations
@@ -22,20 +24,9 @@ _MIN_GROUP = 3  # smaller groups save nothing
 
 
 def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
-    """Return the k nearest other rows of every row, each row's list in ascending index order.
+    """Return the k nearest other rows of every row in ascending index order; int64, shape (m, k).
 
-    Of rows at the same distance any may be chosen, always the same ones.
-
-    Parameters
-    ----------
-    points, weighted : Tensor, shape (m, d)
-        U and U G (see `air_recsys.graphs.laplacian`).
-    k : int
-        Neighbours per row, 1 <= k <= m - 1.
-
-    Returns
-    -------
-    Tensor of int64, shape (m, k)
+    Any of the rows at the same distance may be chosen, and every call chooses the same ones.
 
     Examples
     --------
@@ -47,21 +38,10 @@ def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
 
 
 def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int) -> Tensor:
-    """Return the k nearest other rows of some rows, each row's list in ascending index order.
+    """Return the k nearest other rows of n of the rows in ascending index order; int64, shape (n, k).
 
-    Parameters
-    ----------
-    own : Tensor, shape (n, d)
-        Of the rows from `first` on.
-    others : Tensor, shape (m, d)
-        Of all rows; one of both is U, the other U G.
-    norms : Tensor, shape (m,)
-        |x_i|^2.
-    first, k : int
-
-    Returns
-    -------
-    Tensor of int64, shape (n, k)
+    `own` (n, d) are the rows from number `first` on and `others` (m, d) all rows, one of both in U and the other in
+    U G; `norms` (m,) are |x_i|^2.
 
     Examples
     --------
@@ -77,14 +57,14 @@ def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int
     tile = own.new_empty(block * width)
     for start in range(0, n, block):
         rows = own[start : start + block]
-        found = [
+        nearest = [
             _nearest_in_tile(
                 rows, others[left : left + width], norms[left : left + width], k, first + start - left, tile
             )
             for left in range(0, m, width)
         ]
-        distances = torch.cat([values for values, _ in found], dim=1)
-        columns = torch.cat([place + i * width for i, (_, place) in enumerate(found)], dim=1)
+        distances = torch.cat([values for values, _ in nearest], dim=1)
+        columns = torch.cat([place + i * width for i, (_, place) in enumerate(nearest)], dim=1)
         neighbors[start : start + block] = columns.gather(1, _chosen(distances, k))
     return neighbors.sort(dim=1).values
 
@@ -106,18 +86,9 @@ def _nearest_in_tile(
 
 
 def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k least values of every row and their columns, in no order: what `torch.topk` does, but faster.
+    """Return the k least values of every row of (b, w) and their columns, (b, k) each, in no order.
 
-    Parameters
-    ----------
-    values : Tensor, shape (b, w)
-    k : int
-        1 <= k <= w.
-
-    Returns
-    -------
-    values : Tensor, shape (b, k)
-    columns : Tensor of int64, shape (b, k)
+    This is `torch.topk`, but faster; 1 <= k <= w, and columns are int64.
 
     Examples
     --------
@@ -136,9 +107,9 @@ def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     members = (_chosen(minima, k)[:, None, :] + steps[:, None]).flatten(1)  # (b, size * k)
     remainder = torch.arange(grouped, width, device=values.device).expand(values.shape[0], -1)
     members = torch.cat([members, remainder], dim=1)
-    found = values.gather(1, members)
-    places = _chosen(found, k)
-    return found.gather(1, places), members.gather(1, places)
+    candidates = values.gather(1, members)
+    places = _chosen(candidates, k)
+    return candidates.gather(1, places), members.gather(1, places)
 
 
 def _chosen(values: Tensor, k: int) -> Tensor:

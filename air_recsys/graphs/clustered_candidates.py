@@ -1,4 +1,4 @@
-"""Search for near rows among the clusters around each row: for sizes at which comparing all pairs takes too long."""
+"""Search for near rows in the clusters around each row, for sizes at which comparing all pairs takes too long."""
 
 from __future__ import annotations
 
@@ -8,28 +8,16 @@ from torch import Tensor
 from air_recsys.graphs.candidates import least
 from air_recsys.graphs.laplacian import squared_norms
 
-_CLUSTER = 256  # rows a cluster, on average
+_CLUSTER = 256  # mean number of rows in a cluster
 _BLOCK_ENTRIES = 2_000_000
 
 
 def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> Tensor:
-    """Return k rows near every row, each row's list in ascending index order.
+    """Return k rows near every row, with the parameters and the form of `air_recsys.graphs.candidates.nearest_rows`.
 
     The rows are cut into about m / 256 clusters, and every row is compared with the members of the `n_probes` clusters
     whose centres are nearest to its own cluster's: about 256 n_probes m distances in place of m^2. The lists are those
-    of `air_recsys.graphs.candidates.nearest_rows` as far as a row's neighbours lie in those clusters.
-
-    Parameters
-    ----------
-    points, weighted : Tensor, shape (m, d)
-        U and U G (see `air_recsys.graphs.laplacian`).
-    k : int
-        1 <= k <= m - 1.
-    n_probes : int
-
-    Returns
-    -------
-    Tensor of int64, shape (m, k)
+    of `nearest_rows` as far as a row's neighbours lie in those clusters.
 
     Examples
     --------
@@ -54,10 +42,10 @@ def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> T
 def _clusters(
     points: Tensor, weighted: Tensor, norms: Tensor, k: int, n_probes: int
 ) -> tuple[list[Tensor], list[list[int]]]:
-    """Return the rows of every cluster that has any, and for each the clusters to look into beside it."""
+    """Return the rows of every cluster that has any, and for each the other clusters to search."""
     m = points.shape[0]
     n_clusters = max(1, m // _CLUSTER)
-    pivots = torch.arange(n_clusters, device=points.device) * m // n_clusters  # any rows serve; these need no chance
+    pivots = torch.arange(n_clusters, device=points.device) * m // n_clusters  # any rows serve; these need no draw
     home = _nearest_centre(points, weighted[pivots], norms[pivots])
     # One step of Lloyd's: G is linear, so the mean of U G is the mean of U, times G.
     centres, weighted_centres, counts = _means(points, weighted, home, n_clusters)
@@ -92,8 +80,8 @@ def _pieces(home: Tensor, norms: Tensor) -> Tensor:
 
 def _nearest_centre(points: Tensor, weighted_centres: Tensor, norms: Tensor) -> Tensor:
     block = max(1, _BLOCK_ENTRIES // norms.numel())
-    found = [torch.addmm(norms, rows, weighted_centres.T, alpha=-2).argmin(dim=1) for rows in points.split(block)]
-    return torch.cat(found)  # (m,)
+    nearest = [torch.addmm(norms, rows, weighted_centres.T, alpha=-2).argmin(dim=1) for rows in points.split(block)]
+    return torch.cat(nearest)  # (m,)
 
 
 def _means(points: Tensor, weighted: Tensor, home: Tensor, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,7 +11,7 @@ from air_recsys.graphs.exports import networkx_graph
 from air_recsys.graphs.spectral import by_size, each_component, smallest_eigenpairs, trivial_eigenvector
 from air_recsys.validation import import_extra
 
-_MOST_CUTS = 30  # that the eigengap may ask for
+_MOST_CUTS = 30  # most cuts by the eigengap
 
 
 def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np.ndarray:
@@ -23,8 +23,8 @@ def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np
     networkx = import_extra("networkx", "viz")
     graph = networkx_graph(range(_size(adjacency)), adjacency)
     groups = np.empty(_size(adjacency), dtype=np.int64)
-    found = networkx.community.louvain_communities(graph, resolution=resolution, seed=random_state)
-    for number, members in enumerate(found):
+    communities = networkx.community.louvain_communities(graph, resolution=resolution, seed=random_state)
+    for number, members in enumerate(communities):
         groups[list(members)] = number
     return by_size(groups)
 
@@ -36,20 +36,13 @@ def spectral(adjacency: sp.csr_array, n_communities: int | None, random_state: i
     that costs least, that is at the smallest eigenvalues; a component that is cut c times is divided by k-means with
     c + 1 clusters on its first c + 1 eigenvectors, rows scaled to norm 1.
 
-    Parameters
-    ----------
-    adjacency : sparse array, shape (n, n)
-        Symmetric.
-    n_communities : int, optional
-        Clusters of the nodes with edges. None: as many as there are eigenvalues before the largest gap between two
-        successive ones, up to 30 more than components with edges.
-    random_state : int
-        Of k-means.
+    `n_communities` counts the clusters of nodes with edges. None stands for as many as there are eigenvalues before
+    the largest gap between two successive ones, up to 30 more than components with edges.
 
     Raises
     ------
     ParameterError
-        Where there are more components, or fewer nodes, than communities are asked for.
+        Where `n_communities` is less than the components with edges, or more than their nodes.
 
     References
     ----------
@@ -62,25 +55,21 @@ def spectral(adjacency: sp.csr_array, n_communities: int | None, random_state: i
     array([0, 0, 1, 1])
     """
     groups = np.arange(_size(adjacency))  # every node alone
-    parts = [(rows, part) for rows, part in each_component(adjacency) if rows.size > 1]
-    wanted = None if n_communities is None else _check(n_communities, parts) - len(parts)
-    if parts:
-        n_pairs = _MOST_CUTS + 1 if wanted is None else max(1, wanted)
-        spectra = [smallest_eigenpairs(part, n_pairs) for _, part in parts]
-        cuts = _cuts_of_each([values for values, _ in spectra], wanted)
-        for (rows, part), (_, vectors), n_cuts in zip(parts, spectra, cuts, strict=True):
-            groups[rows] = groups.max() + 1 + _divided(part, vectors[:, :n_cuts], random_state)
-    return by_size(groups)
-
-
-def _check(n_communities: int, parts: list[tuple[np.ndarray, sp.csr_array]]) -> int:
-    most = sum(rows.size for rows, _ in parts)
-    if not len(parts) <= n_communities <= most:
+    components = [(rows, block) for rows, block in each_component(adjacency) if rows.size > 1]
+    most = sum(rows.size for rows, _ in components)
+    if n_communities is not None and not len(components) <= n_communities <= most:
         raise ParameterError(
-            f"n_communities must lie between the number of components with edges, {len(parts)}, and that of nodes "
-            f"with edges, {most}, found {n_communities}"
+            f"n_communities must lie between the number of components with edges, {len(components)}, and that of "
+            f"nodes with edges, {most}, found {n_communities}"
         )
-    return n_communities
+    wanted = None if n_communities is None else n_communities - len(components)
+    if components:
+        n_pairs = _MOST_CUTS + 1 if wanted is None else max(1, wanted)
+        spectra = [smallest_eigenpairs(block, n_pairs) for _, block in components]
+        cuts = _cuts_of_each([values for values, _ in spectra], wanted)
+        for (rows, block), (_, vectors), n_cuts in zip(components, spectra, cuts, strict=True):
+            groups[rows] = groups.max() + 1 + _divided(block, vectors[:, :n_cuts], random_state)
+    return by_size(groups)
 
 
 def _cuts_of_each(spectra: list[np.ndarray], n_cuts: int | None) -> np.ndarray:
@@ -89,8 +78,8 @@ def _cuts_of_each(spectra: list[np.ndarray], n_cuts: int | None) -> np.ndarray:
     owners = np.repeat(np.arange(len(spectra)), [len(each) for each in spectra])
     order = np.argsort(values, kind="stable")
     if n_cuts is None:
-        ladder = np.concatenate([[0.0], values[order][: _MOST_CUTS + 1]])
-        n_cuts = int(np.argmax(np.diff(ladder)))
+        ascending = np.concatenate([[0.0], values[order][: _MOST_CUTS + 1]])
+        n_cuts = int(np.argmax(np.diff(ascending)))
     return np.bincount(owners[order[:n_cuts]], minlength=len(spectra))
 
 
@@ -100,7 +89,7 @@ def _divided(adjacency: sp.csr_array, vectors: np.ndarray, random_state: int) ->
         return np.zeros(_size(adjacency), dtype=np.int64)
     points = np.column_stack([trivial_eigenvector(adjacency), vectors])
     points /= np.linalg.norm(points, axis=1, keepdims=True)
-    # Of independent columns at least as many rows differ in direction, so no cluster stays empty.
+    # No cluster stays empty: of n_cuts + 1 independent columns at least as many rows differ in direction.
     model = KMeans(n_cuts + 1, n_init=10, random_state=random_state)  # pyright: ignore[reportArgumentType]
     return model.fit_predict(points)
 

@@ -1,4 +1,4 @@
-"""A graph against what else is known: similarities, features or labels of its nodes, or another graph."""
+"""Agreement of a graph with side information (similarities, features or labels of its nodes) or with another graph."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from air_recsys.graphs.pruning import strongest_of_each
 from air_recsys.ids import IdIndex
 
 _MOST_PAIRS = 2_000_000
-_BLOCK_ENTRIES = 4_000_000  # of gathered features
+_BLOCK_ENTRIES = 4_000_000  # entries of gathered features in a block
 _NEIGHBORS = 10
 
 Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows i, rows j -> similarities
@@ -28,33 +28,33 @@ Measure = Callable[[np.ndarray, np.ndarray], np.ndarray]  # rows i, rows j -> si
 class Side(NamedTuple):
     """Side information about some of the nodes."""
 
-    rows: np.ndarray  # (m,) of the graph, what is known
+    rows: np.ndarray  # (m,), those of the graph that it is about
     similarity: Measure  # of positions in `rows`
     labels: np.ndarray | None  # (m,) codes, where the side information is labels
 
 
 def agreement(adjacency: sp.csr_array, side: Side) -> dict[str, float]:
     """Return how a graph agrees with side information; see `SimilarityGraph.similarity_to`."""
-    known = sp.csr_array(adjacency[side.rows][:, side.rows])
+    graph = sp.csr_array(adjacency[side.rows][:, side.rows])
     first, second = node_pairs(side.rows.size)
-    weights, similarities = _entries(known, first, second), side.similarity(first, second)
-    found = {
-        f"top_{_NEIGHBORS}": _of_neighbors(known, side.similarity),
+    weights, similarities = _entries(graph, first, second), side.similarity(first, second)
+    means = {
+        f"top_{_NEIGHBORS}": _of_neighbors(graph, side.similarity),
         "all_pairs": float(np.mean(similarities)),
     }
     if side.labels is None:
-        return found | {"spearman": spearman(weights, similarities)}
-    entries = known.tocoo()
+        return means | {"spearman": spearman(weights, similarities)}
+    entries = graph.tocoo()
     same = side.labels[entries.row] == side.labels[entries.col]
-    return found | {
-        "homophily": float(entries.data[same].sum() / entries.data.sum()) if known.nnz else np.nan,
+    return means | {
+        "homophily": float(entries.data[same].sum() / entries.data.sum()) if graph.nnz else np.nan,
         "auc": float(roc_auc_score(similarities, weights)) if 0 < similarities.sum() < first.size else np.nan,
         "nmi": float(normalized_mutual_info_score(side.labels, louvain(adjacency, 1.0, 0)[side.rows])),
     }
 
 
 def shared(own: sp.csr_array, other: sp.csr_array) -> dict[str, float]:
-    """Return what two graphs over the same nodes have in common; see `SimilarityGraph.compare`."""
+    """Return how much two graphs over the same nodes have in common; see `SimilarityGraph.compare`."""
     upper, other_upper = (sp.csr_array(sp.triu(matrix, k=1)) for matrix in (own, other))
     either = sp.csr_array(upper + other_upper).tocoo()
     weights, other_weights = (_entries(matrix, either.row, either.col) for matrix in (upper, other_upper))
@@ -89,7 +89,7 @@ def node_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
         return np.triu_indices(n, k=1)
     rng = np.random.default_rng(0)
     first = rng.integers(n, size=_MOST_PAIRS)
-    second = (first + rng.integers(1, n, size=_MOST_PAIRS)) % n  # another node, all of them alike
+    second = (first + rng.integers(1, n, size=_MOST_PAIRS)) % n  # any other node, with equal probability
     return first, second
 
 
@@ -114,12 +114,12 @@ def _of_neighbors(adjacency: sp.csr_array, similarity: Measure) -> float:
 
 
 def read_side(information: Any, nodes: Nodes) -> Side:
-    """Understand side information: labels, a similarity matrix, or features; see `SimilarityGraph.similarity_to`."""
+    """Return labels, a similarity matrix or features as a `Side`; see `SimilarityGraph.similarity_to`."""
     if isinstance(information, pd.Series):
-        rows, positions = _known(information.index, nodes)
+        rows, positions = _shared_ids(information.index, nodes)
         return _labels(information.iloc[positions], rows)
     if isinstance(information, pd.DataFrame):
-        rows, positions = _known(information.index, nodes)
+        rows, positions = _shared_ids(information.index, nodes)
         columns = IdIndex(information.columns, "column").lookup(information.index)
         if information.shape[0] == information.shape[1] and (columns >= 0).all():
             return _matrix(_numbers(information.iloc[positions, columns[positions]]), rows)
@@ -135,11 +135,11 @@ def read_side(information: Any, nodes: Nodes) -> Side:
     return _features(as_float(information.toarray() if sp.issparse(information) else array, "features"), rows)
 
 
-def _known(index: pd.Index, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the graph that an index has, and where it has them."""
-    found = IdIndex(index, nodes.kind).lookup(nodes.ids)
-    rows = np.flatnonzero(found >= 0)
-    return rows, found[rows]
+def _shared_ids(index: pd.Index, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the graph that are in an index, and their positions there."""
+    positions = IdIndex(index, nodes.kind).lookup(nodes.ids)
+    rows = np.flatnonzero(positions >= 0)
+    return rows, positions[rows]
 
 
 def _numbers(table: pd.DataFrame) -> np.ndarray:
@@ -147,9 +147,9 @@ def _numbers(table: pd.DataFrame) -> np.ndarray:
 
 
 def _labels(labels: pd.Series, rows: np.ndarray) -> Side:
-    known = labels.notna().to_numpy()
-    codes = pd.factorize(labels[known])[0]
-    return _checked(Side(rows[known], lambda i, j: (codes[i] == codes[j]).astype(float), codes))
+    present = labels.notna().to_numpy()
+    codes = pd.factorize(labels[present])[0]
+    return _checked(Side(rows[present], lambda i, j: (codes[i] == codes[j]).astype(float), codes))
 
 
 def _matrix(matrix: Any, rows: np.ndarray) -> Side:
@@ -161,8 +161,8 @@ def _matrix(matrix: Any, rows: np.ndarray) -> Side:
 
 
 def _features(features: np.ndarray, rows: np.ndarray) -> Side:
-    known = np.isfinite(features).all(axis=1) & features.any(axis=1)
-    table = features[known]
+    present = np.isfinite(features).all(axis=1) & features.any(axis=1)
+    table = features[present]
     sizes = np.square(table).sum(axis=1)  # (m,)
     flags = bool(((table == 0) | (table == 1)).all())
 
@@ -170,15 +170,15 @@ def _features(features: np.ndarray, rows: np.ndarray) -> Side:
         products = _products(table, i, j)
         return products / (sizes[i] + sizes[j] - products if flags else np.sqrt(sizes[i] * sizes[j]))
 
-    return _checked(Side(rows[known], similarity, None))
+    return _checked(Side(rows[present], similarity, None))
 
 
 def _products(table: np.ndarray, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     products = np.empty(i.size)
     block = max(1, _BLOCK_ENTRIES // max(1, table.shape[1]))
     for start in range(0, i.size, block):
-        part = slice(start, start + block)
-        products[part] = np.einsum("bf,bf->b", table[i[part]], table[j[part]])
+        pairs = slice(start, start + block)
+        products[pairs] = np.einsum("bf,bf->b", table[i[pairs]], table[j[pairs]])
     return products
 
 

@@ -1,4 +1,4 @@
-"""A graph from factors: every row's nearest rows, found exactly and in blocks."""
+"""A graph from factors: each row's nearest rows, from an exact search in blocks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs.candidates import nearest_rows
 from air_recsys.validation import check_choice, check_integer
 
-_BLOCK_ENTRIES = 4_000_000  # of gathered factors
+_BLOCK_ENTRIES = 4_000_000  # entries of gathered factors in a block
 METRICS = ("cosine", "euclidean")
 
 
@@ -28,20 +28,13 @@ def as_factors(factors: Any, n_ids: int) -> np.ndarray:
 
 
 def nearest_neighbors_graph(factors: np.ndarray, k: int, metric: str) -> sp.csr_array:
-    r"""Return the graph in which every row is joined to its k nearest rows, shape (n, n).
+    r"""Return the graph in which every row of some factors is joined to its k nearest rows, shape (n, n).
 
-    An edge stands where either end chose it. It weighs
+    An edge stands where either of its ends is among the min(k, n - 1) nearest of the other. It weighs
 
     * "cosine": the cosine of the two rows; pairs with a cosine <= 0 and rows of zeros get no edge,
     * "euclidean": :math:`\exp(-|x_i - x_j|^2 / (\sigma_i \sigma_j))` with :math:`\sigma_i` the distance of row i's
       k-th neighbour, so that the unit of the factors does not matter and thin regions are joined as dense ones are.
-
-    Parameters
-    ----------
-    factors : ndarray of float32, shape (n, r)
-    k : int
-        At least 1; at most n - 1 are there.
-    metric : {"cosine", "euclidean"}
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Graphs of what occurs together: the strongest edges of each row, from a sparse matrix alone."""
+"""Graphs of co-occurrence: the strongest edges of each row, from a sparse matrix alone."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
 from air_recsys.validation import check_integer, check_real
 
-_BLOCK_ENTRIES = 4_000_000  # of a block of products, on average
+_BLOCK_ENTRIES = 4_000_000  # mean number of products in a block
 
 
 def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float = 0.5) -> Csr:
-    r"""Return the graph of the rows that share most columns, columns of many rows counting less; shape (m, m).
+    r"""Return the graph of the rows that share most columns, with less weight on columns of many rows; shape (m, m).
 
     .. math:: w_{ij} = \frac{\sum_{c \in N(i) \cap N(j)} |N(c)|^{-a}}{\sqrt{|N(i)|\,|N(j)|}}
 
     with N(i) the columns of row i, N(c) the rows of column c and a the `column_exponent`. An edge stands where either
-    of its ends is among the other's `n_neighbors` strongest.
+    of its ends is among the other's `n_neighbors` strongest. The graph is symmetric, in float32, with a zero diagonal.
 
     Parameters
     ----------
@@ -31,11 +31,6 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
         At least 1.
     column_exponent : float
         0 for plain cosines.
-
-    Returns
-    -------
-    csr_array of float32, shape (m, m)
-        Symmetric, non-negative, with a zero diagonal.
 
     Raises
     ------
@@ -65,20 +60,9 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
 
 
 def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
-    """Return the k largest products of each row with the rows of another matrix, without that with itself.
+    """Return the k largest products of each of `rows` (m, n) with `others` (p, n), except with itself; shape (m, p).
 
-    Parameters
-    ----------
-    rows : csr_array, shape (m, n)
-    others : csr_array, shape (p, n)
-        All products are non-negative.
-    k : int
-    own : ndarray of int, shape (m,)
-        Which of the others each row is, -1 for none of them.
-
-    Returns
-    -------
-    csr_array, shape (m, p)
+    All products are non-negative. `own` (m,) are the positions of the rows among the others, -1 for rows not there.
 
     Examples
     --------
@@ -92,12 +76,7 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
 
 
 def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
-    """Return a matrix with each entry over powers of the number of entries in its row and in its column.
-
-    Parameters
-    ----------
-    matrix : csr_array, shape (m, n)
-    row_exponent, column_exponent : float
+    """Return a matrix with each entry divided by powers of the numbers of entries in its row and in its column.
 
     Examples
     --------
@@ -106,16 +85,13 @@ def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
            [1. , 0. ]])
     """
     counts = np.diff(matrix.indptr), np.bincount(matrix.indices)
-    factors = [
-        np.maximum(count, 1.0) ** -exponent
-        for count, exponent in zip(counts, (row_exponent, column_exponent), strict=True)
-    ]
-    data = matrix.data * (np.repeat(factors[0], counts[0]) * factors[1][matrix.indices]).astype(matrix.dtype)
+    rows, columns = np.maximum(counts[0], 1.0) ** -row_exponent, np.maximum(counts[1], 1.0) ** -column_exponent
+    data = matrix.data * (np.repeat(rows, counts[0]) * columns[matrix.indices]).astype(matrix.dtype)
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _cuts(rows: Csr, others: Csr) -> list[tuple[int, int]]:
-    """Return where blocks of rows begin and end that have about as many products each."""
+    """Return the first and last + 1 rows of blocks that have about the same number of products."""
     per_column = np.bincount(others.indices, minlength=others.shape[1])
     products = np.cumsum(np.add.reduceat(np.r_[per_column[rows.indices], 0], rows.indptr[:-1]))
     n_blocks = 1 + int(products[-1]) // _BLOCK_ENTRIES

@@ -1,4 +1,4 @@
-"""The ways out of a graph: NetworkX, PyTorch Geometric, PyGSP, and files that are there whole or not at all."""
+"""Exports of a graph: to NetworkX, PyTorch Geometric, PyGSP, and to files that are whole or absent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Hashable, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import networkx as nx
 
 _NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_RESERVED = frozenset({"id", "pid", "start", "end", "slices", "spells", "viz", "parents"})  # by GEXF, for itself
+_RESERVED_BY_GEXF = frozenset({"id", "pid", "start", "end", "slices", "spells", "viz", "parents"})
 
 
 def edge_list(ids: np.ndarray, adjacency: sp.csr_array) -> pd.DataFrame:
@@ -49,20 +49,20 @@ def networkx_graph(
 
 
 def node_attributes(nodes: Nodes) -> list[dict[str, Any]]:
-    """Return what is known about each node as plain Python values, missing ones left out.
+    """Return the attributes of each node as plain Python values, without missing ones.
 
-    Where a column names the nodes, "label" holds the name, unless a column is called so already.
+    Where a column names the nodes, "label" holds the name, unless a column has that name already.
     """
-    found: list[dict[str, Any]] = [{} for _ in range(len(nodes.ids))]
+    attributes: list[dict[str, Any]] = [{} for _ in range(len(nodes.ids))]
     table = nodes.attributes
     if nodes.label is not None and "label" not in table.columns:
         table = table.assign(label=pd.Series(nodes.labels(), table.index, dtype=object))
     for name in table.columns:
-        known = table[name].notna().tolist()
+        present = table[name].notna().tolist()
         for row, value in enumerate(table[name].astype(object).tolist()):
-            if known[row]:
-                found[row][str(name)] = value
-    return found
+            if present[row]:
+                attributes[row][str(name)] = value
+    return attributes
 
 
 def pyg_data(nodes: Nodes, adjacency: sp.csr_array) -> Any:
@@ -82,14 +82,23 @@ def pygsp_graph(adjacency: sp.csr_array) -> Any:
 # -------------------------------------------------------------------- files
 
 
-def graphml_bytes(nodes: Nodes, adjacency: sp.csr_array) -> bytes:
-    """Return the graph as GraphML."""
-    return _xml_bytes("write_graphml", nodes, adjacency, frozenset())
-
-
-def gexf_bytes(nodes: Nodes, adjacency: sp.csr_array) -> bytes:
-    """Return the graph as GEXF; columns with a name that GEXF needs for itself get "_" behind it."""
-    return _xml_bytes("write_gexf", nodes, adjacency, _RESERVED)
+def write_xml(
+    path: str | os.PathLike[str], form: Literal["graphml", "gexf"], nodes: Nodes, adjacency: sp.csr_array
+) -> Path:
+    """Write a graph in one of two forms; columns with a name that GEXF needs for itself get "_" behind it."""
+    target = check_folder(path)
+    names = [_xml_text(id) for id in nodes.ids.tolist()]
+    check_distinct(names, nodes.kind)
+    reserved = _RESERVED_BY_GEXF if form == "gexf" else frozenset()
+    attributes = [
+        {_xml_text(name) + "_" * (name in reserved): _xml_value(value) for name, value in values.items()}
+        for values in node_attributes(nodes)
+    ]
+    writer = getattr(import_extra("networkx", "viz"), f"write_{form}")
+    buffer = io.BytesIO()
+    writer(networkx_graph(names, adjacency, attributes), buffer)
+    replace_file(target, buffer.getvalue())
+    return target
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
@@ -98,7 +107,7 @@ def csv_bytes(table: pd.DataFrame) -> bytes:
 
 
 def parquet_bytes(table: pd.DataFrame) -> bytes:
-    """Return a table as Parquet, which has one type a column: of several types come texts."""
+    """Return a table as Parquet, where a column of several types becomes text."""
     import_extra("pyarrow", "data")
     columns = {str(name): of_one_type(column) for name, column in table.items()}
     buffer = io.BytesIO()
@@ -117,7 +126,7 @@ def of_one_type(values: pd.Series) -> pd.Series:
 
 
 def check_distinct(names: Sequence[Hashable], kind: str) -> None:
-    """Raise `DataError` where two names are equal that stand for different ids."""
+    """Raise `DataError` where two ids have the same name."""
     if len(set(names)) < len(names):
         raise DataError(f"expected {kind} ids that differ as text, as the file holds them, found two alike")
 
@@ -128,26 +137,6 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
     return target
-
-
-def write(path: str | os.PathLike[str], content: bytes) -> Path:
-    """Write a file at once, replacing an older one."""
-    target = check_folder(path)
-    replace_file(target, content)
-    return target
-
-
-def _xml_bytes(writer: str, nodes: Nodes, adjacency: sp.csr_array, reserved: frozenset[str]) -> bytes:
-    names = [_xml_text(id) for id in nodes.ids.tolist()]
-    check_distinct(names, nodes.kind)
-    attributes = [
-        {_xml_text(name) + "_" * (name in reserved): _xml_value(value) for name, value in known.items()}
-        for known in node_attributes(nodes)
-    ]
-    networkx = import_extra("networkx", "viz")
-    buffer = io.BytesIO()
-    getattr(networkx, writer)(networkx_graph(names, adjacency, attributes), buffer)
-    return buffer.getvalue()
 
 
 def _xml_text(value: Any) -> str:

@@ -4,8 +4,8 @@ Rows live in a space with a metric: for X = U V^T the distance of two rows of X 
 
 .. math:: D_{ij} = \|x_i - x_j\|^2 = (u_i - u_j)^\top G\, (u_i - u_j), \qquad G = V^\top V,
 
-so U and U G are all that is needed and no m x n matrix is formed. At full width both are X itself. Everywhere
-below, `points` is U (or X) and `weighted` is U G (or X).
+so U and U G are all that is needed and no m x n matrix is formed. At full width both are X itself. In all
+functions `points` is U (or X) and `weighted` is U G (or X), shape (m, d).
 """
 
 from __future__ import annotations
@@ -21,11 +21,6 @@ def squared_norms(points: Tensor, weighted: Tensor) -> Tensor:
 
 def squared_distances(points: Tensor, weighted: Tensor) -> Tensor:
     """Return D_ij = |x_i - x_j|^2, shape (m, m): never negative, exactly zero on the diagonal.
-
-    Parameters
-    ----------
-    points, weighted : Tensor, shape (m, d)
-        U and U G.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Graphs that are not learned: the nearest rows by cosine."""
+"""A graph that is not learned: the nearest rows by cosine."""
 
 from __future__ import annotations
 
@@ -12,15 +12,8 @@ from air_recsys.validation import check_integer
 def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     """Return the graph of each row's nearest rows by the cosine of their stored entries, shape (m, m).
 
-    An edge weighs the cosine, at least 0, halved where only one of its two ends chose it; rows without entries stay
-    isolated.
-
-    Parameters
-    ----------
-    matrix : sparse array, shape (m, n)
-        Centred ratings, say.
-    n_neighbors : int
-        Edges that each row chooses; at most m - 1 are there.
+    Each row of `matrix` (m, n), such as centred ratings, chooses at most min(n_neighbors, m - 1) edges. An edge weighs
+    the cosine, at least 0, halved where only one of its two ends chose it. Rows without entries stay isolated.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The nodes of a graph: their ids, what is known about them, and what they are called."""
+"""The nodes of a graph: their ids, attributes and names."""
 
 from __future__ import annotations
 
@@ -14,30 +14,14 @@ from air_recsys.ids import IdIndex
 from air_recsys.validation import check_choice
 
 _SUGGESTIONS = 3
-_LIKENESS = 0.5  # of difflib, below which two names have little in common
+_LIKENESS = 0.5  # least ratio of difflib for a suggestion
 
 
 class Nodes:
     """Ids in a fixed order, with a table of attributes and a column of names.
 
-    Parameters
-    ----------
-    ids : iterable of hashable
-        Distinct; position is row.
-    kind : str
-        What the nodes are, "user" or "item"; for messages and columns.
-    attributes : DataFrame, optional
-        Indexed by id or with a column of ids named `kind`, in any order. Nodes that it lacks get missing values; rows
-        of other ids are left out.
-    label : str, optional
-        The column that names the nodes.
-
-    Raises
-    ------
-    DataError
-        Where ids repeat, or a table of attributes knows none of the nodes.
-    ParameterError
-        Where `label` is no column.
+    Parameters and errors are those of `air_recsys.SimilarityGraph`. Ids are distinct; rows of other ids in the table
+    of attributes are left out.
 
     Examples
     --------
@@ -60,7 +44,7 @@ class Nodes:
         return self.index.ids
 
     def labels(self) -> np.ndarray:
-        """Return the name of every node as text, its id where the label column says nothing; shape (n,)."""
+        """Return the name of every node as text, its id where the label column has no value; shape (n,)."""
         names: list[Any] = self.ids.tolist()
         if self.label is not None:
             column = self.attributes[self.label]
@@ -76,25 +60,19 @@ class Nodes:
         return Nodes(self.ids[rows], self.kind, self.attributes.iloc[rows], self.label)
 
     def row(self, id: Hashable) -> int:
-        """Return the row of a node.
-
-        Raises
-        ------
-        UnknownIdError
-            With the ids whose text or label is nearest.
-        """
+        """Return the row of a node; see `rows`."""
         return int(self.rows([id])[0])
 
     def rows(self, ids: Sequence[Hashable] | np.ndarray) -> np.ndarray:
-        """Return the rows of several nodes; see `row`."""
-        found = self.index.lookup(ids)
-        if (found < 0).any():
-            unknown = [id for id, row in zip(ids, found.tolist(), strict=True) if row < 0]
+        """Return the rows of several nodes, or raise `UnknownIdError` with the ids whose text or label is nearest."""
+        rows = self.index.lookup(ids)
+        if (rows < 0).any():
+            unknown = [id for id, row in zip(ids, rows.tolist(), strict=True) if row < 0]
             raise UnknownIdError(self.kind, unknown, self._hint(unknown[0]))
-        return found
+        return rows
 
     def _hint(self, id: Hashable) -> str:
-        """Name the ids nearest to an unknown one, by their own text and by their labels."""
+        """Return a hint at the ids nearest to an unknown one, by their own text and by their labels."""
         if not len(self.index):
             return "the graph has no nodes"
         labels, ids = self.labels().tolist(), self.ids.tolist()

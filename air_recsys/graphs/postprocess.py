@@ -1,8 +1,9 @@
-r"""What the pattern of an interaction matrix says about its nodes, and a learned graph joined with it.
+"""Factors of the nodes from the pattern of an interaction matrix, and a learned graph joined with it.
 
-On ratings, *which* films a user has rated says more about films than how they were rated: neighbours by the learned
-graph alone agree less in their genres than neighbours by a plain cosine of the columns (docs/graph-quality.md). A
-random pattern, as in matrix completion, says nothing, so this is for ratings and interactions that people chose.
+On ratings, *which* films a user has rated has more information on films than how they were rated: neighbours by the
+learned graph alone agree less in their genres than neighbours by a plain cosine of the columns
+(docs/graph-quality.md). A random pattern, as in matrix completion, has no information, so this module is for ratings
+and interactions that people chose.
 """
 
 from __future__ import annotations
@@ -18,20 +19,21 @@ from air_recsys.graphs.construction import nearest_neighbors_graph
 from air_recsys.validation import check_integer
 
 _EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there
-_NOTHING = 1e-5  # what single precision leaves of a row that is popular and no more
-_NO_COSINE = 1e-4  # what single precision leaves of 0
-LEARNED_SHARE = 0.1  # of a graph that knows no pattern; chosen on the genres of MovieLens-1M: more lowers agreement
+_NOTHING = 1e-5  # norm of a row whose factors are 0 but for the rounding of single precision
+_NO_COSINE = 1e-4  # cosine that is 0 but for the rounding of single precision
+LEARNED_SHARE = 0.1  # weight of the learned graph; chosen on the genres of MovieLens-1M: more lowers agreement
 
 
 def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
-    r"""Return factors of the rows whose cosine says how alike their two-step walks are.
+    r"""Return factors of the rows whose cosine says how alike their two-step walks are; float32, (n, min(rank, n, m)).
 
     With the 0/1 pattern P (n x m), its degrees d (rows) and e (columns), and
     :math:`B = d^{-1/2} P e^{-1/2} = U \Sigma V^\top`, the factors are :math:`U \Sigma^2` without their component along
     :math:`u_0 = d^{1/2} / |d^{1/2}|`: their inner products are :math:`(B B^\top)^2 - u_0 u_0^\top`. So two items are
     alike if they go together with the same other items more than their numbers of entries would have it: u_0 is the
-    singular vector of the value 1 that every connected pattern has, and says how popular a node is, no more. Small
-    singular values, mostly noise, count by their fourth power. A full pattern says nothing: all factors are 0.
+    singular vector of the value 1 that every connected pattern has, and measures only how popular a node is. Small
+    singular values, mostly noise, count by their fourth power. The factors of a row without entries are 0, and so are
+    all factors of a full pattern.
 
     Parameters
     ----------
@@ -39,11 +41,6 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
         Rows are the nodes; every positive entry is one, whatever its value.
     rank : int
         Largest number of factors.
-
-    Returns
-    -------
-    ndarray of float32, shape (n, min(rank, n, m))
-        A row without entries has zeros.
 
     Examples
     --------
@@ -82,7 +79,6 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED
     pattern : sparse or ndarray, shape (n, m)
         Rows are the nodes, in the order of `learned`.
     k : int
-        Neighbours by the pattern that every node chooses.
     share : float
 
     Raises

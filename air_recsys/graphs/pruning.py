@@ -1,7 +1,7 @@
 """Fewer edges: the strongest of every node, those above a weight, and those that hold most of the weight.
 
-A node keeps some of its edges, and an edge stays where either of its two ends keeps it; so the result is symmetric,
-and a node may end with more edges than it kept.
+Adjacencies are symmetric, shape (n, n). A node keeps some of its edges, and an edge stays where either of its two ends
+keeps it; so the result is symmetric, and a node may end with more edges than it kept.
 """
 
 from __future__ import annotations
@@ -11,13 +11,7 @@ import scipy.sparse as sp
 
 
 def strongest(adjacency: sp.csr_array, k: int) -> sp.csr_array:
-    """Return the graph where every node keeps its k strongest edges; of equal ones the first in the row.
-
-    Parameters
-    ----------
-    adjacency : sparse array, shape (n, n)
-        Symmetric.
-    k : int
+    """Return the graph where every node keeps its k strongest edges, and of equal ones the first in its row.
 
     Examples
     --------
@@ -42,14 +36,7 @@ def above(adjacency: sp.csr_array, weight: float) -> sp.csr_array:
 
 
 def holding(adjacency: sp.csr_array, share: float) -> sp.csr_array:
-    """Return the graph where every node keeps the fewest of its edges that hold a share of its weight.
-
-    Parameters
-    ----------
-    adjacency : sparse array, shape (n, n)
-        Symmetric.
-    share : float
-        In (0, 1]; 1 keeps all edges.
+    """Return the graph where every node keeps the fewest of its edges that hold a `share` in (0, 1] of its weight.
 
     Examples
     --------

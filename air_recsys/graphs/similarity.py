@@ -1,4 +1,4 @@
-"""`SimilarityGraph`: a learned graph with the caller's ids, to be asked, cut down, compared and handed on."""
+"""`SimilarityGraph`: a learned graph with the caller's ids, its analysis, pruning, comparison and export."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class SimilarityGraph(AnalysedGraph):
     kind : str
         What the nodes are, "user" or "item"; for messages, columns and the repr.
     attributes : DataFrame, optional
-        What is known about the nodes (titles, genres, drug names), indexed by id or with a column of ids named
-        `kind`, in any order. Nodes that it lacks get missing values.
+        Properties of the nodes (titles, genres, drug names), indexed by id or with a column of ids named `kind`, in
+        any order. Nodes that it lacks get missing values.
     label : str, optional
         The column of `attributes` that names the nodes.
 
@@ -42,7 +42,7 @@ class SimilarityGraph(AnalysedGraph):
     ------
     DataError
         Unless the matrix is square, symmetric, finite, non-negative and as long as `ids`; and where the attributes
-        know none of the ids, or one of them twice.
+        have none of the ids, or one of them twice.
     ParameterError
         Where `label` is no column of the attributes.
 
@@ -73,24 +73,20 @@ class SimilarityGraph(AnalysedGraph):
         attributes: pd.DataFrame | None = None,
         label: str | None = None,
     ) -> Self:
-        r"""Return the graph of the k nearest rows of some factors, found exactly and in blocks.
+        r"""Return the graph of the k nearest rows of some factors, from an exact search in blocks.
 
-        An edge stands where either of its ends is among the other's k nearest.
+        An edge stands where either of its ends is among the other's min(k, n - 1) nearest.
 
         Parameters
         ----------
         factors : array_like, shape (n, r)
             Such as ``model.item_factors_``; compared in float32.
-        ids : iterable of hashable
-            One a row.
+        ids, kind, attributes, label
+            See the class.
         k : int
-            At least 1; at most n - 1 are there.
-        kind : str
         metric : {"cosine", "euclidean"}
             A weight is the cosine of two rows (where it is <= 0 there is no edge), or, with :math:`\sigma_i` the
             distance of i's k-th neighbour, :math:`\exp(-|x_i - x_j|^2 / (\sigma_i \sigma_j))`.
-        attributes, label
-            See the class.
 
         Raises
         ------
@@ -108,19 +104,7 @@ class SimilarityGraph(AnalysedGraph):
         return cls(adjacency, nodes, kind, attributes=attributes, label=label)
 
     def with_attributes(self, attributes: pd.DataFrame, label: str | None = None) -> Self:
-        """Return the same graph with these attributes in place of its own.
-
-        Parameters
-        ----------
-        attributes : DataFrame
-            Indexed by id or with a column of ids named after the kind. Nodes that it lacks get missing values.
-        label : str, optional
-            The column that names the nodes.
-
-        Raises
-        ------
-        DataError, ParameterError
-            See the class.
+        """Return the same graph with other attributes; see the class for parameters and errors.
 
         Examples
         --------
@@ -134,17 +118,17 @@ class SimilarityGraph(AnalysedGraph):
     def __repr__(self) -> str:
         weights = self._adjacency.data
         n_components = int(spectral.component_of_each(self._adjacency).max(initial=-1)) + 1
-        parts = [
+        facts = [
             _counted(len(self), self.kind),
             _counted(self.n_edges, "edge"),
             f"{np.count_nonzero(np.diff(self._adjacency.indptr) == 0)} isolated",
             _counted(n_components, "component"),
         ]
         if weights.size:
-            parts.append(f"weights {weights.min():.3g}..{weights.max():.3g}")
+            facts.append(f"weights {weights.min():.3g}..{weights.max():.3g}")
         if self.label is not None:
-            parts.append(f"labelled by {self.label!r}")
-        return f"SimilarityGraph({', '.join(parts)})"
+            facts.append(f"labelled by {self.label!r}")
+        return f"SimilarityGraph({', '.join(facts)})"
 
     # ---------------------------------------------------------------- fewer nodes, fewer edges
 
@@ -161,12 +145,9 @@ class SimilarityGraph(AnalysedGraph):
         return self._of_rows(self._nodes.rows(as_id_array(ids)))
 
     def ego(self, id: Hashable, hops: int = 1) -> Self:
-        """Return the graph of a node and all nodes within so many steps of it, with the edges between them.
+        """Return the graph of a node and all nodes within `hops` steps of it, with the edges between them.
 
-        Raises
-        ------
-        UnknownIdError
-            With the nearest ids.
+        Errors are those of `subgraph`.
 
         Examples
         --------
@@ -184,10 +165,10 @@ class SimilarityGraph(AnalysedGraph):
         return self._of_rows(np.flatnonzero(reached))
 
     def top(self, k: int) -> Self:
-        """Return the graph where every node keeps its k strongest edges; of equal ones the first in the order of ids.
+        """Return the graph where every node keeps its k strongest edges, and of equal ones the first in its row.
 
         As with `mass`, an edge stays where either of its ends keeps it, so the graph stays symmetric, and a node that
-        is popular with others may have more than k.
+        others keep may have more than k.
 
         Examples
         --------
@@ -206,8 +187,8 @@ class SimilarityGraph(AnalysedGraph):
     def mass(self, share: float) -> Self:
         """Return the graph where every node keeps the fewest of its edges that hold a share of its weight.
 
-        An edge stays where either of its ends keeps it. Learned graphs give most of a node's weight to few edges: this
-        keeps what matters, many edges where the weight is spread, few where it is not.
+        An edge stays where either of its ends keeps it. Learned graphs give most of a node's weight to few edges: a
+        node keeps many where its weight is spread, few where it is not.
 
         Parameters
         ----------
@@ -224,10 +205,10 @@ class SimilarityGraph(AnalysedGraph):
         """
         return self._with(pruning.holding(self._adjacency, check_real("share", share, maximum=1, strict=True)))
 
-    # ---------------------------------------------------------------- beside other knowledge
+    # ---------------------------------------------------------------- side information and other graphs
 
     def similarity_to(self, side_information: Any) -> pd.Series:
-        """Return how well the graph agrees with what else is known about its nodes.
+        """Return how well the graph agrees with side information about its nodes.
 
         Parameters
         ----------
@@ -235,15 +216,15 @@ class SimilarityGraph(AnalysedGraph):
             Labels: a Series indexed by id, or a 1-D array in the order of `ids`. Similarities: a DataFrame with the
             same ids as index and columns, or an (n, n) matrix; its symmetric part counts. Features: any other
             DataFrame indexed by id, or an (n, f) array; the similarity of two nodes is the Jaccard index where all
-            features are 0 or 1, else the cosine. Nodes about which nothing is known (not in the index, missing
-            values, no feature but 0) are left out.
+            features are 0 or 1, else the cosine. Nodes without any (not in the index, missing values, no feature but
+            0) are left out.
 
         Returns
         -------
         Series of float
             * top_10: the mean similarity of a node to its ten strongest neighbours, averaged over nodes with
               neighbours (for labels: the share with the node's own label),
-            * all_pairs: the mean similarity of all pairs, what a graph that knows nothing would get,
+            * all_pairs: the mean similarity of all pairs, the value of a graph without information,
             * spearman: rank correlation of weight (0 without an edge) and similarity over all pairs,
             * for labels in its place: homophily, the share of the weight on edges within a label; auc, of the weight
               as a score for "same label" over all pairs; nmi, normalised mutual information of Louvain communities
@@ -267,7 +248,7 @@ class SimilarityGraph(AnalysedGraph):
         return pd.Series(comparison.agreement(self._adjacency, side), name="agreement")
 
     def compare(self, other: SimilarityGraph) -> pd.Series:
-        """Return what this graph has in common with another one over the same ids, in whatever order.
+        """Return how much this graph has in common with another one over the same ids, in any order.
 
         Returns
         -------
@@ -294,18 +275,11 @@ class SimilarityGraph(AnalysedGraph):
     # ---------------------------------------------------------------- to a page
 
     def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, max_nodes: int = 10_000) -> Path:
-        """Write the graph as one page to explore in a browser, which needs no network.
+        """Write the graph as one page to explore in a browser, without a network.
 
-        Parameters
-        ----------
-        path : str or Path
-        title : str, optional
-            Of the page.
-        max_nodes : int
-            The most nodes that are drawn at once; a larger graph is shown by its communities and by the surroundings
-            of single nodes.
+        A graph of more than `max_nodes` nodes is shown by its communities and by the surroundings of single nodes.
         """
-        # Against the layers, inside the method: a fixed public name.
+        # An import inside the method, as graphs lie below reports: the public name is fixed.
         from air_recsys.report import write_explorer
 
         return write_explorer(path, self, title=title, max_nodes=max_nodes)

@@ -1,8 +1,8 @@
 r"""The spectrum of a graph: components, the smallest eigenpairs of its normalised Laplacian, and coordinates.
 
 With degrees d and D = diag(d) the normalised Laplacian is :math:`I - D^{-1/2} A D^{-1/2}`. Its eigenvalues lie in
-[0, 2], and 0 occurs once for every component, with the eigenvector :math:`D^{1/2} 1`, which says nothing. So each
-component is taken by itself, and that eigenvector is left out.
+[0, 2], and 0 occurs once for every component, with the trivial eigenvector :math:`D^{1/2} 1`. So each component is
+decomposed by itself, without that eigenvector.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
-_DENSE = 400  # nodes up to which the full decomposition is the fastest
+_DENSE = 400  # nodes, up to which the full decomposition is faster
 _ITERATIONS = 300
 _TOLERANCE = 1e-8
 _FILLED = 0.8  # share of its box that a component may fill
@@ -54,21 +54,10 @@ def each_component(adjacency: sp.csr_array) -> Iterator[tuple[np.ndarray, sp.csr
 
 
 def smallest_eigenpairs(adjacency: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest eigenvalues of the normalised Laplacian of a connected graph, but the first, 0.
+    """Return the smallest eigenpairs of the normalised Laplacian of a connected graph of two nodes or more.
 
-    Parameters
-    ----------
-    adjacency : sparse array, shape (n, n)
-        Symmetric, of one component with at least one edge.
-    k : int
-        At most n - 1 are there.
-
-    Returns
-    -------
-    values : ndarray, shape (k,)
-        Ascending.
-    vectors : ndarray, shape (n, k)
-        Of norm 1; of each entry and its negative that are largest, the positive one comes out.
+    These are min(k, n - 1) values (k,), ascending, without the first, 0, and vectors (n, k) of norm 1 whose entry of
+    largest modulus is positive.
 
     Examples
     --------
@@ -83,7 +72,7 @@ def smallest_eigenpairs(adjacency: sp.csr_array, k: int) -> tuple[np.ndarray, np
     roots = np.sqrt(adjacency.sum(axis=1))
     scaled = sp.csr_array((entries.data / (roots[entries.row] * roots[entries.col]), (entries.row, entries.col)))
     if n <= _DENSE or 3 * k > n:
-        # The eigenvalues of the scaled adjacency lie in [-1, 1]; the trivial one, 1, becomes -2, the last of all.
+        # The eigenvalues of the scaled adjacency lie in [-1, 1]; the trivial one, 1, becomes -2, the smallest.
         shifted = scaled.toarray() - 3 * np.outer(trivial, trivial)
         values, vectors = scipy.linalg.eigh(shifted, subset_by_index=[n - k, n - 1])
         return 1 - values[::-1], _with_fixed_signs(vectors[:, ::-1])
@@ -127,25 +116,19 @@ def _sparse_eigenpairs(scaled: sp.csr_array, trivial: np.ndarray, k: int) -> tup
 
 def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
     sizes = np.abs(vectors)
-    # Of entries that are equal but for rounding the first decides.
+    # The first of the entries that are equal up to rounding decides.
     first = np.argmax(sizes >= (1 - 1e-6) * sizes.max(axis=0), axis=0)
     signs = np.sign(vectors[first, np.arange(vectors.shape[1])])
     return vectors * signs
 
 
 def eigenmaps(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    r"""Return Laplacian eigenmaps, every component in a box of its own; shape (n, n_dims).
+    r"""Return Laplacian eigenmaps, every component in a separate box; shape (n, n_dims).
 
     The coordinates of a component are the solutions y of :math:`L y = \lambda D y` with the smallest
-    :math:`\lambda > 0`, each scaled to a largest entry of 1. With several components each gets a box whose area goes
-    with its number of nodes; the boxes stand in rows, the largest first, and the whole fits into [-1, 1].
-
-    Parameters
-    ----------
-    adjacency : sparse array, shape (n, n)
-        Symmetric.
-    n_dims : int
-        Coordinates beyond the eigenvectors of a small component are 0.
+    :math:`\lambda > 0`, each scaled to a largest entry of 1. With several components each has a box whose area
+    is proportional to its number of nodes; the boxes stand in rows, the largest first, and all fit into [-1, 1].
+    Coordinates beyond the eigenvectors of a small component are 0.
 
     References
     ----------
@@ -158,14 +141,14 @@ def eigenmaps(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
     array([1., 0., 1.])
     """
     coordinates = np.zeros((adjacency.indptr.size - 1, n_dims))
-    parts = list(each_component(adjacency))
-    if len(parts) < 2:
-        for _, part in parts:
-            coordinates[:] = _local(part, n_dims)
+    components = list(each_component(adjacency))
+    if len(components) < 2:
+        for _, block in components:
+            coordinates[:] = _local(block, n_dims)
         return coordinates
-    centres = _shelves(np.array([rows.size for rows, _ in parts]), n_dims)
-    for (rows, part), centre in zip(parts, centres, strict=True):
-        coordinates[rows] = centre + _FILLED * np.sqrt(rows.size) * _local(part, n_dims)
+    centres = _shelves(np.array([rows.size for rows, _ in components]), n_dims)
+    for (rows, block), centre in zip(components, centres, strict=True):
+        coordinates[rows] = centre + _FILLED * np.sqrt(rows.size) * _local(block, n_dims)
     coordinates -= (coordinates.max(axis=0) + coordinates.min(axis=0)) / 2
     return coordinates / np.abs(coordinates).max()
 

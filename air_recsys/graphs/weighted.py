@@ -1,4 +1,4 @@
-"""`WeightedGraph`: ids, weights and attributes, and the ways out to other programs."""
+"""`WeightedGraph`: ids, weights and attributes, and exports to other programs."""
 
 from __future__ import annotations
 
@@ -14,25 +14,16 @@ import scipy.sparse as sp
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
+from air_recsys.writing import replace_file
 
 if TYPE_CHECKING:
     import networkx as nx
 
-# Weights below this share of the largest are what float32 leaves of zero.
-_NEGLIGIBLE = 1e-6
+_NEGLIGIBLE = 1e-6  # share of the largest weight, below which a weight is 0 up to the rounding of float32
 
 
 class WeightedGraph:
-    """What `SimilarityGraph` holds, and how it leaves the library; use that class.
-
-    Raises
-    ------
-    DataError
-        Unless the matrix is square, symmetric, finite, non-negative and as long as `ids`; and where the table of
-        attributes knows none of the ids, or one of them twice.
-    ParameterError
-        Where `label` is no column of the attributes.
-    """
+    """The contents and the exports of `SimilarityGraph`; use that class, which has the same parameters."""
 
     def __init__(
         self,
@@ -46,11 +37,11 @@ class WeightedGraph:
         self._nodes = Nodes(ids, kind, attributes, label)
         self._adjacency = _clean(adjacency, len(self._nodes.ids))
 
-    # ---------------------------------------------------------------- what is in it
+    # ---------------------------------------------------------------- contents
 
     @property
     def kind(self) -> str:
-        """What the nodes are, "user" or "item"."""
+        """The kind of the nodes, such as "user" or "item"."""
         return self._nodes.kind
 
     @property
@@ -60,7 +51,7 @@ class WeightedGraph:
 
     @property
     def attributes(self) -> pd.DataFrame:
-        """A copy of what is known about the nodes, indexed by id in row order; maybe without columns."""
+        """A copy of the attributes of the nodes, indexed by id in row order; maybe without columns."""
         return self._nodes.attributes.copy()
 
     @property
@@ -70,7 +61,7 @@ class WeightedGraph:
 
     @property
     def labels(self) -> np.ndarray:
-        """The name of every node as text, its id where there is no other; shape (n,)."""
+        """The name of every node as text, its id where it has no other; shape (n,)."""
         return self._nodes.labels()
 
     @property
@@ -135,20 +126,18 @@ class WeightedGraph:
         Raises
         ------
         ParameterError
-            Where there is no such folder.
+            For every format, where the folder does not exist.
         DataError
-            Where two ids are alike as text.
+            For every format but CSV, where two ids are alike as text.
         """
-        target = exports.check_folder(path)
-        return exports.write(target, exports.graphml_bytes(self._nodes, self._adjacency))
+        return exports.write_xml(path, "graphml", self._nodes, self._adjacency)
 
     def to_gexf(self, path: str | os.PathLike[str]) -> Path:
         """Write the graph with its attributes as GEXF, for Gephi; see `to_graphml`.
 
         A column with a name that GEXF needs for itself, such as "id" or "start", gets "_" behind it.
         """
-        target = exports.check_folder(path)
-        return exports.write(target, exports.gexf_bytes(self._nodes, self._adjacency))
+        return exports.write_xml(path, "gexf", self._nodes, self._adjacency)
 
     def to_csv(self, path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None) -> Path:
         """Write the edges as CSV: source, target, weight, every edge once, with all digits.
@@ -157,27 +146,15 @@ class WeightedGraph:
         ----------
         path : str or Path
         nodes : str or Path, optional
-            A second file for the nodes: their ids, in a column named after the kind, and their attributes. Without it
-            nodes that have no edges leave no trace.
-
-        Raises
-        ------
-        ParameterError
-            Where there is no such folder.
+            A second file for the nodes: their ids, in a column named after the kind, and their attributes. The file of
+            the edges does not name nodes without edges.
         """
         return self._write_tables(path, nodes, self.edge_list(), exports.csv_bytes)
 
     def to_parquet(self, path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None) -> Path:
-        """Write the edges as Parquet (needs pyarrow, the extra ``data``); see `to_csv`.
+        """Write the edges as Parquet (needs pyarrow, the extra ``data``); see `to_csv`, and `to_graphml` for errors.
 
         Types are kept; ids, and attributes, of several types become text.
-
-        Raises
-        ------
-        ParameterError
-            Where there is no such folder.
-        DataError
-            Where two ids are alike as text.
         """
         names = exports.of_one_type(pd.Series(self.ids, dtype=self.ids.dtype)).to_numpy(dtype=self.ids.dtype)
         exports.check_distinct(names.tolist(), self.kind)
@@ -188,8 +165,9 @@ class WeightedGraph:
         if nodes is not None:
             targets.append((exports.check_folder(nodes), self._nodes.attributes.reset_index()))
         contents = [(target, form(table)) for target, table in targets]
-        written = [exports.write(target, content) for target, content in contents]
-        return written[0]
+        for target, content in contents:
+            replace_file(target, content)
+        return targets[0][0]
 
 
 def _clean(adjacency: Any, size: int) -> sp.csr_array:

@@ -1,7 +1,7 @@
 """Images as partly observed matrices: reading and writing, masks, and their completion by a model.
 
 An image is a float64 array (height, width) of brightness in [0, 1], a mask a bool array of the same shape in which
-True means observed. Files need the extra ``images``.
+True means observed. Files need the extra ``images``. A parameter outside its range is a `ParameterError`.
 """
 
 from air_recsys.images.checks import check_mask

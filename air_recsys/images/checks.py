@@ -10,7 +10,7 @@ from air_recsys.exceptions import DataError
 
 
 def as_pixels(image: Any) -> np.ndarray:
-    """Return an image as a float64 array (height, width), or raise `DataError`; NaN is let through."""
+    """Return an image as a float64 array (height, width), or raise `DataError`; NaN is allowed."""
     try:
         pixels = np.asarray(image, dtype=np.float64)
     except (TypeError, ValueError):
@@ -21,7 +21,7 @@ def as_pixels(image: Any) -> np.ndarray:
 
 
 def check_mask(mask: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Return a mask that fits an image and hides a part of it, or raise `DataError`.
+    """Return a mask that fits an image and hides some of its pixels, or raise `DataError`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def check_mask(mask: Any, shape: tuple[int, int]) -> np.ndarray:
 
 
 def times(shape: tuple[int, ...]) -> str:
-    """Return a shape as people write it.
+    """Return a shape in the usual notation.
 
     Examples
     --------

@@ -1,18 +1,18 @@
-"""Which model completes a picture: by the size of its holes."""
+"""Choice of the model that completes a picture by the size of its holes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
 from air_recsys.models import AIR, PNMC, PatchAIR, Recommender
+from air_recsys.solvers import Adam
 
 MODELS: dict[str, Callable[[], Recommender]] = {
     "patches": PatchAIR,
-    "rows": partial(AIR, learning_rate=3e-3, init_mean=0.0, init_std=0.03, n_epochs=4000, tv_reg=0.03),
+    "rows": lambda: AIR(solver=Adam(learning_rate=3e-3, init_mean=0.0, init_std=0.03, n_epochs=4000, tv_reg=0.03)),
     "pnmc": PNMC,
 }
 """Models by name: AIR on overlapping patches, AIR on rows and columns with total variation, and PNMC."""

@@ -17,7 +17,7 @@ from air_recsys.writing import replace_file
 
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
 _TEST_IMAGES = {"barbara": "Barbara.jpg", "baboon": "baboon.bmp", "cameraman": "Cameraman.jpg"}
-_JPEG_QUALITY = 95  # Pillow's default of 75 would alter the observed pixels visibly
+_JPEG_QUALITY = 95  # Pillow's default of 75 alters the observed pixels visibly
 
 
 def load_image(path: str | os.PathLike[str], size: int | None = None) -> np.ndarray:
@@ -31,7 +31,7 @@ def load_image(path: str | os.PathLike[str], size: int | None = None) -> np.ndar
         A PNG, JPEG, BMP, GIF, TIFF, WebP or PPM file, with up to 8 bits a colour and no transparent pixels; it is
         turned upright where its metadata say how.
     size : int, optional
-        Resize to this height and width, whatever the proportions: each colour is sampled bilinearly at the new pixel
+        Resize to this height and width of any proportions: each colour is sampled bilinearly at the new pixel
         centres :math:`(i + \tfrac12)\,s - \tfrac12` (s the old over the new size, clipped to the image), without
         smoothing before, and rounded.
 
@@ -44,8 +44,6 @@ def load_image(path: str | os.PathLike[str], size: int | None = None) -> np.ndar
     ------
     DataError
         For a file that is missing, empty, no image, damaged, suspiciously large, transparent, or of more than 8 bits.
-    ParameterError
-        For a `size` that is not an integer >= 1.
 
     Examples
     --------
@@ -69,7 +67,8 @@ def load_test_image(root: str | os.PathLike[str], name: str, size: int = 240) ->
     Parameters
     ----------
     root : str or path
-        Folder of the data sets, with the files in its folder ``images``.
+        Folder of the data sets, with the files in its folder ``images``; where one is missing, a `DataError` says
+        where to get it.
     name : {"barbara", "baboon", "cameraman"}
     size : int
         Height and width.
@@ -77,12 +76,7 @@ def load_test_image(root: str | os.PathLike[str], name: str, size: int = 240) ->
     Returns
     -------
     ndarray of float64, shape (size, size)
-        In [0, 1]; see `load_image`.
-
-    Raises
-    ------
-    DataError
-        Where the file is missing, with where to get it.
+        As of `load_image`.
 
     Examples
     --------
@@ -125,7 +119,7 @@ def save_image(path: str | os.PathLike[str], image: Any) -> Path:
     Raises
     ------
     DataError
-        For what is no 2-D array of finite numbers.
+        For anything but a 2-D array of finite numbers.
     ParameterError
         For another suffix, or a folder that does not exist.
 

@@ -1,4 +1,4 @@
-"""From an image file of any common kind to 8-bit grey."""
+"""Reading of image files of the common kinds as 8-bit grey."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.validation import check_integer, import_extra
 
-# Formats of pixels alone: for others, such as EPS, Pillow would start another program.
+# Formats of pixels only: for others, such as EPS, Pillow starts another program.
 _FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
 _MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
-_MOST_PIXELS = 2**25  # a few bytes of a GIF can stand for any number of them
+_MOST_PIXELS = 2**25  # a few bytes of a GIF can declare any number of pixels
 _WEIGHTS = (299, 587, 114)  # of red, green and blue, in thousandths
 _OPAQUE = 255
 
@@ -23,13 +23,7 @@ def read_grey(path: str | os.PathLike[str], size: int | None = None) -> np.ndarr
     """Return a file's image as uint8, shape (height, width), or (size, size) where resized.
 
     Resizing comes first and rounds each colour, then the colours are weighed: the order of the authors' program.
-
-    Raises
-    ------
-    DataError
-        Where the file holds no image that can be used.
-    ParameterError
-        For a `size` that is not an integer >= 1.
+    Errors are those of `load_image`.
     """
     if size is not None:
         check_integer("size", size, minimum=1)
@@ -54,8 +48,8 @@ def _read_colours(path: Path) -> np.ndarray:
                 mode = image.mode
                 upright = operations.exif_transpose(image)
     except Exception as error:  # decoders raise nearly every class of error on broken files
-        found = str(error) or type(error).__name__
-        raise DataError(f"expected an image that can be read in {path}, found: {found}") from None
+        reason = str(error) or type(error).__name__
+        raise DataError(f"expected an image that can be read in {path}, found: {reason}") from None
     if mode not in _MODES:
         raise DataError(f"expected an image of at most 8 bits a colour, found {path} with mode {mode!r}")
     if mode in ("CMYK", "YCbCr"):

@@ -1,4 +1,4 @@
-"""Completing an image: pixels are the ratings that rows give to columns."""
+"""Completion of an image: its pixels are the ratings that rows give to columns."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from air_recsys.models import Recommender
 
 
 def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
-    """Fill the hidden pixels of an image with what a model makes of the observed ones.
+    """Fill the hidden pixels of an image with the predictions of a model of the observed ones.
 
     Parameters
     ----------
     image : array_like of float, shape (height, width)
-        Brightness in [0, 1]. What stands at hidden pixels is not looked at, it may be NaN.
+        Brightness in [0, 1]. Values of hidden pixels are not read, they may be NaN.
     observed : array_like of bool, shape (height, width)
         True where a pixel may be used. Rows and columns may be hidden entirely.
     model : Recommender
-        Its settings count; it is cloned before it is trained and stays as it was.
+        Only its parameters are used: a clone of it is trained, it stays as it was.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
     DataError
         For an image that is not 2-D or has observed pixels outside [0, 1], or a mask as in `check_mask`.
     ParameterError
-        For a model that is none.
+        For a model that is no `Recommender`.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
     fresh: Any = clone(model)
     fitted = fresh.fit(Interactions.from_dense(np.where(mask, pixels, np.nan)))
     completed = pixels.copy()
-    for row in np.flatnonzero(~mask.all(axis=1)):  # row by row, so that few factors are gathered at a time
+    for row in np.flatnonzero(~mask.all(axis=1)):  # row by row, to gather few factors at a time
         columns = np.flatnonzero(~mask[row])
         completed[row, columns] = fitted.predict(row, columns).clip(0, 1)
     return completed
@@ -94,19 +94,19 @@ def inpainting_errors(truth: Any, completed: Any, observed: Any) -> dict[str, fl
     >>> {name: round(value, 6) for name, value in errors.items()}
     {'nmae': 0.1, 'psnr': 20.0, 'ssim': nan}
     """
-    expected, found = as_pixels(truth), as_pixels(completed)
+    expected, judged = as_pixels(truth), as_pixels(completed)
     hidden = ~check_mask(observed, expected.shape)
-    peak_ratio = psnr(expected, found, hidden=hidden)
+    peak_ratio = psnr(expected, judged, hidden=hidden)
     width = float(np.ptp(expected))
     return {
-        "nmae": nmae(expected[hidden], found[hidden], value_range=width) if width > 0 else math.nan,
+        "nmae": nmae(expected[hidden], judged[hidden], value_range=width) if width > 0 else math.nan,
         "psnr": peak_ratio,
-        "ssim": ssim(expected, found) if min(expected.shape) >= SSIM_WINDOW else math.nan,
+        "ssim": ssim(expected, judged) if min(expected.shape) >= SSIM_WINDOW else math.nan,
     }
 
 
-def _check_brightness(known: np.ndarray) -> None:
-    if not np.isfinite(known).all():
-        raise DataError(f"expected finite observed pixels, found {(~np.isfinite(known)).sum()} NaN or infinite")
-    if known.min() < 0 or known.max() > 1:
-        raise DataError(f"expected observed pixels in [0, 1], found {known.min():g}..{known.max():g}")
+def _check_brightness(pixels: np.ndarray) -> None:
+    if not np.isfinite(pixels).all():
+        raise DataError(f"expected finite observed pixels, found {(~np.isfinite(pixels)).sum()} NaN or infinite")
+    if pixels.min() < 0 or pixels.max() > 1:
+        raise DataError(f"expected observed pixels in [0, 1], found {pixels.min():g}..{pixels.max():g}")

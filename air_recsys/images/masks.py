@@ -29,17 +29,11 @@ def random_mask(shape: tuple[int, int], missing: float, random_state: RandomStat
     missing : float
         Probability in [0, 1] that a pixel is hidden.
     random_state : int, RandomState, Generator or None
-        The same seed gives the same mask, and with more `missing` one that hides more pixels beside the same ones.
+        The same seed gives the same mask; a larger `missing` hides the same pixels and more.
 
     Returns
     -------
     ndarray of bool, shape (height, width)
-        True = observed.
-
-    Raises
-    ------
-    ParameterError
-        For a parameter out of its range.
 
     Examples
     --------
@@ -58,18 +52,12 @@ def patch_mask(shape: tuple[int, int], patches: Iterable[Patch] = PAPER_PATCHES)
     shape : (int, int)
         Height and width.
     patches : iterable of (int, int, int, int)
-        Boxes (row_start, row_stop, column_start, column_stop), half-open, inside the image; by default the paper's,
-        for 240 x 240 pixels.
+        Boxes (row_start, row_stop, column_start, column_stop), half-open, not empty, inside the image; by default the
+        paper's, for 240 x 240 pixels.
 
     Returns
     -------
     ndarray of bool, shape (height, width)
-        True = observed.
-
-    Raises
-    ------
-    ParameterError
-        For a box that is empty or not inside the image.
 
     Examples
     --------
@@ -96,18 +84,17 @@ def load_mask(path: str | os.PathLike[str], size: int | None = None) -> np.ndarr
     path : str or path
         A file as for `load_image`.
     size : int, optional
-        Resize to this height and width, as `load_image` does; a pixel stays observed where it is still pure white,
-        so hidden areas grow at their edges.
+        Resize to this height and width, as `load_image` does; only pure white stays observed, so hidden areas grow at
+        their edges.
 
     Returns
     -------
     ndarray of bool, shape (height, width) or (size, size)
-        True = observed.
 
     Raises
     ------
     DataError
-        As `load_image`. What the mask hides is checked where it is used, by `check_mask`.
+        As `load_image`. The use of the mask checks what it hides, by `check_mask`.
 
     Examples
     --------
@@ -127,19 +114,14 @@ def texture_mask(root: str | os.PathLike[str], size: int = 240) -> np.ndarray:
     Parameters
     ----------
     root : str or path
-        Folder of the data sets, with the file ``images/masks/mask.png``.
+        Folder of the data sets, with the file ``images/masks/mask.png``; where it is missing, a `DataError` says where
+        to get it.
     size : int
         Height and width; the file has 240 x 240 pixels, of which 90.5 % are observed.
 
     Returns
     -------
     ndarray of bool, shape (size, size)
-        True = observed; see `load_mask`.
-
-    Raises
-    ------
-    DataError
-        Where the file is missing, with where to get it.
 
     Examples
     --------

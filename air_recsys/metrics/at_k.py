@@ -1,9 +1,4 @@
-r"""Quality of lists of k recommended items, averaged over the users.
-
-Notation: user u has the relevant items :math:`R_u` and is recommended the items :math:`i_1, \dots, i_k`;
-:math:`h_j = 1` where :math:`i_j \in R_u`, else 0. Users without relevant items are left out of the mean. A place
-that could not be filled (-1) counts as a miss.
-"""
+"""Quality of lists of k recommended items, averaged over the users; `precision_at_k` has the notation."""
 
 from __future__ import annotations
 
@@ -22,6 +17,9 @@ def precision_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
 
     .. math:: \mathrm{precision@k} = \tfrac1k \sum_{j=1}^k h_j
 
+    User u has the relevant items :math:`R_u` and the recommended items :math:`i_1, \dots, i_k`; :math:`h_j = 1` where
+    :math:`i_j \in R_u`, else 0.
+
     Parameters
     ----------
     recommended : array_like of int, shape (n_users, at least k)
@@ -34,7 +32,7 @@ def precision_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
     Returns
     -------
     float
-        In [0, 1], the mean over the users with relevant items.
+        In [0, 1], the mean over the users with relevant items; the others do not count.
 
     Raises
     ------
@@ -61,24 +59,7 @@ def recall_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
 
     The sum is divided by the number of relevant items, also where that is larger than k.
 
-    Parameters
-    ----------
-    recommended : array_like of int, shape (n_users, at least k)
-        As in `precision_at_k`.
-    relevant : SciPy sparse, shape (n_users, n_items)
-        As in `precision_at_k`.
-    k : int
-        Length of the list, at least 1.
-
-    Returns
-    -------
-    float
-        In [0, 1], the mean over the users with relevant items.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As `precision_at_k`.
+    Parameters, value and errors are those of `precision_at_k`.
 
     Examples
     --------
@@ -98,24 +79,7 @@ def ndcg_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
 
     The ideal list is truncated at k, so a list of k relevant items has 1 however many there are.
 
-    Parameters
-    ----------
-    recommended : array_like of int, shape (n_users, at least k)
-        As in `precision_at_k`.
-    relevant : SciPy sparse, shape (n_users, n_items)
-        As in `precision_at_k`.
-    k : int
-        Length of the list, at least 1.
-
-    Returns
-    -------
-    float
-        In [0, 1], the mean over the users with relevant items.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As `precision_at_k`.
+    Parameters, value and errors are those of `precision_at_k`.
 
     Examples
     --------
@@ -136,24 +100,7 @@ def map_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
 
     .. math:: \mathrm{AP@k} = \frac{1}{\min(k, |R_u|)} \sum_{j=1}^k h_j \, \mathrm{precision@}j
 
-    Parameters
-    ----------
-    recommended : array_like of int, shape (n_users, at least k)
-        As in `precision_at_k`.
-    relevant : SciPy sparse, shape (n_users, n_items)
-        As in `precision_at_k`.
-    k : int
-        Length of the list, at least 1.
-
-    Returns
-    -------
-    float
-        In [0, 1], the mean over the users with relevant items.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As `precision_at_k`.
+    Parameters, value and errors are those of `precision_at_k`.
 
     Examples
     --------
@@ -170,24 +117,7 @@ def hit_rate_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
 
     .. math:: \mathrm{hit\ rate@k} = \max_{j \le k} h_j
 
-    Parameters
-    ----------
-    recommended : array_like of int, shape (n_users, at least k)
-        As in `precision_at_k`.
-    relevant : SciPy sparse, shape (n_users, n_items)
-        As in `precision_at_k`.
-    k : int
-        Length of the list, at least 1.
-
-    Returns
-    -------
-    float
-        In [0, 1], the mean over the users with relevant items.
-
-    Raises
-    ------
-    ParameterError, DataError
-        As `precision_at_k`.
+    Parameters, value and errors are those of `precision_at_k`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""How well scores separate the pairs that interact from those that do not."""
+"""Measures of how well scores separate the pairs that interact from the others."""
 
 from __future__ import annotations
 
@@ -49,22 +49,8 @@ def average_precision(y_true: Any, y_score: Any) -> float:
 
     .. math:: \mathrm{AP} = \sum_t (R_t - R_{t-1}) P_t
 
-    Parameters
-    ----------
-    y_true : array_like of {0, 1}, shape (n,)
-        Whether the pair interacts; at least one must.
-    y_score : array_like of float, shape (n,)
-        Larger for pairs that are thought to interact.
-
-    Returns
-    -------
-    float
-        In [0, 1]; a constant score has the share of positives.
-
-    Raises
-    ------
-    DataError
-        For different lengths, no values, NaN and infinite ones, labels other than 0 and 1, or no 1.
+    Parameters and errors are those of `auroc`, but `y_true` may hold only 1. The value is in [0, 1]; a constant score
+    has the share of positives.
 
     Examples
     --------
@@ -77,29 +63,14 @@ def average_precision(y_true: Any, y_score: Any) -> float:
 def aupr(y_true: Any, y_score: Any) -> float:
     """Return the area under the precision-recall curve by the trapezoid rule.
 
-    Parameters
-    ----------
-    y_true : array_like of {0, 1}, shape (n,)
-        Whether the pair interacts; at least one must.
-    y_score : array_like of float, shape (n,)
-        Larger for pairs that are thought to interact.
-
-    Returns
-    -------
-    float
-        In [0, 1]; see the warning.
-
-    Raises
-    ------
-    DataError
-        For different lengths, no values, NaN and infinite ones, labels other than 0 and 1, or no 1.
+    Parameters and errors are those of `average_precision`. The value is in [0, 1]; see the warning.
 
     Warnings
     --------
     The curve starts at recall 0 with precision 1, and the trapezoid joins that point to the next with a straight
-    line. Scores with many ties have few points, so the line counts for much: a *constant* score, which knows
-    nothing, gets (1 + share of positives) / 2, more than 0.5. This happens in earnest where whole users or items
-    are hidden. Report `average_precision`, which has no such line, beside it.
+    line. Scores with many ties have few points, so the line has a large effect: a *constant* score, which holds no
+    information, gets (1 + share of positives) / 2, more than 0.5. This happens in practice where whole users or
+    items are hidden. Report `average_precision`, which has no such line, beside it.
 
     Examples
     --------
@@ -118,9 +89,9 @@ def aupr(y_true: Any, y_score: Any) -> float:
 
 def _check_labels(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndarray]:
     truth, score = check_pairs(y_true, y_score, "y_score")
-    strange = truth[(truth != 0) & (truth != 1)]
-    if strange.size:
-        raise DataError(f"expected labels 0 and 1 in y_true, found {strange[0]:g}")
+    others = truth[(truth != 0) & (truth != 1)]
+    if others.size:
+        raise DataError(f"expected labels 0 and 1 in y_true, found {others[0]:g}")
     if not truth.any():
         raise DataError(f"expected at least one label 1 in y_true, found only 0 in {truth.size} values")
     return truth, score

@@ -1,4 +1,4 @@
-"""Checks of what the metrics are given."""
+"""Checks of the arguments of the metrics."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
 
-Csr = Any  # a csr_array, which carries no annotations
+Csr = Any  # a csr_array, whose methods have no type annotations
 
 
-def check_pairs(y_true: Any, y_pred: Any, found_name: str = "y_pred") -> tuple[np.ndarray, np.ndarray]:
+def check_pairs(y_true: Any, y_pred: Any, name: str = "y_pred") -> tuple[np.ndarray, np.ndarray]:
     """Return truth and prediction as float64 arrays, or raise `DataError`.
 
     Parameters
     ----------
     y_true, y_pred : array_like of float, shape (n,)
         Finite, of the same length, not empty.
-    found_name : str
-        What the caller names `y_pred`.
+    name : str
+        The caller's name of `y_pred`.
     """
-    truth, prediction = _as_vector("y_true", y_true), _as_vector(found_name, y_pred)
+    truth, prediction = as_finite("y_true", y_true, 1), as_finite(name, y_pred, 1)
     if truth.size != prediction.size:
-        raise DataError(
-            f"expected y_true and {found_name} of the same length, found {truth.size} and {prediction.size}"
-        )
+        raise DataError(f"expected y_true and {name} of the same length, found {truth.size} and {prediction.size}")
     return truth, prediction
 
 
@@ -34,23 +32,24 @@ def check_sparse(name: str, matrix: Any, shape: tuple[int | None, int | None]) -
     """Return a users x items matrix as CSR, or raise `DataError`; None in `shape` stands for any size."""
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected {name} as a SciPy sparse matrix (users x items), found {type(matrix).__name__}")
-    for found, expected, kind in zip(matrix.shape, shape, ("users", "items"), strict=True):
-        if expected is not None and found != expected:
-            raise DataError(f"expected {name} with {expected} {kind}, found {found}")
+    for size, expected, kind in zip(matrix.shape, shape, ("users", "items"), strict=True):
+        if expected is not None and size != expected:
+            raise DataError(f"expected {name} with {expected} {kind}, found {size}")
     return sp.csr_array(matrix)
 
 
-def _as_vector(name: str, values: Any) -> np.ndarray:
+def as_finite(name: str, values: Any, ndim: int) -> np.ndarray:
+    """Return finite numbers as a float64 array of `ndim` dimensions, not empty, or raise `DataError`."""
     try:
-        vector = np.asarray(values, dtype=np.float64)
+        array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise DataError(f"expected {name} as a 1-D array of numbers, found {type(values).__name__}") from None
-    if vector.ndim != 1 or vector.size == 0:
-        raise DataError(f"expected {name} as a 1-D array with at least one value, found shape {vector.shape}")
-    broken = np.flatnonzero(~np.isfinite(vector))
+        raise DataError(f"expected {name} as a {ndim}-D array of numbers, found {type(values).__name__}") from None
+    if array.ndim != ndim or array.size == 0:
+        raise DataError(f"expected {name} as a {ndim}-D array with at least one value, found shape {array.shape}")
+    broken = np.argwhere(~np.isfinite(array))
     if broken.size:
+        position = ", ".join(map(str, broken[0]))
         raise DataError(
-            f"expected finite numbers in {name}, found {broken.size} NaN or infinite, the first at position "
-            f"{broken[0]}"
+            f"expected finite numbers in {name}, found {len(broken)} NaN or infinite, the first at position {position}"
         )
-    return vector
+    return array

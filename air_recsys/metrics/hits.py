@@ -1,4 +1,4 @@
-"""From recommended and relevant items to hits, and from a user's hits to that user's score."""
+"""Hits of recommended items among the relevant ones, and the score of each user's hits."""
 
 from __future__ import annotations
 
@@ -31,24 +31,9 @@ def find_hits(recommended: np.ndarray, relevant: Csr) -> np.ndarray:
     """
     n_users, n_items = relevant.shape
     rows = np.repeat(np.arange(n_users), np.diff(relevant.indptr))
-    known = rows * n_items + relevant.indices
-    wanted = np.arange(n_users)[:, None] * n_items + recommended  # (n_users, k)
-    return np.isin(wanted, known) & (recommended >= 0)
-
-
-def precision(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
-    """Return hits / k of each user."""
-    return hits.sum(axis=1) / hits.shape[1]
-
-
-def recall(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
-    """Return hits / number of relevant items of each user."""
-    return hits.sum(axis=1) / n_relevant
-
-
-def hit_rate(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
-    """Return 1 for each user with a hit, else 0."""
-    return (hits.sum(axis=1) > 0).astype(np.float64)
+    relevant_pairs = rows * n_items + relevant.indices
+    recommended_pairs = np.arange(n_users)[:, None] * n_items + recommended  # (n_users, k)
+    return np.isin(recommended_pairs, relevant_pairs) & (recommended >= 0)
 
 
 def ndcg(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
@@ -56,7 +41,7 @@ def ndcg(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
     k = hits.shape[1]
     discount = 1 / np.log2(np.arange(2, k + 2))  # (k,)
     ideal: np.ndarray = np.cumsum(discount)[np.minimum(n_relevant, k) - 1]
-    # Added up in the same order as the ideal, so that a perfect list has exactly 1.
+    # The sum has the order of the ideal one, so a perfect list has exactly 1.
     return np.cumsum(hits * discount, axis=1)[:, -1] / ideal
 
 
@@ -68,9 +53,9 @@ def average_precision(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
 
 
 MEASURES: dict[str, Measure] = {
-    "precision_at_k": precision,
-    "recall_at_k": recall,
+    "precision_at_k": lambda hits, _: hits.sum(axis=1) / hits.shape[1],
+    "recall_at_k": lambda hits, n_relevant: hits.sum(axis=1) / n_relevant,
     "ndcg_at_k": ndcg,
     "map_at_k": average_precision,
-    "hit_rate_at_k": hit_rate,
+    "hit_rate_at_k": lambda hits, _: (hits.sum(axis=1) > 0).astype(np.float64),
 }

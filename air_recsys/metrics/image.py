@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from air_recsys.exceptions import DataError
+from air_recsys.metrics.checks import as_finite
 from air_recsys.validation import check_real, import_extra
 
 SSIM_WINDOW = 11
@@ -20,9 +21,9 @@ def psnr(expected: Any, found: Any, *, hidden: Any = None, value_range: float = 
     Parameters
     ----------
     expected, found : array_like of float, shape (height, width)
-        The true image and the one to be judged.
+        The true image and the completed one.
     hidden : array_like of bool, shape (height, width), optional
-        Only these pixels count, in completion those that were not given; by default all.
+        The pixels that count, in completion the unobserved ones; by default all.
     value_range : float
         R, the largest possible minus the smallest possible value.
 
@@ -49,7 +50,7 @@ def psnr(expected: Any, found: Any, *, hidden: Any = None, value_range: float = 
         counted = _check_hidden(hidden, truth.shape)
         truth, judged = truth[counted], judged[counted]  # (n_hidden,)
     ratio = import_extra("skimage.metrics", "images").peak_signal_noise_ratio
-    with np.errstate(divide="ignore"):  # no error at all is infinitely good
+    with np.errstate(divide="ignore"):  # equal images have an infinite ratio
         return float(ratio(truth, judged, data_range=span))
 
 
@@ -62,24 +63,8 @@ def ssim(expected: Any, found: Any, *, value_range: float = 1.0) -> float:
     with local means, variances and covariance under a Gaussian window of 11 x 11 pixels and standard deviation 1.5,
     averaged over all places where the window fits into the image.
 
-    Parameters
-    ----------
-    expected, found : array_like of float, shape (height, width)
-        The true image and the one to be judged, at least 11 x 11 pixels.
-    value_range : float
-        R, the largest possible minus the smallest possible value.
-
-    Returns
-    -------
-    float
-        At most 1, which equal images have.
-
-    Raises
-    ------
-    DataError
-        For shapes that differ or are too small, NaN and infinite values.
-    ParameterError
-        For a `value_range` that is not a number > 0.
+    Parameters and errors are those of `psnr`, and images smaller than the window are a `DataError`. The value is at
+    most 1, that of equal images.
 
     Examples
     --------
@@ -99,22 +84,10 @@ def ssim(expected: Any, found: Any, *, value_range: float = 1.0) -> float:
 
 
 def _check_images(expected: Any, found: Any) -> tuple[np.ndarray, np.ndarray]:
-    truth, judged = _as_image("expected", expected), _as_image("found", found)
+    truth, judged = as_finite("expected", expected, 2), as_finite("found", found, 2)
     if truth.shape != judged.shape:
         raise DataError(f"expected two images of one shape, found {truth.shape} and {judged.shape}")
     return truth, judged
-
-
-def _as_image(name: str, values: Any) -> np.ndarray:
-    try:
-        image = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"expected {name} as a 2-D array of numbers, found {type(values).__name__}") from None
-    if image.ndim != 2 or image.size == 0:
-        raise DataError(f"expected {name} as a 2-D array with at least one value, found shape {image.shape}")
-    if not np.isfinite(image).all():
-        raise DataError(f"expected finite numbers in {name}, found {(~np.isfinite(image)).sum()} NaN or infinite")
-    return image
 
 
 def _check_hidden(hidden: Any, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Rankings from scores, a block of users at a time, so that no users x items array is ever held."""
+"""Rankings from scores, a block of users at a time, so that no users x items array is held."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def top_k(scores: Any, k: int = 10) -> np.ndarray:
     Returns
     -------
     ndarray of int64, shape (n_users, k)
-        Item indices. Items with the score -inf come last, but do come where no others are left.
+        Item indices. Items with the score -inf come last, and appear where no others are left.
 
     Raises
     ------

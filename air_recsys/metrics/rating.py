@@ -45,20 +45,7 @@ def mae(y_true: Any, y_pred: Any) -> float:
 
     .. math:: \mathrm{MAE} = \tfrac1n \sum_t |y_t - \hat y_t|
 
-    Parameters
-    ----------
-    y_true, y_pred : array_like of float, shape (n,)
-        True and predicted ratings.
-
-    Returns
-    -------
-    float
-        In the unit of the ratings; 0 is perfect.
-
-    Raises
-    ------
-    DataError
-        For different lengths, no values, or NaN and infinite ones.
+    Parameters, unit and errors are those of `rmse`.
 
     Examples
     --------
@@ -79,7 +66,7 @@ def nmae(y_true: Any, y_pred: Any, value_range: float | None = None) -> float:
         True and predicted values, in matrix completion those of the unobserved entries.
     value_range : float, optional
         :math:`y_{\max} - y_{\min}`, larger than 0. By default that of `y_true`. To compare with published tables
-        give the range of the whole true matrix, of which the unobserved entries are a part.
+        give the range of the whole true matrix, the observed entries included.
 
     Returns
     -------
@@ -102,17 +89,13 @@ def nmae(y_true: Any, y_pred: Any, value_range: float | None = None) -> float:
 
     Notes
     -----
-    Li, Sun, Wang, Wang (SIAM J. Imaging Sciences 15(4), 2022) define NMAE by a squared norm. The numbers they
-    publish are what is computed here: the mean *absolute* error over the unobserved entries, divided by the range
-    of the whole true matrix.
+    Li, Sun, Wang, Wang (SIAM J. Imaging Sciences 15(4), 2022) define NMAE by a squared norm. Their published numbers
+    are the mean *absolute* error over the unobserved entries, divided by the range of the whole true matrix, as here.
     """
     truth, prediction = check_pairs(y_true, y_pred)
-    if value_range is not None:
-        width = check_real("value_range", value_range, strict=True)
-    else:
-        width = float(np.ptp(truth))
-        if width == 0:
-            raise DataError(
-                f"expected y_true with at least two different values, found only {truth[0]:g}; pass value_range"
-            )
+    width = float(np.ptp(truth)) if value_range is None else check_real("value_range", value_range, strict=True)
+    if width == 0:
+        raise DataError(
+            f"expected y_true with at least two different values, found only {truth[0]:g}; pass value_range"
+        )
     return float(mean_absolute_error(truth, prediction)) / width

@@ -3,66 +3,50 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Callable, Hashable, Iterable
-from functools import cached_property
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import pandas as pd
 from sklearn.base import BaseEstimator
 
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
+from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics.ranking import top_k
-from air_recsys.models import files
-from air_recsys.models.ann import FaissItems
-from air_recsys.models.spread import PredictionSpread
-from air_recsys.models.statistics import TrainingStatistics
-from air_recsys.models.top_items import as_queried_ids, check_list_length, recommendation_frame, top_items
+from air_recsys.models.ranking.faiss_items import FaissItems
+from air_recsys.models.ranking.lists import recommend_with
+from air_recsys.models.ranking.top_items import top_items
+from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.storage.files import (
+    FORMAT_VERSION,
+    Contents,
+    class_of,
+    read_contents,
+    state_from_contents,
+    state_to_contents,
+    write_contents,
+)
+from air_recsys.models.storage.old_versions import upgraded
+from air_recsys.parameters import check_parameters
+from air_recsys.solvers import plain
 from air_recsys.training import Callback
 from air_recsys.validation import check_choice, check_integer
 
-_BLOCK_ENTRIES = 16_000_000  # of lists in the making; scores have blocks of their own
-FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
-
-
-class Factors(NamedTuple):
-    """What every model collapses to: score(u, i) = mean + b_u + c_i + p_u . q_i, in the unit of the ratings."""
-
-    user_factors: np.ndarray  # (n_users, r)
-    item_factors: np.ndarray  # (n_items, r)
-    user_biases: np.ndarray  # (n_users,)
-    item_biases: np.ndarray  # (n_items,)
-    mean: float
+_OF_TRAINING = ("n_iter_", "stopped_by_", "device_")  # what training left besides the state
 
 
 class Recommender(BaseEstimator):
     """Base of all models: `fit` owns the contract, a subclass's `_fit` the mathematics.
 
-    Attributes
-    ----------
-    user_factors_ : ndarray, shape (n_users, r)
-    item_factors_ : ndarray, shape (n_items, r)
-    user_biases_ : ndarray, shape (n_users,)
-    item_biases_ : ndarray, shape (n_items,)
-    global_mean_ : float
-        The score of a pair is the sum of this mean, its two biases and the product of its two factors.
-    user_graph_, item_graph_ : SimilarityGraph or None
-        The learned graphs; None where the model learns none.
-    transform_graphs_ : list of SimilarityGraph
-        Graphs over other rows than users and items; mostly empty.
-    history_ : DataFrame
-        The course of training; empty where there was none.
-    interactions_ : Interactions
-        The training data.
+    What was learned is one value, an `air_recsys.models.state.FittedState`, that is replaced in one step; the
+    attributes read from it.
     """
 
     _clips = False
-    _takes_weights = False
-    _spread: PredictionSpread | None = None  # where a model knows how far ratings spread around its scores
+    _state: FittedState | None = None
 
     # ---------------------------------------------------------------- fitting
 
@@ -85,54 +69,103 @@ class Recommender(BaseEstimator):
             Where training left the finite numbers; the model then holds its last good state.
         """
         data = as_interactions(interactions)
-        self._check_weights(data)
-        self._check_parameters(data)
-        _warn_if_constant(data, self._learns_from_constant())
-        # A fit that fails leaves no half of two models.
-        for name in (
-            "_statistics",
-            "_solvers",
-            "user_similarities_",
-            "item_similarities_",
-            "global_mean_",
-            "snapshots_",
-            "n_iter_",
-            "stopped_by_",
-            "device_",
-            "_spread",
-        ):
-            self.__dict__.pop(name, None)
-        self.interactions_ = data
-        self.user_graph_: SimilarityGraph | None = None
-        self.item_graph_: SimilarityGraph | None = None
-        self.transform_graphs_: list[SimilarityGraph] = []
-        self.history_ = pd.DataFrame()
-        self._fit(data, list(callbacks))
+        if data.weights is not None:
+            raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
+        self.check(data)
+        self._forget()
+        self._state = self._fit(data)
         return self
 
-    def _check_parameters(self, data: Interactions) -> None:
-        """Raise `ParameterError` where a parameter is out of range for `data`."""
+    def _forget(self) -> None:
+        """Drop all that an earlier fit has left: a fit that fails leaves no half of two models."""
+        parameters = self.get_params(deep=False)
+        for name in [name for name in vars(self) if name not in parameters]:
+            delattr(self, name)
 
-    def _check_weights(self, data: Interactions) -> None:
-        if data.weights is not None and not self._takes_weights:
-            raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
+    def check(self, data: Interactions) -> None:
+        """Raise `ParameterError` where `fit` on these interactions would, before any work."""
+        if is_dataclass(self):
+            check_parameters(self)
 
-    def _learns_from_constant(self) -> bool:
-        """Whether ratings that are all equal can teach this model anything."""
-        return True
-
-    def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
+    def _fit(self, data: Interactions) -> FittedState:
         raise NotImplementedError
 
-    def _set_factors(self, factors: Factors) -> None:
-        self.user_factors_ = np.ascontiguousarray(factors.user_factors)
-        self.item_factors_ = np.ascontiguousarray(factors.item_factors)
-        self.user_biases_, self.item_biases_ = factors.user_biases, factors.item_biases
-        self.global_mean_ = float(factors.mean)
+    # ---------------------------------------------------------------- what was learned
 
-    def _check_fitted(self) -> None:
-        if not hasattr(self, "global_mean_"):
+    def _fitted(self) -> FittedState:
+        if self._state is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
+        return self._state
+
+    def check_fitted(self) -> None:
+        """Raise `NotFittedError` before `fit`."""
+        self._fitted()
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return self._state is not None
+
+    @property
+    def interactions_(self) -> Interactions:
+        """The training data."""
+        return self._fitted().data
+
+    @property
+    def factors_(self) -> Factors:
+        """Factors and biases of both sides, and the mean."""
+        return self._fitted().factors
+
+    @property
+    def user_factors_(self) -> np.ndarray:
+        """Factors p of the users, (n_users, r): a score is mean + b_u + c_i + p_u . q_i, as ratings are."""
+        return self._fitted().factors.user_factors
+
+    @property
+    def item_factors_(self) -> np.ndarray:
+        """Factors q of the items, (n_items, r)."""
+        return self._fitted().factors.item_factors
+
+    @property
+    def user_biases_(self) -> np.ndarray:
+        """Biases b of the users, (n_users,)."""
+        return self._fitted().factors.user_biases
+
+    @property
+    def item_biases_(self) -> np.ndarray:
+        """Biases c of the items, (n_items,)."""
+        return self._fitted().factors.item_biases
+
+    @property
+    def global_mean_(self) -> float:
+        """The mean that all scores have in common."""
+        return self._fitted().factors.mean
+
+    @property
+    def user_graph_(self) -> SimilarityGraph | None:
+        """The learned graph of the users; None where the model learns none. One with labels can take its place."""
+        return self._fitted().user_graph
+
+    @user_graph_.setter
+    def user_graph_(self, graph: SimilarityGraph) -> None:
+        self._state = self._fitted().with_graph("user", graph)
+
+    @property
+    def item_graph_(self) -> SimilarityGraph | None:
+        """The learned graph of the items; None where the model learns none. One with labels can take its place."""
+        return self._fitted().item_graph
+
+    @item_graph_.setter
+    def item_graph_(self, graph: SimilarityGraph) -> None:
+        self._state = self._fitted().with_graph("item", graph)
+
+    @property
+    def transform_graphs_(self) -> list[SimilarityGraph]:
+        """Graphs over other rows than users and items; mostly empty."""
+        return self._fitted().transform_graphs
+
+    @property
+    def history_(self) -> pd.DataFrame:
+        """The course of training; empty where there was none."""
+        return self._fitted().history
 
     # ---------------------------------------------------------------- scores
 
@@ -156,7 +189,7 @@ class Recommender(BaseEstimator):
         UnknownIdError
             With ``unknown="error"``.
         """
-        self._check_fitted()
+        self._fitted()
         check_choice("unknown", unknown, ("mean", "error"))
         users, items = self._pair_indices(user_ids, item_ids, unknown)
         known = (users >= 0) & (items >= 0)
@@ -175,23 +208,19 @@ class Recommender(BaseEstimator):
 
     def _lookup(self, kind: str, ids: Any, unknown: str) -> np.ndarray:
         index = self.interactions_.users if kind == "user" else self.interactions_.items
-        found = index.lookup(ids)
-        if unknown == "error" and (found < 0).any():
+        places = index.lookup(ids)
+        if unknown == "error" and (places < 0).any():
             queried = np.atleast_1d(np.asarray(ids, dtype=object))
-            raise UnknownIdError(kind, queried[found < 0].tolist(), "unknown='mean' predicts a mean instead")
-        return found
+            raise UnknownIdError(kind, queried[places < 0].tolist(), "unknown='mean' predicts a mean instead")
+        return places
 
     def _score_pairs(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        products = np.einsum("nr,nr->n", self.user_factors_[users], self.item_factors_[items])
-        return self._clip(products + self.user_biases_[users] + self.item_biases_[items] + self.global_mean_)
-
-    def _clip(self, scores: np.ndarray) -> np.ndarray:
-        return scores.clip(*self._statistics.rating_range) if self._clips else scores
+        return self._fitted().scores(users, items, self._clips)
 
     def _fallback(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        known = self._statistics
-        by_item = np.where(items >= 0, known.item_means[items], known.mean)
-        return np.where(users >= 0, known.user_means[users], by_item)
+        statistics = self._fitted().statistics
+        by_item = np.where(items >= 0, statistics.item_means[items], statistics.mean)
+        return np.where(users >= 0, statistics.user_means[users], by_item)
 
     # ---------------------------------------------------------------- recommendations and similarities
 
@@ -220,35 +249,14 @@ class Recommender(BaseEstimator):
         DeviceError
             Where a GPU is asked for and there is none.
         """
+        state = self._fitted()
 
         def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            seen = self._statistics.seen[users] if exclude_seen else None
-            factors = self.user_factors_[users], self.item_factors_
-            return top_items(*factors, self.item_biases_, n, seen=seen, device=device)
+            seen = state.statistics.seen[users] if exclude_seen else None
+            factors = state.factors.user_factors[users], state.factors.item_factors
+            return top_items(*factors, state.factors.item_biases, n, seen=seen, device=device)
 
-        return self._recommend_with(best, user_ids, n)
-
-    def _recommend_with(self, best: FindBest, user_ids: Any, n: int) -> pd.DataFrame:
-        """Return the table of `recommend` from a search for the best items of known users."""
-        self._check_fitted()
-        check_list_length(n, self.interactions_.n_items)
-        queried = as_queried_ids(user_ids)
-        block = max(1, _BLOCK_ENTRIES // n)
-        parts = [queried[start : start + block] for start in range(0, max(1, queried.size), block)]
-        frames = [self._recommend_block(best, part, n) for part in parts]
-        # An empty column has no type of its own and would spoil that of the others.
-        return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
-
-    def _recommend_block(self, best: FindBest, ids: np.ndarray, n: int) -> pd.DataFrame:
-        users = self.interactions_.users.lookup(ids)
-        known = users >= 0
-        popular = top_k(self._statistics.item_counts[None], n)[0]  # (n,)
-        items = np.tile(popular, (users.size, 1))  # (b, n)
-        scores = self._statistics.item_means[items]
-        items[known], found = best(users[known])
-        offsets = self.user_biases_[users[known], None] + self.global_mean_
-        scores[known] = self._clip(found.astype(np.float64) + offsets)
-        return recommendation_frame(ids, self.interactions_.item_ids, items, scores, known)
+        return recommend_with(best, state, user_ids, n, clips=self._clips)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
         """Return the items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).
@@ -257,7 +265,7 @@ class Recommender(BaseEstimator):
         ----------
         metric : {"inner_product", "l2"}
             What the index compares by; the nearest items are the best ones either way, see
-            `air_recsys.models.ann.FaissItems`.
+            `air_recsys.models.ranking.faiss_items.FaissItems`.
         factory : str, optional
             What `faiss.index_factory` makes: "Flat" (exact, the default), "HNSW32", "IVF256,Flat", ...
 
@@ -268,31 +276,24 @@ class Recommender(BaseEstimator):
         MissingExtraError
             Where faiss is not installed.
         """
-        self._check_fitted()
-        return FaissItems(self, metric, factory)
+        return FaissItems(self._fitted(), metric, factory, clips=self._clips)
 
-    @cached_property
-    def _statistics(self) -> TrainingStatistics:
-        return TrainingStatistics(self.interactions_)
-
-    @cached_property
+    @property
     def user_similarities_(self) -> SimilarityGraph | None:
         """What `similar_users` looks at: the learned graph."""
         return self.user_graph_
 
-    @cached_property
+    @property
     def item_similarities_(self) -> SimilarityGraph | None:
         """What `similar_items` looks at: the learned graph."""
         return self.item_graph_
 
     def similar_users(self, user_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n users most alike to one: from the learned graph, else by the cosine of the factors."""
-        self._check_fitted()
         return self._similar(self.user_similarities_, self.interactions_.users, self.user_factors_, user_id, n)
 
     def similar_items(self, item_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n items most alike to one: from the learned graph, else by the cosine of the factors."""
-        self._check_fitted()
         return self._similar(self.item_similarities_, self.interactions_.items, self.item_factors_, item_id, n)
 
     @staticmethod
@@ -311,24 +312,31 @@ class Recommender(BaseEstimator):
 
     # ---------------------------------------------------------------- files
 
-    def _saved_parameters(self, data: Interactions) -> dict[str, Any]:
-        """Return the parameters of a model of `data` as JSON can hold them."""
-        parameters: dict[str, Any] = self.get_params(deep=False)
-        state = parameters.get("random_state")
+    def _saved_parameters(self) -> dict[str, Any]:
+        """Return the parameters as JSON can hold them."""
+        saved: dict[str, Any] = self.get_params(deep=False)
+        state = saved.get("random_state")
         if state is not None and not isinstance(state, (int, np.integer)):
-            parameters["random_state"] = None  # a generator's position is not part of a model
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+            saved["random_state"] = None  # a generator's position is not part of a model
+        return {name: plain(value) for name, value in saved.items()}
 
-    def _after_load(self) -> None:
-        """Bring back what JSON could not hold."""
+    @classmethod
+    def _from_saved(cls, parameters: dict[str, Any]) -> Self:
+        """Return an unfitted model with the parameters of a file."""
+        return cls(**parameters)
+
+    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+        """Return the state of a file, completed by what only this class knows of it."""
+        return state
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one file (safetensors with JSON metadata), replacing an older one at once.
 
         An interrupted save leaves the old file whole. Ids must be all integers or all strings on a side.
         """
-        self._check_fitted()
-        return files.write(self, path)
+        attributes, arrays = state_to_contents(self._fitted())
+        attributes["course"] = {name: vars(self)[name] for name in _OF_TRAINING if name in vars(self)}
+        return write_contents(path, type(self).__name__, self._saved_parameters(), attributes, arrays)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -339,15 +347,17 @@ class Recommender(BaseEstimator):
         ModelFileError
             Where the file is truncated, not a model, of another model class, or of a newer format.
         """
-        return files.read(cls, path)
+        return read_contents(path, cls._read)
 
-
-def _warn_if_constant(data: Interactions, learns: bool) -> None:
-    if learns or data.ratings.min() != data.ratings.max():
-        return
-    warnings.warn(
-        f"all {data.n_ratings} rating(s) equal {data.ratings[0]:g}: nothing tells good pairs from bad ones; for "
-        "interactions that are only ever positive set unobserved_weight > 0",
-        DataWarning,
-        stacklevel=3,
-    )
+    @classmethod
+    def _read(cls, contents: Contents) -> Self:
+        kind, parameters = class_of(cls, contents), contents.parameters
+        if contents.version < FORMAT_VERSION:
+            parameters = upgraded(contents.model, parameters, list(kind().get_params(deep=False)))
+        model = kind._from_saved(parameters)
+        state = state_from_contents(contents)
+        for name, value in contents.attributes["course"].items():
+            if name in _OF_TRAINING:
+                setattr(model, name, value)
+        model._state = model._restore(state, contents.arrays)
+        return model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,9 +10,9 @@ import scipy.sparse as sp
 import scipy.sparse.linalg
 
 from air_recsys.interactions import Interactions
-from air_recsys.models.base import Factors, Recommender
-from air_recsys.training import Callback
-from air_recsys.validation import check_real
+from air_recsys.models.base import Recommender
+from air_recsys.models.state import Factors, FittedState
+from air_recsys.parameters import real
 
 
 class GlobalMean(Recommender):
@@ -24,10 +25,11 @@ class GlobalMean(Recommender):
     array([2.])
     """
 
-    def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
-        self._set_factors(_without_factors(np.zeros(data.n_users), np.zeros(data.n_items), data.ratings.mean()))
+    def _fit(self, data: Interactions) -> FittedState:
+        return _without_factors(data, np.zeros(data.n_users), np.zeros(data.n_items), data.ratings.mean())
 
 
+@dataclass(eq=False, repr=False)
 class BiasModel(Recommender):
     r"""A pair gets the mean rating plus a bias of its user and one of its item.
 
@@ -41,13 +43,9 @@ class BiasModel(Recommender):
     Source: Koren, Factor in the Neighbors, TKDD 4(1), 2010, section 2.1.
     """
 
-    def __init__(self, bias_decay: float = 5.0) -> None:
-        self.bias_decay = bias_decay
+    bias_decay: float = real(5.0)
 
-    def _check_parameters(self, data: Interactions) -> None:
-        check_real("bias_decay", self.bias_decay)
-
-    def _fit(self, data: Interactions, callbacks: list[Callback]) -> None:
+    def _fit(self, data: Interactions) -> FittedState:
         mean = data.ratings.mean()
         rows = np.arange(data.n_ratings)
         ones = np.ones(data.n_ratings)
@@ -56,9 +54,9 @@ class BiasModel(Recommender):
         design = sp.hstack([users, items], format="csr")
         # lsmr is damped by sqrt(lambda), and returns the smallest solution where lambda is 0.
         biases = scipy.sparse.linalg.lsmr(design, data.ratings - mean, damp=np.sqrt(self.bias_decay), atol=1e-9)[0]
-        self._set_factors(_without_factors(biases[: data.n_users], biases[data.n_users :], mean))
+        return _without_factors(data, biases[: data.n_users], biases[data.n_users :], mean)
 
 
-def _without_factors(user_biases: np.ndarray, item_biases: np.ndarray, mean: Any) -> Factors:
+def _without_factors(data: Interactions, user_biases: np.ndarray, item_biases: np.ndarray, mean: Any) -> FittedState:
     nothing = np.zeros((user_biases.size, 0)), np.zeros((item_biases.size, 0))
-    return Factors(*nothing, user_biases, item_biases, float(mean))
+    return FittedState(data, Factors(*nothing, user_biases, item_biases, float(mean)))

@@ -6,12 +6,17 @@ from typing import Any, Literal, overload
 
 import numpy as np
 
-from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
 
 
 class PredictsDeviations(Recommender):
-    """A recommender that may know how far new ratings spread around its scores."""
+    """A recommender that may know the standard deviation of new ratings around its scores."""
+
+    @property
+    def knows_deviations_(self) -> bool:
+        """Whether `predict` can be asked with `return_std`."""
+        equations = self._fitted().equations
+        return equations is not None and equations.knows_deviations
 
     @overload
     def predict(
@@ -64,12 +69,9 @@ class PredictsDeviations(Recommender):
         scores = super().predict(user_ids, item_ids, unknown=unknown)
         if not return_std:
             return scores
-        if self._spread is None:
-            raise NotFittedError(
-                "return_std needs a posterior, that of AIR with solver='variational' or 'langevin'; found none"
-            )
         users, items = self._pair_indices(user_ids, item_ids, unknown)
-        known = (users >= 0) & (items >= 0)
+        known, equations = (users >= 0) & (items >= 0), self._fitted().equations
+        assert equations is not None
         deviations = np.full(users.size, self.interactions_.ratings.std())
-        deviations[known] = self._spread.deviations(users[known], items[known])
+        deviations[known] = equations.deviations(users[known], items[known])
         return scores, deviations

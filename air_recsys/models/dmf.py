@@ -1,8 +1,9 @@
-"""`AIR` without its learned graphs: DMF, with total variation (RDMF), with graphs that are given (DirichletDMF)."""
+"""AIR's objective without learned graphs: DMF, with total variation (RDMF), with given graphs (DirichletDMF)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
@@ -13,89 +14,87 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
-from air_recsys.models.fingerprint import hash_arrays
-from air_recsys.nn.build import Settings
-from air_recsys.validation import RandomState, check_integer
+from air_recsys.models.engines import Engine, ObjectiveEngine
+from air_recsys.models.presets import TakesValuesOfAdam
+from air_recsys.models.state import FittedState
+from air_recsys.models.storage.fingerprint import hash_arrays
+from air_recsys.models.trained import TrainedRecommender
+from air_recsys.parameters import check_parameters, integer, real
+from air_recsys.solvers import Adam, Descent, Regularization, as_solver, parameter_names
 
 
-class DMF(AIR):
-    """Deep matrix factorization: `AIR` without the two graphs, so only the depth regularizes.
+@dataclass(eq=False, repr=False)
+class DMF(TakesValuesOfAdam, Descent, TrainedRecommender):
+    """Deep matrix factorization: AIR's objective without the two graphs, so only the depth regularizes.
 
     Parameters
     ----------
-    n_factors, depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
-unobserved_weight, init_mean, init_std, clip, dtype, device, random_state, verbose
-        As in `AIR`.
+    n_factors : int, "auto" or None
+        Width of the factorization; None is full width, "auto" 20.
+    depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
+unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every
+        How the factors are trained, see `air_recsys.solvers.Descent`.
+    validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
+        See `air_recsys.models.trained.TrainedRecommender`.
 
     Source: Arora, Cohen, Hu, Luo, Implicit Regularization in Deep Matrix Factorization, NeurIPS 2019.
     """
 
-    def __init__(
-        self,
-        n_factors: int | None = None,
-        depth: int = 3,
-        n_epochs: int = 10_000,
-        n_batches: int = 1,
-        learning_rate: float = 1e-3,
-        schedule: str = "constant",
-        weight_decay: float = 0.0,
-        bias_decay: float = 0.0,
-        biases: bool = False,
-        center: bool = False,
-        scale: bool = True,
-        unobserved_weight: float = 0.0,
-        init_mean: float = 1e-3,
-        init_std: float = 1e-3,
-        clip: bool = False,
-        dtype: str = "float32",
-        device: str = "auto",
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        own = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        super().__init__(user_graph_reg=0.0, item_graph_reg=0.0, **own)
+    n_factors: int | str | None = integer(None, minimum=1, besides=("auto", None))
 
     @classmethod
     def like(cls, model: AIR) -> Self:
-        """Return the same model as `model` but for the graphs, not fitted."""
-        names = cls().get_params()
-        return cls(**{name: value for name, value in model.get_params().items() if name in names})
+        """Return the same model as `model` but for the graphs, not fitted.
+
+        Raises
+        ------
+        ParameterError
+            For a model of another solver than `Adam`, which has no objective that could go without graphs.
+        """
+        solver = as_solver(model.solver)
+        if not isinstance(solver, Adam):
+            raise ParameterError(
+                f"DMF is AIR's objective without graphs: expected a model with solver='adam', found {solver!r}"
+            )
+        given = model.get_params(deep=False) | solver.get_params()
+        return cls(**{name: value for name, value in given.items() if name in parameter_names(cls)})
+
+    def engine(self) -> Engine:
+        """Return the engine of the objective, without graphs."""
+        return ObjectiveEngine(self._setup(n_factors=self.n_factors), self, _NO_GRAPHS)
 
 
-class RDMF(AIR):
+@dataclass(eq=False, repr=False)
+class RDMF(TakesValuesOfAdam, Descent, TrainedRecommender):
     """Regularized deep matrix factorization, for pictures: `DMF` at full width with total variation.
 
     Parameters
     ----------
     tv_reg : float
         Strength tau of the total variation against the mean squared error, see `air_recsys.nn.terms.TotalVariation`.
-    depth, n_epochs, learning_rate, schedule, scale, init_mean, init_std, dtype, device, random_state, verbose
-        As in `AIR`.
+    depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
+unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every, validation_fraction, patience, clip, dtype, \
+device, random_state, max_memory, verbose
+        As in `DMF`.
 
     Source: Li, Xu, Luo, Wang, A regularised deep matrix factorised model of matrix completion for image restoration,
     IET Image Processing 16, 2022.
     """
 
-    def __init__(
-        self,
-        tv_reg: float = 1e-3,
-        depth: int = 3,
-        n_epochs: int = 10_000,
-        learning_rate: float = 1e-3,
-        schedule: str = "constant",
-        scale: bool = True,
-        init_mean: float = 1e-3,
-        init_std: float = 1e-3,
-        dtype: str = "float32",
-        device: str = "auto",
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        own = {name: value for name, value in locals().items() if name not in ("self", "__class__")}
-        super().__init__(user_graph_reg=0.0, item_graph_reg=0.0, **own)
+    tv_reg: float = real(1e-3)
+
+    @classmethod
+    def of_preset(cls, preset: str, **overrides: Any) -> Self:
+        """Return the model of a preset; total variation sees the whole matrix at once."""
+        return super().of_preset(preset, **{"n_batches": 1} | overrides)
+
+    def engine(self) -> Engine:
+        """Return the engine of the objective, with total variation in place of graphs."""
+        return ObjectiveEngine(self._setup(n_factors=None), self, replace(_NO_GRAPHS, tv_reg=self.tv_reg))
 
 
-class DirichletDMF(AIR):
+@dataclass(eq=False, repr=False)
+class DirichletDMF(TakesValuesOfAdam, Descent, TrainedRecommender):
     """DMF + DE: deep matrix factorization with the Dirichlet energies of two graphs that stay as they are.
 
     Parameters
@@ -105,12 +104,13 @@ class DirichletDMF(AIR):
         and users (items) that it does not know stay isolated. "neighbors" takes each row's `n_neighbors` nearest by
         the cosine of the observed ratings less the mean; None leaves the graph out.
     user_graph_reg, item_graph_reg : float or "auto"
-        Strengths of the two energies, as in `AIR`.
+        Strengths of the two energies, as in `air_recsys.solvers.Regularization`.
     n_neighbors : int
         For "neighbors".
-    n_factors, depth, n_epochs, learning_rate, schedule, scale, init_mean, init_std, dtype, device, random_state, \
-verbose
-        As in `AIR`.
+    n_factors, depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
+unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every, validation_fraction, patience, clip, dtype, \
+device, random_state, max_memory, verbose
+        As in `DMF`.
 
     Source: the column DMF + DE of the paper's Table 1.
 
@@ -124,58 +124,40 @@ verbose
     array([5.])
     """
 
-    def __init__(
-        self,
-        user_graph: Any = "neighbors",
-        item_graph: Any = "neighbors",
-        user_graph_reg: float = 1e-4,
-        item_graph_reg: float = 1e-4,
-        n_neighbors: int = 10,
-        n_factors: int | None = None,
-        depth: int = 3,
-        n_epochs: int = 10_000,
-        learning_rate: float = 1e-3,
-        schedule: str = "constant",
-        scale: bool = True,
-        init_mean: float = 1e-3,
-        init_std: float = 1e-3,
-        dtype: str = "float32",
-        device: str = "auto",
-        random_state: RandomState = None,
-        verbose: bool = False,
-    ) -> None:
-        own = {name: value for name, value in locals().items() if name not in _NOT_OF_AIR}
-        super().__init__(**own)
-        self.user_graph = user_graph
-        self.item_graph = item_graph
-        self.n_neighbors = n_neighbors
+    user_graph: Any = "neighbors"
+    item_graph: Any = "neighbors"
+    user_graph_reg: float | str = real(1e-4, besides=("auto",))
+    item_graph_reg: float | str = real(1e-4, besides=("auto",))
+    n_neighbors: int = integer(10, minimum=1)
+    n_factors: int | str | None = integer(None, minimum=1, besides=("auto", None))
+
+    def engine(self) -> Engine:
+        """Return the engine of the objective, with the given graphs."""
+        strengths = Regularization(user_graph_reg=self.user_graph_reg, item_graph_reg=self.item_graph_reg)
+        return ObjectiveEngine(self._setup(n_factors=self.n_factors), self, strengths, self._given)
+
+    def _given(self, data: Interactions) -> tuple[sp.csr_array | None, sp.csr_array | None]:
+        users, items = (
+            None if graph is None else _adjacency(graph, kind, data, self.n_neighbors)
+            for kind, graph in self._graphs()
+        )
+        return users, items
 
     def _graphs(self) -> list[tuple[str, Any]]:
         return [("user", self.user_graph), ("item", self.item_graph)]
 
-    def _check_parameters(self, data: Interactions) -> None:
-        check_integer("n_neighbors", self.n_neighbors, minimum=1)
-        super()._check_parameters(data)
+    def check(self, data: Interactions, validation: Interactions | None = None) -> None:
+        """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
+        check_parameters(self)
         for kind, graph in self._graphs():
             if isinstance(graph, str):
                 _check_name(graph, kind)  # building it belongs to the work
             elif graph is not None:
                 _adjacency(graph, kind, data, self.n_neighbors)
+        super().check(data, validation)
 
-    def _settings(self, data: Interactions) -> Settings:
-        users, items = (
-            None if graph is None else _adjacency(graph, kind, data, self.n_neighbors)
-            for kind, graph in self._graphs()
-        )
-        plain = super()._settings(data)
-        strengths = (
-            plain.strengths[0] if users is not None else 0.0,
-            plain.strengths[1] if items is not None else 0.0,
-        )
-        return replace(plain, given=(users, items), strengths=strengths)
-
-    def _saved_parameters(self, data: Interactions) -> dict[str, Any]:
-        saved = super()._saved_parameters(data)
+    def _saved_parameters(self) -> dict[str, Any]:
+        saved = super()._saved_parameters()
         for name in ("user_graph", "item_graph"):
             if not isinstance(saved[name], str | None):
                 saved[name] = _GIVEN
@@ -188,15 +170,15 @@ verbose
                 compared[f"{kind}_graph"] = _mark(_adjacency(graph, kind, data, self.n_neighbors))
         return compared
 
-    def _after_load(self) -> None:
-        super()._after_load()
-        for name in ("user_graph", "item_graph"):
+    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+        for name, graph in (("user_graph", state.user_graph), ("item_graph", state.item_graph)):
             if getattr(self, name) == _GIVEN:
-                setattr(self, name, getattr(self, f"{name}_"))
+                setattr(self, name, graph)
+        return super()._restore(state, arrays)
 
 
 _GIVEN = "given"
-_NOT_OF_AIR = ("self", "__class__", "user_graph", "item_graph", "n_neighbors")
+_NO_GRAPHS = Regularization(user_graph_reg=0.0, item_graph_reg=0.0)
 
 
 def _adjacency(graph: Any, kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
@@ -223,15 +205,15 @@ def _built(kind: str, data: Interactions, n_neighbors: int) -> sp.csr_array:
 
 
 def _mark(adjacency: sp.csr_array) -> str:
-    found = hash_arrays(adjacency.indptr, adjacency.indices, adjacency.data)
-    return f"{_GIVEN}, {found.hexdigest()[:16]}"
+    digest = hash_arrays(adjacency.indptr, adjacency.indices, adjacency.data).hexdigest()
+    return f"{_GIVEN}, {digest[:16]}"
 
 
 def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:
     place = {node: row for row, node in enumerate(graph.ids.tolist())}
-    known = [(row, place[node]) for row, node in enumerate(ids.tolist()) if node in place]
-    if not known:
+    pairs = [(row, place[node]) for row, node in enumerate(ids.tolist()) if node in place]
+    if not pairs:
         raise DataError(f"found none of the ids of the data, such as {ids[0]!r}, in it")
-    rows, columns = np.array(known).T
+    rows, columns = np.array(pairs).T
     choose = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(ids.size, len(graph)))
     return sp.csr_array(choose @ graph.to_scipy() @ choose.T)

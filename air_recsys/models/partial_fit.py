@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,24 +10,20 @@ import scipy.sparse as sp
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
-from air_recsys.models.fold_in import RowSolver, Ties, stored_rows
-from air_recsys.models.posterior_rows import grown
-
-if TYPE_CHECKING:
-    from air_recsys.models.air import AIR
+from air_recsys.models.rows import Side, stored_rows
+from air_recsys.models.state import Factors, FittedState
 
 
-def update(model: AIR, new: Interactions) -> None:
-    """Take new ratings into a model: the steps of `AIR.partial_fit`."""
-    merged = merge(model.interactions_, new)
+def updated(state: FittedState, new: Interactions) -> FittedState:
+    """Return a state with new ratings taken in: the steps of `AIR.partial_fit`."""
+    merged = merge(state.data, new)
     users = np.unique(merged.users.lookup(new.user_ids)[new.user_index])
-    n_known = model.interactions_.n_items
-    draft = _grown(model, merged)
-    _solve(draft, model, "user", users, n_known)
+    n_known = state.data.n_items
+    draft = _solved(state, _grown(state, merged), "user", users, n_known)
     if merged.n_items > n_known:
-        _solve(draft, model, "item", np.arange(n_known, merged.n_items), merged.n_users)
-        _solve(draft, model, "user", users, merged.n_items)
-    model.__dict__ = draft.__dict__
+        draft = _solved(state, draft, "item", np.arange(n_known, merged.n_items), merged.n_users)
+        draft = _solved(state, draft, "user", users, merged.n_items)
+    return draft
 
 
 def merge(before: Interactions, new: Interactions) -> Interactions:
@@ -46,8 +42,8 @@ def merge(before: Interactions, new: Interactions) -> Interactions:
     )
 
 
-def _union(known: IdIndex, new: IdIndex) -> list:
-    return [*known.ids.tolist(), *new.ids[known.lookup(new.ids) < 0].tolist()]
+def _union(trained: IdIndex, new: IdIndex) -> list:
+    return [*trained.ids.tolist(), *new.ids[trained.lookup(new.ids) < 0].tolist()]
 
 
 def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
@@ -58,50 +54,50 @@ def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
     )
 
 
-def _grown(model: AIR, merged: Interactions) -> AIR:
-    """Return a copy of the model with room for all users and items."""
-    draft = object.__new__(type(model))
-    draft.__dict__ = {**model.__dict__}
-    for name in ("_statistics", "_solvers", "user_similarities_", "item_similarities_"):
-        draft.__dict__.pop(name, None)
-    draft.interactions_ = merged
-    if model._spread is not None:
-        draft._spread = grown(model._spread, merged.n_users, merged.n_items)
-    for kind, ids in (("user", merged.user_ids), ("item", merged.item_ids)):
-        for name in (f"{kind}_factors_", f"{kind}_biases_"):
-            array = getattr(model, name)
-            room = np.zeros((len(ids) - len(array), *array.shape[1:]), array.dtype)
-            setattr(draft, name, np.concatenate([array, room]))
-        graph = getattr(model, f"{kind}_graph_")
-        if graph is not None and len(graph) < len(ids):
-            adjacency = graph.to_scipy().copy()
-            adjacency.resize((len(ids), len(ids)))
-            setattr(draft, f"{kind}_graph_", SimilarityGraph(adjacency, ids, kind))
-    return draft
+def _grown(state: FittedState, merged: Interactions) -> FittedState:
+    """Return a copy of a state with room for all users and items."""
+    sizes, equations, factors = (merged.n_users, merged.n_items), state.equations, state.factors
+    return replace(
+        state,
+        data=merged,
+        factors=Factors(
+            _padded(factors.user_factors, sizes[0]),
+            _padded(factors.item_factors, sizes[1]),
+            _padded(factors.user_biases, sizes[0]),
+            _padded(factors.item_biases, sizes[1]),
+            factors.mean,
+        ),
+        user_graph=_widened(state.user_graph, merged.user_ids),
+        item_graph=_widened(state.item_graph, merged.item_ids),
+        equations=None if equations is None else equations.grown(*sizes),
+    )
 
 
-def _solve(draft: AIR, model: AIR, side: Literal["user", "item"], rows: np.ndarray, n_others: int) -> None:
+def _padded(array: np.ndarray, size: int) -> np.ndarray:
+    return np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), array.dtype)])
+
+
+def _widened(graph: SimilarityGraph | None, ids: np.ndarray) -> SimilarityGraph | None:
+    if graph is None or len(graph) == len(ids):
+        return graph
+    adjacency = graph.to_scipy().copy()
+    adjacency.resize((len(ids), len(ids)))
+    return SimilarityGraph(adjacency, ids, graph.kind)
+
+
+def _solved(before: FittedState, draft: FittedState, side: Side, rows: np.ndarray, n_others: int) -> FittedState:
     """Solve rows of a side of the draft from their ratings of the first `n_others` of the other side."""
-    ratings, weights = _rows_of(draft.interactions_, side, rows, n_others)
-    if draft._spread is None:
-        ties = _ties(draft, model, rows) if side == "user" else None
-        found = _solver(draft, model, side).solve(ratings, weights=weights, ties=ties)
-    else:
-        found, draft._spread = draft._spread.row_solver(draft, side).take_in(rows, ratings, weights)
-    getattr(draft, f"{side}_factors_")[rows] = found.factors
-    getattr(draft, f"{side}_biases_")[rows] = found.biases
-
-
-def _solver(draft: AIR, model: AIR, side: Literal["user", "item"]) -> RowSolver:
-    """Return the model's solver against the other side of the draft, which has grown and moved."""
-    other, solver = "item" if side == "user" else "user", model.row_solver(side)
-    offsets = getattr(draft, f"{other}_biases_") + draft.global_mean_
-    others = getattr(draft, f"{other}_factors_")
-    return RowSolver(others, offsets, solver.penalty, solver.bias_decay, solver.unobserved_weight)
+    assert draft.equations is not None
+    ratings, weights = _rows_of(draft.data, side, rows, n_others)
+    folded, equations = draft.equations.take_in(before, draft, side, rows, ratings, weights)
+    factors, biases = (array.copy() for array in draft.factors.of(side))
+    factors[rows], biases[rows] = folded.factors, folded.biases
+    changed = {f"{side}_factors": factors, f"{side}_biases": biases}
+    return replace(draft, factors=draft.factors._replace(**changed), equations=equations)
 
 
 def _rows_of(
-    data: Interactions, side: Literal["user", "item"], rows: np.ndarray, n_others: int
+    data: Interactions, side: Side, rows: np.ndarray, n_others: int
 ) -> tuple[sp.csr_array, np.ndarray | None]:
     """Return the ratings of some rows (ascending) of a side with the first `n_others` of the other, and weights."""
     own, other = (data.user_index, data.item_index) if side == "user" else (data.item_index, data.user_index)
@@ -109,10 +105,3 @@ def _rows_of(
     pairs = np.searchsorted(rows, own[chosen]), other[chosen]
     weights = None if data.weights is None else data.weights[chosen]
     return stored_rows(pairs, data.ratings[chosen], weights, (rows.size, n_others))
-
-
-def _ties(draft: AIR, model: AIR, users: np.ndarray) -> Ties | None:
-    if draft.user_graph_ is None:
-        return None
-    edges = draft.user_graph_.to_scipy()[users]
-    return Ties(model._energy_weight("user"), edges.sum(axis=1), edges @ draft.user_factors_)

@@ -2,41 +2,180 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
 
-PRESETS: dict[str, dict[str, Any]] = {
-    "completion": {"schedule": "cooldown"},
-    "interactions": {
-        "pattern_graphs": True,
-        "graph_neighbors": 5,
-        "schedule": "cooldown",
-        "learning_rate": 3e-3,
-        "graph_rate": 0.3,
-        "init_mean": 0.0,
-        "init_std": 0.01,
-    },
-    "ratings": {
-        "pattern_graphs": True,
-        "n_factors": "auto",
-        "depth": 2,
-        "weight_decay": 12.0,
-        "bias_decay": 1.0,
-        "biases": True,
-        "center": True,
-        "scale": False,
-        "clip": True,
-        "graph_neighbors": 20,
-        "user_graph_reg": "auto",
-        "item_graph_reg": "auto",
-        "init_mean": 0.0,
-        "init_std": 0.1,
-        "n_epochs": 40,
-        "n_batches": 8,
-        "graph_rate": 0.4,
-        "graph_refresh": 10,
-        "learning_rate": 0.05,
-        "schedule": "cosine",
-        "evaluate_every": 5,
-        "solver": "variational",
-    },
+from sklearn.base import BaseEstimator
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.solvers import SOLVERS, Solver, as_solver, parameter_names, with_overrides
+from air_recsys.validation import check_choice
+
+
+@dataclass(frozen=True)
+class Preset:
+    """What a preset changes.
+
+    Parameters
+    ----------
+    solver : str
+        The solver, unless another one is asked for.
+    model : dict
+        Parameters of `AIR`, whatever the solver.
+    solvers : dict of str to dict
+        Parameters of each solver, by its shorthand.
+    """
+
+    solver: str
+    model: dict[str, Any] = field(default_factory=dict)
+    solvers: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+
+PRESETS: dict[str, Preset] = {
+    "completion": Preset("adam", solvers={"adam": {"schedule": "cooldown"}}),
+    "interactions": Preset(
+        "adam",
+        {"pattern_graphs": True, "graph_neighbors": 5},
+        {
+            "adam": {
+                "schedule": "cooldown",
+                "learning_rate": 3e-3,
+                "graph_rate": 0.3,
+                "init_mean": 0.0,
+                "init_std": 0.01,
+            }
+        },
+    ),
+    "ratings": Preset(
+        "variational",
+        {"pattern_graphs": True, "n_factors": "auto", "clip": True, "graph_neighbors": 20, "graph_refresh": 10},
+        {
+            "adam": {
+                "depth": 2,
+                "weight_decay": 12.0,
+                "bias_decay": 1.0,
+                "biases": True,
+                "center": True,
+                "scale": False,
+                "user_graph_reg": "auto",
+                "item_graph_reg": "auto",
+                "init_mean": 0.0,
+                "init_std": 0.1,
+                "n_epochs": 40,
+                "n_batches": 8,
+                "graph_rate": 0.4,
+                "learning_rate": 0.05,
+                "schedule": "cosine",
+                "evaluate_every": 5,
+            }
+        },
+    ),
 }
+
+
+class OffersPresets:
+    """A model that starts from one of the presets, by `of_preset` or by its name."""
+
+    @classmethod
+    def of_preset(cls, preset: str, **overrides: Any) -> Self:
+        """Return the model of a preset, by its name, with other values of some parameters."""
+        raise NotImplementedError
+
+    @classmethod
+    def for_completion(cls, **overrides: Any) -> Self:
+        """Return a model for exact data: full width, all pairs, the paper's setting with a falling step size."""
+        return cls.of_preset("completion", **overrides)
+
+    @classmethod
+    def for_ratings(cls, **overrides: Any) -> Self:
+        """Return a model for noisy ratings: for `AIR` a posterior of factors and biases, and sparse graphs."""
+        return cls.of_preset("ratings", **overrides)
+
+    @classmethod
+    def for_interactions(cls, **overrides: Any) -> Self:
+        """Return a model for 0/1 data such as drug-target interactions: full width, sparse graphs."""
+        return cls.of_preset("interactions", **overrides)
+
+
+class TakesValuesOfAdam(OffersPresets):
+    """A model of AIR's objective with fewer terms: of a preset it takes what it has of the model and of `Adam`."""
+
+    @classmethod
+    def of_preset(cls, preset: str, **overrides: Any) -> Self:
+        """Return the model of a preset, a key of `PRESETS`, with other values of some parameters."""
+        chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
+        values = chosen.model | chosen.solvers["adam"]
+        return cls(**{name: value for name, value in values.items() if name in parameter_names(cls)} | overrides)
+
+
+def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Iterable[str]) -> dict[str, Any]:
+    """Return the parameters of an `AIR` from a preset and plain overrides, each handed to whom it belongs.
+
+    Parameters
+    ----------
+    preset : str
+        A key of `PRESETS`.
+    overrides : mapping
+        Parameters of `AIR` and of its solver side by side; those of the solver also under names such as
+        ``solver__depth``. A `solver` given as an object is taken as it is, without the preset's values for it. An
+        override takes the preset's values along that need what it turns off: `graph_refresh` goes with sparse graphs,
+        `bias_decay` with the biases.
+    of_model : iterable of str
+        The parameters that `AIR` has itself.
+
+    Raises
+    ------
+    ParameterError
+        For an override that neither `AIR` nor the solver reads; the message names the solver that does.
+
+    Examples
+    --------
+    >>> preset_parameters("completion", {"n_epochs": 5, "clip": True}, ["clip", "solver"])
+    {'clip': True, 'solver': Adam(n_epochs=5, schedule='cooldown')}
+    """
+    chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
+    given = {name.removeprefix("solver__"): value for name, value in overrides.items()}
+    solver = given.pop("solver", chosen.solver)
+    of_model = set(of_model)
+    own = {name: value for name, value in given.items() if name in of_model}
+    others = {name: value for name, value in given.items() if name not in of_model}
+    model = chosen.model | own
+    if model.get("graph_neighbors") is None and "graph_refresh" not in own:
+        model.pop("graph_refresh", None)
+    return model | {"solver": with_overrides(_of_preset(chosen, solver, others), others)}
+
+
+def routed(model: BaseEstimator, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return plain settings of a model and of its solver as `set_params` takes them.
+
+    Raises
+    ------
+    ParameterError
+        For a setting that neither the model nor its solver reads.
+
+    Examples
+    --------
+    >>> from air_recsys import AIR
+    >>> routed(AIR(), {"clip": True, "n_epochs": 5})
+    {'clip': True, 'solver__n_epochs': 5}
+    """
+    own = model.get_params(deep=False)
+    others = {name: value for name, value in settings.items() if name not in own}
+    if not others:
+        return dict(settings)
+    if "solver" not in own:
+        names = ", ".join(own)
+        raise ParameterError(f"{type(model).__name__} has no parameter {next(iter(others))!r}, it has {names}")
+    solver = as_solver(settings.get("solver", own["solver"]))
+    with_overrides(solver, others)
+    return {name if name in own else f"solver__{name}": value for name, value in settings.items()}
+
+
+def _of_preset(preset: Preset, solver: Any, overrides: Mapping[str, Any]) -> Solver:
+    if not isinstance(solver, str) or solver not in SOLVERS:
+        return as_solver(solver)
+    values = dict(preset.solvers.get(solver, {}))
+    if not overrides.get("biases", True):
+        values.pop("bias_decay", None)
+    return SOLVERS[solver](**values)

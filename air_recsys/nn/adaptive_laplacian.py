@@ -1,14 +1,11 @@
 """The adaptive Laplacian: a graph whose logits are trained together with the factors.
 
 `DenseLaplacian` weighs all pairs of rows, `SparseLaplacian` each row's nearest ones, `FixedLaplacian` learns nothing
-and keeps the graph that it was given. All are used alike:
+and keeps the graph that it was given. All have the methods of `AdaptiveLaplacian`.
 
-* ``apply(points, weighted, strength, part)`` returns the energy and L @ points, and writes the logits' gradient,
-* ``refresh(points, weighted)`` lets a graph choose its edges anew and returns what carries per-edge state along,
-* ``adjacency()`` returns the graph as a SciPy matrix.
-
-`points` and `weighted` are U and U G, or X and X at full width; see `air_recsys.graphs.laplacian`. A sparse graph can
-be cut into parts, ranges of rows of P; one part alone then stands for the whole energy, times the number of parts.
+`points` and `weighted` are U and U G, or X and X at full width, shape (m, d); see `air_recsys.graphs.laplacian`. A
+sparse graph can be cut into parts, ranges of rows of P; one part alone then stands for the whole energy, times the
+number of parts.
 """
 
 from __future__ import annotations
@@ -33,35 +30,37 @@ _COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs would take long
 
 
 class AdaptiveLaplacian(Protocol):
-    """What the objective asks of a learned graph."""
+    """The methods of a graph in the objective, of which a graph that nothing changes inherits the last three.
 
-    @property
-    def parts(self) -> list[Tensor]:
-        """What is trained, in the parts that are trained in turn; none where nothing is learned."""
-        ...
+    Attributes
+    ----------
+    parts : list of Tensor
+        The logits, in the parts that are trained in turn; empty where nothing is learned.
+    """
+
+    parts: list[Tensor]
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points; write strength * dE/dlogits into the ``grad`` of the part's logits."""
-        ...
-
-    def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
-        """Choose the edges anew; return what moves per-edge optimiser state to the new edges."""
         ...
 
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m), symmetric with an empty diagonal."""
         ...
 
+    def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
+        """Choose the edges anew; return what moves per-edge optimiser state to the new edges, if there is a choice."""
+        return None
+
     def state(self) -> dict[str, Tensor]:
         """Return copies of the tensors that define the graph."""
-        ...
+        return {}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to a graph that `state` returned."""
-        ...
 
 
-class DenseLaplacian:
+class DenseLaplacian(AdaptiveLaplacian):
     """All pairs of rows, under any of the three adjacencies.
 
     Parameters
@@ -72,11 +71,10 @@ class DenseLaplacian:
         A key of `air_recsys.graphs.adjacency.ADJACENCIES`.
     generator : torch.Generator
         Source of the starting logits, uniform in +-1/sqrt(m).
-    dtype : torch.dtype
-    device : torch.device
+    dtype, device
     every : int
-        The logits are due at the first application and then at every so-manieth; in between the graph stays as it is,
-        which saves its distances and its softmax.
+        The logits have a gradient at the first application and then at every `every`-th; in between the graph stays as
+        it is, which saves its distances and its softmax.
 
     Attributes
     ----------
@@ -100,7 +98,7 @@ class DenseLaplacian:
         self._kept: Tensor | None = None  # the adjacency, until the logits are due again
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the energy and L @ points (m, d); write strength * dE/dlogits, if due, into ``logits.grad``."""
+        """Return the energy and L @ points; write strength * dE/dlogits, if due, into ``logits.grad``."""
         self._applied += 1
         if self._kept is not None and self._applied % self.every != 1:
             self.logits.grad = None
@@ -110,10 +108,6 @@ class DenseLaplacian:
         self.logits.grad = term.gradient.mul_(strength)
         self._kept = term.adjacency if self.every > 1 else None
         return term.energy, laplacian_product(term.adjacency, points)
-
-    def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
-        """Keep all pairs: a dense graph has no edges to choose."""
-        return None
 
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m)."""
@@ -133,23 +127,21 @@ class DenseLaplacian:
         self._kept = None if kept is None else kept.to(self.logits.device)
 
 
-class SparseLaplacian:
+class SparseLaplacian(AdaptiveLaplacian):
     """The self-edge and the k nearest rows of every row, under the row softmin over those edges only.
 
     `refresh` replaces the neighbours by the rows that are nearest now (beyond 20,000 rows: by near ones, see
     `air_recsys.graphs.clustered_candidates`). An edge that survives keeps its logit; a new one enters at its row's
-    largest logit, which is the least weight, and has to earn its place.
+    largest logit, which is the least weight.
 
     Parameters
     ----------
-    size : int
-        Number of rows m.
+    size, generator, dtype, device
+        As in `DenseLaplacian`.
     n_neighbors : int
         k, 1 <= k <= m - 1. With k = m - 1 and equal logits this is `DenseLaplacian` with ``row_softmin``.
-    generator, dtype, device
-        As in `DenseLaplacian`.
     n_parts : int
-        Ranges of rows that are seen one at a time.
+        Ranges of rows that are used one at a time.
 
     Attributes
     ----------
@@ -172,16 +164,13 @@ class SparseLaplacian:
     ) -> None:
         self.logits = _uniform_logits((size, n_neighbors + 1), size, generator, dtype, device)
         self.parts = [self.logits] if n_parts == 1 else list(self.logits.tensor_split(n_parts))
-        ends = itertools.accumulate((len(part) for part in self.parts), initial=0)
+        ends = itertools.accumulate(map(len, self.parts), initial=0)
         self._rows = [slice(*pair) for pair in itertools.pairwise(ends)]
         ring = torch.arange(size, device=device)[:, None] + torch.arange(1, n_neighbors + 1, device=device)
         self._set_neighbors(ring.remainder(size).sort(dim=1).values)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the energy and L @ points (m, d); write strength * dE/dlogits into the ``grad`` of the part's logits.
-
-        Both come from the rows of that part alone, times the number of parts.
-        """
+        """Return the energy and L @ points from the rows of a part, times the number of parts; write its gradient."""
         rows, pattern = self._rows[part], self._patterns[part]
         distances = self._edge_distances(points, weighted, part)
         weights, row_energy, gradient = softmin_rows(self.parts[part], distances)
@@ -193,7 +182,7 @@ class SparseLaplacian:
         return row_energy.sum() * (len(self.parts) / 2), torch.addcmul(-smoothed[:, :-1], points, smoothed[:, -1:])
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
-        """Take the k nearest rows as neighbours; return what moves per-edge state (m, k + 1) along, 0 for new."""
+        """Set the neighbours to the k nearest rows; return what moves per-edge state (m, k + 1), 0 for new edges."""
         old, n_neighbors = self.neighbors, self.neighbors.shape[1] - 1
         search = nearest_rows if len(points) <= _COMPARED_BY_PAIRS else near_rows
         self._set_neighbors(search(points, weighted, n_neighbors))
@@ -230,44 +219,25 @@ class SparseLaplacian:
         return functional.pad(distances, (1, 0))  # the self-edge has distance 0
 
 
-class FixedLaplacian:
-    """A graph that is given and stays: the Dirichlet energy of DMF + DE.
-
-    Parameters
-    ----------
-    adjacency : sparse array, shape (m, m)
-        Symmetric with an empty diagonal.
-    dtype : torch.dtype
-    device : torch.device
-    """
+class FixedLaplacian(AdaptiveLaplacian):
+    """A graph that is given and stays, `adjacency` (m, m), symmetric with an empty diagonal: that of DMF + DE."""
 
     def __init__(self, adjacency: sp.csr_array, *, dtype: torch.dtype, device: torch.device) -> None:
         self._given = adjacency
         self.parts: list[Tensor] = []
         dense = torch.as_tensor(adjacency.toarray(), dtype=dtype, device=device)
-        # A product with a sparse matrix pays off where few entries are stored.
+        # A product with a sparse matrix is faster where few entries are stored.
         self._weights = dense.to_sparse_csr() if adjacency.nnz < _SPARSE_BELOW * dense.numel() else dense
         self._degree = dense.sum(dim=1, keepdim=True)  # (m, 1)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the energy and L @ points (m, d)."""
+        """Return the energy and L @ points."""
         smoothed = self._degree * points - self._weights @ points
         return torch.sum(weighted * smoothed).clamp(min=0), smoothed
-
-    def refresh(self, points: Tensor, weighted: Tensor) -> Carry | None:
-        """Keep the graph."""
-        return None
 
     def adjacency(self) -> sp.csr_array:
         """Return the graph as given."""
         return self._given
-
-    def state(self) -> dict[str, Tensor]:
-        """Return nothing: nothing changes."""
-        return {}
-
-    def load_state(self, state: dict[str, Tensor]) -> None:
-        """Do nothing: nothing has changed."""
 
 
 def _uniform_logits(

@@ -1,10 +1,10 @@
-"""From observed entries and settings to an objective: the form is chosen by the width."""
+"""The objective of observed entries and settings, in one of its two forms by the width."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -35,14 +35,13 @@ class TransformedGraph(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What defines an objective beside its data.
+    """The settings of an objective, without its data.
 
     Parameters
     ----------
     width : int, optional
         Columns of the factors; None, or min(m, n), is full width.
     depth : int
-        Number of factors.
     init : tuple of float
         Mean and standard deviation of the factors' start.
     strengths : tuple of float
@@ -59,12 +58,11 @@ class Settings:
     given : tuple of sparse array, optional
         Graphs of the rows and of the columns that are not learned.
     transforms : tuple of TransformedGraph
-        Further transformations of X with a graph each.
     tv_strength : float
         tau of the total variation; 0 leaves it out.
     n_batches : int
-        Random parts of the observed entries, and ranges of rows of sparse graphs, that are seen in turn; not more than
-        there are entries, rows or columns. Further terms take a single one.
+        Random subsets of the observed entries, and ranges of rows of sparse graphs, that are used in turn; not more
+        than entries, rows or columns. Further terms need a single one.
     """
 
     width: int | None = None
@@ -89,10 +87,7 @@ def observations(
     device: torch.device,
     weights: sp.csr_array | None = None,
 ) -> Observations:
-    """Return the stored entries of a CSR matrix, their values transformed, as tensors on a device.
-
-    `weights`, where given, are stored at the same positions.
-    """
+    """Return the stored entries of a CSR matrix as tensors, values transformed; `weights` at the same positions."""
     assert ratings.shape is not None  # SciPy types it as optional
     ratings.sort_indices()
     starts = torch.as_tensor(ratings.indptr.astype(np.int64), device=device)
@@ -106,22 +101,22 @@ def observations(
 
 
 def random_batches(observed: Observations, n_batches: int, rng: np.random.Generator) -> list[Observations]:
-    """Cut observed entries at random into `n_batches` parts of equal size, up to one entry.
+    """Cut observed entries at random into `n_batches` batches of equal size, up to one entry.
 
     Examples
     --------
     >>> ratings = sp.csr_array([[1.0, 2.0], [0.0, 3.0]])
     >>> whole = observations(ratings, lambda values: values, torch.float32, torch.device("cpu"))
-    >>> [part.values.numel() for part in random_batches(whole, 2, np.random.default_rng(0))]
+    >>> [batch.values.numel() for batch in random_batches(whole, 2, np.random.default_rng(0))]
     [2, 1]
     """
     if n_batches == 1:
         return [observed]
     pattern, rows = observed.pattern, observed.pattern.rows
-    batch = torch.as_tensor(rng.permutation(observed.values.numel()) % n_batches, device=rows.device)
+    batches = torch.as_tensor(rng.permutation(observed.values.numel()) % n_batches, device=rows.device)
 
-    def part(number: int) -> Observations:
-        chosen = (batch == number).nonzero().flatten()
+    def batch(number: int) -> Observations:
+        chosen = (batches == number).nonzero().flatten()
         counts = torch.bincount(rows.index_select(0, chosen), minlength=pattern.shape[0])
         starts = functional.pad(counts.cumsum(0), (1, 0))
         columns = pattern.columns.index_select(0, chosen)
@@ -130,7 +125,7 @@ def random_batches(observed: Observations, n_batches: int, rng: np.random.Genera
             SparsePattern(starts, columns, pattern.shape[1]), observed.values.index_select(0, chosen), weights
         )
 
-    return [part(number) for number in range(n_batches)]
+    return [batch(number) for number in range(n_batches)]
 
 
 def build_objective(observed: Observations, settings: Settings, rng: np.random.Generator) -> Objective:
@@ -140,38 +135,16 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
     n_batches = min(settings.n_batches, m, n, observed.values.numel())
     dtype, device = observed.values.dtype, observed.values.device
     generator = torch.Generator().manual_seed(int(rng.integers(2**63 - 1)))
-    factorization = DeepFactorization(
-        m,
-        n,
-        width,
-        settings.depth,
-        mean=settings.init[0],
-        std=settings.init[1],
-        generator=generator,
-        dtype=dtype,
-        device=device,
-    )
+    drawn: dict[str, Any] = {"generator": generator, "dtype": dtype, "device": device}
+    mean, std = settings.init
+    factorization = DeepFactorization(m, n, width, settings.depth, mean=mean, std=std, **drawn)
 
     def learned(size: int, n_neighbors: int | None) -> AdaptiveLaplacian:
         if size < 2:  # a graph without pairs
             return FixedLaplacian(sp.csr_array((size, size)), dtype=dtype, device=device)
         if n_neighbors is None:
-            return DenseLaplacian(
-                size,
-                settings.adjacency,
-                generator=generator,
-                dtype=dtype,
-                device=device,
-                every=settings.graph_every,
-            )
-        return SparseLaplacian(
-            size,
-            min(n_neighbors, size - 1),
-            generator=generator,
-            dtype=dtype,
-            device=device,
-            n_parts=n_batches,
-        )
+            return DenseLaplacian(size, settings.adjacency, every=settings.graph_every, **drawn)
+        return SparseLaplacian(size, min(n_neighbors, size - 1), n_parts=n_batches, **drawn)
 
     def graph(size: int, strength: float, given: sp.csr_array | None) -> Graph | None:
         if strength == 0 or size < 2:
@@ -182,14 +155,12 @@ def build_objective(observed: Observations, settings: Settings, rng: np.random.G
 
     def further() -> Iterator[Term]:
         for transform, strength, n_neighbors in settings.transforms:
-            n_points = len(transform(torch.zeros(m, n, dtype=dtype, device=device)))
+            n_points = len(transform(observed.values.new_zeros(m, n)))
             yield TransformedEnergy(transform, learned(n_points, n_neighbors), strength)
         if settings.tv_strength > 0:
             yield TotalVariation(settings.tv_strength)
 
-    biases = None
-    if settings.biases:
-        biases = (torch.zeros(m, dtype=dtype, device=device), torch.zeros(n, dtype=dtype, device=device))
+    biases = (observed.values.new_zeros(m), observed.values.new_zeros(n)) if settings.biases else None
     form = FullWidthObjective if width >= min(m, n) and n_batches == 1 else FactorWidthObjective
     return form(
         random_batches(observed, n_batches, rng),

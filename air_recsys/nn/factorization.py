@@ -23,8 +23,7 @@ class DeepFactorization:
         Every entry starts from N(mean, std^2).
     generator : torch.Generator
         Source of the start, always on the CPU so that every device starts alike.
-    dtype : torch.dtype
-    device : torch.device
+    dtype, device
 
     Attributes
     ----------
@@ -62,15 +61,7 @@ class DeepFactorization:
         return self._prefixes[-1], right
 
     def backward(self, grad_left: Tensor, grad_right: Tensor) -> None:
-        """Write the gradient of every factor, given those of the U and V that `factors` returned last.
-
-        Parameters
-        ----------
-        grad_left : Tensor, shape (n_rows, width)
-            dF/dU.
-        grad_right : Tensor, shape (n_columns, width)
-            dF/dV.
-        """
+        """Write the gradient of every factor, given dF/dU and dF/dV for the U and V that `factors` returned last."""
         self.weights[-1].grad = grad_right
         for level in range(len(self.weights) - 2, 0, -1):
             weight = self.weights[level]

@@ -1,21 +1,21 @@
-"""How much memory a training will hold, from the sizes alone, before anything is built."""
+"""The memory of a training, from its sizes and settings alone."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from air_recsys.nn.build import Settings
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
-_BLOCK = 64 * 2**20  # the candidate search, whatever the size
+_BLOCK = 64 * 2**20  # bytes of the candidate search at any size
 _KEPT = 2  # copies of the state: the last good one and the best one
 _ADAM = 4  # value, gradient and two moments
 
 
 class Sizes(NamedTuple):
-    """What the memory of a training depends on beside its settings."""
+    """The sizes that the memory of a training depends on, beside its settings."""
 
     n_rows: int
     n_columns: int
@@ -36,7 +36,7 @@ class MemoryPlan(NamedTuple):
     graphs: int  # logits, their optimiser state, neighbours
     ratings: int  # observed entries and their order by column
     factors: int  # factors and biases with their optimiser state
-    work: int  # what a step needs, or what building needs where that is more
+    work: int  # the needs of a step, or of building where they are larger
 
     @property
     def total(self) -> int:
@@ -44,15 +44,12 @@ class MemoryPlan(NamedTuple):
         return sum(self)
 
     def __str__(self) -> str:
-        parts = ", ".join(f"{name} {readable(size)}" for name, size in self._asdict().items())
-        return f"{readable(self.total)}: {parts}"
+        holders = ", ".join(f"{name} {readable(size)}" for name, size in self._asdict().items())
+        return f"{readable(self.total)}: {holders}"
 
 
 def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
-    """Return what a training of these sizes holds at its peak: an estimate, meant to be a little too high.
-
-    The interactions themselves are not counted: they are there already.
-    """
+    """Return the memory of a training at its peak, without its interactions: a slightly high estimate."""
     m, n, nnz, size, weighted = sizes
     width = settings.width or min(m, n)
     n_batches = max(1, min(settings.n_batches, m, n, nnz))
@@ -62,7 +59,7 @@ def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
     graphs = [_graph(rows, settings.n_neighbors, n_batches, size) for rows in sides]
     search = max((_search(rows, settings.n_neighbors) for rows in sides), default=0)
     data = nnz * (3 * _WORD + size * (1 + weighted))
-    # One batch at a time: products, errors, residuals in both orders; at full width the matrix itself.
+    # Of one batch: products, errors, residuals in both orders; at full width the matrix itself.
     step = 5 * size * nnz // n_batches + 5 * size * (m + n) * (width + 2) + sum(work for _, work in graphs)
     if full:
         data += 2 * m * n * size
@@ -87,31 +84,27 @@ def _search(rows: int, n_neighbors: int | None) -> int:
     return 0 if n_neighbors is None else _BLOCK + 4 * _LONG * rows * min(n_neighbors, rows)
 
 
-def smaller(settings: Settings, sizes: Sizes) -> Iterator[tuple[str, Settings]]:
-    """Yield settings that need less and less memory, each with its name."""
+def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) -> Iterator[tuple[str, Settings]]:
+    """Yield settings that need less and less memory, each with its changes; `batches` are the n_batches to try."""
     full = min(sizes.n_rows, sizes.n_columns)
     for n_neighbors, width in _SMALLER:
-        for n_batches in (1, 32):
+        for n_batches in batches:
             changed = dataclasses.replace(
                 settings,
                 n_neighbors=min(n_neighbors, settings.n_neighbors or sizes.n_rows + sizes.n_columns),
                 width=settings.width if width is None else min(width, settings.width or full),
                 n_batches=max(settings.n_batches, n_batches),
             )
-            yield _named(settings, changed), changed
+            values = ((name, getattr(changed, key), getattr(settings, key)) for key, name in _NAMES.items())
+            yield ", ".join(f"{name}={new}" for name, new, old in values if new != old), changed
 
 
 _SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
 _NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "n_factors"}
 
 
-def _named(old: Settings, new: Settings) -> str:
-    changed = [f"{name}={getattr(new, key)}" for key, name in _NAMES.items() if getattr(new, key) != getattr(old, key)]
-    return ", ".join(changed)
-
-
 def readable(size: float) -> str:
-    """Return a number of bytes for people.
+    """Return a number of bytes as text with a unit.
 
     Examples
     --------

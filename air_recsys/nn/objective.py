@@ -8,7 +8,7 @@ r"""The objective of AIR and its gradient, written by hand.
 
 with :math:`X = U V^\top` a deep factorization, :math:`\hat y_{ij} = x_{ij} + b_i + c_j` and weights c (1 where none
 are given). The energies are those of X alone. Two forms compute the same F: `FullWidthObjective` holds X itself,
-`FactorWidthObjective` never forms an m x n array and knows no further terms R_i (`air_recsys.nn.terms`).
+`FactorWidthObjective` never forms an m x n array and has no further terms R_i (`air_recsys.nn.terms`).
 
 Source: the paper's objective in the normalisation behind its published tables (the mean over all m n entries).
 """
@@ -48,7 +48,7 @@ class Graph(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """The parts of F at one point; each a scalar tensor."""
+    """The terms of F at one point; each a scalar tensor."""
 
     fit: Tensor  # data term, divided by m n
     row_energy: Tensor  # E(X; A_r)
@@ -67,7 +67,7 @@ class Penalties(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """What the two forms compute each in its way."""
+    """The terms and gradients that each of the two forms computes."""
 
     fit: Tensor  # summed (and weighted) squared error
     energies: tuple[Tensor, Tensor]
@@ -79,15 +79,14 @@ _NO_PENALTIES = Penalties()
 
 
 class Objective:
-    """What both forms share: parameters, weight decay, and the sum of the terms.
+    """The base of both forms: parameters, weight decay, and the sum of the terms.
 
     Parameters
     ----------
     batches : sequence of Observations
-        All observed entries in one batch, or random parts of them of one shape, which are seen in turn.
+        All observed entries in one batch, or random subsets of them of one shape, which are used in turn.
     factorization : DeepFactorization
     row_graph, column_graph : Graph, optional
-        Absent graphs cost nothing.
     biases : tuple of Tensor, optional
         b (m,) and c (n,), trained with the factors.
     penalties : Penalties
@@ -129,7 +128,7 @@ class Objective:
 
     def logits(self) -> list[Tensor]:
         """Return the logits of all learned graphs, rows before columns before further terms, part by part."""
-        return [part for laplacian in self.laplacians for part in laplacian.parts]
+        return [logits for laplacian in self.laplacians for logits in laplacian.parts]
 
     def parameters(self) -> list[Tensor]:
         """Return all trained tensors: factors, biases, logits."""
@@ -138,8 +137,8 @@ class Objective:
     def evaluate(self, batch: int = 0) -> Terms:
         """Return the terms of F at the current parameters and write every parameter's gradient.
 
-        With several batches both are estimates from one of them and from the parts of the graphs that go with it; the
-        mean over all batches is exact. Logits of other parts have no gradient.
+        With several batches both are estimates from one of them and from the same part of each graph; the mean over
+        all batches is exact. Logits of other parts have no gradient.
         """
         left, right = self.factorization.factors()  # (m, r), (n, r)
         for logits in self.logits():
@@ -159,7 +158,7 @@ class Objective:
         return Terms._make(torch.stack(each).mean(dim=0))
 
     def refresh_graphs(self) -> list[tuple[Tensor, Callable[[Tensor], Tensor]]]:
-        """Let each graph choose its edges anew; return (logits, carry) for the parts of those that did."""
+        """Choose the edges of all graphs anew; return (logits, carry) for the parts of those with a choice."""
         carried = []
         for laplacian, points, weighted in self._metric_rows(*self.factorization.factors()):
             carry = laplacian.refresh(points, weighted)
@@ -177,13 +176,7 @@ class Objective:
         return [*(tensor.clone() for tensor in plain), *(laplacian.state() for laplacian in self.laplacians)]
 
     def load_state(self, state: State) -> None:
-        """Go back to what `state` returned, perhaps read from a file since.
-
-        Raises
-        ------
-        ValueError
-            Where something else stands in the place of a tensor, or one of another shape.
-        """
+        """Go back to what `state` returned, or raise `ValueError` for other types and shapes, as from a file."""
         plain = self.model_parameters()
         for tensor, saved in zip(plain, state[: len(plain)], strict=True):
             if not isinstance(saved, Tensor) or saved.shape != tensor.shape:
@@ -195,7 +188,7 @@ class Objective:
             laplacian.load_state(saved)
 
     def _evaluate(self, left: Tensor, right: Tensor, batch: int) -> Evaluation:
-        """Return the parts of F and dF/dU and dF/dV; write the biases' gradients."""
+        """Return the terms of F and dF/dU and dF/dV; write the biases' gradients."""
         raise NotImplementedError
 
     def _metric_rows(self, left: Tensor, right: Tensor) -> Iterator[tuple[AdaptiveLaplacian, Tensor, Tensor]]:
@@ -253,7 +246,7 @@ class FactorWidthObjective(Objective):
         residual = error if weights is None else error * weights
         fit = torch.dot(residual, error) / share
         if unobserved > 0:
-            # The sum over all pairs is tr(G_U G_V); take back the observed part.
+            # The sum over all pairs is tr(G_U G_V), less that over the observed ones.
             products = error + targets
             fit = fit + unobserved * (torch.sum(grams[0] * grams[1]) - torch.dot(products, products) / share)
             residual = residual.sub_(products, alpha=unobserved)

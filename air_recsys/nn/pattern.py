@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 with warnings.catch_warnings():
-    # torch says once per process that its CSR layout is in beta; the two calls used here are tested.
+    # torch warns once per process that its CSR layout is in beta; the two calls used here are tested.
     warnings.simplefilter("ignore")
     torch.sparse_csr_tensor(torch.tensor([0, 1]), torch.tensor([0]), torch.tensor([1.0]), (1, 1))
 
@@ -37,7 +37,7 @@ class SparsePattern:
 
     def __init__(self, row_starts: Tensor, columns: Tensor, n_columns: int) -> None:
         self.shape = (row_starts.numel() - 1, n_columns)
-        # Half the memory traffic, where 32 bits are enough to count.
+        # 32 bits, where they are enough, halve the memory traffic.
         index = torch.int32 if max(columns.numel(), *self.shape) < 2**31 else torch.int64
         self.row_starts, self.columns = row_starts.to(index), columns.to(index)
         # Row-major order of the transpose.
@@ -54,14 +54,7 @@ class SparsePattern:
         return torch.repeat_interleave(index, self.row_starts.diff())
 
     def sampled_product(self, left: Tensor, right: Tensor, minus: Tensor | None = None) -> Tensor:
-        """Return left_i . right_j at every position (i, j), less `minus`; shape (nnz,).
-
-        Parameters
-        ----------
-        left : Tensor, shape (m, d)
-        right : Tensor, shape (n, d)
-        minus : Tensor, shape (nnz,), optional
-        """
+        """Return left_i . right_j at every position (i, j), less `minus` (nnz,), for left (m, d) and right (n, d)."""
         if minus is None:
             minus = torch.zeros_like(self.columns, dtype=left.dtype)
         sparse = torch.sparse_csr_tensor(self.row_starts, self.columns, minus, self.shape, check_invariants=False)

@@ -1,9 +1,9 @@
 """Products of float32 matrices on the CPU by the faster of torch's two libraries.
 
-Torch multiplies float32 matrices with MKL, which on processors of another maker uses half of what they can do. oneDNN,
-its other library, uses all of it, but torch asks it only where bfloat16 is allowed inside of products. Whether it then
-rounds depends on the processor: that is found out first, and only products as exact as float32 are taken. No time is
-taken to see which library is faster, so that a run can be repeated to the last digit.
+Torch multiplies float32 matrices with MKL, which reaches half of the speed of processors of another maker. oneDNN, its
+other library, reaches all of it, but torch uses it only where bfloat16 is allowed inside of products. Whether it then
+rounds depends on the processor: a test decides, and only products as exact as float32 are used. The choice does not
+depend on timings, so that a run can be repeated to the last digit.
 """
 
 from __future__ import annotations
@@ -25,10 +25,7 @@ _MATMUL: Any = getattr(mkldnn, "matmul", None)  # torch < 2.9 has no such switch
 def fast_products(matrix: Tensor) -> AbstractContextManager[None]:
     """Return a context in which products of matrices like this one are fast and as exact as outside of it.
 
-    Parameters
-    ----------
-    matrix : Tensor, shape (m, n)
-        Where it is no float32 matrix on the CPU, or small, the context changes nothing.
+    The context changes nothing for a small matrix, and for any but float32 on the CPU.
 
     Examples
     --------
@@ -45,15 +42,15 @@ def fast_products(matrix: Tensor) -> AbstractContextManager[None]:
 
 @cache
 def rounds_as_float32() -> bool:
-    """Return whether oneDNN can be had and keeps float32 when it might round to bfloat16."""
+    """Return whether oneDNN is available and keeps float32 where it may round to bfloat16."""
     if _MATMUL is None or not mkldnn.is_available():
         return False
     left, right = torch.randn(2, 256, 256, generator=torch.Generator().manual_seed(0))
     bound = _EXACT * (left.abs() @ right.abs()).double()
     for a, b in ((left, right), (left, right.T.contiguous().T), (left.T.contiguous().T, right)):
         with _onednn():
-            found = a @ b
-        if not ((found - a.double() @ b.double()).abs() <= bound).all():
+            product = a @ b
+        if not ((product - a.double() @ b.double()).abs() <= bound).all():
             return False
     return True
 

@@ -1,7 +1,7 @@
 """Further terms of the objective at full width: energies of other transformations of X, and total variation.
 
-The paper's regularizer is a sum over transformations T_i, R(X) = sum_i eta_i tr(T_i(X)^T L_i T_i(X)): the rows
-(T(X) = X) and the columns (T(X) = X^T) are two of them. Here are the others.
+The paper's regularizer is a sum over transformations T_i, R(X) = sum_i eta_i tr(T_i(X)^T L_i T_i(X)). The rows
+(T(X) = X) and the columns (T(X) = X^T) are two of them; this module has the others.
 
 Source: the adaptive regularizer of the paper; for total variation Li, Xu, Luo, Wang, IET Image Processing 16, 2022
 (RDMF).
@@ -18,16 +18,15 @@ from torch import Tensor
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 
 Transform = Callable[[Tensor], Tensor]
-"""From X (m, n) to the rows (p, d) whose graph is learned; differentiable by torch."""
+"""The map from X (m, n) to the rows (p, d) whose graph is learned; differentiable by torch."""
 
 
 class Term(Protocol):
-    """A part of the objective that sees X itself."""
+    """A term of the objective that sees X itself."""
 
     @property
     def laplacian(self) -> AdaptiveLaplacian | None:
-        """The graph of the rows; None where there is none."""
-        ...
+        """The graph of the rows, if any."""
 
     def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
         """Return the value at X (m, n) and add its gradient to `gradient` (m, n)."""
@@ -39,17 +38,7 @@ class Term(Protocol):
 
 
 class TransformedEnergy:
-    """eta E(T(X); A): the rows of T(X) are tied together by a graph of their own.
-
-    Parameters
-    ----------
-    transform : callable
-        T.
-    laplacian : AdaptiveLaplacian
-        Of as many rows as T(X) has.
-    strength : float
-        eta.
-    """
+    """eta E(T(X); A): the energy of the rows of T(X) on a graph with as many nodes; eta is `strength`."""
 
     def __init__(self, transform: Transform, laplacian: AdaptiveLaplacian, strength: float) -> None:
         self._transform, self.laplacian, self._strength = transform, laplacian, strength
@@ -69,10 +58,7 @@ class TransformedEnergy:
 class TotalVariation:
     """tau / (m n) times the sum of |x_(i+1)j - x_ij| + |x_i(j+1) - x_ij|, for pictures.
 
-    Parameters
-    ----------
-    strength : float
-        tau, against the mean squared error.
+    tau is `strength`, in the unit of the mean squared error.
     """
 
     laplacian = None
@@ -101,8 +87,8 @@ class TotalVariation:
 def blocks(height: int, width: int, stride: int) -> Transform:
     """Return T that cuts X into blocks, one a row: (n_blocks, height * width).
 
-    Blocks start every `stride` entries, at most a block apart; the last ones end where X ends, so that every entry is
-    in a block.
+    Blocks start every `stride` entries, at most a block apart; the last ones end where X ends, so every entry is in a
+    block.
 
     Examples
     --------

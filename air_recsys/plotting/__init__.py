@@ -1,4 +1,8 @@
-"""Figures (needs the extra ``viz``); every function returns a figure and works without a display."""
+"""Figures (needs the extra ``viz``).
+
+Every function returns a `matplotlib.figure.Figure`, works without a display, and raises `MissingExtraError` without
+matplotlib. Axes are drawn on where `ax` is given; by default there is a new figure.
+"""
 
 from air_recsys.plotting.completion import plot_completion
 from air_recsys.plotting.graphs import plot_adjacency, plot_degrees, plot_weights

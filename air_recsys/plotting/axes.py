@@ -1,7 +1,8 @@
-"""What single-panel drawings share: the axes given or new ones, and the course of training to draw."""
+"""Figures, axes and the course of training that the drawings of this package share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -15,8 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # of Okabe and Ito, whom colour-blind readers can follow
-_NARROW, _VERY_NARROW = 200, 6  # highest by lowest value: powers of ten, and 1, 2, 5, are too few ticks below
+BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"  # Okabe and Ito: colour-blind readers tell them apart
 COLOR_OF = {"user": BLUE, "item": ORANGE}
 
 
@@ -50,11 +50,20 @@ def figure_and_axes(ax: Axes | None, size: tuple[float, float] = (5.2, 3.6)) -> 
     return figure, figure.subplots()
 
 
-def side_by_side(n_panels: int, cell: tuple[float, float] = (3.9, 3.2)) -> tuple[Figure, list[Axes]]:
-    """Return a figure with `n_panels` axes in one row, each of a width and height in inches."""
-    size = (cell[0] * n_panels, cell[1])
-    figure = new_figure(size)
-    return figure, list(figure.subplots(1, n_panels, squeeze=False).flat)
+def new_grid(rows: int, columns: int, cell: tuple[float, float] = (3.9, 3.2)) -> tuple[Figure, np.ndarray]:
+    """Return a figure of equal cells, of width and height in inches, and its axes (rows, columns)."""
+    figure = new_figure((cell[0] * columns, cell[1] * rows))
+    return figure, figure.subplots(rows, columns, squeeze=False)
+
+
+def side_by_side(
+    source: Any, plots: Sequence[Callable[..., Figure]], cell: tuple[float, float] = (3.9, 3.2)
+) -> Figure:
+    """Draw several plots of one source in a row of axes, each of a width and height in inches."""
+    figure, grid = new_grid(1, len(plots), cell)
+    for axes, plot in zip(grid[0], plots, strict=True):
+        plot(source, ax=axes)
+    return figure
 
 
 def history_of(source: Recommender | pd.DataFrame) -> pd.DataFrame:
@@ -78,13 +87,16 @@ def history_of(source: Recommender | pd.DataFrame) -> pd.DataFrame:
     return history
 
 
+def positive(values: object) -> np.ndarray:
+    """Return the values, with NaN where a logarithmic axis has no place for them."""
+    numbers = np.asarray(values, dtype=np.float64)
+    return np.where(np.isfinite(numbers) & (numbers > 0), numbers, np.nan)
+
+
 def positive_line(history: pd.DataFrame, name: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return epochs and values of a column with NaN where a logarithmic axis has no place; None without any value."""
-    if name not in history:
-        return None
-    values = history[name].to_numpy(dtype=np.float64)
-    shown = np.where(np.isfinite(values) & (values > 0), values, np.nan)
-    return None if np.isnan(shown).all() else (history["epoch"].to_numpy(), shown)
+    """Return the epochs and the `positive` values of a column; None without any value."""
+    values = positive(history.get(name, ()))
+    return None if np.isnan(values).all() else (history["epoch"].to_numpy(), values)
 
 
 def has_swept(history: pd.DataFrame) -> bool:
@@ -105,8 +117,11 @@ def mark_kept(ax: Axes, source: Recommender | pd.DataFrame) -> None:
         ax.axvline(kept, color="0.4", linestyle=":", linewidth=1.2, label=f"kept: epoch {kept}")
 
 
-def logarithmic(ax: Axes, side: Literal["x", "y"]) -> None:
-    """Make one axis logarithmic, with ticks that can be read where it spans less than some powers of ten.
+def logarithmic(ax: Axes, side: Literal["x", "y"], narrow: float = 200, very_narrow: float = 6) -> None:
+    """Make one axis logarithmic, with readable ticks where it spans less than some powers of ten.
+
+    The ticks are powers of ten where highest / lowest value is at least `narrow`, their multiples by 1, 2 and 5 where
+    it is larger than `very_narrow`, and else those by 1 to 9.
 
     Examples
     --------
@@ -117,19 +132,26 @@ def logarithmic(ax: Axes, side: Literal["x", "y"]) -> None:
     >>> [text.get_text() for text in axes.get_xticklabels()]
     ['1', '2', '5', '10', '20', '50']
     """
+    ax.set(**{f"{side}scale": "log"})
     axis: Any = ax.xaxis if side == "x" else ax.yaxis
-    (ax.set_xscale if side == "x" else ax.set_yscale)("log")
-    low, high = ax.get_xlim() if side == "x" else ax.get_ylim()
+    low, high = axis.get_view_interval()
     ticker = import_extra("matplotlib.ticker", "viz")
-    if high / low < _NARROW:
-        digits = (1, 2, 5) if high / low > _VERY_NARROW else range(1, 10)
+    if high / low < narrow:
+        digits = (1, 2, 5) if high / low > very_narrow else range(1, 10)
         axis.set_major_locator(ticker.LogLocator(subs=digits))
         axis.set_major_formatter("{x:g}")
     axis.set_minor_formatter(ticker.NullFormatter())
 
 
-def light_grid(ax: Axes) -> None:
+def light_grid(ax: Axes, width: float = 0.7) -> None:
     """Draw a faint grid behind the data, and leave the frame open above and to the right."""
-    ax.grid(True, which="major", color="0.9", linewidth=0.7)
+    ax.grid(True, which="major", color="0.9", linewidth=width)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
+
+
+def finish(ax: Axes, title: str, x: str, y: str, /, **legend: Any) -> None:
+    """Set the title and the labels of both axes, draw the grid, and add a small legend."""
+    ax.set(title=title, xlabel=x, ylabel=y)
+    light_grid(ax)
+    ax.legend(**({"frameon": False, "fontsize": "small"} | legend))

@@ -1,4 +1,4 @@
-"""What a model was given, what it completed, and the two graphs that it learned, in one figure."""
+"""One figure of the ratings that a model was given, those that it completed, and its two graphs."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
 from air_recsys.plotting.axes import new_figure
+from air_recsys.plotting.measures import ceiling
+from air_recsys.plotting.panels import MAP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,10 +28,6 @@ def plot_completion(model: Recommender) -> Figure:
     model : Recommender
         Fitted, with both graphs and at most 2,000 users and items.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
@@ -43,12 +41,13 @@ def plot_completion(model: Recommender) -> Figure:
         raise DataError(f"expected at most {_LARGEST} users and items, found {data.n_users} and {data.n_items}")
     users, items = _order(model.user_graph_), _order(model.item_graph_)
     given = data.to_dense()[np.ix_(users, items)]
-    completed = model.predict(*_all_pairs(data.user_ids[users], data.item_ids[items])).reshape(given.shape)
+    pairs = np.repeat(data.user_ids[users], items.size), np.tile(data.item_ids[items], users.size)
+    completed = model.predict(*pairs).reshape(given.shape)
     axes = figure.subplots(2, 2)
-    low, high = float(data.ratings.min()), float(data.ratings.max())
-    share = f"{data.density:.0%} of the ratings"
-    _matrix(figure, axes[0, 0], given, f"Given: {share}", ("items", "users"), cmap="viridis", vmin=low, vmax=high)
-    _matrix(figure, axes[0, 1], completed, "Completed", ("items", "users"), cmap="viridis", vmin=low, vmax=high)
+    style = {"cmap": "viridis", "vmin": float(data.ratings.min()), "vmax": float(data.ratings.max())}
+    titles = f"Given: {data.density:.0%} of the ratings", "Completed"
+    for panel, values, title in zip(axes[0], (given, completed), titles, strict=True):
+        _matrix(figure, panel, values, title, ("items", "users"), **style)
     _graph(figure, axes[1, 0], model.user_graph_, users, "user")
     _graph(figure, axes[1, 1], model.item_graph_, items, "item")
     return figure
@@ -58,22 +57,14 @@ def _order(graph: SimilarityGraph) -> np.ndarray:
     return np.argsort(graph.communities().to_numpy(), kind="stable")
 
 
-def _all_pairs(users: np.ndarray, items: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    return np.repeat(users, items.size), np.tile(items, users.size)
-
-
 def _graph(figure: Figure, axes: Axes, graph: SimilarityGraph, order: np.ndarray, kind: str) -> None:
     weights = graph.to_scipy().toarray()[np.ix_(order, order)]
-    found = graph.communities().nunique()
-    title = f"Learned {kind} graph: {found} communities"
-    # Few strong edges must not hide the many others.
-    ceiling = float(np.quantile(weights[weights > 0], 0.95)) if weights.any() else 1.0
-    _matrix(figure, axes, weights, title, (f"{kind}s", f"{kind}s"), cmap="magma_r", vmin=0, vmax=ceiling)
+    title = f"Learned {kind} graph: {graph.communities().nunique()} communities"
+    style = {"cmap": MAP, "vmin": 0, "vmax": ceiling(weights, 0.95)}
+    _matrix(figure, axes, weights, title, (f"{kind}s", f"{kind}s"), **style)
 
 
 def _matrix(figure: Figure, axes: Axes, values: np.ndarray, title: str, labels: tuple[str, str], **style: Any) -> None:
     image = axes.imshow(values, interpolation="nearest", aspect="auto", **style)
-    axes.set_title(title)
-    axes.set_xlabel(labels[0])
-    axes.set_ylabel(labels[1])
+    axes.set(title=title, xlabel=labels[0], ylabel=labels[1])
     figure.colorbar(image, ax=axes)

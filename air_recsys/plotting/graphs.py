@@ -1,4 +1,4 @@
-"""A similarity graph as a picture: heatmap by communities, neighbours, weights."""
+"""Pictures of a similarity graph: heatmap by communities, neighbours, weights."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.plotting.axes import BLUE, COLOR_OF, figure_and_axes, light_grid, logarithmic
-from air_recsys.plotting.measures import community_order, effective_neighbors, mean_weights
+from air_recsys.plotting.axes import BLUE, COLOR_OF, figure_and_axes, finish, light_grid, logarithmic
+from air_recsys.plotting.measures import ceiling, community_order, effective_neighbors, mean_weights
+from air_recsys.plotting.panels import MAP
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-MAP = "magma_r"
-_QUANTILE = 0.99  # few strong edges must not hide the many others
 
 
 def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes | None = None) -> Figure:
@@ -31,11 +29,6 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
     communities : Series or array_like of int, shape (n,), optional
         In the order of the graph's rows; by default `graph.communities()`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Raises
     ------
@@ -51,15 +44,14 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
     order, labels = community_order(graph, communities)
     weights, block = mean_weights(graph, order)
     figure, axes = figure_and_axes(ax, (5.6, 4.7))
-    style: dict[str, Any] = {"cmap": MAP, "vmin": 0, "vmax": _ceiling(weights), "interpolation": "nearest"}
+    style: dict[str, Any] = {"cmap": MAP, "vmin": 0, "vmax": ceiling(weights), "interpolation": "nearest"}
     image = axes.imshow(weights, extent=(0, len(graph), len(graph), 0), **style)
     _draw_boundaries(axes, labels)
     label = "weight" if block == 1 else f"mean weight of {block} x {block} nodes"
     figure.colorbar(image, ax=axes, label=label, extend="max", shrink=0.85)
-    n_found = int(np.unique(labels).size)
-    axes.set_title(f"{graph.kind.capitalize()} graph: {_counted(n_found, 'community', 'communities')}")
-    axes.set_xlabel(f"{graph.kind}s, sorted by community")
-    axes.set_ylabel(f"{graph.kind}s")
+    n_communities = np.unique(labels).size
+    title = f"{graph.kind.capitalize()} graph: {n_communities} {'community' if n_communities == 1 else 'communities'}"
+    axes.set(title=title, xlabel=f"{graph.kind}s, sorted by community", ylabel=f"{graph.kind}s")
     return figure
 
 
@@ -67,15 +59,6 @@ def plot_degrees(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
     """Draw how many neighbours the nodes have: bars for all edges, a line for the effective number.
 
     In a dense graph every node has edges to almost all others; see `effective_neighbors` for how many of them count.
-
-    Parameters
-    ----------
-    graph : SimilarityGraph
-    ax : Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Examples
     --------
@@ -91,25 +74,16 @@ def plot_degrees(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
     axes.hist(counts, bins=edges, color=_color(graph), alpha=0.85, label=f"all edges, mean {counts.mean():.1f}")
     style: dict[str, Any] = {"histtype": "step", "color": "0.15", "linewidth": 1.3}
     axes.hist(effective, bins=edges, label=f"effective, mean {effective.mean():.1f}", **style)
-    axes.set(title=f"Neighbours of {_article(graph.kind)}", xlabel="neighbours", ylabel=f"{graph.kind}s")
+    article = "an" if graph.kind[:1] in "aeio" else "a"
+    finish(axes, f"Neighbours of {article} {graph.kind}", "neighbours", f"{graph.kind}s")
     axes.locator_params(axis="x", integer=True)
-    light_grid(axes)
-    axes.legend(frameon=False, fontsize="small")
     return figure
 
 
 def plot_weights(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
     """Draw how the weights of the edges are distributed: a histogram on a logarithmic axis, and the median.
 
-    Parameters
-    ----------
-    graph : SimilarityGraph
-    ax : Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A graph without edges has an empty panel that says so.
+    A graph without edges has an empty panel that says so.
     """
     figure, axes = figure_and_axes(ax)
     axes.set(title=f"Weights of the {graph.kind} graph", xlabel="weight of an edge", ylabel="edges")
@@ -129,11 +103,6 @@ def plot_weights(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
     return figure
 
 
-def _ceiling(weights: np.ndarray) -> float:
-    positive = weights[weights > 0]
-    return float(np.quantile(positive, _QUANTILE)) if positive.size else 1.0
-
-
 def _draw_boundaries(axes: Axes, labels: np.ndarray) -> None:
     """Draw a line between two communities, but none among those of a single node."""
     starts = (np.flatnonzero(labels[1:] != labels[:-1]) + 1).tolist()
@@ -146,11 +115,3 @@ def _draw_boundaries(axes: Axes, labels: np.ndarray) -> None:
 
 def _color(graph: SimilarityGraph) -> str:
     return COLOR_OF.get(graph.kind, BLUE)
-
-
-def _article(noun: str) -> str:
-    return f"an {noun}" if noun[:1] in "aeio" else f"a {noun}"
-
-
-def _counted(number: int, one: str, many: str) -> str:
-    return f"{number} {one if number == 1 else many}"

@@ -1,4 +1,4 @@
-"""The learned graphs through training."""
+"""Heatmaps of the learned graphs through training."""
 
 from __future__ import annotations
 
@@ -9,44 +9,37 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from air_recsys.exceptions import DataError
-from air_recsys.plotting.panels import Panel, bare, check_panels, new_grid
+from air_recsys.plotting.axes import new_grid
+from air_recsys.plotting.measures import ceiling
+from air_recsys.plotting.panels import MAP, Panel, bare, check_panels, draw_weights
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     Row = tuple[str, dict[int, np.ndarray], np.ndarray | None]  # label, graphs by epoch, groups
 
 _NAME = re.compile(r"(user|item)_graph_(\d+)")
 _KINDS = {"user": "rows", "item": "columns"}
-_MAP = "magma_r"
-_QUANTILE = 0.99
 
 
 def plot_heatmaps(panels: list[Panel]) -> Figure:
     r"""Draw the learned graphs of rows and of columns at every snapshot, beside the true groups where known.
 
-    The paper shows the Laplacian :math:`L(t)`; drawn here is the adjacency, its negative off-diagonal part. Every
-    image has its own scale, from 0 to the 0.99 quantile of its positive weights, which stands below it. Only the
-    first system of a panel that has graphs is drawn. Where groups are known, all images of that panel are sorted by
-    them, and the last column is 1 where two rows (columns) are of the same group.
+    The paper shows the Laplacian :math:`L(t)`; the figure shows the adjacency, its negative off-diagonal part. Every
+    image has its own scale, from 0 to the 0.99 quantile of its positive weights, which is below it. Only the first
+    system of a panel that has graphs is drawn. Where groups are known, all images of that panel are sorted by them,
+    and the last column is 1 where two rows (columns) are of the same group.
 
     Parameters
     ----------
     panels : list of Panel
         Their `arrays` hold "user_graph_E" (m, m) or "item_graph_E" (n, n) at epochs E.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
         For no panels, no graphs, or a graph that is not square or does not fit the groups.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -59,14 +52,14 @@ def plot_heatmaps(panels: list[Panel]) -> Figure:
     rows = [row for panel in panels for row in _rows(panel)]
     if not rows:
         raise DataError("expected graphs named user_graph_E or item_graph_E in the panels' arrays, found none")
-    known = any(groups is not None for _, _, groups in rows)
-    columns = max(len(graphs) for _, graphs, _ in rows) + known
+    has_groups = any(groups is not None for _, _, groups in rows)
+    columns = max(len(graphs) for _, graphs, _ in rows) + has_groups
     figure, grid = new_grid(len(rows), columns, (2.0, 2.3))
     for axes, (label, graphs, groups) in zip(grid, rows, strict=True):
         _draw_row(axes, graphs, groups)
         axes[0].set_ylabel(textwrap.fill(label, 24))
     figure.suptitle(textwrap.fill("Learned adjacency (negative off-diagonal part of the Laplacian)", 18 * columns))
-    mappable = import_extra("matplotlib.cm", "viz").ScalarMappable(cmap=_MAP)
+    mappable = import_extra("matplotlib.cm", "viz").ScalarMappable(cmap=MAP)
     bar = figure.colorbar(mappable, ax=grid, ticks=[0, 1], extend="max", shrink=0.8 / len(rows), aspect=12)
     bar.set_ticklabels(["0", "top of\nscale"])
     return figure
@@ -74,8 +67,7 @@ def plot_heatmaps(panels: list[Panel]) -> Figure:
 
 def _rows(panel: Panel) -> list[Row]:
     """Return one row for each kind of graph of the first system that has graphs."""
-    of_systems = (_graphs(arrays) for arrays in panel.arrays.values())
-    graphs = next((found for found in of_systems if found), {})
+    graphs = next(filter(None, map(_graphs, panel.arrays.values())), {})
     rows = []
     for kind, group in zip(_KINDS, panel.groups or (None, None), strict=True):
         if kind in graphs:
@@ -88,10 +80,10 @@ def _rows(panel: Panel) -> list[Row]:
 
 def _graphs(arrays: dict[str, np.ndarray]) -> dict[str, dict[int, np.ndarray]]:
     """Return graphs by kind and epoch, epochs ascending."""
-    parsed = [(found, array) for name, array in arrays.items() if (found := _NAME.fullmatch(name))]
+    parsed = [(match, array) for name, array in arrays.items() if (match := _NAME.fullmatch(name))]
     graphs: dict[str, dict[int, np.ndarray]] = {}
-    for found, array in sorted(parsed, key=lambda entry: int(entry[0][2])):
-        graphs.setdefault(found[1], {})[int(found[2])] = array
+    for match, array in sorted(parsed, key=lambda entry: int(entry[0][2])):
+        graphs.setdefault(match[1], {})[int(match[2])] = array
     return graphs
 
 
@@ -108,17 +100,9 @@ def _draw_row(axes: np.ndarray, graphs: dict[int, np.ndarray], groups: np.ndarra
     order = slice(None) if groups is None else np.argsort(groups, kind="stable")
     for one, (epoch, graph) in zip(axes, graphs.items(), strict=False):
         weights = graph[order][:, order]
-        positive = weights[weights > 0]
-        # Few strong edges must not hide the many others.
-        ceiling = float(np.quantile(positive, _QUANTILE)) if positive.size else 1.0
-        _image(one, weights, ceiling, f"epoch {epoch}")
-        one.set_xlabel(f"scale 0 to {ceiling:.2g}", fontsize="small")
+        largest = ceiling(weights)
+        draw_weights(one, weights, f"epoch {epoch}", vmin=0, vmax=largest)
+        one.set_xlabel(f"scale 0 to {largest:.2g}", fontsize="small")
     if groups is not None:
         ordered = groups[order]
-        _image(axes[-1], ordered[:, None] == ordered, 1.0, "same group")  # (m, m)
-
-
-def _image(axes: Axes, values: np.ndarray, ceiling: float, title: str) -> None:
-    axes.imshow(values, cmap=_MAP, vmin=0, vmax=ceiling)
-    axes.set_title(title, fontsize="medium")
-    axes.spines[:].set(visible=True, color="0.7", linewidth=0.6)
+        draw_weights(axes[-1], ordered[:, None] == ordered, "same group", vmin=0, vmax=1.0)  # (m, m)

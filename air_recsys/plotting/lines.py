@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.plotting.axes import light_grid, logarithmic, positive
 from air_recsys.plotting.panels import Panel, check_panels, colors_of, in_order, legend_below, panel_axes
 from air_recsys.validation import check_choice, import_extra
 
@@ -17,14 +18,11 @@ if TYPE_CHECKING:
 
     Line = tuple[np.ndarray, np.ndarray]
 
-_QUANTITIES = {"observed": "NMAE", "hidden": "NMAE"} | dict.fromkeys(
-    ("user_energy", "item_energy"), "Dirichlet energy"
-)
+_ENERGY = "Dirichlet energy"
+_QUANTITIES = {"observed": "NMAE", "hidden": "NMAE", "user_energy": _ENERGY, "item_energy": _ENERGY}
 _LABELS = {"observed": "observed entries", "hidden": "hidden entries", "user_energy": "rows", "item_energy": "columns"}
 _STYLES = {"observed": ":", "hidden": "-", "user_energy": "-", "item_energy": "--"}
 _NAME = re.compile(r"depth (\d+), width (\d+|full)")
-# Powers of ten are too few ticks where highest / lowest value is below the first; below the second, 1, 2, 5 are.
-_NARROW, _VERY_NARROW = 50, 6
 _MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 
 
@@ -40,18 +38,12 @@ def plot_curves(panels: list[Panel], names: tuple[str, ...]) -> Figure:
     names : tuple of str
         Which curves: "observed" and "hidden", or "user_energy" and "item_energy", or one of them.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     ParameterError
         For names of curves that are not known or share no axis.
     DataError
         For no panels, no curves of those names, or a curve that is not as long as its epochs.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -62,17 +54,17 @@ def plot_curves(panels: list[Panel], names: tuple[str, ...]) -> Figure:
     """
     quantity = _quantity(names)
     check_panels(panels)
-    found = [(panel, lines) for panel in panels if (lines := _lines(panel, names))]
-    if not found:
+    drawn = [(panel, lines) for panel in panels if (lines := _lines(panel, names))]
+    if not drawn:
         raise DataError(f"expected curves named {' or '.join(names)}, found none that can be drawn")
-    colors = colors_of(in_order([system for system, _ in lines] for _, lines in found))
+    colors = colors_of(in_order([system for system, _ in lines] for _, lines in drawn))
     styles = {name: _STYLES[name] if len(names) > 1 else "-" for name in names}
-    figure, grid = panel_axes([panel for panel, _ in found])
-    for axes, (_, lines) in zip(grid, found, strict=True):
+    figure, grid = panel_axes([panel for panel, _ in drawn])
+    for axes, (_, lines) in zip(grid, drawn, strict=True):
         for (system, name), line in lines.items():
             axes.plot(*line, color=colors[system], linestyle=styles[name])
         axes.locator_params(axis="x", nbins=5)
-        _logarithmic(axes, "epoch", quantity)
+        _finish(axes, "epoch", quantity)
     handle = import_extra("matplotlib.lines", "viz").Line2D
     handles = [handle([], [], color=color, label=system) for system, color in colors.items()]
     if len(styles) > 1:
@@ -89,16 +81,10 @@ def plot_depth_width(panels: list[Panel]) -> Figure:
     panels : list of Panel
         Their `numbers` hold systems named "depth D, width W", W an integer or "full", with "nmae".
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
         For no panels, no errors, or a system of another name.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -108,22 +94,22 @@ def plot_depth_width(panels: list[Panel]) -> Figure:
     [[2.0, 0.2], [3.0, 0.1]]
     """
     check_panels(panels)
-    found = [(panel, lines) for panel in panels if (lines := _by_width(panel))]
-    if not found:
+    drawn = [(panel, lines) for panel in panels if (lines := _by_width(panel))]
+    if not drawn:
         raise DataError("expected the nmae of systems named 'depth D, width W', found none that can be drawn")
-    widths = sorted({width for _, lines in found for width in lines})
+    widths = sorted({width for _, lines in drawn for width in lines})
     colors = colors_of(widths)
     markers = {width: _MARKERS[index % len(_MARKERS)] for index, width in enumerate(widths)}
-    figure, grid = panel_axes([panel for panel, _ in found])
+    figure, grid = panel_axes([panel for panel, _ in drawn])
     handles = {}
-    for axes, (_, lines) in zip(grid, found, strict=True):
+    for axes, (_, lines) in zip(grid, drawn, strict=True):
         for width, (depths, errors) in lines.items():
             label = f"width {width:.0f}" if np.isfinite(width) else "full width"
             style = {"color": colors[width], "marker": markers[width], "markersize": 5}
             handles[width] = axes.plot(depths, errors, label=label, **style)[0]
         axes.set_xticks(sorted({depth for depths, _ in lines.values() for depth in depths}))
         axes.margins(x=0.1)
-        _logarithmic(axes, "depth", "NMAE")
+        _finish(axes, "depth", "NMAE")
     legend_below(figure, [handles[width] for width in widths])
     return figure
 
@@ -143,7 +129,7 @@ def _lines(panel: Panel, names: tuple[str, ...]) -> dict[tuple[str, str], Line]:
     lines = {}
     for system, curves in panel.curves.items():
         for name in names:
-            epochs, values = np.asarray(curves.get("epoch", ())), _positive(curves.get(name, ()))
+            epochs, values = np.asarray(curves.get("epoch", ())), positive(curves.get(name, ()))
             if name in curves and len(values) != len(epochs):
                 sizes = f"{len(epochs)} values of {name}, as many as epochs, found {len(values)}"
                 raise DataError(f"{panel.title}, {system}: expected {sizes}")
@@ -162,27 +148,12 @@ def _by_width(panel: Panel) -> dict[float, Line]:
         width = np.inf if parsed[2] == "full" else float(parsed[2])
         errors.setdefault(width, {})[int(parsed[1])] = numbers.get("nmae", np.nan)
     lines = {
-        width: (np.array(sorted(by)), _positive([by[depth] for depth in sorted(by)])) for width, by in errors.items()
+        width: (np.array(sorted(by)), positive([by[depth] for depth in sorted(by)])) for width, by in errors.items()
     }
     return {width: line for width, line in sorted(lines.items()) if not np.isnan(line[1]).all()}
 
 
-def _positive(values: object) -> np.ndarray:
-    """Return the values, with NaN where a logarithmic axis has no place for them."""
-    numbers = np.asarray(values, dtype=float)
-    return np.where(np.isfinite(numbers) & (numbers > 0), numbers, np.nan)
-
-
-def _logarithmic(axes: Axes, x: str, y: str) -> None:
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    if high / low < _NARROW:
-        ticker = import_extra("matplotlib.ticker", "viz")
-        digits = (1, 2, 5) if high / low > _VERY_NARROW else range(1, 10)
-        axes.yaxis.set_major_locator(ticker.LogLocator(subs=digits))
-        axes.yaxis.set_major_formatter("{x:g}")
-        axes.yaxis.set_minor_formatter(ticker.NullFormatter())
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
-    axes.grid(color="0.9", linewidth=0.6)
-    axes.spines[["top", "right"]].set_visible(False)
+def _finish(axes: Axes, x: str, y: str) -> None:
+    logarithmic(axes, "y", narrow=50)
+    axes.set(xlabel=x, ylabel=y)
+    light_grid(axes, 0.6)

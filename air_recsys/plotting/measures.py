@@ -1,4 +1,4 @@
-"""What the pictures of a graph show in numbers: order by communities, mean weights, effective neighbours."""
+"""Numbers behind the pictures of a graph: order by communities, mean weights, effective neighbours."""
 
 from __future__ import annotations
 
@@ -15,24 +15,10 @@ CELLS = 1_000  # of a picture along a side: more could not be told apart
 
 
 def community_order(graph: SimilarityGraph, communities: Any = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the nodes sorted by community, the most connected first in each, and the community of each of them.
+    """Return the nodes sorted by community, the most connected first in each, and their communities, ascending.
 
-    Parameters
-    ----------
-    graph : SimilarityGraph
-    communities : Series or array_like of int, shape (n,), optional
-        One label a node, in the order of the graph's rows; by default `graph.communities()`.
-
-    Returns
-    -------
-    order : ndarray of int64, shape (n,)
-    labels : ndarray, shape (n,)
-        Ascending.
-
-    Raises
-    ------
-    DataError
-        Where there is not one label a node.
+    Both have the shape (n,). `communities` are labels in the order of the graph's rows, by default
+    `graph.communities()`; other than one label a node is a `DataError`.
     """
     labels = np.asarray(graph.communities() if communities is None else communities)
     if labels.shape != (len(graph),):
@@ -43,20 +29,9 @@ def community_order(graph: SimilarityGraph, communities: Any = None) -> tuple[np
 
 
 def mean_weights(graph: SimilarityGraph, order: np.ndarray, n_cells: int = CELLS) -> tuple[np.ndarray, int]:
-    """Return the adjacency in an order of the nodes, or means over square blocks of it where it is too large.
+    """Return the adjacency in an order of the n nodes, (c, c), averaged over square blocks where n > `n_cells`.
 
-    Parameters
-    ----------
-    graph : SimilarityGraph
-    order : ndarray of int64, shape (n,)
-    n_cells : int
-        Most rows of the result.
-
-    Returns
-    -------
-    weights : ndarray, shape (c, c)
-    block : int
-        Nodes along the side of a block, 1 where nothing is averaged; c = ceil(n / block).
+    The second value is the number of nodes along the side of a block, 1 without an average; c = ceil(n / block).
 
     Examples
     --------
@@ -76,15 +51,17 @@ def mean_weights(graph: SimilarityGraph, order: np.ndarray, n_cells: int = CELLS
     return sums / np.outer(counts, counts), block
 
 
+def ceiling(weights: np.ndarray, quantile: float = 0.99) -> float:
+    """Return a quantile of the positive weights as the end of a scale: few strong edges must not hide the others."""
+    positive = weights[weights > 0]
+    return float(np.quantile(positive, quantile)) if positive.size else 1.0
+
+
 def effective_neighbors(graph: SimilarityGraph) -> np.ndarray:
     r"""Return the effective number of neighbours of every node, the exponential of the entropy of its weights.
 
     With :math:`p_{ij} = A_{ij} / \sum_j A_{ij}` that is :math:`\exp(-\sum_j p_{ij} \log p_{ij})`: k for k equal
-    weights, less where few of them dominate; 0 for a node without edges.
-
-    Returns
-    -------
-    ndarray, shape (n,)
+    weights, less where few of them dominate; 0 for a node without edges. The shape is (n,).
 
     Examples
     --------
@@ -123,7 +100,7 @@ def community_table(graph: SimilarityGraph, communities: pd.Series | None = None
     communities : Series of int, shape (n,), optional
         In the order of the graph's rows; by default `graph.communities()`.
     n_members : int
-        How many of the most connected members to name, by the total weight of their edges.
+        Number of members to name, those with the largest total weight of their edges.
 
     Returns
     -------

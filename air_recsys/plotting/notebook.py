@@ -1,4 +1,4 @@
-"""A figure that a notebook shows by itself; imported by `new_figure` alone, since it needs matplotlib."""
+"""The figure class that a notebook shows by itself; only `new_figure` imports it, since it needs matplotlib."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 class NotebookFigure(Figure):
     """A `Figure` that a notebook shows where it is the value of a cell.
 
-    Plain figures are shown as pictures by what `pyplot` sets up when it is imported, which nothing here does.
+    A notebook shows plain figures only after an import of `pyplot`, which nothing here imports.
     """
 
     def _repr_png_(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Panels of the paper's figures and what their drawings share: grid, colours, legend."""
+"""Panels of the paper's figures, and the colours, axes and legend that their drawings share."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from air_recsys.exceptions import DataError
-from air_recsys.plotting.axes import new_figure
+from air_recsys.plotting.axes import new_grid
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Okabe and Ito's colours, which colour-blind readers tell apart, less the yellow that is faint on white.
+MAP = "magma_r"  # the colours of weights
+# Okabe and Ito's colours, which colour-blind readers tell apart, without the yellow that is faint on white.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 _LETTER = 0.085  # inches, of the default font
 
@@ -52,12 +53,7 @@ class Panel:
 
 
 def check_panels(panels: list[Panel]) -> None:
-    """Raise `DataError` where there are no panels.
-
-    Raises
-    ------
-    DataError
-    """
+    """Raise `DataError` where there are no panels."""
     if not panels:
         raise DataError("expected at least one panel to draw, found none")
 
@@ -88,13 +84,6 @@ def colors_of(names: list[Any]) -> dict[Any, Any]:
     return dict(zip(names, scale(np.linspace(0, 0.95, len(names))), strict=True))
 
 
-def new_grid(rows: int, columns: int, cell: tuple[float, float]) -> tuple[Figure, np.ndarray]:
-    """Return a figure of equal cells, of width and height in inches, and its axes (rows, columns)."""
-    size = (cell[0] * columns, cell[1] * rows)
-    figure = new_figure(size)
-    return figure, figure.subplots(rows, columns, squeeze=False)
-
-
 def panel_axes(panels: list[Panel]) -> tuple[Figure, list[Axes]]:
     """Return a figure and one titled axes a panel, at most three side by side."""
     columns = 2 if len(panels) == 4 else min(3, len(panels))
@@ -117,7 +106,13 @@ def legend_below(figure: Figure, handles: list[Artist]) -> None:
 
 
 def bare(axes: Axes) -> None:
-    """Take away ticks and frame, and keep labels and title."""
-    axes.set_xticks([])
-    axes.set_yticks([])
+    """Remove ticks and frame, and keep labels and title."""
+    axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
+
+
+def draw_weights(axes: Axes, weights: np.ndarray, title: str, **style: Any) -> None:
+    """Draw a matrix of weights with a thin frame."""
+    axes.imshow(weights, cmap=MAP, **style)
+    axes.set_title(title, fontsize="medium")
+    axes.spines[:].set(visible=True, color="0.7", linewidth=0.6)

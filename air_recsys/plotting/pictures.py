@@ -1,4 +1,4 @@
-"""Pictures as they were, as they were shown, and as every system completed them."""
+"""Rows of pictures: the truth, what the systems observed, and what each of them completed."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from air_recsys.exceptions import DataError
-from air_recsys.plotting.panels import Panel, bare, check_panels, in_order, new_grid
+from air_recsys.plotting.axes import new_grid
+from air_recsys.plotting.panels import Panel, bare, check_panels, in_order
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 _HIDDEN = (0.835, 0.369, 0.0)  # a colour, since white and black are grey values of pictures
+_ERRORS = {"nmae": "NMAE {:.4f}", "psnr": "PSNR {:.1f} dB"}
 
 
 def plot_pictures(panels: list[Panel]) -> Figure:
-    r"""Draw a row a panel: the truth, what was observed of it, and what every system completed, errors below.
+    r"""Draw one row a panel: the truth, what was observed of it, and what every system completed, errors below.
 
     Hidden pixels of the observed picture are orange. Completed pictures show observed pixels as given and the others
     cut to [0, 1]; a system that is absent in a panel leaves its cell empty, panels without pictures are left out.
@@ -28,16 +30,10 @@ def plot_pictures(panels: list[Panel]) -> Figure:
     panels : list of Panel
         With `truth`, and "completed" and "shown" in `arrays`.
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
         For no panels, no pictures, or pictures of another shape than the truth.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -48,14 +44,14 @@ def plot_pictures(panels: list[Panel]) -> Figure:
     (['truth', 'observed', 'AIR'], 'NMAE 0.0000\nPSNR 40.0 dB')
     """
     check_panels(panels)
-    found = [(panel, systems) for panel in panels if panel.truth is not None and (systems := _completed(panel))]
-    if not found:
+    drawn = [(panel, systems) for panel in panels if panel.truth is not None and (systems := _completed(panel))]
+    if not drawn:
         raise DataError("expected panels with a truth and completed pictures, found none")
-    systems = in_order(names for _, names in found)
-    figure, grid = new_grid(len(found), 2 + len(systems), (1.45, 1.95))
+    systems = in_order(names for _, names in drawn)
+    figure, grid = new_grid(len(drawn), 2 + len(systems), (1.45, 1.95))
     for axes, title in zip(grid[0], ("truth", "observed", *systems), strict=True):
         axes.set_title(textwrap.fill(title, 15), fontsize="medium")
-    for axes, (panel, names) in zip(grid, found, strict=True):
+    for axes, (panel, names) in zip(grid, drawn, strict=True):
         _draw_row(axes, panel, [name if name in names else None for name in systems])
     return figure
 
@@ -67,9 +63,9 @@ def _completed(panel: Panel) -> list[str]:
     expected = panel.truth.shape
     for name in systems:
         for array in ("completed", "shown"):
-            found = np.shape(panel.arrays[name].get(array, ()))
-            if found != expected:
-                raise DataError(f"{panel.title}, {name}: expected {array!r} of shape {expected}, found {found}")
+            shape = np.shape(panel.arrays[name].get(array, ()))
+            if shape != expected:
+                raise DataError(f"{panel.title}, {name}: expected {array!r} of shape {expected}, found {shape}")
     return systems
 
 
@@ -89,13 +85,10 @@ def _draw_row(axes: np.ndarray, panel: Panel, systems: list[str | None]) -> None
             continue
         arrays = panel.arrays[name]
         _grey(one, np.where(arrays["shown"], truth, arrays["completed"].clip(0, 1)))
-        one.set_xlabel(_errors(panel.numbers.get(name, {})), fontsize="small")
+        numbers = panel.numbers.get(name, {})
+        errors = [text.format(numbers[key]) for key, text in _ERRORS.items() if key in numbers]
+        one.set_xlabel("\n".join(errors), fontsize="small")
 
 
 def _grey(axes: Axes, values: np.ndarray) -> None:
     axes.imshow(values, cmap="gray", vmin=0, vmax=1)
-
-
-def _errors(numbers: dict[str, float]) -> str:
-    lines = [f"NMAE {numbers['nmae']:.4f}"] if "nmae" in numbers else []
-    return "\n".join(lines + ([f"PSNR {numbers['psnr']:.1f} dB"] if "psnr" in numbers else []))

@@ -30,11 +30,6 @@ def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure
     ----------
     y_true, y_pred : array_like of float, shape (n,)
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Raises
     ------
@@ -68,13 +63,8 @@ def _draw_columns(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
     if high == low:
         low, high = low - 0.5, high + 0.5
     half = 0.4 * (np.diff(levels).min() if levels.size > 1 else 1.0)
-    shares = np.stack(
-        [
-            np.histogram(predicted[column == index], bins=_ROWS, range=(low, high))[0]
-            / np.count_nonzero(column == index)
-            for index in range(levels.size)
-        ]
-    )
+    columns = [predicted[column == index] for index in range(levels.size)]
+    shares = np.stack([np.histogram(values, bins=_ROWS, range=(low, high))[0] / values.size for values in columns])
     edges = np.linspace(low, high, _ROWS + 1)
     meshes = [
         axes.pcolormesh(
@@ -89,7 +79,7 @@ def _draw_columns(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
         for level, share in zip(levels.tolist(), shares, strict=True)
     ]
     axes.figure.colorbar(meshes[0], ax=axes, label="share of the pairs with that true rating")
-    medians = [float(np.median(predicted[column == index])) for index in range(levels.size)]
+    medians = [float(np.median(values)) for values in columns]
     axes.plot(levels, medians, "o", color="white", markeredgecolor="black", markersize=5, label="median")
     axes.set_xticks(levels)
 

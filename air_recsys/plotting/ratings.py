@@ -1,4 +1,4 @@
-"""The data themselves: ratings, and how many each user and item has."""
+"""The distribution of the ratings, and of their number a user or an item."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from air_recsys.interactions import Interactions
-from air_recsys.plotting.axes import COLOR_OF, GREEN, figure_and_axes, light_grid, logarithmic
+from air_recsys.plotting.axes import COLOR_OF, GREEN, figure_and_axes, finish, light_grid, logarithmic
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
@@ -22,16 +22,6 @@ _WIDE = 20  # largest by smallest count from which on a logarithmic axis is bett
 def plot_ratings(data: Interactions, ax: Axes | None = None) -> Figure:
     """Draw how often each rating was given: a bar a value, or a histogram where there are more than 20 values.
 
-    Parameters
-    ----------
-    data : Interactions
-    ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Examples
     --------
     >>> figure = plot_ratings(Interactions.from_dense([[5, 3], [5, float("nan")]]))
@@ -43,9 +33,8 @@ def plot_ratings(data: Interactions, ax: Axes | None = None) -> Figure:
     if values.size > _FEW:
         axes.hist(data.ratings, bins=40, color=GREEN, alpha=0.85)
     else:
-        axes.bar(
-            values, counts, width=0.8 * (np.diff(values).min() if values.size > 1 else 1), color=GREEN, alpha=0.85
-        )
+        width = 0.8 * (np.diff(values).min() if values.size > 1 else 1)
+        axes.bar(values, counts, width=width, color=GREEN, alpha=0.85)
         axes.set_xticks(values)
     axes.set(title="Distribution of the ratings", xlabel="rating", ylabel="ratings")
     light_grid(axes)
@@ -55,16 +44,7 @@ def plot_ratings(data: Interactions, ax: Axes | None = None) -> Figure:
 def plot_counts(data: Interactions, side: Literal["user", "item"] = "user", ax: Axes | None = None) -> Figure:
     """Draw how many ratings the users (or items) have, on a logarithmic axis where they differ much.
 
-    Parameters
-    ----------
-    data : Interactions
-    side : {"user", "item"}
-    ax : Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Those without any rating are not in the bars but in the title.
+    Those without any rating are counted in the title, not in the bars.
 
     Raises
     ------
@@ -92,7 +72,5 @@ def plot_counts(data: Interactions, side: Literal["user", "item"] = "user", ax: 
     axes.axvline(median, color="0.2", linestyle="--", linewidth=1.2, label=f"median {median:g}")
     without = size - rated.size
     title = f"Ratings per {side}" + (f" ({without:,} without)" if without else "")
-    axes.set(title=title, xlabel="ratings", ylabel=f"{side}s")
-    light_grid(axes)
-    axes.legend(frameon=False, fontsize="small")
+    finish(axes, title, "ratings", f"{side}s")
     return figure

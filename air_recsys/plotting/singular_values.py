@@ -1,4 +1,4 @@
-"""How the rank of the completed matrix forms: its largest singular values through training."""
+"""The largest singular values of the completed matrix through training, which show how its rank forms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError
 from air_recsys.models import AIR
-from air_recsys.plotting.axes import figure_and_axes, light_grid, logarithmic
+from air_recsys.plotting.axes import figure_and_axes, finish, logarithmic
 from air_recsys.training import Record
 from air_recsys.validation import check_integer, import_extra
 
@@ -21,16 +21,9 @@ _SHOWN = 10
 
 
 def product_singular_values(left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the singular values of U V^T, largest first, from thin QR of both factors: never m x n.
+    """Return the singular values of U V^T, largest first, shape (min(m, n, r),); no array is m x n.
 
-    Parameters
-    ----------
-    left : ndarray, shape (m, r)
-    right : ndarray, shape (n, r)
-
-    Returns
-    -------
-    ndarray of float64, shape (min(m, n, r),)
+    They are those of the product of both triangles from thin QR of the factors `left` (m, r) and `right` (n, r).
 
     Examples
     --------
@@ -60,7 +53,7 @@ class SingularValues:
 
     Examples
     --------
-    >>> model = AIR(n_epochs=100, evaluate_every=50, device="cpu", random_state=0)
+    >>> model = AIR.for_completion(n_epochs=100, evaluate_every=50, device="cpu", random_state=0)
     >>> watch = SingularValues(model)
     >>> _ = model.fit(np.eye(4), callbacks=[watch])
     >>> watch.to_frame().shape  # epochs 0, 50 and 100, four singular values
@@ -75,7 +68,7 @@ class SingularValues:
         self._seen = 0
 
     def __call__(self, record: Record) -> None:
-        """Take the singular values of this moment."""
+        """Keep the singular values of the current factors."""
         if record.epoch == 0:  # a second fit begins anew
             self.epochs, self.values, self._seen = [], [], 0
         if self._seen % self.every == 0:
@@ -103,11 +96,6 @@ def plot_singular_values(
     n_values : int
         How many of the largest to draw.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Raises
     ------
@@ -132,7 +120,6 @@ def plot_singular_values(
         label = f"{number}" if number in (1, shown.shape[1]) else None
         axes.plot(shown.index, values, color=color, marker="o" if len(shown) == 1 else None, label=label)
     logarithmic(axes, "y")
-    axes.set(title=f"Largest {shown.shape[1]} singular values", xlabel="epoch", ylabel="singular value")
-    light_grid(axes)
-    axes.legend(frameon=False, fontsize="small", title="rank", title_fontsize="small")
+    legend = {"title": "rank", "title_fontsize": "small"}
+    finish(axes, f"Largest {shown.shape[1]} singular values", "epoch", "singular value", **legend)
     return figure

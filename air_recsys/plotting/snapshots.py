@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,10 +12,9 @@ from scipy.cluster import hierarchy
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
-from air_recsys.plotting.axes import COLOR_OF, figure_and_axes, light_grid, logarithmic, side_by_side
-from air_recsys.plotting.graphs import MAP
+from air_recsys.plotting.axes import COLOR_OF, figure_and_axes, finish, logarithmic, new_grid, side_by_side
 from air_recsys.plotting.measures import community_order, effective_neighbors, mean_weights, self_edge_share
-from air_recsys.plotting.panels import bare, new_grid
+from air_recsys.plotting.panels import bare, draw_weights
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,45 +22,49 @@ if TYPE_CHECKING:
 
     Course = dict[str, dict[int, SimilarityGraph]]  # kind to epoch to graph
 
-_LOW, _HIGH = 0.01, 0.99
+_LOW, _HIGH = 0.01, 0.99  # quantiles of the weights where the colours begin and end
 _CELLS = 400
-_FEW = 300  # communities whose order can be chosen with care
+_FEW = 300  # communities with an optimal order, whose search is slow for more
+
+
+def snapshots_of(model: Recommender, kind: str) -> dict[int, SimilarityGraph]:
+    """Return the snapshots of the "user" or the "item" graph by epoch; a model without any has none."""
+    snapshots = getattr(model, "snapshots_", {})  # baselines keep none
+    graphs = {epoch: getattr(snapshots[epoch], f"{kind}_graph") for epoch in sorted(snapshots)}
+    return {epoch: graph for epoch, graph in graphs.items() if graph is not None}
 
 
 def graphs_over_time(model: Recommender) -> Course:
-    """Return the graphs of a model by kind and epoch: its snapshots, and at last the graphs that it kept.
+    """Return the graphs of a model by kind and epoch: its snapshots, then the graphs that it kept.
 
     A model that was loaded from a file has lost its snapshots. A graph that was not learned is absent, and so is the
-    last one where `partial_fit` has added nodes that the snapshots do not know.
+    last one where `partial_fit` has added nodes that the snapshots lack.
 
     Examples
     --------
     >>> from air_recsys import AIR
-    >>> model = AIR(n_epochs=20, snapshot_epochs=[5], device="cpu", random_state=0).fit(np.eye(6))
+    >>> model = AIR.for_completion(n_epochs=20, snapshot_epochs=[5], device="cpu", random_state=0).fit(np.eye(6))
     >>> {kind: list(graphs) for kind, graphs in graphs_over_time(model).items()}
     {'user': [5, 20], 'item': [5, 20]}
     """
     course: Course = {}
-    snapshots = getattr(model, "snapshots_", {})
     for kind in ("user", "item"):
-        graphs = {epoch: getattr(snapshots[epoch], f"{kind}_graph") for epoch in sorted(snapshots)}
+        graphs = snapshots_of(model, kind)
         kept, epoch = getattr(model, f"{kind}_graph_", None), getattr(model, "n_iter_", None)
-        known = next((len(graph) for graph in graphs.values() if graph is not None), None)
-        if kept is not None and epoch is not None and known in (None, len(kept)):
+        if kept is not None and epoch is not None and all(len(graph) == len(kept) for graph in graphs.values()):
             graphs[epoch] = kept
-        found = {epoch: graphs[epoch] for epoch in sorted(graphs) if graphs[epoch] is not None}
-        if found:
-            course[kind] = found
+        if graphs:
+            course[kind] = dict(sorted(graphs.items()))
     return course
 
 
 def plot_snapshots(model: Recommender, epochs: Iterable[int] | None = None) -> Figure:
     """Draw the learned graphs at every snapshot, users above, items below, in one order of the nodes a row.
 
-    The nodes are sorted by the communities of the last graph drawn, and communities that were alike in the first
-    one stand side by side: so one sees large groups first, and from when on they fall apart. Every image has its
-    own scale, from the 0.01 quantile of all weights to the 0.99 quantile of the positive ones, which stands below
-    it with the mean effective number of neighbours.
+    The nodes are sorted by the communities of the last graph drawn, and communities that are alike in the first one
+    are side by side: large groups appear first, and the images show when they fall apart. Every image has its own
+    scale, from the 0.01 quantile of all weights to the 0.99 quantile of the positive ones; scale and mean effective
+    number of neighbours are below it.
 
     Parameters
     ----------
@@ -69,10 +72,6 @@ def plot_snapshots(model: Recommender, epochs: Iterable[int] | None = None) -> F
         Fitted with `snapshot_epochs`; the graphs that it kept are the last ones.
     epochs : iterable of int, optional
         Which of them to draw; by default all.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Raises
     ------
@@ -84,7 +83,7 @@ def plot_snapshots(model: Recommender, epochs: Iterable[int] | None = None) -> F
     Examples
     --------
     >>> from air_recsys import AIR
-    >>> model = AIR(n_epochs=20, snapshot_epochs=[5], device="cpu", random_state=0).fit(np.eye(6))
+    >>> model = AIR.for_completion(n_epochs=20, snapshot_epochs=[5], device="cpu", random_state=0).fit(np.eye(6))
     >>> [axes.get_title() for axes in plot_snapshots(model).axes[:2]]
     ['epoch 5', 'epoch 20']
     """
@@ -92,39 +91,26 @@ def plot_snapshots(model: Recommender, epochs: Iterable[int] | None = None) -> F
     columns = max(len(graphs) for graphs in course.values())
     figure, grid = new_grid(len(course), columns, (2.3, 2.75))
     for axes, (kind, graphs) in zip(grid, course.items(), strict=True):
-        order, n_found = _from_coarse_to_fine(list(graphs.values()))
+        order, n_communities = _from_coarse_to_fine(list(graphs.values()))
         for one in axes:
             bare(one)
         for one, (epoch, graph) in zip(axes, graphs.items(), strict=False):
             _draw(one, graph, order, epoch)
-        axes[0].set_ylabel(f"{kind}s, by {n_found} communities")
+        axes[0].set_ylabel(f"{kind}s, by {n_communities} communities")
     return figure
 
 
 def plot_effective_neighbors(model: Recommender, ax: Axes | None = None) -> Figure:
     """Draw the mean effective number of neighbours at the snapshots, over the nodes that have any.
 
-    Parameters
-    ----------
-    model : Recommender
-    ax : Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
         For a model without graphs.
     """
-
-    def mean(graph: SimilarityGraph) -> float:
-        found = effective_neighbors(graph)
-        return float(found[found > 0].mean()) if found.any() else np.nan
-
-    figure = _over_time(model, ax, mean, "Effective number of neighbours", "neighbours (mean of nodes)")
-    logarithmic(ax if ax is not None else figure.axes[0], "y")
+    title = "Effective number of neighbours"
+    figure, axes = _over_time(model, ax, _mean_neighbors, title, "neighbours (mean of nodes)")
+    logarithmic(axes, "y")
     return figure
 
 
@@ -137,10 +123,6 @@ def plot_self_edges(model: Recommender, ax: Axes | None = None) -> Figure:
         With the adjacency "row_softmin".
     ax : Axes, optional
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
@@ -148,36 +130,24 @@ def plot_self_edges(model: Recommender, ax: Axes | None = None) -> Figure:
     """
     if not _has_self_edges(model):
         raise DataError("expected a model with adjacency='row_softmin': other adjacencies have no self-edges")
-    figure = _over_time(model, ax, self_edge_share, "Weight on the self-edges", "share (mean of nodes)")
-    (ax if ax is not None else figure.axes[0]).set_ylim(-0.03, 1.03)
+    figure, axes = _over_time(model, ax, self_edge_share, "Weight on the self-edges", "share (mean of nodes)")
+    axes.set_ylim(-0.03, 1.03)
     return figure
 
 
 def plot_vanishing(model: Recommender) -> Figure:
     """Draw side by side how the graphs narrow and the regularizer vanishes.
 
-    The effective number of neighbours and, where the adjacency is the row softmin, the weight on the self-edges at the
-    snapshots; `air_recsys.plotting.plot_energy` draws the energies over all epochs.
-
-    Parameters
-    ----------
-    model : Recommender
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    The panels are `plot_effective_neighbors` and, where the adjacency is the row softmin, `plot_self_edges`;
+    `air_recsys.plotting.plot_energy` draws the energies over all epochs.
 
     Raises
     ------
     DataError
         For a model without graphs.
     """
-    _course(model)
-    shown = [plot_effective_neighbors, plot_self_edges] if _has_self_edges(model) else [plot_effective_neighbors]
-    figure, grid = side_by_side(len(shown))
-    for axes, plot in zip(grid, shown, strict=True):
-        plot(model, axes)
-    return figure
+    plots = [plot_effective_neighbors, plot_self_edges] if _has_self_edges(model) else [plot_effective_neighbors]
+    return side_by_side(model, plots)
 
 
 def _has_self_edges(model: Recommender) -> bool:
@@ -195,9 +165,9 @@ def _chosen(course: Course, epochs: Iterable[int] | None) -> Course:
     if epochs is None:
         return course
     wanted = sorted(set(epochs))
-    known = sorted({epoch for graphs in course.values() for epoch in graphs})
-    if not wanted or not set(wanted) <= set(known):
-        raise ParameterError(f"epochs must be of the snapshots {known}, found {wanted}")
+    available = sorted({epoch for graphs in course.values() for epoch in graphs})
+    if not wanted or not set(wanted) <= set(available):
+        raise ParameterError(f"epochs must be of the snapshots {available}, found {wanted}")
     return {kind: {epoch: graphs[epoch] for epoch in wanted if epoch in graphs} for kind, graphs in course.items()}
 
 
@@ -219,16 +189,19 @@ def _from_coarse_to_fine(graphs: list[SimilarityGraph]) -> tuple[np.ndarray, int
 def _draw(axes: Axes, graph: SimilarityGraph, order: np.ndarray, epoch: int) -> None:
     weights, _ = mean_weights(graph, order, _CELLS)
     low, high = _scale(weights)
-    axes.imshow(weights, cmap=MAP, vmin=low, vmax=high, interpolation="nearest")
-    axes.set_title(f"epoch {epoch}", fontsize="medium")
-    spread = effective_neighbors(graph)
-    spread = spread[spread > 0].mean() if spread.any() else 0.0
+    draw_weights(axes, weights, f"epoch {epoch}", vmin=low, vmax=high, interpolation="nearest")
+    spread = np.nan_to_num(_mean_neighbors(graph))
     axes.set_xlabel(f"scale {low:.2g} to {high:.2g}\n{spread:.3g} effective neighbours", fontsize="small")
-    axes.spines[:].set(visible=True, color="0.7", linewidth=0.6)
+
+
+def _mean_neighbors(graph: SimilarityGraph) -> float:
+    """Return the mean effective number of neighbours of the nodes that have any, NaN where none has."""
+    numbers = effective_neighbors(graph)
+    return float(numbers[numbers > 0].mean()) if numbers.any() else np.nan
 
 
 def _scale(weights: np.ndarray) -> tuple[float, float]:
-    """Return where the colours begin and end; an early graph is almost uniform, and its differences shall be seen."""
+    """Return where the colours begin and end: above 0 for an early graph, whose weights are almost equal."""
     others = weights[~np.eye(len(weights), dtype=bool)]
     positive = others[others > 0]
     if positive.size == 0:
@@ -237,14 +210,14 @@ def _scale(weights: np.ndarray) -> tuple[float, float]:
     return (low, high) if high > low else (0.0, high)
 
 
-def _over_time(model: Recommender, ax: Axes | None, measure: Any, title: str, quantity: str) -> Figure:
+def _over_time(
+    model: Recommender, ax: Axes | None, measure: Callable[[SimilarityGraph], float], title: str, quantity: str
+) -> tuple[Figure, Axes]:
     course = _course(model)
     figure, axes = figure_and_axes(ax)
     for kind, graphs in course.items():
         values = [measure(graph) for graph in graphs.values()]
         style = "-" if kind == "user" else "--"
         axes.plot(list(graphs), values, style, color=COLOR_OF[kind], marker="o", markersize=4, label=f"{kind} graph")
-    axes.set(title=title, xlabel="epoch", ylabel=quantity)
-    light_grid(axes)
-    axes.legend(frameon=False, fontsize="small")
-    return figure
+    finish(axes, title, "epoch", quantity)
+    return figure, axes

@@ -9,7 +9,16 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.exceptions import DataError
-from air_recsys.plotting.axes import BLUE, GREEN, ORANGE, figure_and_axes, light_grid, logarithmic, side_by_side
+from air_recsys.plotting.axes import (
+    BLUE,
+    GREEN,
+    ORANGE,
+    figure_and_axes,
+    finish,
+    logarithmic,
+    new_grid,
+    positive,
+)
 from air_recsys.plotting.panels import colors_of
 
 if TYPE_CHECKING:
@@ -41,16 +50,10 @@ def plot_growth(rows: Iterable[Mapping[str, Any]], exponents: Iterable[Mapping[s
     exponents : iterable of dict
         The second one: the exponents under the same names, by "sweep".
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
         Where there is nothing to draw.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -59,12 +62,13 @@ def plot_growth(rows: Iterable[Mapping[str, Any]], exponents: Iterable[Mapping[s
     >>> [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     ['an epoch, exponent 1.00']
     """
-    sweeps = {name: part.sort_values(str(name)) for name, part in _table(rows, "sweep").groupby("sweep", sort=False)}
+    groups = _table(rows, "sweep").groupby("sweep", sort=False)
+    sweeps = {name: table.sort_values(str(name)) for name, table in groups}
     slopes = {row["sweep"]: row for row in exponents}
-    figure, grid = side_by_side(len(sweeps))
-    for axes, (name, part) in zip(grid, sweeps.items(), strict=True):
-        _draw_growth(axes, str(name), part, slopes.get(name, {}))
-    grid[0].set_ylabel("seconds")
+    figure, grid = new_grid(1, len(sweeps))
+    for axes, (name, table) in zip(grid[0], sweeps.items(), strict=True):
+        _draw_growth(axes, str(name), table, slopes.get(name, {}))
+    grid[0, 0].set_ylabel("seconds")
     return figure
 
 
@@ -78,18 +82,12 @@ def plot_error_over_time(
     rows, curves : iterable of dict
         The two reports of `air_recsys.benchmarks.speed.bench_ratings`: "model", "seconds", "rmse". Models without an
         RMSE are left out.
-    ax : matplotlib.axes.Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    ax : Axes, optional
 
     Raises
     ------
     DataError
         Where no model has an RMSE.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -108,16 +106,12 @@ def plot_error_over_time(
         axes.plot(end["seconds"], end["rmse"], "o", color=color, label=name)
         course = along[along["model"] == name]
         axes.plot([*course["seconds"], *end["seconds"]], [*course["rmse"], *end["rmse"]], color=color)
-    axes.set_xlabel("seconds of training")
-    axes.set_ylabel("test RMSE")
     # A start far above all ends would flatten the differences between them.
     low, high = float(np.min(ends["rmse"])), float(np.max(ends["rmse"]))
     margin = max(0.25 * (high - low), 0.005)
     axes.set_ylim(low - margin, high + 4 * margin)
     logarithmic(axes, "x")
-    light_grid(axes)
-    axes.set_title("Error over time")
-    axes.legend(frameon=False)
+    finish(axes, "Error over time", "seconds of training", "test RMSE", fontsize=None)
     return figure
 
 
@@ -128,26 +122,19 @@ def _table(rows: Iterable[Mapping[str, Any]], key: str) -> pd.DataFrame:
     return table
 
 
-def _draw_growth(axes: Axes, name: str, part: pd.DataFrame, slopes: Mapping[str, Any]) -> None:
-    drawn = 0
+def _draw_growth(axes: Axes, name: str, table: pd.DataFrame, slopes: Mapping[str, Any]) -> None:
     for time, (label, color) in _TIMES.items():
-        if time not in part:
-            continue
-        seconds = part[time].to_numpy(dtype=float)
-        shown = np.where(np.isfinite(seconds) & (seconds > 0), seconds, np.nan)
-        if np.isnan(shown).all():
+        seconds = positive(table.get(time, ()))
+        if np.isnan(seconds).all():
             continue
         slope = slopes.get(time)
-        known = slope is not None and np.isfinite(slope)
-        axes.plot(part[name], shown, "o-", color=color, label=f"{label}, exponent {slope:.2f}" if known else label)
-        drawn += 1
-    if not drawn:
+        exponent = f", exponent {slope:.2f}" if slope is not None and np.isfinite(slope) else ""
+        axes.plot(table[name], seconds, "o-", color=color, label=label + exponent)
+    if not axes.lines:
         raise DataError(f"expected seconds > 0 of the sweep {name!r}, found none")
-    axes.set_xlabel(_SIZES.get(name, name))
-    axes.set_title(f"Growth with {_SIZES.get(name, name)}")
     logarithmic(axes, "x")
     logarithmic(axes, "y")
-    light_grid(axes)
     low, high = axes.get_ylim()
     axes.set_ylim(low, high * (high / low) ** 0.5)  # room for the legend
-    axes.legend(frameon=False, fontsize="small", loc="upper left")
+    size = _SIZES.get(name, name)
+    finish(axes, f"Growth with {size}", size, "", loc="upper left")

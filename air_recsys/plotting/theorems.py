@@ -1,4 +1,4 @@
-"""The two theorems of the AIR paper in figures, drawn from the curves that the benchmarks return."""
+"""Figures of the two theorems of the AIR paper, drawn from the curves that the benchmarks return."""
 
 from __future__ import annotations
 
@@ -28,16 +28,10 @@ def plot_theorem1(curves: dict[str, Any]) -> Figure:
         v^\top \rangle|` with the data term alone) and ``regularizer`` (:math:`|\dot\sigma| / \gamma` with the
         regularizer alone).
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
         Where a curve is missing.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -54,21 +48,21 @@ def plot_theorem1(curves: dict[str, Any]) -> Figure:
     without = over_time.plot(curves["times"], curves["singular_values_without"], color=_COLORS[1], linestyle="--")
     over_time.legend([with_graphs[0], without[0]], ["with the regularizer", "without"])
     over_time.set_yscale("log")
-    _label(over_time, "Singular values of X, depth 3", "time", "singular value")
+    over_time.set(title="Singular values of X, depth 3", xlabel="time", ylabel="singular value")
     stated = np.asarray(curves["stated"])
     ends = [stated.min(), stated.max()]
     against.plot(ends, ends, color="0.7")
     against.plot(stated, curves["measured"], ".", color=_COLORS[0])
     for set_scale in (against.set_xscale, against.set_yscale):
         set_scale("symlog", linthresh=1e-2)
-    _label(against, "Derivatives of singular values", "stated", "measured")
+    against.set(title="Derivatives of singular values", xlabel="stated", ylabel="measured")
     for color, (depth, order) in zip(_COLORS, curves["orders"].items(), strict=False):
         slopes = (2 - 2 / int(depth), 3 - 2 / int(depth))
         for name, marker, slope in zip(("data", "regularizer"), (".", "x"), slopes, strict=True):
             label = f"L = {depth}, {name}: {slope:.3g}"
             by_size.loglog(order["sigma"], order[name], marker, color=color, markersize=4, label=label)
     by_size.legend(fontsize="small")
-    _label(by_size, "Orders of the two parts", "singular value", "derivative / force")
+    by_size.set(title="Orders of the two parts", xlabel="singular value", ylabel="derivative / force")
     return figure
 
 
@@ -83,16 +77,10 @@ def plot_theorem2(curves: dict[str, Any]) -> Figure:
         ``error`` (distance of L to its limit relative to the start), ``energy`` and ``equal_edges`` (mean weight
         between equal rows).
 
-    Returns
-    -------
-    matplotlib.figure.Figure
-
     Raises
     ------
     DataError
         Where a curve is missing.
-    MissingExtraError
-        Without matplotlib.
 
     Examples
     --------
@@ -110,7 +98,7 @@ def plot_theorem2(curves: dict[str, Any]) -> Figure:
         shares.fill_between(times, pair["lower"], pair["upper"], color=color, alpha=0.2)
         shares.loglog(times, pair["share"], color=color, label=f"D = {pair['distance']:.3g}")
     shares.legend()
-    _label(shares, "p / q between its bounds, global_sum", "time", "p / q")
+    shares.set(title="p / q between its bounds, global_sum", xlabel="time", ylabel="p / q")
     _curves_by_adjacency(errors, times, curves["error"])
     slowest = min(pair["distance"] for pair in curves["pairs"])
     lowest = min(min(values) for values in curves["error"].values())
@@ -118,11 +106,11 @@ def plot_theorem2(curves: dict[str, Any]) -> Figure:
     seen = exponential > lowest
     errors.plot(times[seen], exponential[seen], color="0.4", linestyle="--", label=f"exp(-D t), D = {slowest:.3g}")
     errors.legend()
-    _label(errors, "Way to the limit", "time", "|L - L*| / |L(0) - L*|")
+    errors.set(title="Way to the limit", xlabel="time", ylabel="|L - L*| / |L(0) - L*|")
     _curves_by_adjacency(energies, times, curves["energy"])
-    _label(energies, "Dirichlet energy", "time", "energy")
+    energies.set(title="Dirichlet energy", xlabel="time", ylabel="energy")
     _curves_by_adjacency(edges, times, curves["equal_edges"])
-    _label(edges, "Edges between equal rows", "time", "mean weight")
+    edges.set(title="Edges between equal rows", xlabel="time", ylabel="mean weight")
     return figure
 
 
@@ -130,12 +118,6 @@ def _curves_by_adjacency(axes: Axes, times: np.ndarray, curves: dict[str, Any]) 
     for color, (adjacency, values) in zip(_COLORS, curves.items(), strict=False):
         axes.loglog(times, values, color=color, label=adjacency)
     axes.legend()
-
-
-def _label(axes: Axes, title: str, x: str, y: str) -> None:
-    axes.set_title(title)
-    axes.set_xlabel(x)
-    axes.set_ylabel(y)
 
 
 def _check(curves: dict[str, Any], source: str, *names: str) -> None:

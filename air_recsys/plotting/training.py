@@ -14,9 +14,9 @@ from air_recsys.plotting.axes import (
     COLOR_OF,
     GREEN,
     figure_and_axes,
+    finish,
     has_swept,
     history_of,
-    light_grid,
     logarithmic,
     mark_kept,
     positive_line,
@@ -27,13 +27,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_FIT = {"objective": ("objective F", "0.35", "--"), "fit": ("fit", BLUE, "-")}
-_NOISE = {"noise": ("noise", BLUE, "-")}
-_ENERGIES = {
+    Source = Recommender | pd.DataFrame
+    Styles = dict[str, tuple[str, str, str]]  # column to label, colour and line style
+
+_FIT: Styles = {"objective": ("objective F", "0.35", "--"), "fit": ("fit", BLUE, "-")}
+_NOISE: Styles = {"noise": ("noise", BLUE, "-")}
+_ENERGIES: Styles = {
     "user_energy": ("user graph", COLOR_OF["user"], "-"),
     "item_energy": ("item graph", COLOR_OF["item"], "--"),
 }
-_VALIDATION = {"validation_rmse": ("validation", GREEN, "-")}
+_VALIDATION: Styles = {"validation_rmse": ("validation", GREEN, "-")}
 
 
 def plot_fit(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figure:
@@ -46,65 +49,34 @@ def plot_fit(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figu
     source : Recommender or DataFrame
         A fitted model, or its `history_`.
     ax : Axes, optional
-        Where to draw; by default a new figure.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
 
     Raises
     ------
+    NotFittedError
+        For a model that is not fitted.
     DataError
-        Without a course of training.
+        Without a course of training, and where it lacks what is drawn.
     """
-    return _draw(source, ax, _FIT, "Fit to the ratings", "mean over all pairs")
+    return _draw(source, ax, _FIT, "Fit to the ratings", "mean over all pairs")[0]
 
 
 def plot_noise(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figure:
     """Draw the noise of a posterior over its sweeps: the standard deviation that users and items have in common.
 
-    It is in the unit of the ratings: what ratings vary beside the scores.
-
-    Parameters
-    ----------
-    source : Recommender or DataFrame
-    ax : Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    DataError
-        Without a course of training, and without a posterior.
+    It is in the unit of the ratings: what ratings vary beside the scores. Parameters and errors are those of
+    `plot_fit`; only a posterior has a noise.
     """
-    return _draw(source, ax, _NOISE, "Noise", "standard deviation of a rating")
+    return _draw(source, ax, _NOISE, "Noise", "standard deviation of a rating")[0]
 
 
 def plot_energy(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figure:
     r"""Draw the Dirichlet energies :math:`\mathrm{tr}(X^\top L X)` of both graphs over the epochs.
 
-    Energies stand as they are, without their strengths in the objective; the axis is logarithmic and leaves out
-    what is below half of the lowest value after the first record, since factors that start near 0 have almost no
-    energy. A graph that is left out has none.
-
-    Parameters
-    ----------
-    source : Recommender or DataFrame
-    ax : Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    DataError
-        Without a course of training, and where no graph was learned.
+    Energies are drawn without their strengths in the objective; the axis is logarithmic and leaves out what is below
+    half of the lowest value after the first record, since factors that start near 0 have almost no energy. A graph
+    that is left out has none. Parameters and errors are those of `plot_fit`.
     """
-    figure = _draw(source, ax, _ENERGIES, "Energy of the learned graphs", "Dirichlet energy")
-    axes = ax if ax is not None else figure.axes[0]
+    figure, axes = _draw(source, ax, _ENERGIES, "Energy of the learned graphs", "Dirichlet energy")
     later = [line[1][1:] for name in _ENERGIES if (line := positive_line(history_of(source), name))]
     if any(np.isfinite(values).any() for values in later):
         axes.set_ylim(bottom=0.5 * np.nanmin(np.concatenate(later)))
@@ -114,25 +86,11 @@ def plot_energy(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> F
 def plot_validation(source: Recommender | pd.DataFrame, ax: Axes | None = None) -> Figure:
     """Draw the error on the validation part over the epochs, in the unit of the ratings, and the lowest one.
 
-    Parameters
-    ----------
-    source : Recommender or DataFrame
-    ax : Axes, optional
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    DataError
-        Without a course of training, and where there was no validation part.
+    Parameters and errors are those of `plot_fit`.
     """
-    figure = _draw(source, ax, _VALIDATION, "Validation error", "RMSE (unit of the ratings)")
-    axes = ax if ax is not None else figure.axes[0]
-    best = (
-        history_of(source).sort_values("validation_rmse", kind="stable").iloc[0]
-    )  # the first of equals is the one that is kept
+    figure, axes = _draw(source, ax, _VALIDATION, "Validation error", "RMSE (unit of the ratings)")
+    history = history_of(source)
+    best = history.iloc[int(history["validation_rmse"].argmin())]  # the first of equals is the one that is kept
     lowest = float(best["validation_rmse"])
     axes.plot([float(best["epoch"])], [lowest], "o", color=GREEN, label=f"lowest: {lowest:.4g}")
     axes.legend(frameon=False, fontsize="small")
@@ -140,20 +98,9 @@ def plot_validation(source: Recommender | pd.DataFrame, ax: Axes | None = None) 
 
 
 def plot_training(source: Recommender | pd.DataFrame) -> Figure:
-    """Draw all that is known of a training side by side: fit (noise of a posterior), energies, validation error.
+    """Draw the whole course of training side by side: fit (noise of a posterior), energies, validation error.
 
-    Parameters
-    ----------
-    source : Recommender or DataFrame
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-
-    Raises
-    ------
-    DataError
-        Without a course of training.
+    Parameters and errors are those of `plot_fit`.
 
     Examples
     --------
@@ -163,34 +110,23 @@ def plot_training(source: Recommender | pd.DataFrame) -> Figure:
     """
     history = history_of(source)
     panels = ((_FIT, plot_fit), (_NOISE, plot_noise), (_ENERGIES, plot_energy), (_VALIDATION, plot_validation))
-    shown = [plot for columns, plot in panels if any(positive_line(history, name) for name in columns)]
-    if not shown:
+    plots = [plot for columns, plot in panels if any(positive_line(history, name) for name in columns)]
+    if not plots:
         raise DataError(f"expected a column such as fit or user_energy, found {list(history.columns)}")
-    figure, grid = side_by_side(len(shown))
-    for axes, plot in zip(grid, shown, strict=True):
-        plot(source, axes)
-    return figure
+    return side_by_side(source, plots)
 
 
-def _draw(
-    source: Recommender | pd.DataFrame,
-    ax: Axes | None,
-    columns: dict[str, tuple[str, str, str]],
-    title: str,
-    quantity: str,
-) -> Figure:
+def _draw(source: Source, ax: Axes | None, styles: Styles, title: str, quantity: str) -> tuple[Figure, Axes]:
     history = history_of(source)
-    lines = {name: line for name in columns if (line := positive_line(history, name)) is not None}
+    lines = {name: line for name in styles if (line := positive_line(history, name)) is not None}
     if not lines:
-        raise DataError(f"expected values > 0 of {' or '.join(columns)} in the course of training, found none")
+        raise DataError(f"expected values > 0 of {' or '.join(styles)} in the course of training, found none")
     figure, axes = figure_and_axes(ax)
     for name, line in lines.items():
-        label, color, style = columns[name]
+        label, color, style = styles[name]
         marker = "o" if len(line[0]) == 1 else None  # a line needs two points
         axes.plot(*line, color=color, linestyle=style, marker=marker, label=label)
     logarithmic(axes, "y")
-    axes.set(title=title, xlabel="sweep" if has_swept(history) else "epoch", ylabel=quantity)
     mark_kept(axes, source)
-    light_grid(axes)
-    axes.legend(frameon=False, fontsize="small")
-    return figure
+    finish(axes, title, "sweep" if has_swept(history) else "epoch", quantity)
+    return figure, axes

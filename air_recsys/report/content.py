@@ -1,4 +1,4 @@
-"""What the explorer page holds of a graph, as values that JSON can hold."""
+"""The content of the explorer page for one graph, as values that JSON can hold."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scipy.optimize import linear_sum_assignment
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.report.layout import node_positions
 
-_MAX_EDGES = 100_000  # or this many for each node of a graph that is drawn by its communities:
+_MAX_EDGES = 100_000  # and at least _EDGES_PER_NODE times the nodes
 _EDGES_PER_NODE = 4
 _MAX_STEP_EDGES = 20_000
-_MAX_COMMUNITIES = 300  # of the picture of communities
+_MAX_COMMUNITIES = 300  # in the graph of communities
 ISOLATED = -1
 
 
@@ -25,16 +25,8 @@ def graph_content(
 ) -> dict[str, Any]:
     """Return the ids, labels, attributes, positions and steps of one graph.
 
-    Parameters
-    ----------
-    name : str
-        What the switch of the page calls the graph.
-    graph : SimilarityGraph
-        With n nodes.
-    snapshots : mapping of int to SimilarityGraph
-        The graph at earlier epochs, with the same ids.
-    max_nodes : int
-        With more nodes than this the page draws communities, and nodes have no positions of their own.
+    `name` is the entry of the page's switch, `snapshots` are the graph at earlier epochs with the same ids. With more
+    than `max_nodes` nodes the page draws communities, and nodes have no positions of their own.
     """
     steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES) for epoch in sorted(snapshots)]
     shown = strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
@@ -48,7 +40,7 @@ def graph_content(
         "ids": [str(id) for id in graph.ids.tolist()],
         "labels": graph.labels.tolist(),
         "attributes": _attributes(graph),
-        "positions": None if large else _rounded(node_positions(shown)),
+        "positions": None if large else node_positions(shown).round(3).tolist(),
         "overview": _overview(shown, np.array(steps[-1]["communities"])) if large else None,
         "steps": steps,
     }
@@ -57,7 +49,7 @@ def graph_content(
 def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
     """Return the graph with the edges that are among the k largest at one of their ends, k as large as `limit` allows.
 
-    Every node keeps its best edge, so more than `limit` edges may remain where there are as many nodes.
+    Every node keeps its best edge, so more than `limit` edges remain where there are as many nodes.
 
     Examples
     --------
@@ -99,15 +91,22 @@ def matched(labels: list[int], reference: list[int]) -> np.ndarray:
 
 def _step(epoch: int | None, graph: SimilarityGraph, limit: int) -> dict[str, Any]:
     shown = strongest(graph, limit)
-    upper = sp.triu(shown.to_scipy(), k=1).tocoo()
-    order = np.argsort(np.negative(upper.data), kind="stable")
     return {
         "epoch": epoch,
         "n_edges": graph.n_edges,
+        **_edges(shown),
+        "communities": communities(shown).tolist(),
+    }
+
+
+def _edges(graph: SimilarityGraph) -> dict[str, Any]:
+    """Return both ends and the weight of every edge, largest weights first."""
+    upper = sp.triu(graph.to_scipy(), k=1).tocoo()
+    order = np.argsort(np.negative(upper.data), kind="stable")
+    return {
         "sources": upper.row[order].tolist(),
         "targets": upper.col[order].tolist(),
         "weights": [float(f"{weight:.4g}") for weight in upper.data[order]],
-        "communities": communities(shown).tolist(),
     }
 
 
@@ -125,32 +124,25 @@ def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:
     member = sp.csr_array((np.ones(inside.size), (inside, labels[inside])), shape=(len(graph), n_shown))
     between = sp.triu(member.T @ graph.to_scipy() @ member, k=1)
     whole = SimilarityGraph(between + between.T, range(n_shown), kind="community")
-    upper = sp.triu(whole.to_scipy(), k=1).tocoo()
-    order = np.argsort(np.negative(upper.data), kind="stable")
     return {
         "sizes": np.bincount(labels[inside], minlength=n_shown).tolist(),
-        "positions": _rounded(node_positions(whole)),
-        "sources": upper.row[order].tolist(),
-        "targets": upper.col[order].tolist(),
-        "weights": [float(f"{weight:.4g}") for weight in upper.data[order]],
+        "positions": node_positions(whole).round(3).tolist(),
+        **_edges(whole),
     }
 
 
-def _rounded(positions: np.ndarray) -> list[list[float]]:
-    return positions.round(3).tolist()
-
-
 def _attributes(graph: SimilarityGraph) -> dict[str, list[str | None]]:
-    table = graph.attributes
-    return {str(name): _texts(values) for name, values in table.items() if name != graph.label}
+    return {
+        str(name): [_text(value) for value in column.tolist()]
+        for name, column in graph.attributes.items()
+        if name != graph.label
+    }
 
 
-def _texts(column: pd.Series) -> list[str | None]:
-    return [None if pd.api.types.is_scalar(value) and pd.isna(value) else _text(value) for value in column.tolist()]
-
-
-def _text(value: Any) -> str:
+def _text(value: Any) -> str | None:
     """Return a value as people write it; a column of integers becomes one of floats where one is missing."""
+    if pd.api.types.is_scalar(value) and pd.isna(value):
+        return None
     if not isinstance(value, float):
         return str(value)
     return str(int(value)) if value.is_integer() else f"{value:.4g}"

@@ -1,4 +1,4 @@
-"""`write_explorer`: similarity graphs as one page that people can walk through."""
+"""`write_explorer`: similarity graphs as one page to explore in a browser."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import pandas as pd
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
+from air_recsys.plotting.snapshots import snapshots_of
 from air_recsys.report.content import graph_content
 from air_recsys.report.single_page import single_page
 from air_recsys.validation import check_integer
@@ -47,10 +48,6 @@ def write_explorer(
         Heading of the page.
     max_nodes : int
         A graph of more nodes is drawn as a graph of its communities, with the surroundings of one node at a time.
-
-    Returns
-    -------
-    Path
 
     Raises
     ------
@@ -107,8 +104,8 @@ def explorer_of(
         With a learned graph of users, of items, or of both.
     path : str or Path
     titles : DataFrame, optional
-        What is known of the items, indexed by item id or with a column "item"; the column "title", else the first
-        one, names them.
+        Attributes of the items, indexed by item id or with a column "item"; the column "title", else the first one,
+        names them.
     title : str, optional
         Heading of the page; else it names the model's class.
     first : {"items", "users"}
@@ -127,7 +124,7 @@ def explorer_of(
     >>> import numpy as np
     >>> from air_recsys import AIR
     >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
-    >>> model = AIR(n_epochs=50, snapshot_epochs=[10], random_state=0, device="cpu").fit(ratings)
+    >>> model = AIR.for_completion(n_epochs=50, snapshot_epochs=[10], random_state=0, device="cpu").fit(ratings)
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     explorer_of(model, Path(folder) / "model.html").stat().st_size < 400_000
     True
@@ -138,7 +135,7 @@ def explorer_of(
     learned = {name: graph for name, graph in graphs.items() if graph is not None}
     if not learned:
         raise DataError(f"this {type(model).__name__} has learned no graph")
-    snapshots = {name: _snapshots(model, name) for name in learned}
+    snapshots = {name: snapshots_of(model, name.removesuffix("s")) for name in learned}
     if titles is not None and "items" in learned:
         columns = [column for column in titles.columns if column != "item"]
         label = "title" if "title" in columns else next(iter(columns), None)
@@ -146,12 +143,6 @@ def explorer_of(
     ordered = {name: learned[name] for name in sorted(learned, key=lambda name: name != first)}
     heading = f"Graphs learned by {type(model).__name__}" if title is None else title
     return write_explorer(path, ordered, snapshots=snapshots, title=heading)
-
-
-def _snapshots(model: Recommender, name: str) -> dict[int, SimilarityGraph]:
-    kept = getattr(model, "snapshots_", {})  # baselines keep none
-    graphs = {epoch: one.item_graph if name == "items" else one.user_graph for epoch, one in kept.items()}
-    return {epoch: graph for epoch, graph in graphs.items() if graph is not None}
 
 
 def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:

@@ -1,4 +1,4 @@
-"""The part of a model's report that shows a learned graph."""
+"""The section of a model's report that shows a learned graph."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ _LARGEST = 50_000  # nodes
 def graph_section(graph: SimilarityGraph | None, kind: str, name: Name) -> Markup:
     """Return one graph: heatmap, communities with their most connected members, neighbours and weights.
 
-    Parameters
-    ----------
-    graph : SimilarityGraph or None
-    kind : str
-        "user" or "item".
-    name : callable
-        From id to what people call it.
+    `kind` is "user" or "item", `name` turns an id into what people call it.
     """
     title = f"Who is alike: the {kind} graph"
     if graph is None:
@@ -48,39 +42,36 @@ def graph_section(graph: SimilarityGraph | None, kind: str, name: Name) -> Marku
 def _communities(graph: SimilarityGraph, name: Name) -> list[Any]:
     if len(graph) > _LARGEST:
         return [note(f"More than {_LARGEST:,} nodes: communities are left out of this page.")]
-    strongest, told = graph, []
+    strongest, notes = graph, []
     if graph.n_edges > _MOST_EDGES:
         strongest = graph.top(max(1, _MOST_EDGES // len(graph)))
-        told = [note(f"Communities are those of the {strongest.n_edges:,} strongest edges.")]
+        notes = [note(f"Communities are those of the {strongest.n_edges:,} strongest edges.")]
     communities = strongest.communities()
-    found = community_table(strongest, communities, _N_MEMBERS)
-    drawn = picture(
+    heatmap = picture(
         plot_adjacency(strongest, communities=communities),
         f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",
         f"Weights of all pairs of {graph.kind}s; blue lines part the communities.",
     )
-    return [*told, drawn, _community_rows(graph, found, name)]
+    return [*notes, heatmap, _community_rows(graph, community_table(strongest, communities, _N_MEMBERS), name)]
 
 
-def _community_rows(graph: SimilarityGraph, found: pd.DataFrame, name: Name) -> Markup:
-    shown = found.head(_N_COMMUNITIES)
+def _community_rows(graph: SimilarityGraph, communities: pd.DataFrame, name: Name) -> Markup:
+    shown = communities.head(_N_COMMUNITIES)
     rows = [
         [f"{row['community'] + 1}", row["size"], f"{row['inside']:.0%}", ", ".join(map(name, row["members"]))]
         for row in shown.to_dict("records")
     ]
     caption = f"Communities of {graph.kind}s"
-    if len(found) > len(shown):
-        caption += f": the largest {len(shown)} of {len(found)} with two members or more"
+    if len(communities) > len(shown):
+        caption += f": the largest {len(shown)} of {len(communities)} with two members or more"
     return table(caption, ["community", f"{graph.kind}s", "weight inside", "most connected"], rows)
 
 
 def _distributions(graph: SimilarityGraph) -> Markup:
-    figure, grid = side_by_side(2, (4.6, 3.2))
-    plot_degrees(graph, grid[0])
-    plot_weights(graph, grid[1])
+    figure = side_by_side(graph, (plot_degrees, plot_weights), (4.6, 3.2))
     weights = graph.to_scipy().data
-    told = (
+    description = (
         f"Two histograms: neighbours of a {graph.kind}, and weights of edges from {weights.min():.2g} to "
         f"{weights.max():.2g}, median {np.median(weights):.2g}."
     )
-    return picture(figure, told, "How many neighbours nodes have, and how strong edges are.")
+    return picture(figure, description, "How many neighbours nodes have, and how strong edges are.")

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph are drawn: deterministic positions in the plane, made before the page is."""
+"""Deterministic positions of the nodes of a graph in the plane, computed before the page is written."""
 
 from __future__ import annotations
 
@@ -16,22 +16,12 @@ _LONGEST = 4.0  # limit of one push
 
 
 def node_positions(graph: SimilarityGraph) -> np.ndarray:
-    """Return a place in the plane for every node, so that joined nodes stand together.
+    """Return a position in the plane for every node, (n, 2), so that joined nodes are close to each other.
 
     The start are spectral coordinates, which unfold the large structure. Then edges pull and random pairs push, as in
     UMAP: a force of 2 w^(1/2) d / (1 + d^2) along an edge of length d, whose weight w is taken relative to the
     larger of the maxima at its two ends, and 2 d / ((0.1 + d^2) (1 + d^2)) between random nodes. Isolated nodes
-    stand in rows below the others.
-
-    Parameters
-    ----------
-    graph : SimilarityGraph
-        With n nodes; a second or less per 1,000 of them.
-
-    Returns
-    -------
-    ndarray of float, shape (n, 2)
-        The same for the same graph.
+    are in rows below the others. The positions are the same for the same graph; 1,000 nodes take a second or less.
 
     Source: McInnes, Healy, Melville, "UMAP", arXiv:1802.03426 (the forces, with a = b = 1).
 

@@ -1,4 +1,4 @@
-"""HTML from Python values: every text is escaped, every picture stands in the page itself."""
+"""HTML from Python values: every text is escaped, every picture is in the page itself."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Markup(str):
 def element(tag: str, *children: Any, **attributes: Any) -> Markup:
     """Return an element around its children; what is not `Markup` is escaped.
 
-    Attributes named as Python's words take an underscore behind, as in ``class_``.
+    Attributes named as keywords of Python end in an underscore, as in ``class_``.
 
     Examples
     --------
@@ -38,35 +38,26 @@ def element(tag: str, *children: Any, **attributes: Any) -> Markup:
     return Markup(f"<{tag}{named}>{joined(children)}</{tag}>")
 
 
-def joined(parts: Iterable[Any]) -> Markup:
-    """Return all parts one after the other, escaped where they are not `Markup`."""
-    return Markup("".join(part if isinstance(part, Markup) else html.escape(str(part)) for part in parts))
+def joined(children: Iterable[Any]) -> Markup:
+    """Return all children one after the other, escaped where they are not `Markup`."""
+    return Markup("".join(child if isinstance(child, Markup) else html.escape(str(child)) for child in children))
 
 
-def section(name: str, title: str, *parts: Any) -> Markup:
-    """Return a section with a heading, that a link to #name leads to."""
+def section(name: str, title: str, *children: Any) -> Markup:
+    """Return a section with a heading, the target of links to #name."""
     heading = element("h2", title, id=f"{name}-title")
-    return element("section", heading, *parts, id=name, **{"aria-labelledby": f"{name}-title"})
+    return element("section", heading, *children, id=name, **{"aria-labelledby": f"{name}-title"})
 
 
-def table(caption: str, columns: list[str], rows: Iterable[Iterable[Any]], row_heads: bool = True) -> Markup:
-    """Return a table with a caption; numbers stand to the right, the first cell of a row is its heading.
+def table(caption: str, columns: list[str], rows: Iterable[Iterable[Any]]) -> Markup:
+    """Return a table with a caption; the first cell of a row is its heading.
 
-    Parameters
-    ----------
-    caption : str
-    columns : list of str
-    rows : iterable of iterable
-        Numbers are shown by `number_text`, `Markup` as it is, anything else as escaped text.
-    row_heads : bool
-        Whether the first cell names its row.
+    Numbers are shown by `number_text` and aligned right, `Markup` as it is, anything else as escaped text.
     """
     head = element("tr", *[element("th", name, scope="col") for name in columns])
-    body = [element("tr", *[_cell(value, row_heads and not i) for i, value in enumerate(row)]) for row in rows]
-    parts = element("caption", caption), element("thead", head), element("tbody", *body)
-    return element(
-        "div", element("table", *parts), class_="scroll", tabindex="0", role="region", **{"aria-label": caption}
-    )
+    body = [element("tr", *[_cell(value, not i) for i, value in enumerate(row)]) for row in rows]
+    whole = element("table", element("caption", caption), element("thead", head), element("tbody", *body))
+    return element("div", whole, class_="scroll", tabindex="0", role="region", **{"aria-label": caption})
 
 
 def picture(figure: Figure, description: str, caption: str, dpi: int = 130) -> Markup:

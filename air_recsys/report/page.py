@@ -1,23 +1,23 @@
-"""`write_report`: all about a fitted model in one HTML file that needs no network."""
+"""`write_report`: one HTML file about a fitted model that needs no network."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Mapping
-from importlib import resources
 from pathlib import Path
 from string import Template
 from typing import Any
 
 import pandas as pd
 
+from air_recsys.evaluation.held_out import Evaluation, evaluate_model
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.report import sections
-from air_recsys.report.evaluation import Evaluation, evaluate_model
 from air_recsys.report.graph_section import graph_section
-from air_recsys.report.markup import Markup, element, joined
+from air_recsys.report.markup import element, joined
 from air_recsys.report.sections import Name
+from air_recsys.report.single_page import read_asset
 from air_recsys.validation import import_extra
 from air_recsys.writing import replace_file
 
@@ -44,8 +44,8 @@ def write_report(
 ) -> Path:
     """Write a page about a fitted model: data, parameters, accuracy, training, graphs, sample recommendations.
 
-    The page is one HTML file without scripts that loads nothing; text of the caller's is shown as text. What a model
-    does not have (graphs, a course of training, snapshots) is named in its place. Needs the extra ``viz``.
+    The page is one HTML file without scripts that loads nothing; text of the caller's is shown as text. It names what
+    a model lacks (graphs, a course of training, snapshots). Needs the extra ``viz``.
 
     Parameters
     ----------
@@ -61,10 +61,6 @@ def write_report(
     titles : mapping, Series or DataFrame, optional
         From an item's id to what people call it; of a table, indexed by id or with a column "item", the column
         "title". By default the labels of the item graph, else the ids.
-
-    Returns
-    -------
-    Path
 
     Raises
     ------
@@ -105,19 +101,19 @@ def check_report(model: Recommender, target: Path) -> None:
     if not hasattr(model, "global_mean_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
     if target.is_dir() or not target.parent.is_dir():
-        found = f"the folder {target}" if target.is_dir() else f"no folder {target.parent}"
-        raise ParameterError(f"expected a file in an existing folder for the report, found {found}")
+        obstacle = f"the folder {target}" if target.is_dir() else f"no folder {target.parent}"
+        raise ParameterError(f"expected a file in an existing folder for the report, found {obstacle}")
     for package in ("matplotlib", "networkx"):
         import_extra(package, "viz")
 
 
-def report_html(model: Recommender, found: Evaluation, titles: Titles = None) -> str:
+def report_html(model: Recommender, evaluation: Evaluation, titles: Titles = None) -> str:
     """Return the page of `write_report` as text, with an evaluation that was made before."""
     name = _item_names(model, titles)
-    parts = [
+    body = [
         sections.data_section(model),
         sections.parameters_section(model),
-        sections.accuracy_section(found),
+        sections.accuracy_section(evaluation),
         sections.training_section(model),
         graph_section(model.user_graph_, "user", str),
         graph_section(model.item_graph_, "item", name),
@@ -125,19 +121,14 @@ def report_html(model: Recommender, found: Evaluation, titles: Titles = None) ->
         sections.made_section(model),
     ]
     kind, data = type(model).__name__, model.interactions_
-    template = resources.files("air_recsys.report").joinpath("assets", "report.html").read_text(encoding="utf-8")
-    return Template(template).substitute(
+    links = [element("li", element("a", title, href=f"#{name}")) for name, title in _CONTENTS.items()]
+    return Template(read_asset("report.html")).substitute(
         title=element("title", f"Report: {kind}"),
         heading=element("h1", f"What {kind} has learned"),
         lead=element("p", f"{data.n_ratings:,} ratings of {data.n_users:,} users on {data.n_items:,} items"),
-        contents=_contents(),
-        sections=joined(parts),
+        contents=element("nav", element("ul", *links), **{"aria-label": "Contents"}),
+        sections=joined(body),
     )
-
-
-def _contents() -> Markup:
-    links = [element("li", element("a", title, href=f"#{name}")) for name, title in _CONTENTS.items()]
-    return element("nav", element("ul", *links), **{"aria-label": "Contents"})
 
 
 def _by_id(titles: Titles) -> Any:
@@ -150,15 +141,15 @@ def _by_id(titles: Titles) -> Any:
 
 
 def _item_names(model: Recommender, titles: Titles) -> Name:
-    known: dict[Any, Any] = {}
+    names: dict[Any, Any] = {}
     graph = model.item_graph_
     if titles is not None:
-        known = dict(_by_id(titles).items())
+        names = dict(_by_id(titles).items())
     elif graph is not None and hasattr(graph, "labels"):
-        known = dict(zip(graph.ids.tolist(), graph.labels, strict=True))
+        names = dict(zip(graph.ids.tolist(), graph.labels, strict=True))
 
     def name(id: Hashable) -> str:
-        title = known.get(id)
+        title = names.get(id)
         return str(id) if title is None or pd.isna(title) else str(title)
 
     return name

@@ -1,14 +1,16 @@
-"""The parts of a model's report, one function each."""
+"""The sections of a model's report, one function each."""
 
 from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Hashable
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
 from air_recsys.plotting import (
@@ -21,9 +23,8 @@ from air_recsys.plotting import (
 )
 from air_recsys.plotting.axes import has_swept, side_by_side
 from air_recsys.plotting.snapshots import graphs_over_time
-from air_recsys.report.environment import machine, versions
-from air_recsys.report.evaluation import Evaluation
 from air_recsys.report.markup import Markup, element, joined, number_text, picture, section, table
+from air_recsys.results import machine, versions
 
 Name = Callable[[Hashable], str]
 """Turns the id of an item into what people call it."""
@@ -35,6 +36,17 @@ _MEASURES = {
     "mae": "MAE",
     "average_precision": "average precision",
     "auroc": "AUROC",
+}
+_REASONS = {  # of the end of a training
+    "n_epochs": "all epochs were run",
+    "n_sweeps": "all sweeps were run",
+    "patience": "the validation error fell no more",
+    "stopping_delta": "the objective hardly changed",
+    "callback": "a callback stopped it",
+    "interrupt": "Ctrl-C ended it",
+    "checkpoint": "a checkpoint could not be written",
+    "divergence": "it diverged and was set back",
+    "memory": "the device ran out of memory and it was set back",
 }
 
 
@@ -52,18 +64,16 @@ def data_section(model: Recommender) -> Markup:
     ]
     if data.weights is not None:
         rows.append(("weights of the ratings", f"{data.weights.min():g} to {data.weights.max():g}"))
-    figure, grid = side_by_side(3)
-    plot_ratings(data, grid[0])
-    plot_counts(data, "user", grid[1])
-    plot_counts(data, "item", grid[2])
+    figure = side_by_side(data, (plot_ratings, plot_counts, partial(plot_counts, side="item")))
     counts = [np.bincount(index) for index in (data.user_index, data.item_index)]
     medians = [np.median(count[count > 0]) for count in counts]
-    told = (
+    description = (
         f"Three histograms: ratings from {low:g} to {high:g}; ratings per user, median {medians[0]:g}; "
         f"ratings per item, median {medians[1]:g}."
     )
-    drawn = picture(figure, told, "How the ratings are spread over their values, over users and over items.")
-    return section("data", "Data", table("Training data", ["measure", "value"], rows), drawn)
+    caption = "How the ratings are spread over their values, over users and over items."
+    histograms = picture(figure, description, caption)
+    return section("data", "Data", table("Training data", ["measure", "value"], rows), histograms)
 
 
 def parameters_section(model: Recommender) -> Markup:
@@ -77,27 +87,27 @@ def parameters_section(model: Recommender) -> Markup:
         return table(caption, ["parameter", "value"], [(element("code", name), repr(given[name])) for name in names])
 
     kind = type(model).__name__
-    parts = [listed(f"Parameters of {kind} that differ from their defaults", changed)] if changed else []
+    tables = [listed(f"Parameters of {kind} that differ from their defaults", changed)] if changed else []
     if kept:
         summary = element("summary", f"{len(kept)} parameters at their defaults")
-        parts.append(element("details", summary, listed(f"Parameters of {kind} at their defaults", kept)))
-    return section("parameters", "Model", element("p", f"Class {kind}."), *parts)
+        tables.append(element("details", summary, listed(f"Parameters of {kind} at their defaults", kept)))
+    return section("parameters", "Model", element("p", f"Class {kind}."), *tables)
 
 
-def accuracy_section(found: Evaluation) -> Markup:
+def accuracy_section(evaluation: Evaluation) -> Markup:
     """Return the errors beside the baselines', and predicted against true ratings."""
-    measures = [name for name in found.rows[0] if name != "model"]
-    rows = [[row["model"], *[row.get(name, float("nan")) for name in measures]] for row in found.rows]
+    own = evaluation.rows[0]
+    measures = [name for name in own if name != "model"]
+    rows = [[row["model"], *[row.get(name, float("nan")) for name in measures]] for row in evaluation.rows]
     columns = ["model", *[_MEASURES.get(name, name) for name in measures]]
-    notes = element("ul", *[element("li", note) for note in found.notes]) if found.notes else ""
-    error = found.rows[0]["rmse"]
-    drawn = picture(
-        plot_predictions(found.truth, found.predicted),
-        f"Predicted against true ratings of {found.truth.size:,} pairs; RMSE {error:.4g}.",
-        f"{found.title}: predictions of {found.rows[0]['model']} against the true ratings.",
+    notes = element("ul", *[element("li", note) for note in evaluation.notes]) if evaluation.notes else ""
+    scatter = picture(
+        plot_predictions(evaluation.truth, evaluation.predicted),
+        f"Predicted against true ratings of {evaluation.truth.size:,} pairs; RMSE {own['rmse']:.4g}.",
+        f"{evaluation.title}: predictions of {own['model']} against the true ratings.",
     )
-    lead = element("p", f"Measured on {found.protocol}.")
-    return section("accuracy", "Accuracy", lead, table(found.title, columns, rows), notes, drawn)
+    lead = element("p", f"Measured on {evaluation.protocol}.")
+    return section("accuracy", "Accuracy", lead, table(evaluation.title, columns, rows), notes, scatter)
 
 
 def training_section(model: Recommender) -> Markup:
@@ -105,27 +115,18 @@ def training_section(model: Recommender) -> Markup:
     history = model.history_
     if history.empty:
         return section("training", "Training", note(f"{type(model).__name__} is not trained in epochs."))
-    last = history.iloc[-1]
-    ended = {
-        "n_epochs": "all epochs were run",
-        "n_sweeps": "all sweeps were run",
-        "patience": "the validation error fell no more",
-        "stopping_delta": "the objective hardly changed",
-        "callback": "a callback stopped it",
-        "interrupt": "Ctrl-C ended it",
-        "checkpoint": "a checkpoint could not be written",
-        "divergence": "it diverged and was set back",
-        "memory": "the device ran out of memory and it was set back",
-    }.get(str(getattr(model, "stopped_by_", "")), "")
+    last, attributes = history.iloc[-1], vars(model)
     unit = "sweep" if has_swept(history) else "epoch"
-    told = f"{int(last['epoch']):,} {unit}s in {last['seconds']:.1f} s"
-    told += f" on {model.__dict__['device_']}" if "device_" in model.__dict__ else ""
-    told += f"; the model holds the state of {unit} {model.__dict__.get('n_iter_', int(last['epoch'])):,}"
-    lead = element("p", told + (f" ({ended})." if ended else "."))
+    device = f" on {attributes['device_']}" if "device_" in attributes else ""
+    state = f"the model holds the state of {unit} {attributes.get('n_iter_', int(last['epoch'])):,}"
+    reason = _REASONS.get(str(getattr(model, "stopped_by_", "")))
+    end = f" ({reason})." if reason else "."
+    lead = element("p", f"{int(last['epoch']):,} {unit}s in {last['seconds']:.1f} s{device}; {state}{end}")
     columns = [name for name in ("fit", "noise", "user_energy", "item_energy", "validation_rmse") if name in history]
     figures = ", ".join(f"{name} {number_text(float(last[name]))}" for name in columns if np.isfinite(last[name]))
-    drawn = picture(plot_training(model), f"Curves over the {unit}s; at the end {figures}.", "The course of training.")
-    return section("training", "Training", lead, drawn, *_snapshots(model))
+    description = f"Curves over the {unit}s; at the end {figures}."
+    curves = picture(plot_training(model), description, "The course of training.")
+    return section("training", "Training", lead, curves, *_snapshots(model))
 
 
 def _snapshots(model: Recommender) -> list[Markup]:
@@ -136,14 +137,14 @@ def _snapshots(model: Recommender) -> list[Markup]:
         asked = bool(len(getattr(model, "snapshot_epochs", ())))
         why = "a model file does not hold them" if asked else "none were asked for (snapshot_epochs)"
         return [note(f"There are no snapshots of the graphs: {why}.")]
-    known = sorted({epoch for graphs in graphs_over_time(model).values() for epoch in graphs})
-    chosen = [known[i] for i in np.unique(np.linspace(0, len(known) - 1, min(_N_SNAPSHOTS, len(known))).astype(int))]
-    listed = ", ".join(map(str, chosen))
+    epochs = sorted({epoch for graphs in graphs_over_time(model).values() for epoch in graphs})
+    places = np.unique(np.linspace(0, len(epochs) - 1, min(_N_SNAPSHOTS, len(epochs))).astype(int))
+    chosen = [epochs[place] for place in places]
     return [
         element("h3", "The graphs through training"),
         picture(
             plot_snapshots(model, chosen),
-            f"The learned graphs at the epochs {listed}.",
+            f"The learned graphs at the epochs {', '.join(map(str, chosen))}.",
             "Nodes in one order, by the communities of the last graph: large groups first, then finer ones.",
         ),
         picture(
@@ -161,28 +162,25 @@ def recommendations_section(model: Recommender, name: Name) -> Markup:
     ranked = np.argsort(-counts, kind="stable")
     ranked = ranked[counts[ranked] > 0]
     chosen = dict.fromkeys(int(ranked[place]) for place in (0, ranked.size // 2, ranked.size - 1))
-    parts = [_recommendations_of(model, user, int(counts[user]), name) for user in chosen]
+    lists = [_recommendations_of(model, user, name) for user in chosen]
     lead = "For the users with the most, the median and the fewest ratings."
-    return section("recommendations", "Sample recommendations", element("p", lead), *parts)
+    return section("recommendations", "Sample recommendations", element("p", lead), *lists)
 
 
-def _recommendations_of(model: Recommender, user: int, count: int, name: Name) -> Markup:
+def _recommendations_of(model: Recommender, user: int, name: Name) -> Markup:
     data = model.interactions_
     id = data.user_ids[[user]].tolist()[0]
     own = np.flatnonzero(data.user_index == user)
     best = own[np.argsort(-data.ratings[own], kind="stable")[:_N_ITEMS]]
-    liked = [
-        f"{name(item)} ({rating:g})"
-        for item, rating in zip(data.item_ids[data.item_index[best]].tolist(), data.ratings[best], strict=True)
-    ]
-    found = model.recommend([id], n=min(_N_ITEMS, data.n_items))
-    head = element("h3", f"User {id}: {count:,} ratings")
-    lead = element("p", f"Rated highest: {', '.join(liked)}.")
-    if found.empty:
+    rated = zip(data.item_ids[data.item_index[best]].tolist(), data.ratings[best], strict=True)
+    recommended = model.recommend([id], n=min(_N_ITEMS, data.n_items))
+    head = element("h3", f"User {id}: {own.size:,} ratings")
+    lead = element("p", f"Rated highest: {', '.join(f'{name(item)} ({rating:g})' for item, rating in rated)}.")
+    if recommended.empty:
         return joined([head, lead, note("This user has rated every item.")])
     rows = [
         [int(row["rank"]), name(row["item"]), float(row["score"]), *_reasons(model, id, row["item"], name)]
-        for row in found.to_dict("records")
+        for row in recommended.to_dict("records")
     ]
     columns = ["rank", "item", "score", "speaks most for it"][: len(rows[0])]
     return joined([head, lead, table(f"Recommended to user {id}", columns, rows)])
@@ -194,11 +192,11 @@ def _reasons(model: Recommender, user: Hashable, item: Hashable, name: Name) -> 
     if explain is None:
         return []
     try:
-        found: pd.DataFrame = explain(user, item, n=3).items
+        items: pd.DataFrame = explain(user, item, n=3).items
     except ParameterError:  # transforms tie a row to all others
         return []
-    raised = found[found["contribution"] > 0]
-    pairs = zip(raised["item"].tolist(), raised["contribution"], strict=True)
+    raising = items[items["contribution"] > 0]
+    pairs = zip(raising["item"].tolist(), raising["contribution"], strict=True)
     return [", ".join(f"{name(other)} (+{value:.2g})" for other, value in pairs)]
 
 

@@ -1,4 +1,4 @@
-"""One HTML file that needs nothing else: scripts, styles and data inside, the network forbidden."""
+"""One HTML file with scripts, styles and data inside, whose policy forbids the network."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import hashlib
 import html
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -26,28 +26,18 @@ def escaped_json(value: Any) -> str:
     '{"title":"\\u003c/script\\u003e\\u003cb\\u003e"}'
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return re.sub("[<>&\u2028\u2029]", lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub("[<>&\u2028\u2029]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def single_page(template: str, *, title: str, data: Any, styles: Sequence[str], scripts: Sequence[str]) -> str:
     """Return the page of a template with its assets and data inside.
 
-    The policy of the page lets exactly these scripts run and no address be asked for anything.
-
-    Parameters
-    ----------
-    template : str
-        Asset with the places ``{{title}}``, ``{{policy}}``, ``{{styles}}``, ``{{data}}``, ``{{scripts}}`` and
-        ``{{licences}}``.
-    title : str
-        Plain text.
-    data : object
-        What `json` can write.
-    styles, scripts : sequence of str
-        Assets, in the order of the page.
+    The policy of the page allows these scripts alone and no request. The template is an asset with the places
+    ``{{title}}`` (plain text), ``{{policy}}``, ``{{styles}}``, ``{{data}}`` (as JSON), ``{{scripts}}`` and
+    ``{{licences}}``; styles and scripts are assets in the order of the page.
     """
     codes = [read_asset(name) for name in scripts]
-    parts = {
+    contents = {
         "title": html.escape(title),
         "policy": _policy(codes),
         "styles": "\n".join(f"<style>\n{read_asset(name)}</style>" for name in styles),
@@ -55,7 +45,8 @@ def single_page(template: str, *, title: str, data: Any, styles: Sequence[str], 
         "scripts": "\n".join(f"<script>{code}</script>" for code in codes),
         "licences": html.escape(read_asset("force-graph.LICENSES.txt"), quote=False),
     }
-    return _filled(read_asset(template), parts)
+    # One pass: filled-in text is never searched for places.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: contents[match[1]], read_asset(template))
 
 
 def _policy(codes: Sequence[str]) -> str:
@@ -65,8 +56,3 @@ def _policy(codes: Sequence[str]) -> str:
         f"default-src 'none'; script-src {scripts}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _filled(template: str, parts: Mapping[str, str]) -> str:
-    # One pass: what is filled in is never searched for places.
-    return re.sub(r"\{\{(\w+)\}\}", lambda found: parts[found[1]], template)

@@ -1,4 +1,7 @@
-"""Ways to divide ratings into a training and a test part, as boolean masks in the order of the ratings.
+"""Division of ratings into training and test ratings, as boolean masks in the order of the ratings.
+
+A parameter outside its range is a `ParameterError`, and data that cannot be divided so are a `DataError`. An int as
+`random_state` gives the same split every time.
 
 >>> from air_recsys import Interactions
 >>> from air_recsys.splits import random_holdout

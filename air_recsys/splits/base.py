@@ -1,4 +1,4 @@
-"""What every way of splitting shares: the result types, seeds, and the checks."""
+"""Types, seeds and checks that all splits share."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import numbers
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.validation import RandomState, check_integer
@@ -17,7 +18,7 @@ class Split(NamedTuple):
     Attributes
     ----------
     train, test : ndarray of bool, shape (n_ratings,)
-        Neither is empty. Together they cover all ratings unless the split says otherwise.
+        Both hold ratings. Together they cover all ratings unless the split says otherwise.
     """
 
     train: np.ndarray
@@ -25,7 +26,7 @@ class Split(NamedTuple):
 
 
 class StrongSplit(NamedTuple):
-    """Three disjoint masks over the ratings: other users, and two parts of the hidden users' ratings.
+    """Three disjoint masks over the ratings: one for the visible users, two for the hidden users.
 
     Attributes
     ----------
@@ -43,10 +44,10 @@ class StrongSplit(NamedTuple):
 
 
 def as_random_state(random_state: RandomState) -> np.random.RandomState:
-    """Turn a seed, a RandomState, a Generator or None into a RandomState; global state stays untouched.
+    """Return the RandomState of a seed, a RandomState, a Generator or None; global state stays untouched.
 
-    scikit-learn and Surprise shuffle with a RandomState, so an int seed here gives their folds. A Generator lends
-    its stream of bits, so drawing from the result moves the Generator on.
+    scikit-learn and Surprise shuffle with a RandomState, so an int seed here gives their folds. A Generator shares
+    its stream of bits, so a draw from the result advances the Generator.
 
     Raises
     ------
@@ -95,7 +96,7 @@ def split_off(test: np.ndarray) -> Split:
 
 
 def rank_within(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """Return each rating's place 0, 1, ... among the ratings of its group, walked through in `order`.
+    """Return each rating's place 0, 1, ... among the ratings of its group, taken in `order`.
 
     Parameters
     ----------
@@ -109,9 +110,6 @@ def rank_within(groups: np.ndarray, order: np.ndarray) -> np.ndarray:
     >>> rank_within(np.array([0, 1, 0, 0]), np.array([3, 2, 1, 0]))
     array([2, 0, 1, 0])
     """
-    grouped = order[np.argsort(groups[order], kind="stable")]
-    counts = np.bincount(groups)
-    starts = np.cumsum(counts) - counts
     rank = np.empty(order.size, dtype=np.int64)
-    rank[grouped] = np.arange(order.size) - starts[groups[grouped]]
+    rank[order] = pd.Series(order).groupby(groups[order]).cumcount()
     return rank

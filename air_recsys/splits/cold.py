@@ -21,7 +21,7 @@ def cold_user_folds(interactions: Interactions, n_splits: int = 5, random_state:
     ----------
     interactions : Interactions
     n_splits : int
-        Number of folds, at least 2. Users without ratings take no part.
+        Number of folds, at least 2. Users without ratings are in none.
     random_state : int, RandomState, Generator or None
 
     Returns
@@ -31,8 +31,6 @@ def cold_user_folds(interactions: Interactions, n_splits: int = 5, random_state:
 
     Raises
     ------
-    ParameterError
-        For fewer than two folds.
     DataError
         Where fewer users than folds have ratings.
 
@@ -53,26 +51,7 @@ def cold_user_folds(interactions: Interactions, n_splits: int = 5, random_state:
 def cold_item_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
     """Divide the items at random into folds and hide all ratings of one fold at a time.
 
-    As `cold_user_folds`, with the roles of users and items exchanged.
-
-    Parameters
-    ----------
-    interactions : Interactions
-    n_splits : int
-        Number of folds, at least 2. Items without ratings take no part.
-    random_state : int, RandomState, Generator or None
-
-    Returns
-    -------
-    iterator of Split
-        No item has ratings on both sides.
-
-    Raises
-    ------
-    ParameterError
-        For fewer than two folds.
-    DataError
-        Where fewer items than folds have ratings.
+    It is `cold_user_folds` with the roles of users and items exchanged, parameters and errors included.
 
     Examples
     --------
@@ -87,8 +66,8 @@ def cold_item_folds(interactions: Interactions, n_splits: int = 5, random_state:
 def cold_both_folds(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
     """Hide a fold of the users and a fold of the items at a time, and test where they meet.
 
-    The test part holds the ratings whose user *and* item are hidden, the training part those whose user and item
-    are both visible. Ratings with only one side hidden belong to neither, so the two parts do not cover the data.
+    A test rating has a hidden user *and* a hidden item, a training rating a visible user and a visible item. Ratings
+    with only one side hidden are in neither mask, so the two do not cover the data.
 
     Parameters
     ----------
@@ -104,8 +83,6 @@ def cold_both_folds(interactions: Interactions, n_splits: int = 5, random_state:
 
     Raises
     ------
-    ParameterError
-        For fewer than two folds.
     DataError
         Where fewer users or items than folds have ratings, or where a pair of folds would leave no training or no
         test ratings, as sparse data in many folds does. It is raised before the first split is made.
@@ -128,7 +105,7 @@ def cold_both_folds(interactions: Interactions, n_splits: int = 5, random_state:
 
 
 def _fold_numbers(index: np.ndarray, kind: str, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
-    """Return for each rating the number of the fold that its user or item is in."""
+    """Return the number of the fold of each rating's user or item."""
     check_integer("n_splits", n_splits, minimum=2)
     present, position = np.unique(index, return_inverse=True)
     if present.size < n_splits:

@@ -1,4 +1,4 @@
-"""The k-core: the densest part of the data, where everyone has enough ratings."""
+"""The k-core: the ratings among users and items that have enough of them."""
 
 from __future__ import annotations
 
@@ -22,13 +22,8 @@ def k_core(interactions: Interactions, k_user: int = 5, k_item: int = 5) -> np.n
     Returns
     -------
     ndarray of bool, shape (n_ratings,)
-        All False where the data has no such part. `Interactions.select` keeps the dropped users and items as empty
+        All False where the data has no such ratings. `Interactions.select` keeps the dropped users and items as empty
         rows and columns; ``Interactions.from_frame(data.select(mask).to_frame())`` forgets them.
-
-    Raises
-    ------
-    ParameterError
-        For a number below 1.
 
     Examples
     --------

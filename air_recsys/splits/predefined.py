@@ -1,4 +1,4 @@
-"""Splits that somebody else has drawn: a list of test pairs, or a column of fold numbers."""
+"""Given splits: a list of test pairs, or a column of fold numbers."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def predefined_folds(interactions: Interactions, test_fold: Any) -> Iterator[Spl
     ----------
     interactions : Interactions
     test_fold : array_like of int, shape (n_ratings,)
-        The fold of each rating, in the order of the ratings; -1 for ratings that are always in the training part.
+        The fold of each rating, in the order of the ratings; -1 for ratings that are always for training.
 
     Returns
     -------

@@ -30,8 +30,6 @@ def random_holdout(interactions: Interactions, test_fraction: float = 0.1, rando
 
     Raises
     ------
-    ParameterError
-        For a `test_fraction` outside (0, 1).
     DataError
         Where no rating would be left for training.
 
@@ -55,11 +53,11 @@ def random_holdout(interactions: Interactions, test_fraction: float = 0.1, rando
         )
     shuffle = ShuffleSplit(1, test_size=n_test, random_state=as_random_state(random_state))
     _, chosen = next(shuffle.split(np.arange(n_ratings)))
-    return split_off(_mask(chosen, n_ratings))
+    return split_off(np.isin(np.arange(n_ratings), chosen))
 
 
 def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomState = 0) -> Iterator[Split]:
-    """Divide the ratings at random into `n_splits` folds, each the test part once.
+    """Divide the ratings at random into `n_splits` folds, each held out once.
 
     Parameters
     ----------
@@ -74,8 +72,6 @@ def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomSt
 
     Raises
     ------
-    ParameterError
-        For fewer than two folds.
     DataError
         Where there are fewer ratings than folds.
 
@@ -96,7 +92,7 @@ def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomSt
 def repeated_k_fold(
     interactions: Interactions, n_splits: int = 5, n_repeats: int = 10, random_state: RandomState = 0
 ) -> Iterator[Split]:
-    """Run `k_fold` several times, each time with other folds.
+    """Run `k_fold` several times, each time with other folds; errors are those of `k_fold`.
 
     Parameters
     ----------
@@ -113,13 +109,6 @@ def repeated_k_fold(
         ``n_splits * n_repeats`` splits, those of one run next to each other; with an int or a RandomState the same
         as scikit-learn's and Surprise's ``RepeatedKFold``.
 
-    Raises
-    ------
-    ParameterError
-        For fewer than two folds or less than one run.
-    DataError
-        Where there are fewer ratings than folds.
-
     Examples
     --------
     >>> data = Interactions.from_dense([[5, 3], [1, 2]])
@@ -132,7 +121,7 @@ def repeated_k_fold(
     if n_ratings < n_splits:
         raise DataError(f"expected at least one rating per fold, found {n_ratings} for n_splits={n_splits}")
     folds = RepeatedKFold(n_splits=n_splits, n_repeats=n_repeats, random_state=as_random_state(random_state))
-    return (split_off(_mask(chosen, n_ratings)) for _, chosen in folds.split(np.arange(n_ratings)))
+    return (split_off(np.isin(np.arange(n_ratings), chosen)) for _, chosen in folds.split(np.arange(n_ratings)))
 
 
 def user_holdout(interactions: Interactions, test_size: float | int = 0.2, random_state: RandomState = 0) -> Split:
@@ -154,8 +143,6 @@ def user_holdout(interactions: Interactions, test_size: float | int = 0.2, rando
 
     Raises
     ------
-    ParameterError
-        For a `test_size` that is neither.
     DataError
         Where no user has enough ratings to hold one out.
 
@@ -176,9 +163,3 @@ def user_holdout(interactions: Interactions, test_size: float | int = 0.2, rando
     order = as_random_state(random_state).permutation(interactions.n_ratings)
     rank = rank_within(interactions.user_index, order)
     return split_off(rank < n_test[interactions.user_index])
-
-
-def _mask(positions: np.ndarray, size: int) -> np.ndarray:
-    mask = np.zeros(size, dtype=bool)
-    mask[positions] = True
-    return mask

@@ -1,4 +1,4 @@
-"""Strong generalisation: users that the model never saw, shown only a part of their ratings."""
+"""Strong generalisation: test users are outside of the training data, and a share of their ratings is shown."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def strong_generalisation(
     fold_in_fraction: float = 0.8,
     random_state: RandomState = 0,
 ) -> StrongSplit:
-    """Hide a random share of the users, and divide their ratings into a part to show and a part to predict.
+    """Hide a random share of the users, and divide their ratings into those to show and those to predict.
 
     Parameters
     ----------
     interactions : Interactions
     test_user_fraction : float
         Share of the users with at least two ratings to hide, in (0, 1); their number is rounded up. Users with one
-        rating always stay in the training part.
+        rating always stay in training.
     fold_in_fraction : float
         Share of each hidden user's ratings to show, in (0, 1), rounded to the nearest number (halves up); at least
         one is shown and at least one is left to predict.
@@ -36,8 +36,6 @@ def strong_generalisation(
 
     Raises
     ------
-    ParameterError
-        For a fraction outside (0, 1).
     DataError
         Where no user has two ratings, or where no rating would be left for training.
 

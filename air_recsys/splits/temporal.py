@@ -62,8 +62,6 @@ def global_time(interactions: Interactions, test_fraction: float = 0.1) -> Split
 
     Raises
     ------
-    ParameterError
-        For a `test_fraction` outside (0, 1).
     DataError
         Without timestamps, or where no rating would be left for training.
 
@@ -75,9 +73,8 @@ def global_time(interactions: Interactions, test_fraction: float = 0.1) -> Split
     """
     fraction = check_fraction("test_fraction", test_fraction)
     order = _order_in_time(interactions)
-    test = np.zeros(order.size, dtype=bool)
-    test[order[order.size - int(np.ceil(fraction * order.size)) :]] = True
-    return split_off(test)
+    n_test = int(np.ceil(fraction * order.size))
+    return split_off(np.isin(np.arange(order.size), order[order.size - n_test :]))
 
 
 def _order_in_time(interactions: Interactions) -> np.ndarray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,10 +18,13 @@ from torch import Tensor
 
 from air_recsys.exceptions import CheckpointError
 from air_recsys.reading import checked_csr, parse_json
+from air_recsys.training.checkpoint_version_1 import upgraded
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys training"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 2: parameters stand with the solver that reads them, and all solvers have one form of state
+Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
+"""Brings the "parameters" of a fingerprint of version 1 into the present form."""
 _ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
 
 
@@ -80,8 +83,13 @@ class CheckpointFile:
         except OSError as error:
             raise CheckpointError(f"cannot write the checkpoint {self.path}: {error}") from None
 
-    def read(self) -> dict[str, Any]:
+    def read(self, upgrade: Upgrade | None = None) -> dict[str, Any]:
         """Return what `write` was given.
+
+        Parameters
+        ----------
+        upgrade : callable, optional
+            For files of version 1, which are refused without it.
 
         Raises
         ------
@@ -93,13 +101,14 @@ class CheckpointFile:
         try:
             with safe_open(self.path, framework="pt") as file:
                 metadata = file.metadata() or {}
-                if metadata.get("format") != FORMAT or metadata.get("format_version") != str(FORMAT_VERSION):
-                    raise ValueError(
-                        f"format {metadata.get('format')!r}, version {metadata.get('format_version')!r}, expected "
-                        f"{FORMAT!r}, version {FORMAT_VERSION}"
-                    )
-                compare(self.path, parse_json(metadata["fingerprint"]), self._fingerprint)
+                old = _is_of_version_1(metadata, upgrade)
+                written = parse_json(metadata["fingerprint"])
+                parameters = written["parameters"]
+                if old and upgrade is not None:
+                    written |= {"parameters": upgrade(dict(parameters))}
+                compare(self.path, written, self._fingerprint)
                 state = _unpacked(parse_json(metadata["state"]), file.get_tensor)
+                state = upgraded(state, parameters) if old else state
         except CheckpointError:  # of another training, which is not a broken file
             raise
         except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
@@ -115,11 +124,23 @@ def compare(path: Path, written: Mapping[str, Any], own: Mapping[str, Any]) -> N
     if written["data"] != own["data"]:
         raise CheckpointError(f"{path} was written for other data (users, items, ratings or weights differ); {hint}")
     before, now = written["parameters"], own["parameters"]
-    for name in sorted(before.keys() | now.keys()):
+    for name in before | now:
         if before.get(name) != now.get(name):
             raise CheckpointError(
                 f"{path} was written with {name}={before.get(name)!r}, found {name}={now.get(name)!r}; {hint}"
             )
+
+
+def _is_of_version_1(metadata: Mapping[str, str], upgrade: Upgrade | None) -> bool:
+    version = metadata.get("format_version")
+    if (
+        metadata.get("format") != FORMAT
+        or version not in ("1", str(FORMAT_VERSION))
+        or (version == "1" and not upgrade)
+    ):
+        described = f"format {metadata.get('format')!r}, version {version!r}"
+        raise ValueError(f"{described}, expected {FORMAT!r}, version {FORMAT_VERSION}")
+    return version == "1"
 
 
 @contextmanager

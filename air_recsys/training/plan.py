@@ -1,4 +1,4 @@
-"""How to train."""
+"""How to train by gradient descent."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Plan:
-    """How to train.
+    """How to train by gradient descent.
 
     Parameters
     ----------
@@ -23,12 +23,8 @@ class Plan:
         Epochs between two choices of a sparse graph's edges.
     evaluate_every : int
         Epochs between two records.
-    patience : int, optional
-        Records without a better validation error before training stops.
     stopping_delta : float, optional
         The paper's rule: stop once m n |F(t+1) - F(t)| falls below it.
-    snapshot_epochs : frozenset of int
-        Epochs at which the graphs are kept.
     """
 
     n_epochs: int
@@ -37,6 +33,4 @@ class Plan:
     graph_rate: float = 1.0
     graph_refresh: int = 100
     evaluate_every: int = 50
-    patience: int | None = None
     stopping_delta: float | None = None
-    snapshot_epochs: frozenset[int] = frozenset()

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import scipy.sparse as sp
-import torch
 
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError
-from air_recsys.nn.objective import State
 
 
 class Record(NamedTuple):
-    """The state of training after `epoch` steps, or of a posterior after so many sweeps; NaN is what it has not."""
+    """The state of a training after `epoch` epochs, or after so many sweeps; NaN is what a solver does not have."""
 
     epoch: int
     fit: float
@@ -30,18 +28,6 @@ class Record(NamedTuple):
     noise: float = math.nan  # of a posterior: standard deviation, in the unit of the ratings
 
 
-class Course(Protocol):
-    """Keeps a training on the way, so that it can go on after an interruption."""
-
-    def begin(self, optimizer: torch.optim.Adam, result: Result) -> int:
-        """Return the epoch to begin with, everything being as it was then."""
-        ...
-
-    def reach(self, epoch: int, optimizer: torch.optim.Adam, result: Result, *, ends: bool) -> None:
-        """Take note of the state before the record and the steps of an epoch; `ends` where no step follows."""
-        ...
-
-
 Fault = CheckpointError | KeyboardInterrupt
 """What ends a training early with all that it has reached."""
 
@@ -51,28 +37,22 @@ Callback = Callable[[Record], bool | None]
 
 @dataclass
 class Remembered:
-    """What the loop looks back at: states with their epochs, and values of the objective."""
+    """The states that a training may go back to, each with its position."""
 
-    last_good: tuple[int, State]
-    best: tuple[int, State]
+    last_good: tuple[int, Any]
+    best: tuple[int, Any]
     best_rmse: float = math.inf
-    previous_objective: float = math.inf
 
 
 @dataclass
 class Result:
-    """What training leaves behind: its records, the epoch of the state kept, and why it stopped."""
+    """What training leaves behind: its records, the position of the state kept, and why it stopped."""
 
     records: list[Record] = field(default_factory=list)
     kept_epoch: int = 0
-    stopped_by: str = "n_epochs"
+    stopped_by: str = ""
     error: DivergenceError | MemoryLimitError | Fault | None = None
-    snapshots: dict[int, list[sp.csr_array]] = field(default_factory=dict)
-    """Adjacencies of the objective's graphs by epoch."""
+    snapshots: dict[int, list[sp.csr_array | None]] = field(default_factory=dict)
+    """Adjacencies by position."""
     remembered: Remembered | None = None
     """Of a training under way."""
-
-
-def stopped_by(fault: Fault) -> str:
-    """Return the word for what ended a training early."""
-    return "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"

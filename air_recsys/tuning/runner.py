@@ -1,4 +1,4 @@
-"""The trials of a search: drawn, trained, given up or scored."""
+"""The trials of a search: each is drawn, trained, and given up or scored."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ import numpy as np
 
 from air_recsys.exceptions import DivergenceError
 from air_recsys.models import AIR
-from air_recsys.models.air import preset as make_preset
-from air_recsys.models.posterior import sweeps_of
+from air_recsys.solvers import Sweeping
 from air_recsys.training import Record
 from air_recsys.tuning.score import Holdout
 from air_recsys.tuning.space import Domain, start, suggest
@@ -20,14 +19,13 @@ from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
     from optuna import Study
-    from optuna.samplers import BaseSampler
     from optuna.trial import FrozenTrial, Trial
 
 StudyCallback = Callable[["Study", "FrozenTrial"], None]
 """Optuna's: called with the study and a finished trial."""
 
-_CHECKS = 10  # a trial can be given up after each tenth of its course, but not in the first two
-_WARM_UP = 2
+_CHECKS = 10  # shares of a trial's course after which it can be given up
+_WARM_UP = 2  # the first shares, after which it cannot
 
 
 class Runner:
@@ -38,7 +36,7 @@ class Runner:
         self.holdout, self.preset, self.space, self.common = holdout, preset, space, common
 
     def run(self, study: Study, n_trials: int, timeout: float | None, callbacks: list[StudyCallback]) -> None:
-        """Let a study have `n_trials` trials, the first of them with the preset's own settings."""
+        """Complete a study to `n_trials` trials, the first of them with the preset's own settings."""
         study.pruner = self.optuna.pruners.MedianPruner(n_startup_trials=5, n_warmup_steps=_WARM_UP + 1)
         self._reseed(study)
         missing = n_trials - len(counted(study))
@@ -50,19 +48,16 @@ class Runner:
         study.optimize(self.trial, n_trials=missing, timeout=timeout, callbacks=[self._reseed, *callbacks])
 
     def _reseed(self, study: Study, _: FrozenTrial | None = None) -> None:
-        """Seed the sampler by the number of trials, so that a resumed study draws what it would have drawn."""
-        study.sampler = self._sampler(len(counted(study)))
-
-    def _sampler(self, n_counted: int) -> BaseSampler:
-        seed = np.random.SeedSequence([self.common["random_state"], n_counted]).generate_state(1)[0]
-        return self.optuna.samplers.TPESampler(seed=int(seed))
+        """Seed the sampler by the number of trials, so that a resumed study draws the same as an uninterrupted one."""
+        seed = np.random.SeedSequence([self.common["random_state"], len(counted(study))]).generate_state(1)[0]
+        study.sampler = self.optuna.samplers.TPESampler(seed=int(seed))
 
     def trial(self, trial: Trial) -> float:
         """Train and score one setting."""
         begin = time.perf_counter()
-        model = make_preset(self.preset, **self.common, **suggest(trial, self.space))
-        if model.solver != "adam":  # its scores know nothing of the graphs
-            model.set_params(user_graph_reg=0.0, item_graph_reg=0.0)
+        model = AIR.of_preset(self.preset, **self.common, **suggest(trial, self.space))
+        if isinstance(model.solver, Sweeping):  # its scores do not depend on the graphs
+            model.set_params(solver__user_graph_reg=0, solver__item_graph_reg=0)
         try:
             model.fit(self.holdout.training, callbacks=[self._watch(model, trial)])
         except DivergenceError as error:
@@ -70,11 +65,11 @@ class Runner:
             raise self.optuna.TrialPruned(str(error)) from None
         finally:
             trial.set_user_attr("seconds", time.perf_counter() - begin)
-        return self.holdout.score_of(model)
+        return self.holdout.score(model.factors_, model.clip)
 
     def _watch(self, model: AIR, trial: Trial) -> Callable[[Record], None]:
         """Report a trial's score after every tenth of its course, and give up where the median is better."""
-        reported, length = 0, model.n_epochs if model.solver == "adam" else sweeps_of(model)
+        reported, length = 0, model.engine().n_steps
 
         def watch(record: Record) -> None:
             nonlocal reported
@@ -84,27 +79,26 @@ class Runner:
             reported = share
             trial.report(self.holdout.score(model.current_factors(), model.clip), share)
             if trial.should_prune():
-                raise self.optuna.TrialPruned(
-                    f"worse than the median after {record.epoch} of {length} epochs or sweeps"
-                )
+                message = f"worse than the median after {record.epoch} of {length} epochs or sweeps"
+                raise self.optuna.TrialPruned(message)
 
         return watch
 
 
 def counted(study: Study) -> list[FrozenTrial]:
-    """Return the trials that came to an end by themselves: complete, given up or diverged."""
+    """Return the trials that ended by themselves: complete, given up or diverged."""
     states = import_extra("optuna.trial", "tune").TrialState
     return study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
 
 
 def diverged(trial: FrozenTrial) -> bool:
-    """Whether a trial left the finite numbers."""
+    """Return whether a trial left the finite numbers."""
     return "diverged" in trial.user_attrs
 
 
 def row(trial: FrozenTrial) -> dict[str, Any]:
     """Return a finished trial as a row of a table."""
-    # Optuna gives a trial that was given up its last report as value.
+    # The value of a trial that was given up is its last report.
     value = trial.value if trial.state.name == "COMPLETE" else math.nan
     state = "diverged" if diverged(trial) else trial.state.name.lower()
     seconds = trial.user_attrs["seconds"]

@@ -1,4 +1,4 @@
-"""How good a setting is: its error or its ranking on a held-out part of the training data."""
+"""The score of a setting: its error or its ranking on a held-out part of the training data."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
-from air_recsys.models import AIR
-from air_recsys.models.base import Factors
+from air_recsys.models.state import Factors
 from air_recsys.splits import random_holdout
 from air_recsys.splits.base import check_fraction
 from air_recsys.validation import check_choice
@@ -20,7 +19,7 @@ _LIST_LENGTH = 10
 
 
 class Metric(NamedTuple):
-    """A measure by its direction in Optuna's words, and whether it needs labels 0 and 1."""
+    """A measure with its direction in Optuna's words, and whether it needs labels 0 and 1."""
 
     direction: str
     on_labels: bool
@@ -34,7 +33,7 @@ METRICS: dict[str, Metric] = {
     "auroc": Metric("maximize", True, auroc),
     "ndcg_at_k": Metric("maximize", False),
 }
-"""The measures that `tune` knows, with those definitions that `air_recsys.metrics` has; k is 10."""
+"""The measures of `tune`, as `air_recsys.metrics` defines them; k is 10."""
 
 
 class Holdout:
@@ -67,31 +66,21 @@ class Holdout:
         check_fraction("validation_fraction", fraction)
         split = random_holdout(data, fraction, random_state=random_state)
         self.training, self.validation = data.select(split.train), data.select(split.test)
-        self._check(metric)
-
-    def _check(self, metric: str) -> None:
-        found = np.unique(self.validation.ratings)
-        if self.metric.on_labels and found.tolist() != [0, 1]:
+        ratings = np.unique(self.validation.ratings)
+        if self.metric.on_labels and ratings.tolist() != [0, 1]:
             raise DataError(
                 f"metric={metric!r} needs ratings 0 and 1, both of them in the validation part, found "
-                f"{', '.join(f'{value:g}' for value in found[:5])}"
+                f"{', '.join(f'{value:g}' for value in ratings[:5])}"
             )
-        if self.metric.of_pairs is None and not found.any():
+        if self.metric.of_pairs is None and not ratings.any():
             raise DataError(f"metric={metric!r} needs ratings other than 0 in the validation part, found none")
 
-    def score_of(self, model: AIR) -> float:
-        """Return the score of a fitted model."""
-        fitted = model.user_factors_, model.item_factors_, model.user_biases_, model.item_biases_, model.global_mean_
-        return self.score(Factors(*fitted), model.clip)
-
     def score(self, factors: Factors, clip: bool) -> float:
-        """Return the score of factors over the users and items of the data, as `predict` would have it."""
+        """Return the score of factors over the users and items of the data, predicted as `predict` does."""
         measure = self.metric.of_pairs
         if measure is None:
             return self._rank(factors)
-        users, items = self.validation.user_index, self.validation.item_index
-        scores = np.einsum("nr,nr->n", factors.user_factors[users], factors.item_factors[items])
-        scores = scores + factors.user_biases[users] + factors.item_biases[items] + factors.mean
+        scores = factors.scores(self.validation.user_index, self.validation.item_index)
         if clip:
             scores = scores.clip(self.training.ratings.min(), self.training.ratings.max())
         return measure(self.validation.ratings, scores)

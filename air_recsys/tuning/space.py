@@ -1,4 +1,4 @@
-"""What is searched: ranges and choices of AIR's parameters, checked before any work."""
+"""The space of a search: ranges and choices of AIR's parameters, checked before any work."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
-from air_recsys.models.air import PRESETS
-from air_recsys.models.scaling import width_of
+from air_recsys.models.presets import PRESETS
+from air_recsys.solvers import SOLVERS, as_solver, parameter_names
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
     from optuna.trial import Trial
 
+_COMMON = ("device", "random_state", "verbose")  # parameters of the search itself
 Domain = tuple[Any, ...] | list[Any]
 """A range (low, high) or (low, high, "log"), or a list of choices."""
 
@@ -43,11 +44,14 @@ _RATINGS_BY_ADAM: dict[str, Domain] = {
 }
 
 
-def default_space(preset: str, data: Interactions, solver: str | None = None) -> dict[str, Domain]:
-    """Return what `tune` searches by itself for a preset; everything else stays as the preset has it.
+def default_space(
+    preset: str, data: Interactions, solver: str | None = None, *, biases: bool = True
+) -> dict[str, Domain]:
+    """Return the space that `tune` searches for a preset by default; the preset sets all other parameters.
 
-    For "ratings" that is what the posterior depends on. With ``solver="adam"`` it is the decays, the learning rate and
-    the strengths of both graphs, between a tenth and ten times that of "auto" for `data`.
+    For "ratings" it has what the posterior depends on. With ``solver="adam"`` it has the decays (that of the biases
+    where there are any), the learning rate and the strengths of both graphs, between a tenth and ten times that of
+    "auto" for `data`.
 
     Raises
     ------
@@ -63,15 +67,16 @@ def default_space(preset: str, data: Interactions, solver: str | None = None) ->
     (3.0, 50.0, 'log')
     """
     check_choice("preset", preset, list(PRESETS))
-    if preset != "ratings" or solver != "adam":
+    if (preset, solver) != ("ratings", "adam"):
         return dict(_SPACES[preset])
     strength = auto_strength(data)
     around: Domain = (float(f"{strength / 10:.2g}"), float(f"{strength * 10:.2g}"), "log")
-    return _RATINGS_BY_ADAM | {"user_graph_reg": around, "item_graph_reg": around}
+    space = _RATINGS_BY_ADAM | {"user_graph_reg": around, "item_graph_reg": around}
+    return {name: domain for name, domain in space.items() if biases or name != "bias_decay"}
 
 
 def auto_strength(data: Interactions) -> float:
-    """Return what "auto" stands for as the strength of a graph; see `AIR`."""
+    """Return the strength of a graph that "auto" stands for; see `AIR`."""
     return 3 * data.n_ratings / (data.n_users * data.n_items) ** 2
 
 
@@ -83,16 +88,22 @@ def check_space(space: Mapping[str, Any]) -> dict[str, Domain]:
     >>> check_space({"n_factors": (5, 50, "log"), "schedule": ["cosine", "linear"]})
     {'n_factors': (5, 50, 'log'), 'schedule': ['cosine', 'linear']}
     """
-    known = [name for name in AIR().get_params() if name not in ("device", "random_state", "verbose")]
+    every = [name for owner in (AIR, *SOLVERS.values()) for name in parameter_names(owner)]
+    names = list(dict.fromkeys(name for name in every if name not in _COMMON))
     for name, domain in space.items():
-        if name not in known:
-            raise ParameterError(f"space must name parameters of AIR ({', '.join(known)}), found {name!r}")
+        if _plain(name) not in names:
+            listed = ", ".join(names)
+            raise ParameterError(f"space must name parameters of AIR or of its solvers ({listed}), found {name!r}")
         if not (_is_range(domain) or _is_choices(domain)):
             raise ParameterError(
                 f"space[{name!r}] must be a range (low, high) or (low, high, 'log') with low < high, and low > 0 "
                 f"for 'log', or a list of numbers, texts, True, False and None, found {domain!r}"
             )
     return dict(space)
+
+
+def _plain(name: str) -> str:
+    return name.removeprefix("solver__")
 
 
 def _is_range(domain: Any) -> bool:
@@ -117,7 +128,7 @@ def _suggest(trial: Trial, name: str, domain: Domain) -> Any:
     if isinstance(domain, list):
         return trial.suggest_categorical(name, domain)
     low, high, log = domain[0], domain[1], len(domain) == 3
-    if name in _WHOLE:
+    if _plain(name) in _WHOLE:
         return trial.suggest_int(name, low, high, log=log)
     return trial.suggest_float(name, float(low), float(high), log=log)
 
@@ -139,14 +150,15 @@ def edges(space: Mapping[str, Domain]) -> Iterator[dict[str, Any]]:
 
 def start(preset: str, space: Mapping[str, Domain], data: Interactions) -> dict[str, Any]:
     """Return the preset's own values of the parameters in `space`, as far as they lie in it."""
-    model = AIR(**PRESETS[preset])
-    own: dict[str, Any] = model.get_params()
+    solvers = space.get("solver")
+    model = AIR.of_preset(preset, **({"solver": solvers[0]} if isinstance(solvers, list) else {}))
+    solver = as_solver(model.solver)
+    own: dict[str, Any] = model.get_params(deep=False) | solver.get_params() | {"solver": solver.name}
     if isinstance(space.get("n_factors"), tuple):
-        solvers = space.get("solver")
-        own["n_factors"] = width_of(model.set_params(solver=solvers[0]) if isinstance(solvers, list) else model, data)
+        own["n_factors"] = model.engine().width(data)
     strengths = [name for name in ("user_graph_reg", "item_graph_reg") if own[name] == "auto"]
     own |= dict.fromkeys([name for name in strengths if isinstance(space.get(name), tuple)], auto_strength(data))
-    return {name: own[name] for name, domain in space.items() if _holds(domain, own[name])}
+    return {name: own[_plain(name)] for name, domain in space.items() if _holds(domain, own.get(_plain(name)))}
 
 
 def _holds(domain: Domain, value: Any) -> bool:

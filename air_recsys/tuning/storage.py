@@ -1,4 +1,4 @@
-"""Studies that outlive the process: where they are kept, and which search they belong to."""
+"""Storages of studies that outlive the process, each of which belongs to one search."""
 
 from __future__ import annotations
 
@@ -45,14 +45,8 @@ def storage_url(storage: str | os.PathLike[str]) -> str:
 def open_study(url: str | None, name: str, direction: str, search: dict[str, Any]) -> Study:
     """Make a study or load it, so that trials of different searches never mix.
 
-    Parameters
-    ----------
-    url : str or None
-        Optuna's address; None keeps the study in memory.
-    name : str
-    direction : {"minimize", "maximize"}
-    search : dict
-        What a trial's value depends on, as JSON can hold it.
+    `url` is Optuna's address, None keeps the study in memory; `search` holds all that a trial's value depends on, as
+    JSON can hold it.
 
     Raises
     ------
@@ -67,8 +61,8 @@ def open_study(url: str | None, name: str, direction: str, search: dict[str, Any
     except AirRecsysError:
         raise
     except Exception as error:  # of Optuna, SQLAlchemy, the database, and of whatever a damaged one makes them read
-        found = str(error).partition("\n")[0] or type(error).__name__
-        raise DataFileError(f"expected a storage with studies for {name!r}, found: {found}") from None
+        reason = str(error).partition("\n")[0] or type(error).__name__
+        raise DataFileError(f"expected a storage with studies for {name!r}, found: {reason}") from None
 
 
 def _opened(url: str | None, name: str, direction: str, search: dict[str, Any]) -> Study:
@@ -81,7 +75,9 @@ def _opened(url: str | None, name: str, direction: str, search: dict[str, Any]) 
         raise ParameterError(f"the study {name!r} was not made by air_recsys; choose another study_name or storage")
     else:
         _check_same(name, kept, search)
-    _fail_interrupted(study)
+    state = optuna.trial.TrialState
+    for trial in study.get_trials(deepcopy=False, states=(state.RUNNING,)):  # left by a process that was killed
+        study.tell(trial.number, state=state.FAIL)
     return study
 
 
@@ -90,15 +86,8 @@ def _check_same(name: str, kept: dict[str, Any], search: dict[str, Any]) -> None
         before, now = kept.get(key, "the default"), search.get(key, "the default")
         if before == now:
             continue
-        found = "other data" if key == "data" else f"{key}={before}, found {now}"
+        difference = "other data" if key == "data" else f"{key}={before}, found {now}"
         raise ParameterError(
-            f"the study {name!r} was made with {found}: its trials cannot be compared; choose another study_name or "
-            "storage"
+            f"the study {name!r} was made with {difference}: its trials cannot be compared; choose another study_name "
+            "or storage"
         )
-
-
-def _fail_interrupted(study: Study) -> None:
-    """End the trials that a killed process left running: the sampler would take them for running ones."""
-    state = import_extra("optuna.trial", "tune").TrialState
-    for trial in study.get_trials(deepcopy=False, states=(state.RUNNING,)):
-        study.tell(trial.number, state=state.FAIL)

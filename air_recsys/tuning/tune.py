@@ -1,4 +1,4 @@
-"""`tune`: AIR's settings searched with Optuna, trial by trial, on a held-out part of the training data."""
+"""`tune`: a search of AIR's settings with Optuna, trial by trial, on a held-out part of the training data."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ import pandas as pd
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models import AIR
-from air_recsys.models.air import preset as make_preset
-from air_recsys.models.fingerprint import digest
+from air_recsys.models.storage.fingerprint import digest
 from air_recsys.tuning.runner import Runner, StudyCallback, counted, diverged, row
 from air_recsys.tuning.score import Holdout
 from air_recsys.tuning.space import Domain, check_space, default_space, edges
@@ -27,16 +26,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Tuning:
-    """What a search has found.
+    """The result of a search.
 
     Attributes
     ----------
     best_params : dict
-        The parameters of the best trial; all others are those of `preset`.
+        The parameters of the best trial, of AIR and of its solver; all others are those of `preset`.
     best_value : float
         Its score on the validation part. It is the best of many, so it flatters: report an error on test data.
-    metric : str
-    preset : str
+    metric, preset : str
     protocol : str
         One line on how the values were obtained.
     study : optuna.Study
@@ -57,16 +55,15 @@ class Tuning:
     def model(self, **overrides: Any) -> AIR:
         """Return an unfitted model with the best parameters, for all of the training data."""
         settings = {"random_state": self.random_state, "device": self.device} | self.best_params
-        return make_preset(self.preset, **settings | overrides)
+        return AIR.of_preset(self.preset, **settings | overrides)
 
     def trials(self) -> pd.DataFrame:
         """Return the finished trials, best first: trial, value, state, epochs, seconds and the parameters.
 
         The state is "complete", "pruned" (given up half-way) or "diverged"; only complete trials have a value.
         """
-        rows = [row(trial) for trial in counted(self.study)]
-        frame = pd.DataFrame(rows).sort_values("value", ascending=self.study.direction.name == "MINIMIZE")
-        return frame.reset_index(drop=True)
+        rows = pd.DataFrame([row(trial) for trial in counted(self.study)])
+        return rows.sort_values("value", ascending=self.study.direction.name == "MINIMIZE", ignore_index=True)
 
 
 def tune(
@@ -88,8 +85,8 @@ def tune(
     """Search the settings of AIR that suit some training data.
 
     A random part of the data is held out once. Every trial trains on the rest and is scored on that part; the first
-    one has the preset's own settings, so the result is never worse than they are there. The others are drawn by
-    Optuna's TPE sampler. A trial that is worse than the median of the earlier ones at the same share of its epochs is
+    one has the preset's own settings, so the result is never worse on that part than they are. Optuna's TPE sampler
+    draws the others. A trial that is worse than the median of the earlier ones at the same share of its epochs is
     given up, and so is one that diverges.
 
     Parameters
@@ -99,10 +96,11 @@ def tune(
     preset : {"ratings", "interactions", "completion"}
         The settings to start from.
     space : dict, optional
-        Ranges ``(low, high)`` or ``(low, high, "log")`` and lists of choices, by the names of AIR's parameters. They
-        add to `default_space` or replace its entries; a list of one is a fixed value.
+        Ranges ``(low, high)`` or ``(low, high, "log")`` and lists of choices, by the names of the parameters of AIR
+        and of its solver (also as ``solver__depth``). They add to `default_space` or replace its entries; a list of
+        one is a fixed value.
     n_trials : int
-        Trials that the study shall have in the end, those of earlier calls included.
+        Trials of the study at the end, those of earlier calls included.
     metric : {"rmse", "mae", "average_precision", "auroc", "ndcg_at_k"}
         See `METRICS`. The third and the fourth are for ratings 0 and 1; the last ranks all items that a user has not
         rated in training, and counts validation ratings above 0.
@@ -110,8 +108,8 @@ def tune(
         Share of the ratings to hold out, in (0, 1).
     storage : str or Path, optional
         A file that keeps the study (SQLite, made where there is none), or the address of a database
-        (``postgresql://...``). A later call with it goes on where the last one ended, however that was. One process
-        at a time. By default the study lives in memory.
+        (``postgresql://...``). A later call with it continues where the last one ended, even one that was killed.
+        One process at a time. By default the study is in memory.
     study_name : str
         Name of the study in `storage`, which can hold several.
     timeout : float, optional
@@ -125,16 +123,12 @@ def tune(
     verbose : bool
         Let Optuna print a line after every trial, on the standard error.
 
-    Returns
-    -------
-    Tuning
-
     Raises
     ------
     ParameterError
         Before any training: for parameters out of range, unknown names in `space`, or a study in `storage` that was
-        made with other data, another preset, space, metric, validation part or seed. After it: where no trial came to
-        its end.
+        made with other data, another preset, space, metric, validation part or seed. After it: where no trial was
+        completed.
     DataError
         For data that cannot be used, or do not suit the metric.
     MissingExtraError
@@ -146,9 +140,9 @@ def tune(
     --------
     >>> import numpy as np
     >>> ratings = np.random.default_rng(0).integers(1, 6, (12, 8)).astype(float)
-    >>> found = tune(ratings, space={"n_factors": (1, 4), "pattern_features": [3]}, n_trials=2, device="cpu")
-    >>> model = found.model().fit(ratings)
-    >>> model.n_factors == found.best_params["n_factors"]
+    >>> tuning = tune(ratings, space={"n_factors": (1, 4), "pattern_features": [3]}, n_trials=2, device="cpu")
+    >>> model = tuning.model().fit(ratings)
+    >>> model.n_factors == tuning.best_params["n_factors"]
     True
     """
     data = as_interactions(interactions)
@@ -156,9 +150,10 @@ def tune(
     check_integer("n_trials", n_trials, minimum=1)
     if timeout is not None:
         check_real("timeout", timeout, strict=True)
-    _check_edges(holdout.training, preset, search["space"], device)
+    for settings in edges(search["space"]):  # AIR itself refuses bounds and choices that it could not be fitted with
+        AIR.of_preset(preset, **settings, device=device).check(holdout.training)
     url = None if storage is None else storage_url(storage)
-    with _optuna_says(verbose):
+    with _optuna_verbosity(verbose):
         study = open_study(url, study_name, holdout.metric.direction, _described(search))
         runner = Runner(holdout, preset, search["space"], {"random_state": random_state, "device": device})
         runner.run(study, n_trials, timeout, list(callbacks))
@@ -168,12 +163,12 @@ def tune(
 def _prepare(
     data: Interactions, preset: str, space: Any, metric: str, fraction: float, random_state: int
 ) -> tuple[Holdout, dict[str, Any]]:
-    """Check what a search is made of; return its validation part and its description."""
+    """Check the parameters of a search; return its validation part and its description."""
     check_integer("random_state", random_state)
     holdout = Holdout(data, fraction, metric, random_state)
     given = check_space(space or {})
     solver = "adam" if given.get("solver") == ["adam"] else None
-    whole = default_space(preset, holdout.training, solver) | given
+    whole = default_space(preset, holdout.training, solver, biases=given.get("biases") != [False]) | given
     return holdout, {
         "data": digest(data),
         "preset": preset,
@@ -190,14 +185,8 @@ def _described(search: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in search.items() if name != "space"} | domains
 
 
-def _check_edges(training: Interactions, preset: str, space: dict[str, Domain], device: str) -> None:
-    """Let AIR itself refuse bounds and choices that it could not be fitted with."""
-    for settings in edges(space):
-        make_preset(preset, **settings, device=device)._check_parameters(training)
-
-
 @contextmanager
-def _optuna_says(verbose: bool) -> Iterator[None]:
+def _optuna_verbosity(verbose: bool) -> Iterator[None]:
     logging = import_extra("optuna", "tune").logging
     before = logging.get_verbosity()
     logging.set_verbosity(logging.INFO if verbose else logging.WARNING)

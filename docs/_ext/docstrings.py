@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from numpydoc.docscrape_sphinx import SphinxDocString
 from sphinx.application import Sphinx
 
 _QUOTED = re.compile(r"(``.*?``|`[^`]*`)")
@@ -65,8 +66,19 @@ def rewrite(app: Sphinx, what: str, name: str, member: object, options: object, 
         lines[:] = head_source(lines)
 
 
+def keep_attributes() -> None:
+    """Let numpydoc show what a class says of an attribute, and not the first line of the property behind it."""
+    process = SphinxDocString._process_param
+
+    def keep(self: SphinxDocString, name: str, text: list[str], summary: bool) -> Any:
+        return process(self, name, text, summary and not text)
+
+    SphinxDocString._process_param = keep
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     """Listen to autodoc; before numpydoc, which makes directives of sections."""
     app.connect("autodoc-skip-member", skip)
     app.connect("autodoc-process-docstring", rewrite, priority=100)
+    keep_attributes()
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -22,7 +22,7 @@ from air_recsys.adapters.sklearn import AIRImputer
 from air_recsys.adapters.surprise import SurpriseAIR
 
 N_USERS, N_ITEMS = 14, 9
-SMALL: dict[str, Any] = {"device": "cpu", "n_epochs": 20}
+SMALL: dict[str, Any] = {"device": "cpu"}
 
 
 def ratings() -> np.ndarray:
@@ -121,7 +121,7 @@ ADAPTERS = {
         load_cornac,
     ),
     "sklearn": Adapter(
-        lambda seed: AIRImputer(random_state=seed, **SMALL),
+        lambda seed: AIRImputer(random_state=seed, n_epochs=20, **SMALL),
         lambda model, array: model.fit(array),
         lambda model, array: model.transform(array),
         lambda model, path: path.write_bytes(pickle.dumps(model)),

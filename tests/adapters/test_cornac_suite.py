@@ -30,7 +30,7 @@ def triples(n_users=12, n_items=15, share=0.6):
 
 
 def air(**parameters):
-    return CornacAIR(**{"n_factors": 3, "n_epochs": 20, "device": "cpu", "seed": 0} | parameters)
+    return CornacAIR(**{"n_factors": 3, "device": "cpu", "seed": 0} | parameters)
 
 
 def mf(**parameters):
@@ -234,7 +234,7 @@ def test_a_search_over_dictionaries():
     space = [cornac.hyperopt.Discrete("air_params", choices)]
     search = cornac.hyperopt.RandomSearch(air(), space, RMSE(), split, n_trails=2).fit(split.train_set, split.val_set)
     assert search.best_params["air_params"] in choices
-    assert search.best_model.model_.schedule == search.best_params["air_params"]["schedule"]
+    assert search.best_model.model_.solver.schedule == search.best_params["air_params"]["schedule"]
 
 
 def test_grid_search_refuses_a_range():

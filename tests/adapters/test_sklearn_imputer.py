@@ -243,8 +243,9 @@ def test_the_strengths_mean_the_same_at_every_size(feature_graph_reg):
 
 def test_the_strength_of_a_graph_is_that_of_its_own_side():
     model = imputer(n_epochs=1, feature_graph_reg=1.0, sample_graph_reg=2.0).fit(gappy()).model_
-    assert model.item_graph_reg == pytest.approx(model.interactions_.n_ratings / (N_SAMPLES * N_FEATURES) ** 2)
-    assert model.user_graph_reg == pytest.approx(2 * model.item_graph_reg)
+    of_items, of_users = model.solver.item_graph_reg, model.solver.user_graph_reg
+    assert of_items == pytest.approx(model.interactions_.n_ratings / (N_SAMPLES * N_FEATURES) ** 2)
+    assert of_users == pytest.approx(2 * of_items)
 
 
 # -------------------------------------------------------------------- containers
@@ -311,7 +312,7 @@ def test_other_features_than_at_fit_are_refused():
         ({"sample_graph_reg": NAN}, "sample_graph_reg must be a number >= 0, found nan"),
         ({"add_indicator": "yes"}, "add_indicator must be one of True, False, found 'yes'"),
         ({"keep_empty_features": 2}, "keep_empty_features must be one of True, False, found 2"),
-        ({"n_factors": 0}, "n_factors must be an integer >= 1, found 0"),
+        ({"n_factors": 0}, "n_factors must be 'auto', None or an integer >= 1, found 0"),
         ({"n_epochs": 0}, "n_epochs must be an integer >= 1, found 0"),
         ({"learning_rate": 0}, "learning_rate must be a number > 0, found 0"),
     ],

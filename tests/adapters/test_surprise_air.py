@@ -17,14 +17,21 @@ from surprise.model_selection import GridSearchCV, KFold, RandomizedSearchCV, cr
 from air_recsys import AIR, Interactions
 from air_recsys.adapters.surprise import SurpriseAIR
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.solvers import Adam, Variational
 
-SMALL: dict[str, Any] = {"n_epochs": 5, "n_factors": 2, "graph_neighbors": 3, "device": "cpu"}
+SMALL: dict[str, Any] = {"n_sweeps": 5, "n_factors": 2, "graph_neighbors": 3, "device": "cpu"}
 N_USERS, N_ITEMS = 12, 9
 
 
 def make(**parameters):
     chosen: dict[str, Any] = SMALL | {"random_state": 0} | parameters
     return SurpriseAIR(**chosen)
+
+
+def by_adam(**parameters):
+    """Few epochs in place of few sweeps."""
+    steps = {name: value for name, value in SMALL.items() if name != "n_sweeps"} | {"n_epochs": 5, "random_state": 0}
+    return SurpriseAIR(**steps | parameters)
 
 
 def table(seed=0):
@@ -58,13 +65,14 @@ def fails(error, message):
 def test_parameters_are_those_of_air_and_become_attributes():
     algo = SurpriseAIR(n_factors=7, random_state=3)
     assert isinstance(algo, AlgoBase)
-    expected = AIR.for_ratings(n_factors=7, random_state=3).get_params()
-    assert {name: getattr(algo, name) for name in expected} == expected | {"solver": "auto"}
+    model = AIR.for_ratings(n_factors=7, random_state=3)
+    expected = model.get_params(deep=False) | model.solver.get_params()
+    assert {name: getattr(algo, name) for name in expected} == expected
     assert algo.sim_options == {"user_based": True}
 
 
 def test_unknown_parameters_are_named_at_once():
-    with pytest.raises(TypeError, match="unexpected keyword argument 'lr_all'"):
+    with fails(ParameterError, "no parameter of AIR or of its solvers is called 'lr_all'"):
         SurpriseAIR(lr_all=0.005)
     with pytest.raises(TypeError, match="positional"):
         SurpriseAIR({"user_based": True})  # type: ignore
@@ -85,7 +93,7 @@ def test_options_without_an_effect_are_told():
 
 
 def test_values_are_checked_by_fit():
-    with fails(ParameterError, "n_factors must be an integer >= 1, found 0"):
+    with fails(ParameterError, "n_factors must be 'auto', None or an integer >= 1, found 0"):
         make(n_factors=0).fit(trainset_of())
     with fails(ParameterError, "solver must be"):
         make(solver="sgd").fit(trainset_of())
@@ -93,22 +101,20 @@ def test_values_are_checked_by_fit():
 
 def test_the_default_is_the_posterior_of_the_preset():
     algo = make().fit(trainset_of())
-    assert (algo.solver, algo.model_.solver) == ("auto", "variational")
+    assert algo.solver == algo.model_.solver == Variational(n_sweeps=5)
     assert algo.model_.stopped_by_ == "n_sweeps"
     assert estimates(algo) == estimates(make(solver="variational").fit(trainset_of()))
-    # Steps and decays are those of the graphs; they take no part in the estimates.
-    assert estimates(algo) == estimates(make(learning_rate=0.2, weight_decay=1.0, n_epochs=2).fit(trainset_of()))
 
 
 def test_settings_about_trained_scores_train_them():
     changes = {"biases": False, "unobserved_weight": 0.1, "center": False}
-    algo = make(**changes).fit(trainset_of())
-    assert (algo.solver, algo.model_.solver) == ("auto", "adam")
-    assert estimates(algo) == estimates(make(solver="adam", **changes).fit(trainset_of()))
-    with fails(ParameterError, "solver='variational' needs n_factors and biases=True"):
-        make(solver="variational", **changes).fit(trainset_of())
+    algo = by_adam(**changes).fit(trainset_of())
+    assert type(algo.model_.solver) is Adam
+    assert estimates(algo) == estimates(by_adam(solver="adam", **changes).fit(trainset_of()))
+    with fails(ParameterError, "Variational does not read biases, Adam does"):
+        make(solver="variational", **changes)
     algo.biases, algo.unobserved_weight, algo.center = True, 0.0, True  # type: ignore
-    assert algo.fit(trainset_of()).model_.solver == "variational"
+    assert algo.fit(trainset_of()).model_.solver == AIR.for_ratings(solver="adam", n_epochs=5, bias_decay=0).solver
 
 
 # -------------------------------------------------------------------- fit
@@ -128,8 +134,8 @@ def test_fit_returns_the_algorithm_and_a_second_fit_is_a_fresh_one():
 def test_a_fit_that_fails_leaves_nothing_of_an_older_one():
     algo = make().fit(trainset_of())
     assert algo.sim.nnz > 0
-    algo.n_epochs = 0  # type: ignore  # an attribute is the parameter, as with the host's algorithms
-    with fails(ParameterError, "n_epochs must be an integer >= 1, found 0"):
+    algo.n_sweeps = 0  # type: ignore  # an attribute is the parameter, as with the host's algorithms
+    with fails(ParameterError, "n_sweeps must be an integer >= 1, found 0"):
         algo.fit(trainset_of())
     for ask in (lambda: algo.predict("u0", "i0"), lambda: algo.sim, lambda: algo.model_):
         with fails(NotFittedError, "this SurpriseAIR is not fitted yet: call fit first"):
@@ -201,11 +207,11 @@ def test_without_a_seed_numpys_global_one_counts():
 
 @pytest.mark.parametrize("changes", [{}, {"biases": False}, {"center": False}, {"dtype": "float64", "depth": 3}])
 def test_estimates_are_the_scores_of_the_model(changes):
-    algo = make(**changes).fit(trainset_of())
+    algo = (by_adam if changes else make)(**changes).fit(trainset_of())
     data = algo.trainset
-    solver = algo.model_.solver
-    assert solver == ("adam" if changes in ({"biases": False}, {"center": False}) else "variational")
-    model = AIR.for_ratings(**SMALL | {"random_state": 0, "clip": False, "solver": solver} | changes)
+    steps = SMALL | {"n_sweeps": 5} if not changes else {"n_factors": 2, "graph_neighbors": 3, "n_epochs": 5}
+    given = steps | {"device": "cpu", "random_state": 0, "clip": False, "solver": algo.solver.name} | changes
+    model = AIR.for_ratings(**given)
     model.fit(Interactions.from_surprise(data))
     users = [data.to_raw_uid(u) for u in data.all_users()]
     items = [data.to_raw_iid(i) for i in data.all_items()]
@@ -217,7 +223,7 @@ def test_estimates_are_the_scores_of_the_model(changes):
 
 
 def test_predictions_have_the_hosts_form_and_are_clipped_to_the_scale():
-    algo = make(n_epochs=30).fit(trainset_of(scale=(3, 3.5)))
+    algo = make(n_sweeps=30).fit(trainset_of(scale=(3, 3.5)))
     pairs = algo.trainset.build_testset()
     raw = np.array([algo.predict(user, item, clip=False).est for user, item, _ in pairs])
     predictions = algo.test(pairs)
@@ -242,7 +248,7 @@ def test_one_known_side_gives_its_bias():
 
 
 def test_biases_of_a_posterior_are_around_a_mean():
-    algo = make(solver="variational", center=False).fit(trainset_of())
+    algo = make(solver="variational").fit(trainset_of())
     assert algo.model_.global_mean_ == pytest.approx(algo.trainset.global_mean)
     user = algo.trainset.to_inner_uid("u3")
     assert algo.predict("u3", "new").est == pytest.approx(algo.trainset.global_mean + algo.bu[user])
@@ -258,7 +264,7 @@ def test_biases_of_a_posterior_are_around_a_mean():
     ],
 )
 def test_what_cannot_be_predicted_gets_the_mean_of_the_trainset(changes, pair):
-    algo = make(**changes).fit(trainset_of())
+    algo = (by_adam if changes else make)(**changes).fit(trainset_of())
     prediction = algo.predict(*pair)
     assert prediction.est == algo.trainset.global_mean == algo.default_prediction()
     assert prediction.details["was_impossible"] is True
@@ -353,7 +359,7 @@ def test_similarities_are_the_learned_graph_by_inner_ids(user_based, kind, neigh
 
 @pytest.mark.parametrize("user_based", [True, False])
 def test_neighbors_are_the_most_alike_first(user_based):
-    algo = make(sim_options={"user_based": user_based}, n_epochs=40).fit(trainset_of())
+    algo = make(sim_options={"user_based": user_based}, n_sweeps=40).fit(trainset_of())
     sim = algo.sim.toarray()
     degrees = Counter(algo.sim.nonzero()[0].tolist())
     for inner in range(len(sim)):
@@ -407,25 +413,27 @@ def test_cross_validation_is_the_same_with_two_processes():
 
 def test_grid_search():
     grid = {name: [value] for name, value in SMALL.items()} | {
-        "n_epochs": [1, 40],
+        "n_sweeps": [1, 40],
         "random_state": [0],
         "sim_options": {"user_based": [False]},
     }
     search = GridSearchCV(SurpriseAIR, grid, measures=["rmse", "fcp"], cv=KFold(2, random_state=0), refit=True)
     search.fit(dataset())
     by_hand = [
-        cross_validate(make(n_epochs=n_epochs), dataset(), cv=KFold(2, random_state=0))["test_rmse"].mean()
-        for n_epochs in (1, 40)
+        cross_validate(make(n_sweeps=n_sweeps), dataset(), cv=KFold(2, random_state=0))["test_rmse"].mean()
+        for n_sweeps in (1, 40)
     ]
     np.testing.assert_allclose(search.cv_results["mean_test_rmse"], by_hand)
     best = search.best_estimator["rmse"]
-    assert best.n_epochs == search.best_params["rmse"]["n_epochs"] == (1, 40)[int(np.argmin(by_hand))]
+    assert best.n_sweeps == search.best_params["rmse"]["n_sweeps"] == (1, 40)[int(np.argmin(by_hand))]
     assert search.predict("u3", "i4").est == best.predict("u3", "i4").est
     assert best.sim.shape == (N_ITEMS, N_ITEMS)
 
 
 def test_randomized_search_draws_numbers_of_numpy():
-    distributions = {name: [value] for name, value in SMALL.items()} | {
+    distributions = {
+        **{name: [value] for name, value in SMALL.items() if name != "n_sweeps"},
+        "n_epochs": [5],
         "n_factors": randint(1, 4),
         "weight_decay": uniform(1, 20),
         "biases": [np.True_],

@@ -19,7 +19,7 @@ from air_recsys.exceptions import DataError
 
 ROWS = [(f"u{user}", f"i{item}", float(1 + (user * item) % 5)) for user in range(8) for item in range(6)]
 ROWS = [row for position, row in enumerate(ROWS) if position % 4]
-SMALL = {"n_epochs": 5, "n_factors": 2, "graph_neighbors": 3, "device": "cpu", "random_state": 0}
+SMALL = {"n_sweeps": 5, "n_factors": 2, "graph_neighbors": 3, "device": "cpu", "random_state": 0}
 
 
 def frame(rows=ROWS):

@@ -16,7 +16,7 @@ from air_recsys.adapters.surprise import SurpriseAIR
 
 pytestmark = pytest.mark.filterwarnings("ignore:unclosed file:ResourceWarning")  # surprise.dump leaves them open
 
-SMALL = {"n_epochs": 3, "n_factors": 2, "graph_neighbors": 3, "device": "cpu"}
+SMALL = {"n_factors": 2, "graph_neighbors": 3, "device": "cpu"}
 
 # -------------------------------------------------------------------- eleven settings, under the host's names
 

@@ -7,15 +7,17 @@ from pathlib import Path
 import pytest
 
 from air_recsys.benchmarks.accuracy.page import accuracy_page
-from air_recsys.benchmarks.report import Report, machine, versions, write_json
 from air_recsys.exceptions import ParameterError
+from air_recsys.results.table import ResultTable, machine, versions, write_json
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 
 
 def write(path, *titles):
     rows = [{"system": "A", "rmse": 0.91234}, {"system": "B | C", "published rmse": 0.9}]
-    reports = [Report(title, f"Protocol of {title}", rows, [f"`command of {title}`"]).content() for title in titles]
+    reports = [
+        ResultTable(title, f"Protocol of {title}", rows, [f"`command of {title}`"]).content() for title in titles
+    ]
     write_json(path, {"reports": reports, "versions": versions(), "machine": machine()})
     return path
 

@@ -10,15 +10,23 @@ from air_recsys.benchmarks.accuracy import ratings, ratings_systems
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ratings import bench_ratings, fold_errors
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
-from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_ratings, chosen_systems, rating_systems
+from air_recsys.benchmarks.accuracy.ratings_systems import (
+    System,
+    ask_ratings,
+    check_changes,
+    chosen_systems,
+    rating_systems,
+)
 from air_recsys.benchmarks.accuracy.sealed import Sealed, bare_pairs, check_sealed, rated_pairs
-from air_recsys.benchmarks.evaluate import Fold, cross_validation_folds
 from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.evaluation.folds import Fold, cross_validation_folds
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.metrics import mae, rmse
 from air_recsys.models import BiasModel
+from air_recsys.solvers import Adam
 
-SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
+SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_sweeps": 20, "n_epochs": 20}
+FEW = {"n_factors": 2, "n_sweeps": 5, "n_epochs": 5}
 COSTS = (2.0, 1.5, 0.1, 0.2)
 
 
@@ -84,7 +92,7 @@ def test_rows_are_means_over_folds_and_published_figures_stand_beside(folds, at_
 
 def test_the_single_folds_of_a_sampling_model_tell_their_intervals(folds, at_once):
     class Sampler(BiasModel):
-        solver = "langevin"
+        knows_deviations_ = True
 
         def predict(self, user_ids, item_ids, return_std=False):
             mean = super().predict(user_ids, item_ids)
@@ -171,19 +179,38 @@ def test_every_system_is_trained_and_answers(folds, at_once):
 @pytest.mark.parametrize("name", rating_systems("ml-100k"))
 def test_users_and_items_without_training_ratings_are_no_obstacle(name):
     matrix = np.array([[5, 3, 1, np.nan], [4, 2, np.nan, np.nan], [1, 5, 4, np.nan], [np.nan] * 4])
-    model = rating_systems("ml-100k", {"n_factors": 2, "n_epochs": 5})[name].train(Interactions.from_dense(matrix))
+    model = rating_systems("ml-100k", FEW)[name].train(Interactions.from_dense(matrix))
     predicted, _ = ask_ratings(model, (np.array([3, 0]), np.array([0, 3])))
     assert np.isfinite(predicted).all()
 
 
 def test_a_system_gets_its_settings_and_the_changes(monkeypatch):
-    monkeypatch.setitem(ratings_systems.AIR_SETTINGS, "AIR wide", {"n_factors": 7, "depth": 2})
+    monkeypatch.setitem(ratings_systems.AIR_SETTINGS, "AIR wide", {"solver": "adam", "n_factors": 7, "depth": 2})
     data = Interactions.from_dense(np.array([[5.0, 3, 1], [4, 2, np.nan]]))
     systems = rating_systems("douban", {"n_factors": 1, "n_epochs": 3}, seed=5)
-    assert systems["AIR wide"].settings == "AIR.for_ratings(n_factors=1, depth=2, n_epochs=3)"
+    assert systems["AIR wide"].settings == "AIR.for_ratings(solver='adam', n_factors=1, depth=2, n_epochs=3)"
     model = systems["AIR wide"].train(data)
     assert isinstance(model, AIR)
-    assert (model.n_factors, model.depth, model.n_epochs, model.random_state) == (1, 2, 3, 5)
+    assert isinstance(model.solver, Adam)
+    assert (model.n_factors, model.solver.depth, model.solver.n_epochs, model.random_state) == (1, 2, 3, 5)
+
+
+def test_each_system_gets_the_changes_that_it_reads():
+    systems = rating_systems("douban", {"n_factors": 1, "n_sweeps": 4, "n_epochs": 3})
+    assert systems["AIR"].settings == "AIR.for_ratings(n_factors=1, n_sweeps=4)"
+    assert systems["AIR langevin"].settings == "AIR.for_ratings(solver='langevin', n_factors=1, n_sweeps=4)"
+    assert systems["AIR adam"].settings == "AIR.for_ratings(solver='adam', n_factors=1, n_epochs=3)"
+    assert systems["DMF"].changed == ("n_factors", "n_epochs")
+    changed = rating_systems("douban", {"solver": "adam", "n_epochs": 3})["AIR"]
+    assert changed.settings == "AIR.for_ratings(solver='adam', n_epochs=3)"
+
+
+def test_a_change_that_no_system_reads_is_refused():
+    changes = {"n_sweeps": 4, "graph_rate": 0.3}
+    systems = rating_systems("douban", changes)
+    check_changes(systems, changes)
+    with pytest.raises(ParameterError, match="none of the systems AIR reads graph_rate"):
+        check_changes({"AIR": systems["AIR"]}, changes)
 
 
 def test_myfm_takes_more_factors_where_its_authors_do():
@@ -203,7 +230,7 @@ def test_systems_are_chosen_by_name_and_found_missing_before_any_work():
 
 def test_a_sampling_model_is_asked_for_its_deviations():
     class Sampler:
-        solver = "langevin"
+        knows_deviations_ = True
 
         def predict(self, users, items, return_std=False):
             return (np.zeros(len(users)), np.ones(len(users))) if return_std else math.nan

@@ -29,6 +29,19 @@ def known():
 
 
 @pytest.fixture(scope="module")
+def genres():
+    return pd.DataFrame(GROUPS[:, None] == np.arange(4), index=range(100, 160)).assign(unknown=False)
+
+
+@pytest.fixture(scope="module")
+def rated(chosen):
+    """Ratings at random of the pairs that were chosen."""
+    users, items = np.nonzero(chosen)
+    ratings = np.random.default_rng(0).integers(1, 6, users.size)
+    return Interactions(users, items, ratings, range(60), range(100, 160))
+
+
+@pytest.fixture(scope="module")
 def chosen():
     """0/1 interactions, mostly within a group."""
     rng = np.random.default_rng(0)
@@ -120,17 +133,21 @@ def test_syn_netflix_has_a_row_for_every_rate_and_system():
     assert found["AIR"]["item_nmi"] > 0.9
 
 
-def test_movielens_finds_the_genres_of_groups(chosen):
-    rng = np.random.default_rng(0)
-    users, items = np.nonzero(chosen)
-    data = Interactions(users, items, rng.integers(1, 6, users.size), range(60), range(100, 160))
-    genres = pd.DataFrame(GROUPS[:, None] == np.arange(4), index=range(100, 160)).assign(unknown=False)
-    report = bench_movielens(data, genres.sample(frac=1, random_state=0), {"n_epochs": 20, "device": "cpu"})
+def test_movielens_finds_the_genres_of_groups(rated, genres):
+    report = bench_movielens(rated, genres.sample(frac=1, random_state=0), {"device": "cpu"}, {"n_epochs": 20})
     found = {row["system"]: row["all rated items"] for row in report.rows}
     assert found["random"] == pytest.approx(14 / 59)
     assert found["AIR, learned graph with the pattern"] > 0.9
     assert found["AIR, learned graph"] > 0.9
     assert found["AIR trained by Adam, learned graph"] < 0.6  # ratings at random: only the pattern knows
+
+
+def test_epochs_are_those_of_the_model_that_has_some(rated, genres, tmp_path, monkeypatch):
+    monkeypatch.setattr("air_recsys.benchmarks.graphs.load_movielens", lambda root, variant: rated)
+    monkeypatch.setattr("air_recsys.benchmarks.graphs.load_movielens_genres", lambda root, variant: genres)
+    (report,) = bench_graphs(tmp_path, ["movielens"], n_epochs=3, device="cpu")
+    assert "AIR.for_ratings with {'random_state': 0, 'device': 'cpu'}, trained by Adam with {" in report.protocol
+    assert "'solver': 'adam', 'n_epochs': 3}" in report.protocol
 
 
 def test_drug_target_reports_both_sides_and_leaves_out_what_is_not_known(chosen, known):

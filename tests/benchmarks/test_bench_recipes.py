@@ -2,6 +2,7 @@
 
 import math
 from importlib import resources
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,10 @@ import pytest
 from air_recsys import AIR, DMF
 from air_recsys.benchmarks import reproduce as reproduction
 from air_recsys.benchmarks.recipes import recipe
-from air_recsys.benchmarks.reproduce import CASES, Case, reproduce
-from air_recsys.cli.reproduce import reproduce_app
+from air_recsys.benchmarks.reproduce import CASES, Case, reproduce, systems
+from air_recsys.cli.workshop.reproduce import reproduce_app
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.air import PRESETS, preset
+from air_recsys.models.presets import PRESETS
 
 FILES = [entry.name for entry in (resources.files("air_recsys.benchmarks") / "recipes").iterdir()]
 NAMES = sorted(name.removesuffix(".toml") for name in FILES if name.endswith(".toml") and name != "table2.toml")
@@ -52,9 +53,8 @@ def test_every_row_of_the_table_has_its_published_figure(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_settings_are_parameters_of_air_that_it_accepts(name):
     chosen = recipe(name)
-    assert set(chosen["settings"]) <= set(AIR().get_params())
     assert not {"random_state", "device", "verbose"} & set(chosen["settings"])  # these are the caller's
-    model = preset(chosen["preset"], **chosen["settings"] | {"n_epochs": 2, "device": "cpu", "random_state": 0})
+    model = AIR.of_preset(chosen["preset"], **chosen["settings"] | {"n_epochs": 2, "device": "cpu", "random_state": 0})
     assert model.fit(TINY).n_iter_ == 2
 
 
@@ -63,13 +63,24 @@ def test_settings_of_dmf_are_parameters_that_it_accepts(name):
     chosen = recipe(name)
     assert set(chosen["dmf"]) <= set(DMF().get_params())
     assert not {"random_state", "device", "verbose"} & set(chosen["dmf"])
-    model = DMF.like(preset(chosen["preset"], **chosen["settings"], device="cpu", random_state=0))
+    model = DMF.like(AIR.of_preset(chosen["preset"], **chosen["settings"], device="cpu", random_state=0))
     assert model.set_params(**chosen["dmf"] | {"n_epochs": 2}).fit(TINY).n_iter_ == 2
 
 
 def test_unknown_recipes_are_named():
     with pytest.raises(ParameterError, match=r"expected a recipe of .*syn-netflix.*, found 'netflix'"):
         recipe("netflix")
+
+
+def test_systems_share_all_settings_but_the_graphs_and_those_of_dmf_itself():
+    air = AIR.for_completion(n_epochs=7, depth=4, graph_neighbors=5, random_state=3, user_graph_reg=0.5)
+    made: Any = dict(systems(air, ["AIR", "AIR dense", "DMF"], {"init_std": 0.3}))
+    assert list(made) == ["AIR", "AIR dense", "DMF"]
+    assert made["AIR"].get_params() == air.get_params()
+    assert made["AIR"] is not air
+    assert made["AIR dense"].get_params() == air.get_params() | {"graph_neighbors": None}
+    assert isinstance(made["DMF"], DMF)
+    assert made["DMF"].get_params() == DMF.like(air).get_params() | {"init_std": 0.3}
 
 
 # ---------------------------------------------------------------- runs

@@ -9,7 +9,6 @@ import scipy.io
 import torch
 
 from air_recsys import AIR, Interactions
-from air_recsys.benchmarks.evaluate import Fold, holdout_folds
 from air_recsys.benchmarks.speed import (
     accuracy,
     bench_full_width,
@@ -26,6 +25,7 @@ from air_recsys.benchmarks.speed.floor import Machine, Work, measure_machine, st
 from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
 from air_recsys.benchmarks.speed.ratings import Contender, movielens_split
 from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.evaluation.folds import Fold, holdout_folds
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.metrics import nmae, rmse
 from air_recsys.nn.build import Settings, build_objective, observations
@@ -33,7 +33,7 @@ from air_recsys.nn.objective import Penalties
 
 PENALTIES = Penalties(0.7, 0.4)
 STRENGTHS = (0.03, 0.05)
-SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
+SMALL = {"solver": "adam", "n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
 
 
 @pytest.fixture
@@ -125,7 +125,8 @@ def test_the_machine_is_measured_and_divides_the_work():
 
 
 def test_a_step_on_ratings_is_compared_with_plain_autograd_and_the_floor(at_once):
-    report = bench_ratings_step(split, {"n_factors": 3, "graph_neighbors": 5}, title="planted", steps=1)
+    settings = {"solver": "adam", "n_factors": 3, "graph_neighbors": 5}
+    report = bench_ratings_step(split, settings, title="planted", steps=1)
     rows = {row["what"]: row for row in report.rows}
     assert list(rows) == ["engine", "plain autograd", "bytes moved", "products"]
     assert all(row["milliseconds"] > 0 for row in report.rows)
@@ -137,7 +138,12 @@ def test_a_step_on_ratings_is_compared_with_plain_autograd_and_the_floor(at_once
 @pytest.mark.parametrize("settings", [{"n_factors": None}, {"graph_neighbors": None}])
 def test_a_step_without_a_factor_width_or_sparse_graphs_is_refused(settings):
     with pytest.raises(ParameterError, match="expected n_factors and graph_neighbors"):
-        bench_ratings_step(split, settings, title="")
+        bench_ratings_step(split, {"solver": "adam"} | settings, title="")
+
+
+def test_a_step_of_another_solver_is_refused():
+    with pytest.raises(ParameterError, match=r"a step is one of solver='adam', found Variational\(\)"):
+        bench_ratings_step(split, {}, title="")
 
 
 # -------------------------------------------------------------------- time to an accuracy

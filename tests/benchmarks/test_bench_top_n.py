@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.adapters.implicit_peer import top_items_of_implicit
 from air_recsys.benchmarks.top_n import bench_blocks, bench_indexes, with_random_factors
+from air_recsys.models.state import TrainingStatistics
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +30,7 @@ def test_every_way_is_timed(data):
 
 def test_the_ways_agree(data):
     model = with_random_factors(data, 4)
-    seen = model._statistics.seen
+    seen = TrainingStatistics(data).seen
     ones = np.ones((50, 1), np.float32)
     items, _ = top_items_of_implicit(
         np.hstack([model.user_factors_, ones]),

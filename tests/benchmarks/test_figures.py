@@ -9,7 +9,8 @@ import pytest
 from reproduction_cases import options, small_case, use_small_cases
 
 from air_recsys.benchmarks import figures, runs
-from air_recsys.benchmarks.figures import FIGURES, reproduce_figure, save_figure
+from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
+from air_recsys.benchmarks.figures import reproduce_figure, save_figure
 from air_recsys.benchmarks.recipes import recipes_of
 from air_recsys.benchmarks.runs import Options
 from air_recsys.benchmarks.systems import QUICK_EPOCHS
@@ -39,11 +40,11 @@ def recipes(name):
     )
 
 
-@pytest.mark.parametrize("name", FIGURES)
+@pytest.mark.parametrize("name", FIGURE_TITLES)
 def test_every_figure_is_drawn_in_quick_mode(name, folder):
     drawn = reproduce_figure(name, options(folder, quick=True))
     report = drawn.report
-    assert report.title.startswith(FIGURES[name][0])
+    assert report.title.startswith(FIGURE_TITLES[name])
     assert "QUICK" in report.title
     folder_name = "table1" if name == "fig-inpainting" else name
     assert f"recipes/{folder_name};" in report.protocol

@@ -8,10 +8,10 @@ import re
 import numpy as np
 import pytest
 
-from air_recsys.benchmarks.figures import FIGURES
+from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
 from air_recsys.benchmarks.page import reproduction_page
-from air_recsys.benchmarks.report import Report
 from air_recsys.exceptions import ParameterError
+from air_recsys.results.table import ResultTable
 
 ORDER = [
     "table1",
@@ -33,7 +33,7 @@ ROWS = [
 
 
 def write(folder, name, rows=ROWS):
-    report = Report(f"Title of {name}", f"protocol of {name}", rows, [f"note of {name}"])
+    report = ResultTable(f"Title of {name}", f"protocol of {name}", rows, [f"note of {name}"])
     report.to_json(folder / f"{name}.json")
 
 
@@ -56,7 +56,7 @@ def test_a_section_a_file_in_a_fixed_order(tmp_path):
     assert [page.count(f"* note of {name}\n") for name in ORDER] == [1] * len(ORDER)
     drawn = re.findall(r"!\[.*\]\(pictures/(.*)\.png\)", page)
     assert drawn == [name for name in ORDER if not name.startswith("table")]
-    assert set(FIGURES) <= set(ORDER)  # no figure is forgotten
+    assert set(FIGURE_TITLES) <= set(ORDER)  # no figure is forgotten
 
 
 def test_nothing_for_absent_files(tmp_path):

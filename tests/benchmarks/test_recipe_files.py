@@ -13,7 +13,7 @@ from air_recsys import Interactions
 from air_recsys.benchmarks.recipes import DATA, KEPT, MASKS, Recipe, recipe, recipes_of
 from air_recsys.benchmarks.systems import make_model
 from air_recsys.exceptions import ParameterError
-from air_recsys.models import AIR
+from air_recsys.models.trained import TrainedRecommender
 
 FOLDER = resources.files("air_recsys.benchmarks") / "recipes"
 GROUPS = sorted(entry.name for entry in FOLDER.iterdir() if entry.is_dir())
@@ -121,7 +121,7 @@ def test_every_system_is_a_model_whose_parameters_are_valid(name, system, quick)
     case = small_case(one.data)
     settings, graphs = settings_of(one, system)
     model = make_model(settings, case, 3, quick, "cpu", graphs)
-    model._check_parameters(Interactions.from_dense(case.truth, allow_negative=True))
+    model.check(Interactions.from_dense(case.truth, allow_negative=True))
     parameters = model.get_params()
     assert parameters.get("random_state", 3) == 3
     assert parameters.get("device", "cpu") == "cpu"
@@ -135,7 +135,7 @@ def test_what_a_recipe_keeps_its_systems_have(name, system):
     one, settings = BY_NAME[name], BY_NAME[name].systems[system]
     settings_given, graphs = settings_of(one, system)
     model = make_model(settings_given, small_case(one.data), 0, graphs=graphs)
-    assert "curves" not in one.keep or isinstance(model, AIR)
+    assert "curves" not in one.keep or isinstance(model, TrainedRecommender)
     if "snapshot_epochs" in settings:
         assert "graphs" in one.keep
         assert max(settings["snapshot_epochs"]) <= settings["n_epochs"]

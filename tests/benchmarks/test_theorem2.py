@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from air_recsys.benchmarks.checks import worst_rows
-from air_recsys.benchmarks.report import write_json
 from air_recsys.benchmarks.theorem2 import (
     common_checks,
     distances_of,
@@ -22,6 +21,7 @@ from air_recsys.benchmarks.theorem2 import (
 )
 from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
 from air_recsys.plotting.theorems import plot_theorem2
+from air_recsys.results.table import write_json
 
 few = settings(max_examples=10)
 SOFTMAXES = ("global_sum", "row_softmin")

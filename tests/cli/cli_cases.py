@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from air_recsys import AIR, BiasModel
 from air_recsys.cli import main
 
-SHORT = ["--device", "cpu", "--set", "n_epochs=20", "--set", "n_factors=2", "--set", "graph_neighbors=2"]
+SHORT = ["--device", "cpu", "--set", "n_sweeps=20", "--set", "n_factors=2", "--set", "graph_neighbors=2"]
 """Options of a training that takes no time."""
 
 
@@ -62,7 +62,7 @@ def fill(root: Path) -> Path:
     for ids in ("integer", "text"):
         frame = ratings(ids)
         frame.to_csv(root / f"{ids}.csv", index=False)
-        model = AIR.for_ratings(n_epochs=20, n_factors=2, graph_neighbors=2, random_state=0, device="cpu")
+        model = AIR.for_ratings(n_sweeps=20, n_factors=2, graph_neighbors=2, random_state=0, device="cpu")
         model.fit(frame).save(root / f"{ids}.air")
     BiasModel().fit(ratings("text")).save(root / "bias.air")
     (root / "empty.csv").write_bytes(b"")

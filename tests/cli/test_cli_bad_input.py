@@ -8,7 +8,7 @@ import torch
 from cli_cases import SHORT, cli, fill
 
 from air_recsys import AIR
-from air_recsys.cli import models, options
+from air_recsys.cli import options
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def no_training(monkeypatch):
     def refuse(self, *args, **kwargs):
         raise AssertionError("trained before the input was checked")
 
-    monkeypatch.setattr(AIR, "_fit", refuse)
+    monkeypatch.setattr(AIR, "train_by", refuse)
 
 
 @pytest.mark.usefixtures("no_training")
@@ -54,10 +54,13 @@ def no_training(monkeypatch):
         ("train {}/text.csv --seed one", ["--seed"]),
         ("train {}/text.csv --set n_epoch=3", ["--set expects NAME=VALUE", "'n_epoch=3'"]),
         ("train {}/text.csv --set n_epochs", ["--set expects NAME=VALUE", "'n_epochs'"]),
-        ("train {}/text.csv --set n_epochs=many", ["n_epochs must be an integer >= 1", "'many'"]),
-        ("train {}/text.csv --set depth=1", ["depth must be an integer >= 2, found 1"]),
-        ("train {}/text.csv --set depth={{[]:1}}", ["depth must be an integer >= 2"]),
-        ("train {}/text.csv --set learning_rate=nan", ["learning_rate must be a number > 0"]),
+        ("train {}/text.csv --set n_sweeps=many", ["n_sweeps must be an integer >= 1", "'many'"]),
+        ("train {}/text.csv --set n_epochs=9", ["Variational does not read n_epochs, Adam does"]),
+        ("train {}/text.csv --set solver=adam --set depth=1", ["depth must be an integer >= 2, found 1"]),
+        ("train {}/text.csv --set solver=adam --set depth={{[]:1}}", ["depth must be an integer >= 2"]),
+        ("train {}/text.csv --set solver=adam --set learning_rate=nan", ["learning_rate must be a number > 0"]),
+        ("train {}/text.csv --set solver=sgd", ["solver must be 'adam', 'variational', 'langevin'", "found 'sgd'"]),
+        ("train {}/text.csv --preset completion --set n_sweeps=9", ["Adam does not read n_sweeps, Variational and"]),
         ("train {}/text.csv --device gpu", ["device must be", "'gpu'"]),
         ("train", ["Missing argument"]),
         ("evaluate", ["either a file or --dataset"]),
@@ -174,7 +177,8 @@ def test_a_missing_extra_is_told_before_any_training(folder, tmp_path, monkeypat
 
 def test_a_training_that_diverges(folder, tmp_path):
     wild = ["--set", "learning_rate=1e9", "--set", "dtype=float64", "--set", "n_epochs=2000", "--set", "clip=False"]
-    ended = cli("train", folder / "text.csv", "--model", tmp_path / "m.air", *SHORT, *wild, "--preset", "completion")
+    wild += ["--device", "cpu", "--preset", "completion"]
+    ended = cli("train", folder / "text.csv", "--model", tmp_path / "m.air", *wild)
     assert ended.status == 1
     assert "Traceback" not in ended.err
     assert ended.err.splitlines()[-1].startswith("error: training diverged")
@@ -185,7 +189,7 @@ def test_an_interrupt_leaves_no_file(folder, tmp_path, monkeypatch):
     def interrupt(*args, **kwargs):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(AIR, "_fit", interrupt)
+    monkeypatch.setattr(AIR, "train_by", interrupt)
     ended = cli("train", folder / "text.csv", "--model", tmp_path / "m.air", *SHORT)
     assert ended.status == 130
     assert "Traceback" not in ended.err
@@ -196,7 +200,7 @@ def test_errors_of_the_system_are_one_line_too(folder, monkeypatch):
     def full(*args, **kwargs):
         raise OSError(28, "No space left on device", "m.air")
 
-    monkeypatch.setattr(models, "read_ratings", full)
+    monkeypatch.setattr("air_recsys.datasets.read_ratings", full)
     assert_one_line(cli("train", folder / "text.csv", *SHORT), "No space left on device: m.air")
 
 

@@ -46,7 +46,11 @@ def test_titles_name_the_items(folder, tmp_path, ids):
         (("text.air", "--user", "u10", "--item", "i99"), 1, "1 item id(s) were not in the training data: 'i99'"),
         (("integer.air", "--user", "ten", "--item", "5"), 1, "this model's ids are integers, found 'ten'"),
         (("text.air", "--user", "u10", "--item", "i5", "--n", "0"), 1, "n must be an integer >= 1, found 0"),
-        (("bias.air", "--user", "u10", "--item", "i5"), 1, "only AIR explains its scores, found a model of class"),
+        (
+            ("bias.air", "--user", "u10", "--item", "i5"),
+            1,
+            "only AIR and DMF explain their scores, found a model of class",
+        ),
         (("none.air", "--user", "u10", "--item", "i5"), 1, "expected a model file, found no file"),
         (("truncated.air", "--user", "u10", "--item", "i5"), 1, "is not a whole air_recsys model file"),
         (("text.air", "--user", "u10", "--item", "i5", "--json", "no/such/e.json"), 1, "expected an existing folder"),

@@ -7,9 +7,9 @@ import pytest
 from cli_cases import cli, read_json
 
 from air_recsys import AIR
-from air_recsys.benchmarks.report import format_number
 from air_recsys.images import MODELS, inpaint, inpainting_errors, load_image, load_mask, random_mask, save_image
 from air_recsys.models import PatchAIR
+from air_recsys.results.table import format_number
 
 FEW = ["--set", "n_epochs=20", "--device", "cpu"]
 IMAGE = np.add.outer(np.linspace(0, 0.6, 20), np.linspace(0, 0.4, 14))
@@ -92,7 +92,7 @@ def test_other_models_and_settings(folder, tmp_path):
     ended = cli("inpaint", folder / "damaged.png", *asked, *FEW)
     assert ended.status == 0, ended.err
     assert "completed by AIR" in ended.out
-    same = MODELS["rows"]().set_params(tv_reg=0.1, n_epochs=20, device="cpu", random_state=0)
+    same = MODELS["rows"]().set_params(solver__tv_reg=0.1, solver__n_epochs=20, device="cpu", random_state=0)
     completed = inpaint(load_image(folder / "damaged.png"), load_mask(folder / "mask.png"), same)
     np.testing.assert_allclose(load_image(out), completed, atol=0.51 / 255)
 
@@ -119,8 +119,8 @@ def no_training(monkeypatch):
     def refuse(self, *args, **kwargs):
         raise AssertionError("trained before the input was checked")
 
-    for kind in (AIR, PatchAIR):
-        monkeypatch.setattr(kind, "_fit", refuse)
+    monkeypatch.setattr(AIR, "train_by", refuse)
+    monkeypatch.setattr(PatchAIR, "_fit", refuse)
 
 
 MASK = "--mask {}/mask.png --out out.png"
@@ -152,8 +152,10 @@ MASK = "--mask {}/mask.png --out out.png"
         ("{}/whole.png --mask {}/mask.png --out none/out.png", ["expected an existing folder for out.png"]),
         ("{}/whole.png --mask {}/mask.png --out {}", ["found the folder"]),
         ("{}/whole.png --json none/o.json " + MASK, ["expected an existing folder for o.json"]),
-        ("{}/whole.png --set n_epoch=3 " + MASK, ["--set expects NAME=VALUE"]),
-        ("{}/whole.png --set graph_neighbours=3 " + MASK, ["a parameter of PatchAIR (", "graph_neighbors"]),
+        ("{}/whole.png --set n_epochs " + MASK, ["--set expects NAME=VALUE, found 'n_epochs'"]),
+        ("{}/whole.png --set n_epoch=3 " + MASK, ["PatchAIR has no parameter 'n_epoch'", "n_epochs"]),
+        ("{}/whole.png --set graph_neighbours=3 " + MASK, ["no parameter 'graph_neighbours'", "graph_neighbors"]),
+        ("{}/whole.png --model rows --set n_epoch=3 " + MASK, ["'n_epoch'; do you mean n_epochs?"]),
         ("{}/whole.png --model best " + MASK, ["--model"]),
     ],
 )

@@ -5,8 +5,8 @@ import pytest
 from cli_cases import cli, fill, ratings, read_json
 
 from air_recsys import AIR
-from air_recsys.benchmarks.report import format_number
-from air_recsys.report.evaluation import evaluate_model
+from air_recsys.evaluation.held_out import evaluate_model
+from air_recsys.results.table import format_number
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_titles_are_found_by_id(folder, tmp_path):
 def test_text_ids_that_look_like_numbers(tmp_path):
     data = ratings("integer").astype({"user": str, "item": str})
     data.loc[0, "user"] = "someone"
-    AIR(n_epochs=10, device="cpu", random_state=0).fit(data).save(tmp_path / "model.air")
+    AIR.for_completion(n_epochs=10, device="cpu", random_state=0).fit(data).save(tmp_path / "model.air")
     ratings("integer").to_csv(tmp_path / "test.csv", index=False)
     ended = cli("report", tmp_path / "model.air", "--out", tmp_path / "page.html", "--test", tmp_path / "test.csv")
     assert ended.status == 0, ended.err

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from cli_cases import SHORT, cli, fill, ratings, read_json
 
-import air_recsys.benchmarks.demo
 import air_recsys.benchmarks.reproduce
+import air_recsys.demo
 from air_recsys import AIR, Interactions
 from air_recsys.benchmarks.recipes import recipe
-from air_recsys.benchmarks.report import format_number
+from air_recsys.results.table import format_number
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
 
@@ -47,10 +47,10 @@ def test_train_writes_the_model_that_the_library_would_train(tmp_path, ids, suff
     assert ended.status == 0
     assert f"wrote {model}" in ended.out
     figures = read_json(tmp_path / "t.json")
-    assert figures["epochs"] == 30  # sweeps of the posterior
+    assert figures["epochs"] == 20  # sweeps of the posterior
     assert figures["validation_rmse"] is None
     frame = ratings(ids)
-    same = AIR.for_ratings(n_epochs=20, n_factors=2, graph_neighbors=2, random_state=0, device="cpu").fit(frame)
+    same = AIR.for_ratings(n_sweeps=20, n_factors=2, graph_neighbors=2, random_state=0, device="cpu").fit(frame)
     loaded = AIR.load(model)
     assert loaded.predict(frame["user"], frame["item"]).tolist() == pytest.approx(
         same.predict(frame["user"], frame["item"]).tolist(), rel=1e-5
@@ -136,16 +136,24 @@ def test_evaluate_prints_and_writes_the_error_of_every_model(folder, tmp_path, h
     ended = cli("evaluate", folder / "text.csv", *how, *SHORT, "--peers", "svd, knnbaseline", "--json", target)
     assert ended.status == 0
     report = read_json(target)
-    names = ["AIR", "DMF", "BiasModel", "GlobalMean", "Surprise SVD", "Surprise KNNBaseline"]
+    names = ["AIR", "BiasModel", "GlobalMean", "Surprise SVD", "Surprise KNNBaseline"]
     assert [row["model"] for row in report["rows"]] == names
     assert len(report["single_runs"]) == len(names) * (2 if "--folds" in how else 1)
     for row in report["rows"]:
         assert row["model"] in ended.out
         assert all(format_number(row[name]) in ended.out for name in ("rmse", "mae", "nmae"))
-    assert "n_epochs=20" in report["protocol"]
+    assert "n_sweeps=20" in report["protocol"]
     assert report["protocol"] in ended.out
     assert report["versions"]["air-recsys"]
     assert report["machine"]["threads"] >= 1
+
+
+def test_evaluate_has_dmf_beside_an_air_of_the_same_objective(folder, tmp_path):
+    chosen = ["--set", "solver=adam", "--set", "n_epochs=5", "--set", "n_factors=2", "--device", "cpu"]
+    ended = cli("evaluate", folder / "text.csv", *chosen, "--json", tmp_path / "e.json")
+    assert ended.status == 0, ended.err
+    rows = read_json(tmp_path / "e.json")["rows"]
+    assert [row["model"] for row in rows] == ["AIR", "DMF", "BiasModel", "GlobalMean"]
 
 
 def test_bench_step(tmp_path):
@@ -164,7 +172,8 @@ def test_datasets_list(tmp_path):
 
 
 def test_demo_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
-    monkeypatch.setattr(air_recsys.benchmarks.demo, "recipe", short_recipe)
+    for name in ("SETTINGS", "DMF_SETTINGS"):
+        monkeypatch.setattr(air_recsys.demo, name, getattr(air_recsys.demo, name) | {"n_epochs": 20})
     out, target = tmp_path / "deep" / "out", tmp_path / "d.json"
     ended = cli("demo", "--out", out, "--device", "cpu", "--json", target)
     assert ended.status == 0
@@ -184,17 +193,19 @@ def test_demo_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
 @pytest.mark.data
 def test_evaluate_and_reproduce_on_real_data(data_root, tmp_path, monkeypatch):
     monkeypatch.setattr(air_recsys.benchmarks.reproduce, "recipe", short_recipe)
-    target, few = tmp_path / "r.json", ["--set", "n_epochs=2", "--device", "cpu", "--data", data_root]
-    ended = cli("reproduce", "syn-netflix", "--seeds", 1, "--validation", 0.1, *few, "--json", target)
-    assert ended.status == 0
+    target, common = tmp_path / "r.json", ["--device", "cpu", "--data", data_root]
+    few = ["--seeds", 1, "--validation", 0.1, "--set", "n_epochs=2"]
+    ended = cli("reproduce", "syn-netflix", *few, *common, "--json", target)
+    assert ended.status == 0, ended.err
     report = read_json(target)
     assert len(report["rows"]) == len(report["single_runs"]) == 6
     assert "10% of the observed entries" in report["protocol"]
     assert all(format_number(row["nmae"]) in ended.out for row in report["rows"])
     assert report["rows"][1]["user_auc"] is None  # DMF learns no graph
-    ended = cli("evaluate", "--dataset", "movielens-100k", *few, "--json", target)
-    assert ended.status == 0
-    assert 1.1 < read_json(target)["rows"][3]["rmse"] < 1.15  # the standard deviation of the ratings
+    ended = cli("evaluate", "--dataset", "movielens-100k", "--set", "n_sweeps=2", *common, "--json", target)
+    assert ended.status == 0, ended.err
+    errors = {row["model"]: row["rmse"] for row in read_json(target)["rows"]}
+    assert 1.1 < errors["GlobalMean"] < 1.15  # the standard deviation of the ratings
 
 
 @pytest.mark.skipif(not PROGRAM.exists(), reason="the program is not installed beside this Python")
@@ -217,7 +228,7 @@ def test_the_installed_program(folder, tmp_path):
 def test_bench_adapters_prints_and_writes(tmp_path, monkeypatch):
     data = Interactions.from_frame(ratings("integer"))
     monkeypatch.setattr("air_recsys.benchmarks.hosts.load_movielens", lambda root, variant: data)
-    monkeypatch.setattr("air_recsys.cli.bench.data_root", lambda given: tmp_path)
+    monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
     ended = cli("bench", "adapters", "--host", "surprise", "--json", tmp_path / "r.json")
     assert ended.status == 0
     written = read_json(tmp_path / "r.json")

@@ -58,4 +58,4 @@ def test_a_checkpoint_of_other_settings_is_an_error_with_a_way_out(table, tmp_pa
     common = ["--model", tmp_path / "model.air", "--checkpoint", tmp_path / "run.ckpt"]
     run(options(table, *common, "--set", "n_sweeps=5"))
     run(options(table, *common, "--set", "n_sweeps=6"), status=1)
-    assert "written with n_sweeps=5, found n_sweeps=6; give another path" in capsys.readouterr().err
+    assert "written with solver__n_sweeps=5, found solver__n_sweeps=6; give another path" in capsys.readouterr().err

@@ -6,12 +6,12 @@ import pytest
 from cli_cases import SHORT, cli, fill, ratings, read_json
 
 from air_recsys import AIR
-from air_recsys.benchmarks.report import format_number
 from air_recsys.cli.tune import Metric
+from air_recsys.results.table import format_number
 from air_recsys.tuning import METRICS, tune
 
 FEW = [*SHORT, "--trials", 3]
-FIXED = {"n_epochs": [20], "n_factors": [2], "graph_neighbors": [2]}
+FIXED = {"n_sweeps": [20], "n_factors": [2], "graph_neighbors": [2]}
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +25,7 @@ def no_training(monkeypatch):
     def refuse(self, *args, **kwargs):
         raise AssertionError("trained before the input was checked")
 
-    monkeypatch.setattr(AIR, "_fit", refuse)
+    monkeypatch.setattr(AIR, "train_by", refuse)
 
 
 def test_tune_prints_and_writes_what_the_library_finds(folder, tmp_path):
@@ -59,7 +59,8 @@ def test_the_settings_that_are_printed_are_options_of_train(folder, tmp_path):
     assert cli("train", folder / "text.csv", "--model", tmp_path / "m.air", "--device", "cpu", *words).status == 0
     model = AIR.load(tmp_path / "m.air")
     best = read_json(tmp_path / "t.json")["best_params"]
-    assert {name: getattr(model, name) for name in best} == best
+    learned = model.get_params(deep=False) | model.solver.get_params()
+    assert {name: learned[name] for name in best} == best
 
 
 def test_a_study_goes_on_and_another_search_is_refused(folder, tmp_path):
@@ -79,7 +80,8 @@ def test_a_study_goes_on_and_another_search_is_refused(folder, tmp_path):
 
 def test_ranges_and_choices(folder, tmp_path):
     domains = ["--space", "weight_decay=2:5", "--space", "schedule=linear,constant", "--space", "n_epochs=10"]
-    ended = cli("tune", folder / "integer.csv", *FEW[:4], *domains, "--trials", 6, "--json", tmp_path / "t.json")
+    domains += ["--space", "solver=adam", "--device", "cpu"]
+    ended = cli("tune", folder / "integer.csv", *domains, "--trials", 6, "--json", tmp_path / "t.json")
     assert ended.status == 0, ended.err
     trials = read_json(tmp_path / "t.json")["trials"]
     assert all(2 <= trial["weight_decay"] <= 5 for trial in trials[1:])
@@ -109,7 +111,8 @@ def test_the_metrics_of_the_command_are_those_of_the_library():
         ("tune {}/text.csv --space n_factors=", ["--space expects NAME=LOW:HIGH", "'n_factors='"]),
         ("tune {}/text.csv --space n_factors=9:3", ["space['n_factors'] must be a range", "(9, 3)"]),
         ("tune {}/text.csv --space n_factors=few:many", ["space['n_factors'] must be a range"]),
-        ("tune {}/text.csv --space depth=1,2", ["depth must be an integer >= 2, found 1"]),
+        ("tune {}/text.csv --space depth=2,3", ["Variational does not read depth, Adam does"]),
+        ("tune {}/text.csv --space solver=adam --space depth=1,2", ["depth must be an integer >= 2, found 1"]),
         ("tune {}/text.csv --study {}/none/s.db", ["expected an existing folder for s.db"]),
         ("tune {}/text.csv --study {}/text.csv", ["expected a new file or a study"]),
         ("tune {}/text.csv --save {}/none/m.air", ["expected an existing folder for m.air"]),

@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from air_recsys.exceptions import (
     ParameterError,
     UnknownIdError,
 )
+from air_recsys.models.state import Factors
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of ray
@@ -74,10 +75,9 @@ def make_model(ids: str) -> AIR:
     frame: Any = pd.DataFrame({"user": users, "item": items, "rating": ratings[users, items]})
     if ids == "text":
         frame["user"], frame["item"] = [f"u{user}" for user in users], [f"i{item}" for item in items]
-    model = AIR.for_ratings(n_epochs=20, n_factors=4, graph_neighbors=3, device="cpu", random_state=0).fit(frame)
-    for name in ("user_factors_", "item_factors_", "user_biases_", "item_biases_"):
-        setattr(model, name, np.round(getattr(model, name) * 32) / 32)
-    model.global_mean_ = 3.5
+    model = AIR.for_ratings(n_factors=4, graph_neighbors=3, device="cpu", random_state=0).fit(frame)
+    rounded = (np.round(array * 32) / 32 for array in model.factors_.arrays())
+    model._state = replace(model._fitted(), factors=Factors(*rounded, 3.5))
     return model
 
 

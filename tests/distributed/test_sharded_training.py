@@ -25,7 +25,7 @@ pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo
 
 BOTH: dict[str, Any] = {}
 DEEP = {"depth": 3, "n_batches": 3}
-PLAIN = {"user_graph_reg": 0, "item_graph_reg": 0, "graph_neighbors": None, "depth": 4}
+PLAIN = {"user_graph_reg": 0, "item_graph_reg": 0, "graph_neighbors": None, "graph_refresh": None, "depth": 4}
 UNOBSERVED = {"unobserved_weight": 0.1, "biases": False, "center": False, "user_graph_reg": 0}
 FORMS = {"both": BOTH, "deep": DEEP, "plain": PLAIN, "unobserved": UNOBSERVED}
 COUNTED = {"n_epochs": 10, "evaluate_every": 10, "graph_refresh": 100}

@@ -9,6 +9,7 @@ import io
 import os
 import re
 import shlex
+from dataclasses import replace
 
 import pytest
 import torch
@@ -25,6 +26,7 @@ from page_settings import SETTINGS
 from air_recsys import datasets
 from air_recsys.cli import main
 from air_recsys.models.presets import PRESETS
+from air_recsys.solvers import SOLVERS
 
 LANGUAGES_OF = {page: {block.language for block in blocks(page)} for page in PAGES}
 CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CELL, "bash"} <= found]
@@ -32,6 +34,13 @@ LANGUAGES = {"python", CELL, "bash", "text", "", "{toctree}", "{eval-rst}", "{in
 QUICK = {"train", "evaluate", "recommend", "similar", "explain", "graph", "report", "inpaint"}
 AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
 LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
+
+
+def short_ratings():
+    """The preset "ratings" with two epochs, or two sweeps."""
+    preset = PRESETS["ratings"]
+    solvers = {name: preset.solvers.get(name, {}) | {f"n_{kind.unit}s": 2} for name, kind in SOLVERS.items()}
+    return replace(preset, solvers=solvers)
 
 
 def run_shell(block):
@@ -66,7 +75,7 @@ def run_page(page, names):
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     torch.set_num_threads(1)  # a library of the page before may have set more
     if name_of(page) not in AS_WRITTEN:  # the code is tested here, not what it reaches
-        monkeypatch.setitem(PRESETS, "ratings", PRESETS["ratings"] | {"n_epochs": 2, "n_sweeps": 2})
+        monkeypatch.setitem(PRESETS, "ratings", short_ratings())
     for name in ("load_movielens", "load_movielens_fold", "load_yamanishi"):
         monkeypatch.setattr(datasets, name, getattr(datasets, name))  # pages may set others in their place
     monkeypatch.chdir(tmp_path)

@@ -184,7 +184,7 @@ def test_inconsistent_parts(name, array, saved) -> None:
         ("attributes", '{"similarity_weight_": 2, "noise": 1}'),
         ("attributes", '{"similarity_weight_": 0.5, "noise": 0}'),
         ("attributes", '{"similarity_weight_": "auto", "noise": NaN}'),
-        ("format_version", "3"),
+        ("format_version", "4"),
     ],
 )
 def test_broken_metadata(name, text, saved) -> None:

@@ -28,9 +28,10 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 PARSERS = (
     *("reading", "ids", "datasets", "images.files", "images.grey", "images.masks", "tuning.storage"),
-    *("models.files", "models.file_checks", "models.base", "models.air", "models.posterior", "models.checkpoints"),
-    *("training.checkpoint", "training.resume", "training.result", "dti.files", "dti.model"),
-    *("distributed.checkpoint", "distributed.checkpoint_files", "distributed.course", "distributed.parquet"),
+    *("models.storage", "models.base", "models.air", "models.trained", "models.engines", "solvers"),
+    *("training.checkpoint", "training.checkpointer", "training.checkpoint_version_1", "training.result"),
+    *("dti.files", "dti.model"),
+    *("distributed.checkpoint", "distributed.checkpoint_files", "distributed.checkpointer", "distributed.parquet"),
     *("adapters.implicit", "adapters.implicit_files"),
     *("benchmarks.systems", "benchmarks.page", "benchmarks.accuracy.page"),
 )
@@ -111,7 +112,7 @@ def load_readers() -> tuple[dict[str, Any], Callable[..., None]]:
             import_module(f"air_recsys.{parser}")
         from guided import fuzz
 
-        from air_recsys.benchmarks.faults.loaders import all_loaders
+        from air_recsys.benchmarks.faults.all_loaders import all_loaders
 
         return all_loaders(), fuzz
 

@@ -12,7 +12,8 @@ import coverage_guided
 from coverage_guided import BLIND, PARSERS, Row, main, reason, row_of, total, uninstrumented
 from guided import Findings, Place, keep, mutator
 
-from air_recsys.benchmarks.faults.loaders import Loader, all_loaders
+from air_recsys.benchmarks.faults.all_loaders import all_loaders
+from air_recsys.benchmarks.faults.loaders import Loader
 
 LOG = """INFO: Seed: 1
 #12\tINITED cov: 60 ft: 66 corp: 8/2840b exec/s: 0 rss: 347Mb

@@ -16,8 +16,8 @@ pytest.importorskip("h5py")
 pytest.importorskip("optuna")
 
 from air_recsys.benchmarks.faults import bench_fuzz
+from air_recsys.benchmarks.faults.all_loaders import all_loaders
 from air_recsys.benchmarks.faults.fuzz import unexpected
-from air_recsys.benchmarks.faults.loaders import all_loaders
 from air_recsys.benchmarks.faults.mutations import FORMS, mutated
 from air_recsys.benchmarks.faults.workplace import Workplace
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError

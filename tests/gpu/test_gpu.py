@@ -17,12 +17,11 @@ COMMON: dict[str, Any] = {
     "n_epochs": 50,
     "init_std": 0.1,
     "evaluate_every": 10,
-    "graph_refresh": 20,
     "random_state": 0,
 }
 FORMS = {
     "dense": {"learning_rate": 1e-3},
-    "sparse": {"learning_rate": 1e-3, "graph_neighbors": 5},
+    "sparse": {"learning_rate": 1e-3, "graph_neighbors": 5, "graph_refresh": 20},
     "global_sum": {"learning_rate": 1e-3, "adjacency": "global_sum"},
     "factor-width": {
         "n_factors": 5,
@@ -30,11 +29,17 @@ FORMS = {
         "biases": True,
         "center": True,
         "graph_neighbors": 5,
+        "graph_refresh": 20,
         "weight_decay": 1.0,
         "bias_decay": 1.0,
         "learning_rate": 0.01,
     },
-    "further terms": {"transforms": [("blocks:3", 1e-4, 2), ("columns", 1e-4)], "tv_reg": 1e-3, "learning_rate": 1e-3},
+    "further terms": {
+        "transforms": [("blocks:3", 1e-4, 2), ("columns", 1e-4)],
+        "tv_reg": 1e-3,
+        "learning_rate": 1e-3,
+        "graph_refresh": 20,
+    },
     "unobserved": {"n_factors": 5, "unobserved_weight": 0.1, "learning_rate": 0.01},
 }
 every_form = pytest.mark.parametrize("options", FORMS.values(), ids=FORMS.keys())
@@ -51,7 +56,7 @@ def ratings():
 
 def fit(device: str, options: dict[str, Any], **more: Any) -> Any:
     settings: dict[str, Any] = {"dtype": "float64", "device": device}
-    return AIR(**COMMON | settings | options | more).fit(ratings())
+    return AIR.for_completion(**COMMON | settings | options | more).fit(ratings())
 
 
 def scores(model):

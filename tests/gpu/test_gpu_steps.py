@@ -7,7 +7,7 @@ import torch
 
 from air_recsys import AIR
 from air_recsys.nn.build import Settings, build_objective, observations
-from air_recsys.training import Plan, train
+from air_recsys.training import GradientDescent, Plan, train
 from air_recsys.training.steps import CapturedSteps, PlainSteps, make_stepper
 
 pytestmark = [
@@ -26,10 +26,12 @@ def observe(size):
 def trained(monkeypatch, stepper, adjacency="row_softmin", n_epochs=40):
     objective = build_objective(observe(30), Settings(init=(0.0, 0.2), adjacency=adjacency), np.random.default_rng(0))
     if stepper is PlainSteps:
-        monkeypatch.setattr("air_recsys.training.loop.make_stepper", PlainSteps)
+        monkeypatch.setattr("air_recsys.training.descent.make_stepper", PlainSteps)
     else:
-        monkeypatch.setattr("air_recsys.training.loop.make_stepper", make_stepper)
-    result = train(objective, Plan(n_epochs=n_epochs, learning_rate=0.01, schedule="cosine", evaluate_every=7))
+        monkeypatch.setattr("air_recsys.training.descent.make_stepper", make_stepper)
+    result = train(
+        GradientDescent(objective, Plan(n_epochs=n_epochs, learning_rate=0.01, schedule="cosine", evaluate_every=7))
+    )
     return objective, result
 
 
@@ -59,7 +61,7 @@ def test_a_model_of_captured_steps_is_that_of_the_cpu():
     ratings = np.random.default_rng(0).uniform(1, 5, (40, 30))
     ratings[::3, ::2] = np.nan
     settings = {"n_epochs": 60, "init_std": 0.1, "dtype": "float64", "random_state": 0}
-    found, expected = (AIR(device=device, **settings).fit(ratings) for device in ("cuda", "cpu"))
+    found, expected = (AIR.for_completion(device=device, **settings).fit(ratings) for device in ("cuda", "cpu"))
     np.testing.assert_allclose(found.user_factors_, expected.user_factors_, atol=1e-8)
 
 

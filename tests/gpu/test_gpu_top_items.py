@@ -8,7 +8,7 @@ import torch
 
 from air_recsys import AIR
 from air_recsys.exceptions import DataError
-from air_recsys.models.top_items import top_items
+from air_recsys.models.ranking.top_items import top_items
 
 pytestmark = [
     pytest.mark.gpu,
@@ -67,7 +67,7 @@ def test_memory_is_that_of_a_block():
 
 def test_a_model_recommends_there_what_it_recommends_here():
     ratings = np.where(seen(0.3).toarray(), np.random.default_rng(2).integers(1, 6, (N_USERS, N_ITEMS)), np.nan)
-    model = AIR(n_factors=4, n_epochs=20, dtype="float64", random_state=0, device="cpu").fit(ratings)
+    model = AIR.for_completion(n_factors=4, n_epochs=20, dtype="float64", random_state=0, device="cpu").fit(ratings)
     users = [*range(N_USERS), "nobody"]
     found, expected = (model.recommend(users, 7, device=device) for device in ("cuda", "cpu"))
     pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))

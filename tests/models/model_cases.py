@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -12,6 +13,9 @@ import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean
 from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, GraphRanker, IterativeSVD, PatchAIR, Recommender
+from air_recsys.models.presets import PRESETS, routed
+from air_recsys.models.state import Factors
+from air_recsys.solvers import Sweeping
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 MODELS: dict[str, Callable[..., Recommender]] = {
@@ -20,10 +24,8 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "AIR-ratings": partial(
         AIR.for_ratings, n_epochs=60, n_factors=3, graph_neighbors=3, weight_decay=1.0, solver="adam", **CPU
     ),
-    "AIR-variational": partial(AIR.for_ratings, n_epochs=20, n_factors=3, graph_neighbors=3, **CPU),
-    "AIR-langevin": partial(
-        AIR.for_ratings, solver="langevin", n_sweeps=30, n_epochs=20, n_factors=3, graph_neighbors=3, **CPU
-    ),
+    "AIR-variational": partial(AIR.for_ratings, n_factors=3, graph_neighbors=3, **CPU),
+    "AIR-langevin": partial(AIR.for_ratings, solver="langevin", n_sweeps=30, n_factors=3, graph_neighbors=3, **CPU),
     "AIR-transforms": partial(
         AIR.for_completion, n_epochs=60, init_std=0.1, transforms=(("columns", 1e-4, 2),), tv_reg=1e-3, **CPU
     ),
@@ -40,14 +42,35 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "BiasModel": BiasModel,
     "GlobalMean": GlobalMean,
 }
-TRAINED = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DMF", "RDMF", "DirichletDMF"]
-GRAPHS = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DirichletDMF"]
+POSTERIORS = ["AIR-variational", "AIR-langevin"]
+BY_DESCENT = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DMF", "RDMF", "DirichletDMF"]
+TRAINED = [*BY_DESCENT, *POSTERIORS]
+GRAPHS = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DirichletDMF", *POSTERIORS]
 
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 trained_models = pytest.mark.parametrize("make", [MODELS[name] for name in TRAINED], ids=TRAINED)
 models_with_graphs = pytest.mark.parametrize("make", [MODELS[name] for name in GRAPHS], ids=GRAPHS)
 
 N_USERS, N_ITEMS = 12, 9
+
+
+def with_factors(model: Recommender, factors: Factors) -> Recommender:
+    """Give a fitted model other factors."""
+    model._state = replace(model._fitted(), factors=factors)
+    return model
+
+
+def with_steps(model: Recommender, n_steps: int) -> Recommender:
+    """Set the number of epochs of a model, or of its sweeps."""
+    solver = model.get_params(deep=False).get("solver")
+    name = "n_sweeps" if isinstance(solver, Sweeping) else "n_epochs"
+    return model.set_params(**routed(model, {name: n_steps}))
+
+
+def of_preset(name: str, n_epochs: int, **options: Any) -> AIR:
+    """An untrained model of a preset, with few epochs where it has epochs."""
+    steps = {"n_epochs": n_epochs} if PRESETS[name].solver == "adam" else {}
+    return AIR.of_preset(name, **CPU | steps | options)
 
 
 def dense(seed: int = 0) -> np.ndarray:

@@ -6,11 +6,24 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from model_cases import CPU, ITEMS, MODELS, USERS, all_scores, dense, frame, global_numpy_state, trained_models
+from model_cases import (
+    CPU,
+    ITEMS,
+    MODELS,
+    USERS,
+    all_scores,
+    dense,
+    frame,
+    global_numpy_state,
+    of_preset,
+    trained_models,
+)
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, DivergenceError
-from air_recsys.models.air import PRESETS, preset
+from air_recsys.metrics import rmse
+from air_recsys.models.presets import PRESETS
+from air_recsys.solvers import SOLVERS, Sweeping
 
 HISTORY = [
     "epoch",
@@ -29,7 +42,7 @@ HISTORY = [
 
 def small(**options: Any) -> Any:
     """An AIR model that is trained in no time, with some parameters changed."""
-    return AIR(**CPU | {"n_epochs": 60, "init_std": 0.1} | options)
+    return AIR.for_completion(**CPU | {"n_epochs": 60, "init_std": 0.1, "schedule": "constant"} | options)
 
 
 # -------------------------------------------------------------------- presets
@@ -37,17 +50,20 @@ def small(**options: Any) -> Any:
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_differ_from_the_defaults_where_they_say_and_can_be_overridden(name):
-    model = getattr(AIR, f"for_{name}")()
-    assert model.get_params() == AIR().get_params() | PRESETS[name]
-    assert preset(name).get_params() == model.get_params()
-    changed = getattr(AIR, f"for_{name}")(schedule="linear", n_factors=7, random_state=3)
-    expected = model.get_params() | {"schedule": "linear", "n_factors": 7, "random_state": 3}
-    assert changed.get_params() == expected
+    model, preset = getattr(AIR, f"for_{name}")(), PRESETS[name]
+    assert model.get_params(deep=False) == AIR().get_params(deep=False) | preset.model | {"solver": model.solver}
+    assert model.solver == SOLVERS[preset.solver](**preset.solvers.get(preset.solver, {}))
+    assert AIR.of_preset(name).get_params() == model.get_params()
+    changed = getattr(AIR, f"for_{name}")(n_factors=7, random_state=3)
+    assert changed.get_params() == model.get_params() | {"n_factors": 7, "random_state": 3}
+    for solver, values in preset.solvers.items():
+        changed = getattr(AIR, f"for_{name}")(solver=solver, schedule="linear")
+        assert changed.solver == SOLVERS[solver](**values | {"schedule": "linear"})
 
 
 @pytest.mark.parametrize("name", PRESETS)
 def test_presets_fit_small_data(name):
-    model = getattr(AIR, f"for_{name}")(n_epochs=30, **CPU).fit(dense())
+    model = of_preset(name, 30).fit(dense())
     assert np.isfinite(model.predict(range(9), range(9))).all()
     assert model.user_graph_ is not None
     assert model.item_graph_ is not None
@@ -61,11 +77,16 @@ def test_history_is_the_course_of_training_in_numbers(make):
     model = make().fit(frame())
     history = model.history_
     assert list(history.columns) == HISTORY
-    assert history["epoch"].iloc[0] == 0
-    assert history["epoch"].iloc[-1] == model.n_iter_ == 60
-    assert model.stopped_by_ == "n_epochs"
+    assert history["epoch"].iloc[-1] == model.n_iter_ == model.engine().n_steps
     assert model.device_ == "cpu"
-    assert history["objective"].iloc[-1] < history["objective"].iloc[0]
+    if isinstance(getattr(model, "solver", None), Sweeping):
+        assert model.stopped_by_ == "n_sweeps"
+        assert history["epoch"].iloc[0] == 1
+        assert (history["noise"] > 0).all()
+    else:
+        assert model.stopped_by_ == "n_epochs"
+        assert history["epoch"].iloc[0] == 0
+        assert history["objective"].iloc[-1] < history["objective"].iloc[0]
     assert history["validation_rmse"].isna().all()
 
 
@@ -187,8 +208,9 @@ def test_a_bar_is_shown_only_where_asked_for(capsys):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_factors_have_the_precision_asked_for(dtype):
-    model = AIR.for_ratings(dtype=dtype, n_epochs=20, **CPU).fit(frame())
+@trained_models
+def test_factors_have_the_precision_asked_for(make, dtype):
+    model = make(dtype=dtype).fit(frame())
     for name in ("user_factors_", "item_factors_", "user_biases_", "item_biases_"):
         assert getattr(model, name).dtype == dtype
     assert all_scores(model).dtype == np.float64
@@ -243,7 +265,7 @@ def test_negative_ratings_are_taken_where_the_interactions_allow_them():
 
 
 def test_the_repr_shows_what_differs_from_the_defaults():
-    assert re.sub(r"\s+", " ", repr(AIR(n_factors=3, device="cpu"))) == "AIR(device='cpu', n_factors=3)"
+    assert re.sub(r"\s+", " ", repr(AIR(n_factors=3, device="cpu"))) == "AIR(device='cpu', n_factors=3, solver=Adam())"
 
 
 def test_auto_strength_is_that_of_its_formula():
@@ -274,8 +296,8 @@ def test_given_validation_ratings_are_watched_and_their_best_state_is_kept():
     model.fit(train, validation=held_out)
     best = model.history_.loc[model.history_.validation_rmse.idxmin()]
     assert model.n_iter_ == best.epoch < 300
-    error = model._score_pairs(held_out.user_index, held_out.item_index) - held_out.ratings
-    assert np.sqrt(np.mean(error**2)) == pytest.approx(best.validation_rmse, rel=1e-5)
+    scores = model.predict(held_out.user_ids[held_out.user_index], held_out.item_ids[held_out.item_index])
+    assert rmse(held_out.ratings, scores) == pytest.approx(best.validation_rmse, rel=1e-5)
     assert model.interactions_.n_ratings == train.n_ratings
 
 
@@ -283,7 +305,7 @@ def test_given_validation_ratings_are_watched_and_their_best_state_is_kept():
 def test_callbacks_see_what_history_holds(scale):
     train, held_out = validation_split()
     records = []
-    model = AIR.for_ratings(**CPU | {"n_epochs": 50}, scale=scale)
+    model = AIR.for_ratings(**CPU, solver="adam", n_epochs=50, scale=scale)
     model.fit(train, validation=held_out, callbacks=[records.append])
     assert [record.validation_rmse for record in records] == model.history_.validation_rmse.tolist()
 

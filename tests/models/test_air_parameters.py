@@ -10,9 +10,16 @@ from model_cases import dense
 from air_recsys import AIR, DMF
 from air_recsys.exceptions import DataError, DataWarning, ParameterError
 
-POSITIVE_INTEGERS = ["n_factors", "graph_refresh", "n_epochs", "evaluate_every", "graph_neighbors"]
-NOT_NEGATIVE = ["user_graph_reg", "item_graph_reg", "weight_decay", "bias_decay", "unobserved_weight"]
-POSITIVE = ["learning_rate", "graph_rate", "init_std", "stopping_delta"]
+POSITIVE_INTEGERS = ["n_epochs", "evaluate_every", "n_batches", "graph_every"]
+POSITIVE_OR = {
+    "n_factors": "'auto', None",
+    "graph_neighbors": "'auto', None",
+    "graph_refresh": "None",
+    "patience": "None",
+}
+STRENGTHS = ["user_graph_reg", "item_graph_reg"]
+NOT_NEGATIVE = ["weight_decay", "bias_decay", "unobserved_weight"]
+POSITIVE = ["learning_rate", "graph_rate", "init_std"]
 FLAGS = ["biases", "center", "scale", "clip", "verbose"]
 
 CASES = [
@@ -24,9 +31,20 @@ CASES = [
     *((name, True, f"{name} must be an integer >= 1, found True") for name in POSITIVE_INTEGERS),
     *((name, value, f"{name} must be a number >= 0, found") for name in NOT_NEGATIVE for value in (-1, np.nan, "1")),
     *((name, None, f"{name} must be a number >= 0, found None") for name in NOT_NEGATIVE),
+    *(
+        (name, value, f"{name} must be 'auto' or a number >= 0, f")
+        for name in STRENGTHS
+        for value in (-1, np.nan, "1")
+    ),
+    *(("stopping_delta", value, "stopping_delta must be None or a number > 0, found") for value in (0, -0.1, "1")),
     *((name, value, f"{name} must be a number > 0, found") for name in POSITIVE for value in (0, -0.1, np.inf, "1")),
     *((name, "no", f"{name} must be one of True, False, found 'no'") for name in FLAGS),
     *((name, None, f"{name} must be one of True, False, found None") for name in FLAGS),
+    *(
+        (name, value, f"{name} must be {others} or an integer >= 1, found {value!r}")
+        for name, others in POSITIVE_OR.items()
+        for value in (0, 2.5, "3", True)
+    ),
     ("depth", 1, "depth must be an integer >= 2, found 1"),
     ("depth", None, "depth must be an integer >= 2, found None"),
     ("init_mean", "small", "init_mean must be a number"),
@@ -45,7 +63,7 @@ CASES = [
 
 @pytest.mark.parametrize(("name", "value", "message"), CASES)
 def test_a_parameter_out_of_range_is_named(name, value, message):
-    model = AIR(**{"device": "cpu", name: value})  # the constructor only stores
+    model = AIR.for_completion(**{"device": "cpu", name: value})  # the constructor only stores
     with pytest.raises(ParameterError, match=f"^{re.escape(message)}"):
         model.fit(dense())
     assert not hasattr(model, "user_factors_")
@@ -54,7 +72,7 @@ def test_a_parameter_out_of_range_is_named(name, value, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"patience": 0, "validation_fraction": 0.1}, "patience must be an integer >= 1, found 0"),
+        ({"patience": 0, "validation_fraction": 0.1}, "patience must be None or an integer >= 1, found 0"),
         (
             {"graph_neighbors": 3, "adjacency": "global_sum"},
             "graph_neighbors needs adjacency='row_softmin', found 'global_sum'; set it to None",
@@ -71,7 +89,7 @@ def test_a_parameter_out_of_range_is_named(name, value, message):
 )
 def test_combinations_that_make_no_sense_are_named(options, message):
     with pytest.raises(ParameterError, match=f"^{re.escape(message)}"):
-        AIR(device="cpu", **options).fit(dense())
+        AIR.for_completion(device="cpu", **options).fit(dense())
 
 
 @pytest.mark.parametrize(("name", "value"), [("n_factors", 0), ("weight_decay", -1.0), ("schedule", "step")])
@@ -82,7 +100,7 @@ def test_dmf_checks_the_parameters_that_it_has(name, value):
 
 def test_numbers_of_numpy_are_numbers():
     options: dict[str, Any] = {"n_factors": np.int64(3), "learning_rate": np.float32(0.01), "biases": np.bool_(True)}
-    model = AIR(device="cpu", **options).set_params(n_epochs=np.int32(5)).fit(dense())
+    model = AIR.for_completion(device="cpu", **options).set_params(solver__n_epochs=np.int32(5)).fit(dense())
     assert model.n_iter_ == 5
 
 
@@ -93,4 +111,4 @@ def test_too_few_ratings_for_a_validation_part():
         pytest.warns(DataWarning, match="nothing tells good pairs from bad ones"),
         pytest.raises(DataError, match="expected enough ratings to leave one for training"),
     ):
-        AIR(validation_fraction=0.5, device="cpu").fit(array)
+        AIR.for_completion(validation_fraction=0.5, device="cpu").fit(array)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from air_recsys.exceptions import CheckpointError
-from air_recsys.models.checkpoints import position, restored
+from air_recsys.training.checkpointer import generator_at, position_of
 
 
 def plain(state):
@@ -17,7 +17,7 @@ def plain(state):
 def test_random_numbers_go_on(kind):
     rng = np.random.Generator(getattr(np.random, kind)(3))
     rng.random(5)
-    again = restored(plain(position(rng)))
+    again = generator_at(plain(position_of(rng)))
     assert again.random(5).tolist() == rng.random(5).tolist()
 
 
@@ -35,6 +35,6 @@ def test_random_numbers_go_on(kind):
     ids=["a list", "another kind", "no state", "too large", "negative", "a large rest", "a word"],
 )
 def test_a_position_that_is_none_is_refused(spoil):
-    state = plain(position(np.random.default_rng(0)))
+    state = plain(position_of(np.random.default_rng(0)))
     with pytest.raises(CheckpointError, match="the checkpoint holds no position of a random generator"):
-        restored(spoil(state))
+        generator_at(spoil(state))

@@ -9,8 +9,8 @@ from model_cases import dense
 
 from air_recsys import AIR
 from air_recsys.exceptions import DeviceError, ParameterError
-from air_recsys.models import devices
-from air_recsys.models.devices import resolve_device
+from air_recsys.nn import devices
+from air_recsys.nn.devices import resolve_device
 
 
 @pytest.fixture
@@ -30,7 +30,7 @@ def test_auto_is_the_cpu_where_there_is_no_gpu_and_says_so_once(n_gpus, caplog):
     n_gpus(0)
     with caplog.at_level(logging.INFO, logger="air_recsys"):
         for _ in range(3):
-            assert AIR(n_epochs=2, device="auto").fit(dense()).device_ == "cpu"
+            assert AIR.for_completion(n_epochs=2, device="auto").fit(dense()).device_ == "cpu"
     assert [record.getMessage() for record in caplog.records] == ["no CUDA device found, training on the CPU"]
     assert caplog.records[0].name == "air_recsys"
 
@@ -54,7 +54,7 @@ def test_a_gpu_that_is_not_there(n_gpus, count, device):
     n_gpus(count)
     message = f"device='{device}' was asked for, found {count} CUDA device(s); use device='cpu' or 'auto'"
     with pytest.raises(DeviceError, match=f"^{re.escape(message)}"):
-        AIR(n_epochs=2, device=device).fit(dense())
+        AIR.for_completion(n_epochs=2, device=device).fit(dense())
 
 
 @pytest.mark.parametrize(("count", "device"), [(1, "cuda"), (1, "cuda:0"), (3, "cuda:2")])
@@ -70,4 +70,4 @@ def test_names_that_mean_nothing_here(n_gpus, device):
     n_gpus(2)
     message = f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}"
     with pytest.raises(ParameterError, match=f"^{re.escape(message)}$"):
-        AIR(n_epochs=2, device=device).fit(dense())
+        AIR.for_completion(n_epochs=2, device=device).fit(dense())

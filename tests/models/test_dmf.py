@@ -166,7 +166,9 @@ def test_the_graph_of_the_items_is_named_too():
 @pytest.mark.parametrize("name", ["user_graph_reg", "item_graph_reg"])
 @pytest.mark.parametrize("value", [-1, np.nan, None])
 def test_a_bad_strength_is_named(name, value):
-    with pytest.raises(ParameterError, match=f"^{name} must be a number >= 0, found {re.escape(repr(value))}"):
+    with pytest.raises(
+        ParameterError, match=f"^{name} must be 'auto' or a number >= 0, found {re.escape(repr(value))}"
+    ):
         DirichletDMF(**{name: value, **fast}).fit(frame())
 
 
@@ -232,10 +234,11 @@ def test_parameters_round_trip_through_clone_and_fit_leaves_them():
 
 
 def test_like_takes_what_dmf_has_and_leaves_the_graphs():
-    source = AIR(depth=4, n_factors=3, n_epochs=7, transforms=[("rows", 1.0)], user_graph_reg=0.5, **CPU)
+    options = {"depth": 4, "n_factors": 3, "n_epochs": 7, "transforms": [("rows", 1.0)], "user_graph_reg": 0.5}
+    source = AIR.for_completion(**options, **CPU)
     model = DMF.like(source)
     assert type(model) is DMF
-    expected = source.get_params()
+    expected = source.get_params(deep=False) | source.solver.get_params()
     assert model.get_params() == {name: expected[name] for name in DMF().get_params()}
     assert not {"transforms", "tv_reg", "user_graph_reg", "snapshot_epochs"} & set(model.get_params())
     model.fit(dense())

@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 import thread_cases
-from model_cases import MODELS, N_ITEMS, N_USERS, TRAINED, all_scores, dense, frame
+from model_cases import BY_DESCENT, MODELS, N_ITEMS, N_USERS, POSTERIORS, TRAINED, all_scores, dense, frame
 
 from air_recsys import Interactions
 from air_recsys.exceptions import AirRecsysError, DivergenceError
 from air_recsys.models import Recommender
+from air_recsys.models.trained import TrainedRecommender
 
 PAIRS = np.repeat(np.arange(N_USERS), N_ITEMS), np.tile(np.arange(N_ITEMS), N_USERS)
-POSTERIORS = ["AIR-variational", "AIR-langevin"]
 
 
 def untied() -> np.ndarray:
@@ -36,7 +36,7 @@ def scores_of(model: Recommender, data: Any) -> np.ndarray:
 IN_UNITS = {"AIR-ratings": {"scale": True}}
 BLIND = ["GraphRanker"]  # to what ratings say
 # What training in float32 leaves of a rating, after all its epochs, against the largest one; the others use float64.
-ROUNDING = dict.fromkeys([*TRAINED, *POSTERIORS, "PatchAIR"], 2e-5)
+ROUNDING = dict.fromkeys([*TRAINED, "PatchAIR"], 2e-5)
 
 
 @pytest.mark.parametrize("unit", [1e-6, 1e6, 1e-30, 1e30])
@@ -86,7 +86,7 @@ def test_scores_of_ill_conditioned_data_are_finite(name, case):
     assert np.abs(scores).max() <= 10 * np.nanmax(data)
 
 
-WEIGHTED = [name for name in MODELS if MODELS[name]()._takes_weights]
+WEIGHTED = [name for name in MODELS if isinstance(MODELS[name](), TrainedRecommender)]
 
 
 def weighted(lowest: int, highest: int) -> Interactions:
@@ -118,20 +118,20 @@ def test_a_posterior_takes_the_weights_that_its_precision_can_tell_apart(name):
 
 
 def into_factors(model: Any) -> None:
-    model._training[0].model_parameters()[0][0, 0] = np.nan
+    model._at_work._objective.model_parameters()[0][0, 0] = np.nan
 
 
 def into_last_parameter(model: Any) -> None:
-    model._training[0].model_parameters()[-1].view(-1)[-1] = np.inf
+    model._at_work._objective.model_parameters()[-1].view(-1)[-1] = np.inf
 
 
 def into_logits(model: Any) -> None:
-    logits = model._training[0].logits()
-    (logits or model._training[0].model_parameters())[-1].view(-1)[0] = np.nan
+    logits = model._at_work._objective.logits()
+    (logits or model._at_work._objective.model_parameters())[-1].view(-1)[0] = np.nan
 
 
 @pytest.mark.parametrize("spoil", [into_factors, into_last_parameter, into_logits])
-@pytest.mark.parametrize("name", TRAINED)
+@pytest.mark.parametrize("name", BY_DESCENT)  # posteriors: test_posterior_divergence.py
 def test_nan_in_a_parameter_ends_in_the_last_good_state(name, spoil):
     model: Any = MODELS[name]()
     records, wanted = [], []

@@ -10,6 +10,7 @@ import pytest
 from model_cases import ITEMS, MODELS, all_scores, frame
 
 from air_recsys.exceptions import AirRecsysError, DivergenceError
+from air_recsys.models.engines.posterior import PosteriorEngine
 
 NAN = float("nan")
 AT = 18
@@ -17,39 +18,49 @@ POSTERIORS = ["AIR-variational", "AIR-langevin"]
 
 
 def columns(sweeps: Any) -> None:
-    side = sweeps._posterior.sides[1]
+    side = sweeps.posterior.sides[1]
     mean = side.mean.clone()
     mean[2, 0] = NAN
-    sweeps._posterior.sides[1] = side._replace(mean=mean)
+    sweeps.posterior.sides[1] = side._replace(mean=mean)
 
 
 def noise(sweeps: Any) -> None:
-    sweeps._posterior.noise.variance = NAN
+    sweeps.posterior.noise.variance = NAN
 
 
 def scales(sweeps: Any) -> None:
-    sweeps._posterior.noise.scales[0] = sweeps._posterior.noise.scales[0] * NAN
+    sweeps.posterior.noise.scales[0] = sweeps.posterior.noise.scales[0] * NAN
 
 
 def precision(sweeps: Any) -> None:
-    prior = sweeps._posterior.priors[0]
+    prior = sweeps.posterior.priors[0]
     prior.precision = prior.precision * NAN
 
 
 def weights(sweeps: Any) -> None:
-    prior = sweeps._posterior.priors[1]
+    prior = sweeps.posterior.priors[1]
     prior.weights = prior.weights * NAN
 
 
 def logits(sweeps: Any) -> None:
-    sweeps._graphs[0]._laplacian.logits[0] = NAN
+    sweeps.graphs[0]._laplacian.logits[0] = NAN
 
 
 def fitted_until(name: str, sweep: int, do: Callable[[Any], bool | None]) -> Any:
     model: Any = MODELS[name]()
-    return model, lambda: model.fit(
-        frame(), callbacks=[lambda record: record.epoch == sweep and do(model._sweeps) is not None]
-    )
+    sweeps: list[Any] = []
+    start = PosteriorEngine.start
+
+    def kept(*args: Any) -> Any:
+        sweeps.append(start(*args))
+        return sweeps[-1]
+
+    def fit() -> Any:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(PosteriorEngine, "start", kept)
+            return model.fit(frame(), callbacks=[lambda record: record.epoch == sweep and bool(do(sweeps[-1]))])
+
+    return model, fit
 
 
 FAULTS = [(name, spoil) for name in POSTERIORS for spoil in (columns, noise, scales, precision, weights)]

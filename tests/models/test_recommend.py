@@ -10,7 +10,7 @@ from model_cases import ITEMS, MODELS, N_ITEMS, N_USERS, USERS, dense, every_mod
 
 from air_recsys import GlobalMean
 from air_recsys.exceptions import ParameterError, UnknownIdError
-from air_recsys.models import base
+from air_recsys.models.ranking import lists
 
 
 def fails(error, message):
@@ -90,7 +90,7 @@ def test_blocks_of_users_change_nothing(make, monkeypatch):
     model = make().fit(frame())
     asked = [*USERS, "nobody", *USERS[::-1]]
     expected = model.recommend(asked, 4)
-    monkeypatch.setattr(base, "_BLOCK_ENTRIES", 3 * N_ITEMS)
+    monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 3 * N_ITEMS)
     found = model.recommend(asked, 4)
     pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
     np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5)

@@ -7,7 +7,7 @@ from model_cases import CPU
 
 from air_recsys import AIR, Interactions
 from air_recsys.graphs.postprocess import with_pattern
-from air_recsys.models.air import PRESETS
+from air_recsys.models.presets import PRESETS
 
 
 def chosen_pairs(seed=0):
@@ -19,11 +19,14 @@ def chosen_pairs(seed=0):
 
 
 def small(**options):
-    return AIR.for_ratings(**CPU | {"n_epochs": 30, "n_factors": 3, "graph_neighbors": 5} | options)
+    return AIR.for_ratings(**CPU | {"n_factors": 3, "graph_neighbors": 5} | options)
 
 
 def test_the_pattern_is_in_the_presets_whose_pairs_people_chose():
-    assert {name for name, values in PRESETS.items() if values.get("pattern_graphs")} == {"ratings", "interactions"}
+    assert {name for name, preset in PRESETS.items() if preset.model.get("pattern_graphs")} == {
+        "ratings",
+        "interactions",
+    }
     assert not AIR().pattern_graphs
 
 

@@ -11,7 +11,7 @@ from peak_bytes import Peak
 from air_recsys.nn import memory
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.memory import MemoryPlan, Sizes, memory_plan, readable, smaller
-from air_recsys.training import Plan, train
+from air_recsys.training import GradientDescent, Plan, train
 
 
 def peak_of(sizes, settings):
@@ -23,7 +23,7 @@ def peak_of(sizes, settings):
         observed = observations(ratings, lambda values: values, torch.float32, torch.device("cpu"))
         objective = build_objective(observed, settings, rng)
         del observed
-        train(objective, Plan(n_epochs=3, learning_rate=0.01, graph_refresh=2, evaluate_every=2))
+        train(GradientDescent(objective, Plan(n_epochs=3, learning_rate=0.01, graph_refresh=2, evaluate_every=2)))
     return peak.peak
 
 

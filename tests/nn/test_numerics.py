@@ -15,7 +15,7 @@ from air_recsys.graphs.laplacian import squared_distances
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
 from air_recsys.nn.build import Settings
 from air_recsys.nn.objective import Objective, Observations, Penalties
-from air_recsys.training import Plan, train
+from air_recsys.training import GradientDescent, Plan, train
 
 M, N = 7, 6
 LARGEST = 1e4  # of a saturated logit: float32 knows exp up to 88, float64 up to 709
@@ -64,7 +64,7 @@ def test_a_training_in_single_precision_stays_close_to_one_in_double_precision(w
     plan = Plan(n_epochs=60, learning_rate=0.01, evaluate_every=60, graph_refresh=100)
     ends = []
     for objective in twins(settings(width=width, **options)):
-        result = train(objective, plan)
+        result = train(GradientDescent(objective, plan))
         ends.append((objective.factorization.factors(), result.records[-1].objective))
     (first, one), (second, two) = ends
     assert one == pytest.approx(two, rel=1e-4)

@@ -15,7 +15,7 @@ from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.objective import Objective, Observations, Penalties
-from air_recsys.training import Plan, train
+from air_recsys.training import GradientDescent, Plan, train
 
 M, N = 11, 8
 ROWS, COLUMNS = (torch.as_tensor(np.random.default_rng(1).permutation(size)) for size in (M, N))
@@ -46,7 +46,7 @@ def start_permuted(objective: Objective, plain: Objective) -> None:
 
 def ended(objective: Objective) -> tuple[Tensor, list[np.ndarray]]:
     """Return the predictions and the graphs after a training."""
-    train(objective, Plan(n_epochs=40, learning_rate=0.02, graph_refresh=10, evaluate_every=40))
+    train(GradientDescent(objective, Plan(n_epochs=40, learning_rate=0.02, graph_refresh=10, evaluate_every=40)))
     everywhere = observations(sp.csr_array(np.ones((M, N))), lambda values: values, F64, CPU).pattern
     graphs = [laplacian.adjacency().toarray() for laplacian in objective.laplacians]
     return objective.predict_pairs(everywhere).view(M, N), graphs

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -9,10 +11,11 @@ from nn_references import random_observations
 from peak_bytes import Peak
 
 from air_recsys.nn.memory import Sizes
-from air_recsys.nn.posterior.estimate import Langevin, Variational
+from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.graphs import places
 from air_recsys.nn.posterior.memory import posterior_bytes
 from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.training import PosteriorSweeps, train
 
 CASES = {  # what each is mostly of
     "matrices": (Sizes(300, 300, 3000), 30, 0, False),
@@ -39,10 +42,11 @@ def sweep_through(sizes, width, n_features, sample):
     entries = random_observations(*sizes[:2], density=sizes.n_ratings / (sizes.n_rows * sizes.n_columns), dtype=dtype)
     features = tuple(torch.rand(size, n_features + 2) for size in sizes[:2])
     state = Posterior(entries, features, width, rng, sample=sample)
-    n_sweeps = 20 if sample else 2
-    estimate = Langevin(state, n_sweeps) if sample else Variational(state, n_sweeps)
-    for _ in range(n_sweeps):
-        estimate.sweep()
-    estimate.spread()
+    n_sweeps = 20 if sample else 4
+    estimate = LangevinEstimate(state, n_sweeps) if sample else VariationalEstimate(state, n_sweeps)
+    # An error that grows: the best state is an early one and stays beside the last good one.
+    errors = itertools.count(1)
+    train(PosteriorSweeps(state, estimate, [None, None], rng, n_sweeps, validation_error=lambda: float(next(errors))))
+    estimate.uncertainty()
     for prior, mean in zip(state.priors, state.means, strict=True):
         places(prior, mean)

@@ -14,7 +14,7 @@ from air_recsys.graphs.laplacian import dirichlet_energy, laplacian
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, FixedLaplacian
 from air_recsys.nn.build import Settings, build_objective
 from air_recsys.nn.terms import TotalVariation, TransformedEnergy, blocks
-from air_recsys.training import Plan, train
+from air_recsys.training import GradientDescent, Plan, train
 
 fast = settings(max_examples=40)
 sizes = st.tuples(st.integers(1, 6), st.integers(1, 6))
@@ -282,7 +282,9 @@ def test_training_leaves_given_graphs_as_they_are(width):
     objective = build_objective(random_observations(8, 6), options, np.random.default_rng(0))
     assert objective.logits() == []
     start = [weight.clone() for weight in objective.model_parameters()]
-    result = train(objective, Plan(n_epochs=20, learning_rate=0.05, graph_refresh=5, evaluate_every=10))
+    result = train(
+        GradientDescent(objective, Plan(n_epochs=20, learning_rate=0.05, graph_refresh=5, evaluate_every=10))
+    )
     assert all(not torch.equal(one, other) for one, other in zip(start, objective.model_parameters(), strict=True))
     assert result.records[-1].objective < result.records[0].objective
     for term, graph in zip(objective.laplacians, (rows, columns), strict=True):

@@ -24,7 +24,7 @@ from environments import ROOT, Environment, PackagingError, build, command, copy
 from promises import closed, kept
 from works import demo, import_seconds, round_trip, versions
 
-_MODELS = ("air", "model_contract", "posterior_models", "model_files")
+_MODELS = ("air", "model_contract", "posterior_models", "storage/test_model_files")
 TESTS = ["tests/graphs", "tests/nn", "tests/training", *[f"tests/models/test_{name}.py" for name in _MODELS]]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 CORE, EXTRAS = PROJECT["dependencies"], PROJECT["optional-dependencies"]

@@ -25,7 +25,7 @@ DOORS = {
         "from air_recsys.tracking import TensorBoardCallback; TensorBoardCallback('board').close()",
         "from air_recsys.tracking import MLflowCallback; MLflowCallback(AIR(), 'sqlite:///runs.db', 'films')",
     ],
-    "ann": ["AIR.for_ratings(n_epochs=2, device='cpu').fit(data).to_faiss()"],
+    "ann": ["AIR.for_ratings(n_sweeps=2, device='cpu').fit(data).to_faiss()"],
     "distributed": ["import air_recsys.distributed.scoring"],
     "graphs": ["graph.to_pyg()", "graph.to_pygsp()"],
     "test": ["import air_recsys.adapters.myfm_peer"],

@@ -16,7 +16,7 @@ from air_recsys.datasets.registry import read_registry
 assert air_recsys.__file__.startswith(sys.argv[1]), air_recsys.__file__
 assert resources.files("air_recsys").joinpath("py.typed").is_file()
 assert recipes_of("table1") and read_registry()
-model = AIR.for_ratings(n_epochs=5, random_state=0, device="cpu").fit(np.arange(1.0, 65.0).reshape(8, 8))
+model = AIR.for_ratings(n_sweeps=5, random_state=0, device="cpu").fit(np.arange(1.0, 65.0).reshape(8, 8))
 model.save("model.air")
 model.item_graph_.to_html("items.html")
 print(model.predict([0, 1, 7], [3, 2, 0]).tolist())
@@ -30,7 +30,7 @@ _IMPORT = """
 import time
 import torch
 begin = time.process_time()
-import air_recsys
+from air_recsys import AIR
 print(f"{time.process_time() - begin:.2f}")
 """
 _VERSIONS = """

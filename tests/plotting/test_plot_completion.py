@@ -67,7 +67,7 @@ def test_no_display_is_needed(model, monkeypatch):
 
 def test_ratings_that_are_all_equal_can_be_drawn():
     ratings = np.where(np.eye(6) > 0, np.nan, 3.0)
-    constant = AIR(n_epochs=5, unobserved_weight=0.1, device="cpu", random_state=0).fit(ratings)
+    constant = AIR.for_completion(n_epochs=5, unobserved_weight=0.1, device="cpu", random_state=0).fit(ratings)
     plot_completion(constant).savefig(io.BytesIO(), dpi=40)
 
 
@@ -79,7 +79,7 @@ def test_a_model_without_graphs(make):
 
 
 def test_a_model_with_one_graph():
-    half = AIR(n_epochs=1, item_graph_reg=0.0, device="cpu").fit(np.arange(1.0, 13.0).reshape(3, 4))
+    half = AIR.for_completion(n_epochs=1, item_graph_reg=0.0, device="cpu").fit(np.arange(1.0, 13.0).reshape(3, 4))
     with pytest.raises(DataError, match="expected a model with both graphs"):
         plot_completion(half)
 

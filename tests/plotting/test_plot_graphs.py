@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
-from air_recsys.models.snapshots import Snapshot
+from air_recsys.models.state import Snapshot
 from air_recsys.plotting import (
     community_table,
     effective_neighbors,
@@ -56,7 +56,7 @@ def ratings():
 
 @pytest.fixture(scope="module")
 def model():
-    return AIR(n_epochs=60, snapshot_epochs=[0, 20], **SHORT).fit(ratings())
+    return AIR.for_completion(n_epochs=60, snapshot_epochs=[0, 20], **SHORT).fit(ratings())
 
 
 PANELS = [plot_adjacency, plot_degrees, plot_weights]
@@ -230,7 +230,7 @@ def test_self_edges_and_neighbours_over_time(model):
 
 @pytest.mark.parametrize("adjacency", ["global_sum", "global_product"])
 def test_other_adjacencies_have_no_self_edges(adjacency):
-    other = AIR(n_epochs=5, adjacency=adjacency, **SHORT).fit(ratings())
+    other = AIR.for_completion(n_epochs=5, adjacency=adjacency, **SHORT).fit(ratings())
     assert [axes.get_title() for axes in plot_vanishing(other).axes] == ["Effective number of neighbours"]
     with pytest.raises(DataError, match="other adjacencies have no self-edges"):
         plot_self_edges(other)
@@ -244,7 +244,7 @@ def test_a_loaded_model_has_only_its_last_graphs(model, tmp_path):
 
 def test_users_who_came_after_training_are_not_in_the_snapshots():
     frame = Interactions.from_dense(ratings()).to_frame()
-    grown = AIR(n_epochs=20, snapshot_epochs=[0, 10], **SHORT).fit(frame)
+    grown = AIR.for_completion(n_epochs=20, snapshot_epochs=[0, 10], **SHORT).fit(frame)
     grown.partial_fit(pd.DataFrame({"user": [99, 99], "item": [0, 7], "rating": [5.0, 1.0]}))
     assert {kind: list(graphs) for kind, graphs in graphs_over_time(grown).items()} == {
         "user": [0, 10],
@@ -255,7 +255,7 @@ def test_users_who_came_after_training_are_not_in_the_snapshots():
 
 
 def test_one_graph_and_none():
-    half = AIR(n_epochs=10, item_graph_reg=0.0, snapshot_epochs=[5], **SHORT).fit(ratings())
+    half = AIR.for_completion(n_epochs=10, item_graph_reg=0.0, snapshot_epochs=[5], **SHORT).fit(ratings())
     assert [axes.get_title() for axes in plot_snapshots(half).axes] == ["epoch 5", "epoch 10"]
     for plot in (plot_snapshots, plot_vanishing, plot_effective_neighbors):
         with pytest.raises(DataError, match="expected a model with learned graphs, found a BiasModel without"):

@@ -37,12 +37,12 @@ def ratings():
 
 @pytest.fixture(scope="module")
 def model():
-    return AIR(n_epochs=80, validation_fraction=0.2, **SHORT).fit(ratings())
+    return AIR.for_completion(n_epochs=80, validation_fraction=0.2, **SHORT).fit(ratings())
 
 
 @pytest.fixture(scope="module")
 def watched():
-    model = AIR(n_epochs=50, **SHORT)
+    model = AIR.for_completion(n_epochs=50, **SHORT)
     values = SingularValues(model, every=2)
     model.fit(ratings(), callbacks=[values])
     return model, values
@@ -87,7 +87,7 @@ def test_a_posterior_has_noise_and_no_objective():
 
 def test_the_epoch_that_was_kept_is_marked():
     noise = np.random.default_rng(0).random((8, 12))  # nothing to learn: the validation error rises in the end
-    fitted = AIR(n_epochs=200, validation_fraction=0.3, **SHORT).fit(noise)
+    fitted = AIR.for_completion(n_epochs=200, validation_fraction=0.3, **SHORT).fit(noise)
     assert fitted.n_iter_ < fitted.history_["epoch"].iloc[-1]
     label = f"kept: epoch {fitted.n_iter_}"
     for axes in plot_training(fitted).axes:
@@ -95,16 +95,16 @@ def test_the_epoch_that_was_kept_is_marked():
     best = next(one for one in plot_validation(fitted).axes[0].lines if one.get_label().startswith("lowest"))
     assert best.get_xdata()[0] == fitted.n_iter_
     assert best.get_ydata()[0] == fitted.history_["validation_rmse"].min()
-    finished = AIR(n_epochs=20, **SHORT).fit(ratings())  # the last epoch needs no mark
+    finished = AIR.for_completion(n_epochs=20, **SHORT).fit(ratings())  # the last epoch needs no mark
     assert not any(one.get_label().startswith("kept") for one in plot_fit(finished).axes[0].lines)
 
 
 def test_all_that_is_known_stands_side_by_side(model):
     titles = ["Fit to the ratings", "Energy of the learned graphs", "Validation error"]
     assert [axes.get_title() for axes in plot_training(model).axes] == titles
-    plain = AIR(n_epochs=10, user_graph_reg=0.0, item_graph_reg=0.0, **SHORT).fit(ratings())
+    plain = AIR.for_completion(n_epochs=10, user_graph_reg=0.0, item_graph_reg=0.0, **SHORT).fit(ratings())
     assert [axes.get_title() for axes in plot_training(plain).axes] == titles[:1]
-    half = AIR(n_epochs=10, item_graph_reg=0.0, **SHORT).fit(ratings())
+    half = AIR.for_completion(n_epochs=10, item_graph_reg=0.0, **SHORT).fit(ratings())
     assert [one.get_label() for one in plot_energy(half).axes[0].lines] == ["user graph"]
 
 
@@ -118,7 +118,7 @@ def test_models_without_what_is_asked_for(model):
         plot_training(BiasModel().fit(ratings()))
     with pytest.raises(NotFittedError, match="this AIR is not fitted yet"):
         plot_fit(AIR())
-    without = AIR(n_epochs=10, user_graph_reg=0.0, item_graph_reg=0.0, **SHORT).fit(ratings())
+    without = AIR.for_completion(n_epochs=10, user_graph_reg=0.0, item_graph_reg=0.0, **SHORT).fit(ratings())
     with pytest.raises(DataError, match="values > 0 of user_energy or item_energy"):
         plot_energy(without)
     with pytest.raises(DataError, match="values > 0 of validation_rmse"):
@@ -144,7 +144,7 @@ def test_singular_values_of_the_product(m, n, r, seed):
 def test_the_callback_keeps_every_second_record_and_ends_in_the_model(watched):
     model, values = watched
     assert values.epochs == [0, 20, 40]
-    every = SingularValues(model.set_params(n_epochs=50))
+    every = SingularValues(model.set_params(solver__n_epochs=50))
     model.fit(ratings(), callbacks=[every])
     assert every.epochs == [0, 10, 20, 30, 40, 50]
     frame = every.to_frame()

@@ -216,7 +216,7 @@ def test_isolated_nodes_stand_below():
 def model():
     """A small model with snapshots of both graphs."""
     ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((4, 6)))
-    return AIR(n_epochs=60, snapshot_epochs=[10, 30], random_state=0, device="cpu").fit(ratings)
+    return AIR.for_completion(n_epochs=60, snapshot_epochs=[10, 30], random_state=0, device="cpu").fit(ratings)
 
 
 def test_the_page_of_a_model(model, tmp_path):

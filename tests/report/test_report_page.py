@@ -12,11 +12,11 @@ import pandas as pd
 import pytest
 
 from air_recsys import AIR, DMF, BiasModel, Interactions, SimilarityGraph
+from air_recsys.evaluation.held_out import evaluate_model
 from air_recsys.exceptions import DataError, MissingExtraError, NotFittedError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models import GlobalMean
 from air_recsys.report import sections
-from air_recsys.report.evaluation import evaluate_model
 from air_recsys.report.graph_section import graph_section
 from air_recsys.report.markup import element, number_text, table
 from air_recsys.report.page import _item_names, write_report
@@ -65,7 +65,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def model():
-    return AIR(snapshot_epochs=[0, 20], validation_fraction=0.1, **SHORT).fit(frame())
+    return AIR.for_completion(snapshot_epochs=[0, 20], validation_fraction=0.1, **SHORT).fit(frame())
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +132,7 @@ def test_hostile_titles_are_shown_as_text(text, page):
 
 def test_hostile_ids_and_parameters_are_shown_as_text(tmp_path):
     data = frame().replace({"user": {"u0": HOSTILE}, "item": {"i0": HOSTILE}})
-    odd = AIR(graph_neighbors=3, **SHORT).fit(data)
+    odd = AIR.for_completion(graph_neighbors=3, **SHORT).fit(data)
     odd.adjacency = "</code><script>"
     found = written(odd, tmp_path)
     assert "script" not in found.tags
@@ -175,7 +175,7 @@ def test_the_page_tells_the_models_own_figures(model, page):
 
 
 def test_labels_of_the_item_graph_stand_for_titles(tmp_path):
-    labelled = AIR(**SHORT).fit(frame())
+    labelled = AIR.for_completion(**SHORT).fit(frame())
     names = pd.DataFrame(
         {"name": [f"Film {item}" for item in labelled.item_graph_.ids]}, index=labelled.item_graph_.ids
     )
@@ -197,21 +197,21 @@ def test_a_model_without_graphs_or_epochs_says_so(tmp_path):
 def test_a_loaded_model_says_where_its_snapshots_are(model, tmp_path):
     loaded = AIR.load(model.save(tmp_path / "model.air"))
     assert "no snapshots of the graphs: a model file does not hold them" in sections.training_section(loaded)
-    without = AIR(**SHORT).fit(frame())
+    without = AIR.for_completion(**SHORT).fit(frame())
     assert "none were asked for (snapshot_epochs)" in sections.training_section(without)
 
 
 def test_odd_data():
-    full = AIR(**SHORT).fit(np.arange(1.0, 13.0).reshape(3, 4))
+    full = AIR.for_completion(**SHORT).fit(np.arange(1.0, 13.0).reshape(3, 4))
     assert "This user has rated every item." in sections.recommendations_section(full, str)
     weighted = Interactions.from_frame(frame().assign(weight=2.0), weight="weight")
-    model = AIR(**SHORT).fit(weighted)
+    model = AIR.for_completion(**SHORT).fit(weighted)
     assert "weights of the ratings" in sections.data_section(model)
     assert [row["model"] for row in evaluate_model(model).rows] == ["AIR", "BiasModel", "GlobalMean"]
 
 
 def test_a_model_that_cannot_explain_recommends_without_reasons(model):
-    tied = AIR(transforms=[("blocks:2", 1e-3)], **SHORT).fit(frame())
+    tied = AIR.for_completion(transforms=[("blocks:2", 1e-3)], **SHORT).fit(frame())
     assert "speaks most for it" not in sections.recommendations_section(tied, str)
     assert "speaks most for it" in sections.recommendations_section(model, str)
 
@@ -256,7 +256,7 @@ def test_test_ratings_are_compared_with_the_baselines(tmp_path):
     data = Interactions.from_frame(frame())
     split = random_holdout(data, 0.2, random_state=1)
     training, unseen = data.select(split.train), data.select(split.test)
-    model = AIR(**SHORT).fit(training)
+    model = AIR.for_completion(**SHORT).fit(training)
     found = evaluate_model(model, unseen)
     users, items = unseen.to_frame()["user"], unseen.to_frame()["item"]
     expected = {
@@ -283,7 +283,7 @@ def test_a_refit_holds_a_tenth_out_and_leaves_the_model_as_it_was(model):
     found = evaluate_model(model, refit=True)
     data = model.interactions_
     split = random_holdout(data, 0.1, random_state=0)
-    again = AIR(snapshot_epochs=[0, 20], validation_fraction=0.1, **SHORT).fit(data.select(split.train))
+    again = AIR.for_completion(snapshot_epochs=[0, 20], validation_fraction=0.1, **SHORT).fit(data.select(split.train))
     test = data.select(split.test).to_frame()
     np.testing.assert_allclose(found.predicted, again.predict(test["user"], test["item"]), rtol=1e-5)
     np.testing.assert_array_equal(model.user_factors_, before)

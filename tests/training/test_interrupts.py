@@ -5,12 +5,11 @@ import threading
 
 import pytest
 import torch
-from training_cases import build, observe, plan, same
+from training_cases import build, observe, plan, same, train
 
-from air_recsys.training import train
 from air_recsys.training.checkpoint import CheckpointFile
+from air_recsys.training.checkpointer import FileCheckpointer
 from air_recsys.training.interrupts import interruptible
-from air_recsys.training.resume import SavedCourse
 
 MARK = {"data": "d", "parameters": {}}
 
@@ -89,8 +88,16 @@ def test_an_interrupted_training_ends_in_its_best_state():
 def test_an_interrupted_training_can_go_on(tmp_path):
     whole, cut, resumed = build(), build(), build()
     train(whole, plan())
-    file = CheckpointFile(tmp_path / "run.ckpt", MARK)
-    train(cut, plan(), callbacks=[press_at(20)], course=SavedCourse(cut, file.write, 50))
-    assert file.read()["epoch"] == 21
-    train(resumed, plan(), course=SavedCourse(resumed, state=file.read()))
+    path = tmp_path / "run.ckpt"
+    train(cut, plan(), callbacks=[press_at(20)], checkpointer=FileCheckpointer(MARK, path, 50))
+    assert CheckpointFile(path, MARK).read()["course"]["position"] == 21
+    train(resumed, plan(), checkpointer=FileCheckpointer(MARK, resume_from=path))
     assert same(whole.state(), resumed.state())
+
+
+def test_ctrl_c_in_the_last_step_is_not_lost():
+    result = train(build(), plan(), callbacks=[press_at(50)])
+    assert isinstance(result.error, KeyboardInterrupt)
+    last = train(build(), plan(evaluate_every=59), callbacks=[press_at(59)])
+    assert isinstance(last.error, KeyboardInterrupt)
+    assert (last.stopped_by, last.records[-1].epoch) == ("interrupt", 60)

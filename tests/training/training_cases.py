@@ -7,7 +7,8 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.nn.build import Settings, build_objective, observations
-from air_recsys.training import Plan
+from air_recsys.training import GradientDescent, Plan
+from air_recsys.training import train as train_trainee
 
 FORMS: list[dict[str, Any]] = [
     {},
@@ -38,8 +39,19 @@ def build(seed=0, **options: Any):
     return build_objective(observe(), settings, np.random.default_rng(seed))
 
 
+RULES = ("patience", "snapshot_epochs")
+
+
 def plan(**options):
-    return Plan(**{"n_epochs": 60, "learning_rate": 0.01, "evaluate_every": 10} | options)
+    """How to descend, and the rules of the course beside it."""
+    rules = {name: options.pop(name) for name in RULES if name in options}
+    return Plan(**{"n_epochs": 60, "learning_rate": 0.01, "evaluate_every": 10} | options), rules
+
+
+def train(objective, planned, *, validation=None, **options):
+    """Train an objective as planned, by `air_recsys.training.train`."""
+    how, rules = planned
+    return train_trainee(GradientDescent(objective, how, validation), **rules, **options)
 
 
 def same(first, second):

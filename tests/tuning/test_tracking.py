@@ -20,8 +20,9 @@ from air_recsys.tracking import MLflowCallback, TensorBoardCallback
 
 
 def make(**overrides):
-    settings = {"n_factors": 2, "graph_neighbors": 3, "n_epochs": 20, "evaluate_every": 5, "random_state": 0}
-    return AIR.for_ratings(**settings | {"device": "cpu"} | overrides)
+    settings = {"n_factors": 2, "graph_neighbors": 3, "random_state": 0, "device": "cpu"}
+    steps = {"n_epochs": 20, "evaluate_every": 5} if overrides.get("solver") == "adam" else {}
+    return AIR.for_ratings(**settings | steps | overrides)
 
 
 def ratings():

@@ -17,7 +17,7 @@ from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_syn_netflix
 from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
-from air_recsys.models.posterior import Sweeps
+from air_recsys.models.engines.posterior import PosteriorEngine
 from air_recsys.splits import random_holdout
 from air_recsys.tuning import METRICS, default_space, tune
 
@@ -26,7 +26,6 @@ SMALL = {
     "n_factors": [2],
     "n_epochs": [20],
     "graph_neighbors": [3],
-    "bias_decay": [1.0],
     "user_graph_reg": [0.0],
     "item_graph_reg": [1e-4],
     "learning_rate": (0.005, 0.05, "log"),
@@ -184,17 +183,18 @@ def test_the_first_trial_by_adam_has_the_settings_of_the_preset():
 
 
 def test_trials_of_a_posterior_learn_no_graphs_and_can_be_given_up(monkeypatch):
-    learned, sweep = [], Sweeps.run
+    learned, start = [], PosteriorEngine.start
 
-    def watching(sweeps, *rest, **options):
-        learned.extend(sweeps.graphs())
-        return sweep(sweeps, *rest, **options)
+    def watching(engine, *data):
+        sweeps = start(engine, *data)
+        learned.extend(sweeps.graphs)
+        return sweeps
 
-    monkeypatch.setattr(Sweeps, "run", watching)
+    monkeypatch.setattr(PosteriorEngine, "start", watching)
     few = {"n_factors": [2], "pattern_features": (1, 8), "n_sweeps": [20]}
     found = tune(ratings(), space=few, n_trials=12, device="cpu")
-    assert learned == [None, None, []] * 12
-    assert found.model().user_graph_reg == "auto"
+    assert learned == [None, None] * 12
+    assert found.model().solver.user_graph_reg == "auto"
     reports = [len(trial.intermediate_values) for trial in ended(found.study)]
     assert 0 < min(reports) <= max(reports) == 9
 
@@ -202,9 +202,10 @@ def test_trials_of_a_posterior_learn_no_graphs_and_can_be_given_up(monkeypatch):
 @pytest.mark.parametrize("preset", ["ratings", "interactions", "completion"])
 def test_the_own_settings_of_a_preset_lie_in_its_default_space(preset):
     data = labels()
-    found = tune(data, preset=preset, space={"n_epochs": [5]}, n_trials=1, device="cpu")
-    makers = {"ratings": AIR.for_ratings, "interactions": AIR.for_interactions, "completion": AIR.for_completion}
-    settings = makers[preset]().get_params()
+    few = {"n_sweeps": [5]} if preset == "ratings" else {"n_epochs": [5]}
+    found = tune(data, preset=preset, space=few, n_trials=1, device="cpu")
+    model = AIR.of_preset(preset)
+    settings = model.get_params(deep=False) | model.solver.get_params()
     for name in default_space(preset, data):
         assert name in found.best_params
         assert settings[name] in (found.best_params[name], "auto")
@@ -284,15 +285,15 @@ def test_a_search_in_which_all_diverge_says_so():
 
 
 def test_other_errors_end_the_search_and_their_trial_is_made_again(tmp_path, monkeypatch):
-    storage, fit = tmp_path / "s.db", AIR._fit
+    storage, train = tmp_path / "s.db", AIR.train_by
 
-    def broken(self, data, callbacks):
-        if self.weight_decay != 12:
+    def broken(self, *data, **options):
+        if self.solver.weight_decay != 12:
             raise MemoryError("no room")
-        fit(self, data, callbacks)
+        return train(self, *data, **options)
 
     with monkeypatch.context() as patched:
-        patched.setattr(AIR, "_fit", broken)
+        patched.setattr(AIR, "train_by", broken)
         with fails(MemoryError, "no room"):
             search(storage=storage, n_trials=4)
     assert history(search(storage=storage, n_trials=4)) == history(search(n_trials=4))
@@ -329,14 +330,14 @@ KILLED = """
 import sys, time
 sys.path.insert(0, {folder!r})
 from test_tuning import AIR, search
-fit, seen = AIR._fit, []
-def slow(self, data, callbacks):
+train, seen = AIR.train_by, []
+def slow(self, *data, callbacks=(), **options):
     seen.append(self)
     if len(seen) > {before}:
         print("training", flush=True)
         callbacks = [*callbacks, lambda record: time.sleep(60)]
-    fit(self, data, callbacks)
-AIR._fit = slow
+    return train(self, *data, callbacks=callbacks, **options)
+AIR.train_by = slow
 search(storage={storage!r}, n_trials=5)
 """
 
@@ -481,9 +482,10 @@ def test_only_verbose_speaks_and_optunas_own_setting_stays(verbose):
         ({"space": {"weight_decay": (float("nan"), 1.0)}}, "space['weight_decay'] must be a range"),
         ({"space": {"weight_decay": (False, True)}}, "space['weight_decay'] must be a range"),
         ({"space": {"transforms": [("blocks:2", 1e-5)]}}, "or a list of numbers, texts, True, False and None"),
-        ({"space": {"n_factors": (0, 5)}}, "n_factors must be an integer >= 1, found 0"),
-        ({"space": {"n_factors": (2.0, 5.0)}}, "n_factors must be an integer >= 1, found 2.0"),
-        ({"space": {"schedule": ["cosine", "square"]}}, "schedule must be one of 'constant'"),
+        ({"space": {"n_factors": (0, 5)}}, "n_factors must be 'auto', None or an integer >= 1, found 0"),
+        ({"space": {"n_factors": (2.0, 5.0)}}, "n_factors must be 'auto', None or an integer >= 1, found 2.0"),
+        ({"space": {"schedule": ["cosine"]}}, "Variational does not read schedule, Adam does"),
+        ({"space": SMALL | {"schedule": ["cosine", "square"]}}, "schedule must be one of 'constant'"),
         ({"space": {"patience": [5]}}, "patience needs a validation part"),
     ],
 )

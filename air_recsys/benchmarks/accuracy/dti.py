@@ -16,10 +16,10 @@ from air_recsys.benchmarks.accuracy.dti_systems import Scored, Shown, System, sc
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.sealed import Pairs, check_sealed
 from air_recsys.benchmarks.apart import process_apart
-from air_recsys.benchmarks.report import Report, mean_of
 from air_recsys.datasets import DrugTargetData
 from air_recsys.dti import enrichment, interaction_folds
 from air_recsys.metrics import aupr, auroc, average_precision
+from air_recsys.results import ResultTable, mean_of
 from air_recsys.splits.base import Split
 
 SEEDS = (7771, 8367, 22, 1812, 4659)
@@ -36,7 +36,7 @@ def bench_dti(
     n_splits: int = 10,
     validation: bool = False,
     threads: int = 1,
-) -> Report:
+) -> ResultTable:
     """Let every system predict every fold.
 
     Parameters
@@ -63,7 +63,7 @@ def bench_dti(
 
     Returns
     -------
-    Report
+    ResultTable
         A row a system: means over the folds of AUPR, average precision, AUROC, enrichment of the top 1 %, and
         seconds of a training; the standard error of the AUPR. Then a row a published figure.
     """
@@ -83,7 +83,7 @@ def bench_dti(
     published = published_figures("dti", f"{name}-{setting}") if similarities and not validation else []
     rows += [{"system": system} | figure for system, figure in published]
     beside = "with similarities" if similarities else "without similarities"
-    return Report(
+    return ResultTable(
         f"Drug-target interactions of {name.upper()}, {setting.upper()}, {beside}",
         ("validation parts of the training data only; " if validation else "")
         + _protocol(data, setting, seeds, len(splits)),

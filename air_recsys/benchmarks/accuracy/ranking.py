@@ -14,12 +14,14 @@ from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
 from air_recsys.benchmarks.accuracy.ranking_systems import LENGTH, ask_lists
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.benchmarks.accuracy.sealed import Pairs, Sealed, rated_pairs, run_sealed
-from air_recsys.benchmarks.evaluate import Fold
-from air_recsys.benchmarks.report import Report
+from air_recsys.evaluation.folds import Fold
 from air_recsys.metrics import ndcg_at_k, recall_at_k
+from air_recsys.results import ResultTable
 
 
-def bench_ranking(data: str, fold: Fold, systems: Mapping[str, System], *, seed: int = 0, threads: int = 1) -> Report:
+def bench_ranking(
+    data: str, fold: Fold, systems: Mapping[str, System], *, seed: int = 0, threads: int = 1
+) -> ResultTable:
     """Train every system in a sealed process, one after the other, and measure its lists.
 
     Parameters
@@ -35,7 +37,7 @@ def bench_ranking(data: str, fold: Fold, systems: Mapping[str, System], *, seed:
 
     Returns
     -------
-    Report
+    ResultTable
         A row a system: recall and NDCG of lists of 20, the mean over the users with test items, all items ranked that
         are not among the user's training items; seconds on the clock and of the processors and the memory at the
         peak, in GiB, all of the training alone. Then a row a published figure.
@@ -49,7 +51,7 @@ def bench_ranking(data: str, fold: Fold, systems: Mapping[str, System], *, seed:
         notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
     if fold.name == "test":
         rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
-    return Report(_title(data, fold), _protocol(data, fold, seed, threads), rows, notes)
+    return ResultTable(_title(data, fold), _protocol(data, fold, seed, threads), rows, notes)
 
 
 def list_figures(fold: Fold, sealed: Sealed) -> dict[str, float]:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from air_recsys.benchmarks.evaluate import Fold
 from air_recsys.datasets import load_implicit_lists, load_movielens
+from air_recsys.evaluation.folds import Fold
 from air_recsys.splits import user_holdout
 
 _SHARE = 0.2

@@ -12,7 +12,7 @@ from air_recsys.benchmarks.accuracy.ranking_peers import EASE, GFCF, Popularity
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.interactions import Interactions
-from air_recsys.models.ranking import GraphRanker
+from air_recsys.models.ranking.ranker import GraphRanker
 
 LENGTH = 20
 Grid = dict[str, Sequence[Any]]

@@ -13,9 +13,9 @@ from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
 from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_ratings
 from air_recsys.benchmarks.accuracy.sealed import Sealed, run_sealed
-from air_recsys.benchmarks.evaluate import Fold
-from air_recsys.benchmarks.report import Report
+from air_recsys.evaluation.folds import Fold
 from air_recsys.metrics import mae, rmse
+from air_recsys.results import ResultTable
 
 _HALF_WIDTH = 1.6448536269514722  # of the central 90 % of a normal distribution, in standard deviations
 
@@ -28,7 +28,7 @@ def bench_ratings(
     validation: bool = False,
     seed: int = 0,
     threads: int = 1,
-) -> Report:
+) -> ResultTable:
     """Train every system on every fold, each in a sealed process, one after the other.
 
     Parameters
@@ -46,7 +46,7 @@ def bench_ratings(
 
     Returns
     -------
-    Report
+    ResultTable
         A row a system: RMSE (mean and single folds) and MAE of the predictions, clipped to the range of the training
         ratings; share of the test ratings inside of 90 % intervals and their mean width, of systems that tell a
         standard deviation; per fold the seconds on the clock and of the processors and the memory at the peak, in
@@ -63,7 +63,7 @@ def bench_ratings(
             notes.append(f"{name}: {system.settings}{_inside(errors)}")
     if not validation:
         rows += [{"system": name} | figure for name, figure in published_figures("ratings", data)]
-    return Report(_title(data, validation), _protocol(data, folds, validation, seed, threads), rows, notes)
+    return ResultTable(_title(data, validation), _protocol(data, folds, validation, seed, threads), rows, notes)
 
 
 def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from air_recsys.benchmarks.evaluate import Fold
 from air_recsys.benchmarks.speed.ratings import SPLIT, movielens_split
 from air_recsys.datasets import load_monti, load_movielens_fold
+from air_recsys.evaluation.folds import Fold
 from air_recsys.splits import random_holdout
 from air_recsys.validation import check_choice
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from air_recsys.benchmarks.accuracy.sealed import Pairs
-from air_recsys.exceptions import MissingExtraError
+from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, DMF, BiasModel
+from air_recsys.solvers import as_solver, parameter_names
 from air_recsys.validation import check_choice
 
 AIR_SETTINGS: dict[str, dict[str, Any]] = {
@@ -46,6 +47,7 @@ class System(NamedTuple):
     settings: str
     needs: str | None = None  # the package that it cannot do without
     extra: str = ""  # what brings it
+    changed: tuple[str, ...] = ()  # which of the changes asked for it has taken
 
 
 def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
@@ -56,13 +58,16 @@ def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int =
     data : str
         A key of `air_recsys.benchmarks.accuracy.ratings_data.RATING_SETS`: myFM takes more factors for the largest.
     changes : dict, optional
-        What AIR (and DMF, which takes its settings) gets on top of `AIR_SETTINGS`.
+        What AIR (and DMF, which takes the settings of AIR adam) gets on top of `AIR_SETTINGS`; each what its solver
+        reads.
     seed : int
         Of every system; myFM gets its own default, 42, for 0.
     """
     changes = {} if changes is None else changes
     found = air_systems(AIR_SETTINGS, changes, seed)
-    found["DMF"] = System(partial(_train_dmf, changes, seed), "the settings of AIR without its graphs")
+    for_dmf = {name: value for name, value in changes.items() if name in parameter_names(DMF)}
+    train = partial(_train_dmf, for_dmf, seed)
+    found["DMF"] = System(train, "the settings of AIR adam without its graphs", changed=tuple(for_dmf))
     found["Biases"] = System(BiasModel().fit, "mean and biases, bias_decay=5")
     for name, (algorithm, options) in _SURPRISE.items():
         options = options | ({"random_state": seed} if "SVD" in algorithm else {})
@@ -76,11 +81,28 @@ def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int =
 
 
 def air_systems(settings: dict[str, dict[str, Any]], changes: dict[str, Any], seed: int) -> dict[str, System]:
-    """Return `AIR.for_ratings` with each of the named settings, and the same changes on top of all."""
-    return {
-        name: System(partial(_train_air, parameters | changes, seed), _call("AIR.for_ratings", parameters | changes))
-        for name, parameters in settings.items()
-    }
+    """Return `AIR.for_ratings` with each of the named settings and, on top, the changes that its solver reads."""
+    systems = {}
+    for name, parameters in settings.items():
+        read = _read_of(changes, parameters)
+        given = parameters | read
+        text = _call("AIR.for_ratings", given)
+        systems[name] = System(partial(_train_air, given, seed), text, changed=tuple(read))
+    return systems
+
+
+def check_changes(systems: Mapping[str, System], changes: Iterable[str]) -> None:
+    """Raise `ParameterError` for a change that none of the systems has taken.
+
+    Examples
+    --------
+    >>> check_changes(air_systems({"AIR": {}}, {"n_epochs": 5}, seed=0), ["n_epochs"])
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: none of the systems AIR reads n_epochs
+    """
+    for name in changes:
+        if not any(name in system.changed for system in systems.values()):
+            raise ParameterError(f"none of the systems {', '.join(systems)} reads {name}")
 
 
 def chosen_systems(systems: dict[str, System], names: list[str]) -> dict[str, System]:
@@ -96,7 +118,7 @@ def chosen_systems(systems: dict[str, System], names: list[str]) -> dict[str, Sy
 
 def ask_ratings(model: Any, asked: Pairs) -> tuple[np.ndarray, np.ndarray | None]:
     """Return predicted ratings, shape (n_asked,), and their standard deviations where a model samples."""
-    if getattr(model, "solver", "adam") == "adam":
+    if not getattr(model, "knows_deviations_", False):
         return np.asarray(model.predict(*asked)), None
     mean, deviation = model.predict(*asked, return_std=True)
     return np.asarray(mean), np.asarray(deviation)
@@ -110,12 +132,20 @@ _SURPRISE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
+def _read_of(changes: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
+    """Return the changes that `AIR.for_ratings` with these parameters reads, or its solver."""
+    solver = as_solver((parameters | changes).get("solver", "variational"))
+    names = {*parameter_names(AIR), *parameter_names(type(solver))}
+    return {name: value for name, value in changes.items() if name in names}
+
+
 def _train_air(parameters: dict[str, Any], seed: int, shown: Interactions) -> AIR:
     return AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters).fit(shown)
 
 
 def _train_dmf(parameters: dict[str, Any], seed: int, shown: Interactions) -> DMF:
-    return DMF.like(AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters)).fit(shown)
+    given = {"solver": "adam", "random_state": seed, "device": "cpu"} | parameters
+    return DMF.like(AIR.for_ratings(**given)).fit(shown)
 
 
 def _train_surprise(algorithm: str, options: dict[str, Any], shown: Interactions) -> Any:

@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Any
 
 from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, process_apart
-from air_recsys.benchmarks.faults.loaders import Loader, all_loaders
+from air_recsys.benchmarks.faults.all_loaders import all_loaders
+from air_recsys.benchmarks.faults.loaders import Loader
 from air_recsys.benchmarks.faults.workplace import Workplace
-from air_recsys.benchmarks.report import Report
 from air_recsys.exceptions import AirRecsysError, ParameterError
+from air_recsys.results import ResultTable
 from air_recsys.validation import check_integer
 
 _SECONDS = 10  # an input that takes longer is counted as unexpected
@@ -41,7 +42,7 @@ class Count:
 
 def bench_fuzz(
     n_inputs: int = 100_000, *, seed: int = 0, names: list[str] | None = None, kept: Path = Path("fuzz-unexpected")
-) -> Report:
+) -> ResultTable:
     """Break small valid files of every format, read them, and count what comes of it.
 
     The readers work in a process apart, where an input may take 10 seconds and 4 GiB.
@@ -59,7 +60,7 @@ def bench_fuzz(
 
     Returns
     -------
-    Report
+    ResultTable
         A row a reader and one for all. An input is accepted, refused by an error of the library, or unexpected.
     """
     check_integer("n_inputs", n_inputs, minimum=1)
@@ -68,7 +69,7 @@ def bench_fuzz(
         raise ParameterError(f"expected readers of {', '.join(readers)}, found {unknown[0]!r}")
     chosen = [readers[name] for name in names or readers]
     total = sum(reader.share for reader in chosen)
-    report = Report(f"Fuzzed files: {n_inputs:,} inputs", _protocol(seed))
+    report = ResultTable(f"Fuzzed files: {n_inputs:,} inputs", _protocol(seed))
     sizes = {reader.name: max(1, round(n_inputs * reader.share / total)) for reader in chosen}
     for name, count in _counts(sizes, seed, kept).items():
         report.rows.append(_row(name, count))
@@ -77,7 +78,7 @@ def bench_fuzz(
     return report
 
 
-def unexpected(report: Report) -> int:
+def unexpected(report: ResultTable) -> int:
     """Return how many inputs ended in neither data nor an error of the library."""
     return report.rows[-1]["unexpected"]
 

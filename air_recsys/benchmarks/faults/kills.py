@@ -15,10 +15,10 @@ import numpy as np
 from safetensors import safe_open
 
 from air_recsys.benchmarks.apart import thread_variables
-from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.models import AIR
-from air_recsys.models.fingerprint import hash_arrays
+from air_recsys.models.storage.fingerprint import hash_arrays
+from air_recsys.results import ResultTable
 from air_recsys.validation import check_integer
 
 _SHAPE = 200, 120, 4_000  # users, items, ratings
@@ -34,7 +34,7 @@ _SCRIPT = (
 )
 
 
-def bench_kills(n_kills: int = 50, *, seed: int = 0) -> Report:
+def bench_kills(n_kills: int = 50, *, seed: int = 0) -> ResultTable:
     """Kill trainings with SIGKILL, let them go on, and compare what they learned with one that was never killed.
 
     Each training writes a checkpoint every epoch or sweep and is killed a random time after its first one, up to the
@@ -49,12 +49,12 @@ def bench_kills(n_kills: int = 50, *, seed: int = 0) -> Report:
 
     Returns
     -------
-    Report
+    ResultTable
         A row a training and one for all: kills, exact (equal to the bit) and lost (anything else).
     """
     check_integer("n_kills", n_kills, minimum=1)
     rng = np.random.default_rng(seed)
-    report = Report(f"Killed trainings: {n_kills} kills", _protocol(seed))
+    report = ResultTable(f"Killed trainings: {n_kills} kills", _protocol(seed))
     names = list(TRAININGS)
     for number, name in enumerate(names):
         kills = len(range(number, n_kills, len(names)))
@@ -66,7 +66,7 @@ def bench_kills(n_kills: int = 50, *, seed: int = 0) -> Report:
     return report
 
 
-def lost(report: Report) -> int:
+def lost(report: ResultTable) -> int:
     """Return how many killed trainings did not end as they would have."""
     return report.rows[-1]["lost"]
 

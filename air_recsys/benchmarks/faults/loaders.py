@@ -30,17 +30,3 @@ class Loader:
     make: Callable[[Path], Any]
     load: Callable[[Path], Any]
     share: float = 1.0
-
-
-def all_loaders() -> dict[str, Loader]:
-    """Return the loaders by name, those of all extras among them.
-
-    Raises
-    ------
-    MissingExtraError
-        Where an extra of the readers is not installed.
-    """
-    from air_recsys.benchmarks.faults import model_loaders, other_loaders, table_loaders
-
-    found = (*model_loaders.loaders(), *table_loaders.loaders(), *other_loaders.loaders())
-    return {loader.name: loader for loader in found}

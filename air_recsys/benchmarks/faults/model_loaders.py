@@ -19,6 +19,7 @@ from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import joined
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models import AIR, BiasModel, GraphRanker, Recommender
+from air_recsys.models.trained import TrainedRecommender
 
 _MARK: dict[str, Any] = {"data": "d", "parameters": {"depth": 3}}
 _CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
@@ -28,7 +29,7 @@ _ROWS = 6
 def loaders() -> list[Loader]:
     """Return the readers of this module."""
     air = partial(AIR.for_interactions, n_epochs=3, evaluate_every=1, graph_neighbors=2, **_CPU)
-    posterior = partial(AIR.for_ratings, n_epochs=3, n_sweeps=3, n_factors=2, pattern_features=2, **_CPU)
+    posterior = partial(AIR.for_ratings, n_sweeps=3, n_factors=2, pattern_features=2, **_CPU)
     langevin = partial(posterior, solver="langevin", n_sweeps=5)
     models = {
         "AIR": air,
@@ -70,8 +71,8 @@ def _load_model(folder: Path) -> None:
     model.predict(users, items)
     model.recommend(users, n=1)
     model.similar_items(items[0], n=1)
-    if model._spread is not None:
-        model._spread.deviations(np.array([0]), np.array([0]))
+    if isinstance(model, TrainedRecommender) and model.knows_deviations_:
+        model.predict(users[:1], items, return_std=True)
 
 
 def _save_drug_target(folder: Path) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 from air_recsys.benchmarks.graphs.dti import bench_dti
 from air_recsys.benchmarks.graphs.movielens import bench_movielens
 from air_recsys.benchmarks.graphs.syn_netflix import bench_syn_netflix
-from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import load_movielens, load_movielens_genres, load_syn_netflix, load_yamanishi
+from air_recsys.results import ResultTable
 from air_recsys.validation import check_choice, check_integer
 
 GRAPH_SETS = ("syn-netflix", "movielens", "dti")
@@ -23,7 +23,7 @@ def bench_graphs(
     seeds: int = 5,
     n_epochs: int | None = None,
     device: str = "auto",
-) -> list[Report]:
+) -> list[ResultTable]:
     """Measure the graphs of AIR and of its rivals on some data sets.
 
     Parameters
@@ -39,7 +39,7 @@ def bench_graphs(
 
     Returns
     -------
-    list of Report
+    list of ResultTable
         One a set in the order of `GRAPH_SETS`, and the single runs of Syn-Netflix.
 
     Raises
@@ -49,13 +49,14 @@ def bench_graphs(
     check_integer("seeds", seeds, minimum=1)
     for name in sets:
         check_choice("sets", name, GRAPH_SETS)
-    settings: dict[str, Any] = {"device": device} | ({} if n_epochs is None else {"n_epochs": n_epochs})
-    reports: list[Report] = []
+    settings: dict[str, Any] = {"device": device}
+    by_adam = settings | ({} if n_epochs is None else {"n_epochs": n_epochs})
+    reports: list[ResultTable] = []
     if "syn-netflix" in sets:
-        reports += bench_syn_netflix(load_syn_netflix(root), seeds, settings)
+        reports += bench_syn_netflix(load_syn_netflix(root), seeds, by_adam)
     if "movielens" in sets:
         data, genres = load_movielens(root, "100k"), load_movielens_genres(root, "100k")
-        reports.append(bench_movielens(data, genres, settings))
+        reports.append(bench_movielens(data, genres, settings, by_adam))
     if "dti" in sets:
-        reports.append(bench_dti({name: load_yamanishi(root, name) for name in ("nr", "gpcr", "ic", "e")}, settings))
+        reports.append(bench_dti({name: load_yamanishi(root, name) for name in ("nr", "gpcr", "ic", "e")}, by_adam))
     return reports

@@ -11,15 +11,15 @@ import scipy.sparse as sp
 
 from air_recsys.benchmarks.graphs.measures import lift, pair_correlation
 from air_recsys.benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
-from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import DrugTargetData
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.models import AIR
+from air_recsys.results import ResultTable
 
 _EASE_DECAYS = (0.1, 1.0, 10.0)
 
 
-def bench_dti(sets: dict[str, DrugTargetData], settings: dict[str, Any] | None = None) -> Report:
+def bench_dti(sets: dict[str, DrugTargetData], settings: dict[str, Any] | None = None) -> ResultTable:
     """Compare similarities from interactions alone with chemical and sequence similarities.
 
     Parameters
@@ -29,7 +29,7 @@ def bench_dti(sets: dict[str, DrugTargetData], settings: dict[str, Any] | None =
         Parameters that differ from `AIR.for_interactions`.
     """
     chosen = {"random_state": 0} | (settings or {})
-    report = Report(
+    report = ResultTable(
         "Drug-target interactions: similarities never seen",
         "all pairs observed (0/1); Spearman correlation over all pairs, and mean similarity of the 10 nearest as a "
         f"multiple of that of all pairs, ties at random; AIR.for_interactions with {chosen}",

@@ -11,16 +11,21 @@ import scipy.sparse as sp
 
 from air_recsys.benchmarks.graphs.measures import jaccard, neighbor_agreement
 from air_recsys.benchmarks.graphs.rivals import cosine, ease, smooth_graph
-from air_recsys.benchmarks.report import Report
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
+from air_recsys.results import ResultTable
 
 EASE_DECAYS = (200.0, 500.0, 1000.0, 2000.0, 4000.0)
 _OFTEN = 20
 
 
-def bench_movielens(data: Interactions, genres: pd.DataFrame, settings: dict[str, Any] | None = None) -> Report:
+def bench_movielens(
+    data: Interactions,
+    genres: pd.DataFrame,
+    settings: dict[str, Any] | None = None,
+    by_adam: dict[str, Any] | None = None,
+) -> ResultTable:
     """Compare the genres of every film with those of its ten nearest films.
 
     Parameters
@@ -30,17 +35,20 @@ def bench_movielens(data: Interactions, genres: pd.DataFrame, settings: dict[str
         One row a film, indexed by id; a column "unknown" is no genre.
     settings : dict, optional
         Parameters that differ from `AIR.for_ratings`.
+    by_adam : dict, optional
+        Those of the model that `Adam` trains; by default the same.
     """
     settings = {"random_state": 0} | (settings or {})
+    by_adam = settings | {"solver": "adam"} | (by_adam or {})
     flags = genres.drop(columns="unknown", errors="ignore").loc[data.item_ids].to_numpy()
     known, counts = jaccard(flags), np.bincount(data.item_index, minlength=data.n_items)
     often = counts >= _OFTEN
-    report = Report(
+    report = ResultTable(
         "MovieLens: genres of neighbours",
         "mean Jaccard index of the genres of an item and its 10 nearest items, ties at random; all ratings; "
-        f"{data!r}; AIR.for_ratings with {settings}",
+        f"{data!r}; AIR.for_ratings with {settings}, trained by Adam with {by_adam}",
     )
-    for system, similarity in _systems(data, settings):
+    for system, similarity in _systems(data, settings, by_adam):
         agreement = neighbor_agreement(similarity, known)
         report.rows.append(
             {
@@ -54,10 +62,10 @@ def bench_movielens(data: Interactions, genres: pd.DataFrame, settings: dict[str
     return report
 
 
-def _systems(data: Interactions, settings: dict[str, Any]) -> Iterator[tuple[str, Any]]:
+def _systems(data: Interactions, settings: dict[str, Any], by_adam: dict[str, Any]) -> Iterator[tuple[str, Any]]:
     by_item = data.to_csr().T.tocsr()
-    for kind, changes in (("AIR", {}), ("AIR trained by Adam", {"solver": "adam"})):
-        model = AIR.for_ratings(**settings | changes).fit(data)
+    for kind, given in (("AIR", settings), ("AIR trained by Adam", by_adam)):
+        model = AIR.for_ratings(**given).fit(data)
         assert model.item_graph_ is not None
         assert model.item_similarities_ is not None
         yield f"{kind}, learned graph with the pattern", model.item_similarities_.to_scipy()

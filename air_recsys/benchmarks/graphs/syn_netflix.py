@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.benchmarks.completion import hide
-from air_recsys.benchmarks.graph_quality import group_recovery
 from air_recsys.benchmarks.graphs.measures import group_recovery_of
 from air_recsys.benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
 from air_recsys.benchmarks.recipes import recipe
-from air_recsys.benchmarks.report import Report, mean_of
 from air_recsys.datasets import SynNetflix
+from air_recsys.evaluation.completion import hide
+from air_recsys.evaluation.graph_quality import group_recovery
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
+from air_recsys.results import ResultTable, mean_of
 
 MISSING = (0.7, 0.75, 0.8, 0.85)
 _EASE_DECAYS = (0.1, 1.0, 10.0)
@@ -24,7 +24,7 @@ _EASE_DECAYS = (0.1, 1.0, 10.0)
 
 def bench_syn_netflix(
     data: SynNetflix, seeds: int = 5, settings: dict[str, Any] | None = None, missing: tuple[float, ...] = MISSING
-) -> tuple[Report, Report]:
+) -> tuple[ResultTable, ResultTable]:
     """Hide a share of the ratings, and ask the graphs of what is left for the true groups.
 
     Parameters
@@ -38,17 +38,17 @@ def bench_syn_netflix(
 
     Returns
     -------
-    means, single : Report
+    means, single : ResultTable
     """
     used = recipe("syn-netflix")["settings"] | (settings or {})
-    single = Report("Syn-Netflix, single runs", _protocol(used, seeds))
+    single = ResultTable("Syn-Netflix, single runs", _protocol(used, seeds))
     cases = [(share, seed) for share in missing for seed in range(seeds)]
     for share, seed in tqdm(cases, unit="mask", desc="Syn-Netflix"):
         observed = hide(data.matrix, share, seed).observed
         groups = data.user_groups, data.item_groups
         for system, found in _results(observed, groups, used | {"random_state": seed}):
             single.rows.append({"missing": share, "system": system, "seed": seed} | found)
-    means = Report("Syn-Netflix: true groups", single.protocol, mean_of(single.rows, ("missing", "system")))
+    means = ResultTable("Syn-Netflix: true groups", single.protocol, mean_of(single.rows, ("missing", "system")))
     return means, single
 
 

@@ -8,11 +8,11 @@ from air_recsys.benchmarks.hosts.cornac import bench_cornac
 from air_recsys.benchmarks.hosts.implicit import bench_implicit
 from air_recsys.benchmarks.hosts.sklearn import bench_sklearn
 from air_recsys.benchmarks.hosts.surprise import bench_surprise
-from air_recsys.benchmarks.report import Report
 from air_recsys.datasets import load_movielens
+from air_recsys.results import ResultTable
 
 
-def bench_host(host: str, root: Path | None) -> Report:
+def bench_host(host: str, root: Path | None) -> ResultTable:
     """Return the report of one host, "surprise", "implicit", "cornac" or "sklearn".
 
     MovieLens-100K stands for ratings, MovieLens-1M for implicit feedback; both are read from `root`. scikit-learn

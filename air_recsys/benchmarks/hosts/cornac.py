@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.benchmarks.evaluate import Fold, holdout_folds
-from air_recsys.benchmarks.report import Report, mean_of
+from air_recsys.evaluation.folds import Fold, holdout_folds
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import mae, rmse
+from air_recsys.results import ResultTable, mean_of
 from air_recsys.splits import random_holdout
 
 _GRIDS: dict[str, dict[str, list[Any]]] = {
@@ -22,7 +22,7 @@ _GRIDS: dict[str, dict[str, list[Any]]] = {
 }
 
 
-def bench_cornac(data: Interactions, *, seeds: int = 3) -> Report:
+def bench_cornac(data: Interactions, *, seeds: int = 3) -> ResultTable:
     """Rate held-out pairs with every contender; the tuned ones choose among eight settings on validation ratings.
 
     Parameters
@@ -46,7 +46,7 @@ def bench_cornac(data: Interactions, *, seeds: int = 3) -> Report:
             single.append({"model": name} | _measure(make(seed), fold))
             chosen = _choose(make, _GRIDS[name], fold.train, seed)
             single.append({"model": f"{name}, tuned"} | _measure(make(seed, **chosen), fold))
-    report = Report(
+    report = ResultTable(
         "In Cornac",
         f"{data!r}, random 80/20 splits, seeds 0..{seeds - 1}; tuned: the best of eight settings on a validation part "
         "(10 % of the training ratings), then trained on all of them",

@@ -11,8 +11,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.benchmarks.hosts.timing import median_seconds
-from air_recsys.benchmarks.report import Report
 from air_recsys.interactions import Interactions
+from air_recsys.results import ResultTable
 from air_recsys.splits import user_holdout
 
 _LIKED = 4.0
@@ -21,7 +21,7 @@ _SETTINGS = ((0.01, 1.0), (10.0, 1.0), (30.0, 4.0))  # regularization, alpha
 _MEASURED = "no setting was chosen on these held-out likes"
 
 
-def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, rounds: int = 9) -> Report:
+def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, rounds: int = 9) -> ResultTable:
     """Train both on the same likes with the same factors, rank the rest, and time `recommend` for all users.
 
     Parameters
@@ -58,7 +58,7 @@ def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, roun
     medians = median_seconds(
         {name: lambda m=model: m.recommend(users, train, N=_N) for name, model in first.items()}, rounds
     )
-    report = Report(
+    report = ResultTable(
         "In implicit",
         f"{n_users} users, {n_items} items; {train.nnz} likes (ratings >= {_LIKED:g}) to train on, {test.nnz} held "
         f"out, seed {seed}; {factors} factors, the first setting is the default of both; {_MEASURED}",

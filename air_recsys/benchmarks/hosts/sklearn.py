@@ -14,8 +14,8 @@ from sklearn.experimental import enable_iterative_imputer  # noqa: F401
 from sklearn.impute import IterativeImputer, KNNImputer, SimpleImputer
 from tqdm import tqdm
 
-from air_recsys.benchmarks.report import Report, mean_of
 from air_recsys.metrics import rmse
+from air_recsys.results import ResultTable, mean_of
 
 _MASKS = range(20, 25)  # not looked at when the defaults of AIRImputer were chosen
 _TABLES = ("breast_cancer", "wine", "diabetes", "digits")
@@ -23,7 +23,7 @@ _TABLES = ("breast_cancer", "wine", "diabetes", "digits")
 
 def bench_sklearn(
     *, hidden: tuple[float, ...] = (0.2, 0.5), seeds: Iterable[int] = _MASKS, tables: tuple[str, ...] = _TABLES
-) -> Report:
+) -> ResultTable:
     """Hide entries at random and fill them, every imputer with its defaults; the error is in standard deviations.
 
     Parameters
@@ -43,7 +43,7 @@ def bench_sklearn(
         mask[0] = False  # no feature is without entries
         for name, make in _imputers().items():
             single.append({"table": table, "hidden": share, "imputer": name} | _measure(make(seed), truth, mask))
-    return Report(
+    return ResultTable(
         "In scikit-learn",
         f"shares of entries hidden at random, masks of the seeds {list(seeds)}; error of the hidden entries in "
         "standard deviations of their feature (features that do not vary left out); defaults of all",

@@ -7,14 +7,14 @@ from typing import Any
 
 from tqdm import tqdm
 
-from air_recsys.benchmarks.evaluate import Fold, cross_validation_folds
 from air_recsys.benchmarks.hosts.timing import median_seconds
-from air_recsys.benchmarks.report import Report, mean_of
+from air_recsys.evaluation.folds import Fold, cross_validation_folds
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import mae, rmse
+from air_recsys.results import ResultTable, mean_of
 
 
-def bench_surprise(data: Interactions, *, seed: int = 0, n_folds: int = 5, rounds: int = 15) -> Report:
+def bench_surprise(data: Interactions, *, seed: int = 0, n_folds: int = 5, rounds: int = 15) -> ResultTable:
     """Cross-validate both with their defaults, and time estimates of one pair and of a whole test set.
 
     Parameters
@@ -43,7 +43,7 @@ def bench_surprise(data: Interactions, *, seed: int = 0, n_folds: int = 5, round
     costs = _costs(fitted, folds[-1].test, rounds)
     for row in rows:
         row |= costs[row["model"]]
-    report = Report(
+    report = ResultTable(
         "In Surprise",
         f"{data!r}, {n_folds} random folds, seed {seed}, defaults of both; microseconds a pair, median of {rounds} "
         "rounds in turn on the last fold",

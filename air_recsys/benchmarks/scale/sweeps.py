@@ -10,10 +10,10 @@ import numpy as np
 from tqdm import tqdm
 
 from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, run_apart
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.exceptions import ParameterError
+from air_recsys.results import ResultTable
 from air_recsys.validation import check_choice
 
 MEASURES = ("epoch_seconds", "refresh_seconds", "first_seconds")
@@ -54,7 +54,7 @@ def sizes_of(base: Size, sweeps: Mapping[str, Iterable[int]]) -> list[tuple[str,
 
 def bench_growth(
     points: list[tuple[str, Size]], settings: dict[str, Any], *, seed: int = 0, threads: int = 1
-) -> tuple[Report, Report]:
+) -> tuple[ResultTable, ResultTable]:
     """Time epochs of `AIR.for_ratings` on planted ratings of every size, each in a process of its own.
 
     A size that several sweeps share is measured once. One that does not fit into memory is reported without figures.
@@ -64,17 +64,17 @@ def bench_growth(
     points : list of (str, Size)
         As `sizes_of` returns them.
     settings : dict
-        Further parameters of `AIR`, not those of `Size`.
+        Further parameters of `AIR`, ``solver="adam"`` among them, not those of `Size`.
     seed : int
         Of data and start.
     threads : int
 
     Returns
     -------
-    Report
+    ResultTable
         A row a point: the sizes, seconds an epoch and a choice of edges (later and first), and memory in GiB with the
         data alone and at the peak of the training.
-    Report
+    ResultTable
         A row a sweep: the exponents of the three times.
 
     Raises
@@ -85,7 +85,7 @@ def bench_growth(
     check_further(settings)
     found: dict[Size, dict[str, float]] = {}
     lost: dict[Size, str] = {}
-    growth, exponents = Report("Time and memory by size", ""), Report("Growth", "")
+    growth, exponents = ResultTable("Time and memory by size", ""), ResultTable("Growth", "")
     for name, size in tqdm(points, unit="size", desc="bench scale"):
         if size not in found:
             try:

@@ -10,12 +10,12 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
 from air_recsys.benchmarks.apart import MemoryWatch, run_apart
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.scale.sweeps import Size, check_further
 from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR, BiasModel
+from air_recsys.results import ResultTable
 from air_recsys.splits import random_holdout
 
 _GROUPS = (20, 15)  # of users and of items
@@ -23,7 +23,9 @@ _HELD_OUT = 0.1
 _LOUVAIN = 5000  # nodes up to which Louvain takes seconds
 
 
-def bench_planted(size: Size, settings: dict[str, Any], *, seed: int = 0, threads: int = 1) -> tuple[Report, Report]:
+def bench_planted(
+    size: Size, settings: dict[str, Any], *, seed: int = 0, threads: int = 1
+) -> tuple[ResultTable, ResultTable]:
     """Train `AIR.for_ratings` on nine tenths of planted ratings, in a process of its own.
 
     Parameters
@@ -37,10 +39,10 @@ def bench_planted(size: Size, settings: dict[str, Any], *, seed: int = 0, thread
 
     Returns
     -------
-    Report
+    ResultTable
         RMSE on the rest of AIR and of biases alone, the noise floor, and the share of the way from the one to the
         other; seconds and memory.
-    Report
+    ResultTable
         Normalised mutual information with the planted groups, a row a side: of communities of the learned graph, by
         the spectrum (which is told how many groups there are) and, for small graphs, by Louvain; and of k-means of the
         factors (told as well).
@@ -54,7 +56,7 @@ def bench_planted(size: Size, settings: dict[str, Any], *, seed: int = 0, thread
         f"{threads} thread(s)"
     )
     note = "noise_floor: of the means that the ratings were drawn around, which no model can beat but by chance"
-    return Report("Error on planted ratings", protocol, errors, [note]), Report(
+    return ResultTable("Error on planted ratings", protocol, errors, [note]), ResultTable(
         "Planted groups found again", protocol, groups
     )
 

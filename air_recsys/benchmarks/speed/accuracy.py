@@ -14,10 +14,10 @@ from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.cases import load_case, observed_entries
 from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
 from air_recsys.benchmarks.recipes import recipes_of
-from air_recsys.benchmarks.report import Report
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import nmae
 from air_recsys.models import AIR
+from air_recsys.results import ResultTable
 from air_recsys.training import Record
 
 _ROW = "barbara-random"
@@ -51,7 +51,7 @@ class Curve(NamedTuple):
 
 def bench_accuracy(
     root: Path, settings: dict[str, Any], *, n_steps: int = 10_001, seed: int = 0, threads: int = 1
-) -> Report:
+) -> ResultTable:
     """Time until Barbara, 30 % missing, is completed as well as the paper's AIR: the row of Table 1.
 
     Parameters
@@ -68,7 +68,7 @@ def bench_accuracy(
     """
     row = next(row for row in recipes_of("table1") if row.row == _ROW)
     case = load_case(row.data, root)
-    every = AIR.for_completion(**settings).evaluate_every
+    every = AIR.for_completion(**settings).get_params()["solver__evaluate_every"]
     task = Task(case.truth, observed_entries(row, case, root, seed), every)
     report = time_to_accuracy(task, row.published["AIR"], settings, n_steps=n_steps, seed=seed, threads=threads)
     report.title = f"Time to the published accuracy: {row.title}"
@@ -77,7 +77,7 @@ def bench_accuracy(
 
 def time_to_accuracy(
     task: Task, target: float, settings: dict[str, Any], *, n_steps: int, seed: int = 0, threads: int = 1
-) -> Report:
+) -> ResultTable:
     """Train `AIR.for_completion(**settings)` and plain autograd, each in a process of its own, and compare the times.
 
     Where plain autograd never gets to `target`, its whole run counts, and the ratio is a lower bound.
@@ -100,7 +100,7 @@ def time_to_accuracy(
     )
     notes = [f"{row['contender']}: lowest NMAE seen {row['lowest']:.4f}" for row in rows]
     notes += [f"{row['contender']} never got to the target" for row in rows if not row["reached"]]
-    return Report("Time to an accuracy", protocol, rows, notes)
+    return ResultTable("Time to an accuracy", protocol, rows, notes)
 
 
 def engine_curve(task: Task, settings: dict[str, Any], seed: int) -> Curve:

@@ -35,14 +35,14 @@ def epoch_times(settings: dict[str, Any], data: Interactions) -> EpochTimes:
     Parameters
     ----------
     settings : dict
-        Parameters of `AIR`, but for those that say when to refresh, to record and to end.
+        Parameters of `AIR` with ``solver="adam"``, but for those that say when to refresh, to record and to end.
     data : Interactions
 
     Examples
     --------
     >>> from air_recsys.datasets.planted import make_planted_ratings
     >>> data = make_planted_ratings(60, 50, 800, 3, 2).interactions
-    >>> epoch_times({"random_state": 0, "device": "cpu"}, data).epoch_seconds > 0
+    >>> epoch_times({"solver": "adam", "random_state": 0, "device": "cpu"}, data).epoch_seconds > 0
     True
     """
     records: list[Record] = []

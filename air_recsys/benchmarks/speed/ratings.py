@@ -11,11 +11,11 @@ import numpy as np
 from tqdm import tqdm
 
 from air_recsys.benchmarks.apart import run_apart
-from air_recsys.benchmarks.evaluate import Fold
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.speed.contenders import Outcome, measure, train_air, train_als, train_myfm, train_surprise
 from air_recsys.datasets import load_movielens
+from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import MissingExtraError
+from air_recsys.results import ResultTable
 
 SPLIT = "MovieLens-1M, a random tenth held out: RandomState(1234) over the ratings ordered by item, then user"
 
@@ -65,7 +65,7 @@ def contenders(settings: dict[str, Any], threads: int, gibbs_steps: int = 200) -
 
 def bench_ratings(
     load: Callable[[], Fold], entrants: dict[str, Contender], *, title: str, threads: int = 1
-) -> tuple[Report, Report]:
+) -> tuple[ResultTable, ResultTable]:
     """Train every contender on one split, each in a process of its own, one after the other.
 
     Parameters
@@ -80,10 +80,10 @@ def bench_ratings(
 
     Returns
     -------
-    Report
+    ResultTable
         A row a contender: seconds on the clock and of the processors, test RMSE, memory before the training (the split
         included) and at the peak, in GiB.
-    Report
+    ResultTable
         Seconds and test RMSE along the training of those that tell.
 
     Raises
@@ -95,7 +95,10 @@ def bench_ratings(
         if contender.needs is not None and find_spec(contender.needs) is None:
             raise MissingExtraError(contender.needs, contender.extra)
     protocol = f"{title}; {threads} thread(s), a process each, one after the other; training alone is timed"
-    means, curves = Report("Time, memory and error on ratings", protocol), Report("Error along the training", protocol)
+    means, curves = (
+        ResultTable("Time, memory and error on ratings", protocol),
+        ResultTable("Error along the training", protocol),
+    )
     for name, contender in tqdm(entrants.items(), unit="model", desc="bench speed"):
         found = run_apart(measure, contender.train, load, *contender.arguments, threads=threads)
         outcome = found.pop("outcome")

@@ -8,21 +8,22 @@ from typing import Any
 import torch
 
 from air_recsys.benchmarks.apart import run_apart
-from air_recsys.benchmarks.evaluate import Fold
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
 from air_recsys.benchmarks.speed.floor import measure_machine, median_time, step_work
 from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
+from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
-from air_recsys.models.scaling import graph_strength
+from air_recsys.models.engines.scaling import graph_strength
 from air_recsys.nn.objective import Penalties
+from air_recsys.results import ResultTable
+from air_recsys.solvers import Adam
 
 
 def bench_ratings_step(
     load: Callable[[], Fold], settings: dict[str, Any], *, title: str, threads: int = 1, steps: int = 5
-) -> Report:
+) -> ResultTable:
     """Time an epoch of `AIR.for_ratings(**settings)`, a plain step of the same objective, and the least work of both.
 
     Parameters
@@ -30,7 +31,7 @@ def bench_ratings_step(
     load : callable
         Returns the split whose training part counts; found by its module and name, as pickle wants it.
     settings : dict
-        With `n_factors`, 20 where it is left out, and `graph_neighbors`, which the preset has.
+        With ``solver="adam"``, `n_factors`, 20 where it is left out, and `graph_neighbors`, which the preset has.
     title : str
         Where the split comes from.
     threads : int
@@ -40,32 +41,40 @@ def bench_ratings_step(
     Raises
     ------
     ParameterError
-        For full width or graphs over all pairs.
+        For another solver, full width or graphs over all pairs.
     """
     settings = {"n_factors": 20} | settings
+    model, solver = _model(settings)
+    rows, notes = run_apart(_measure, load, settings, steps, threads=threads)
+    protocol = (
+        f"{title}, training part; width {model.n_factors}, depth {solver.depth}, {model.graph_neighbors} neighbours, "
+        f"float32, CPU, {threads} thread(s); engine: {COUNTED}, choosing edges not counted; plain: median of {steps}"
+    )
+    return ResultTable("A step on ratings", protocol, rows, notes)
+
+
+def _model(settings: dict[str, Any]) -> tuple[AIR, Adam]:
+    """Return the model that is timed, and its solver."""
     model = AIR.for_ratings(**settings)
+    if not isinstance(model.solver, Adam):
+        raise ParameterError(f"a step is one of solver='adam', found {model.solver!r}")
     if model.n_factors is None or model.graph_neighbors is None:
         raise ParameterError(
             f"expected n_factors and graph_neighbors, found {model.n_factors} and {model.graph_neighbors}"
         )
-    rows, notes = run_apart(_measure, load, settings, steps, threads=threads)
-    protocol = (
-        f"{title}, training part; width {model.n_factors}, depth {model.depth}, {model.graph_neighbors} neighbours, "
-        f"float32, CPU, {threads} thread(s); engine: {COUNTED}, choosing edges not counted; plain: median of {steps}"
-    )
-    return Report("A step on ratings", protocol, rows, notes)
+    return model, model.solver
 
 
 def _measure(load: Callable[[], Fold], settings: dict[str, Any], steps: int) -> tuple[list[dict[str, Any]], list[str]]:
     data = load().train
-    model = AIR.for_ratings(**settings)
+    model, solver = _model(settings)
     assert isinstance(model.n_factors, int)
     assert isinstance(model.graph_neighbors, int)
     engine = epoch_times({"random_state": 0, "device": "cpu"} | settings, data)
-    plain = median_time(_plain_step(model, data), steps)
+    plain = median_time(_plain_step(model, solver, data), steps)
     machine = measure_machine()
     shape = data.n_users, data.n_items
-    work = step_work(shape, data.n_ratings, model.n_factors, model.graph_neighbors, model.depth)
+    work = step_work(shape, data.n_ratings, model.n_factors, model.graph_neighbors, solver.depth)
     floors = machine.seconds(work)
     seconds = {
         "engine": engine.epoch_seconds,
@@ -90,7 +99,7 @@ def _measure(load: Callable[[], Fold], settings: dict[str, Any], steps: int) -> 
     return rows, notes
 
 
-def _plain_step(model: AIR, data: Interactions) -> Callable[[], object]:
+def _plain_step(model: AIR, solver: Adam, data: Interactions) -> Callable[[], object]:
     assert isinstance(model.n_factors, int)
     assert isinstance(model.graph_neighbors, int)
     generator = torch.Generator().manual_seed(0)
@@ -101,12 +110,12 @@ def _plain_step(model: AIR, data: Interactions) -> Callable[[], object]:
     plain = PlainFactors(
         (neighbors[0], neighbors[1]),
         model.n_factors,
-        model.depth,
-        (graph_strength(model.user_graph_reg, data), graph_strength(model.item_graph_reg, data)),
-        Penalties(model.weight_decay, model.bias_decay),
+        solver.depth,
+        (graph_strength(solver.user_graph_reg, data), graph_strength(solver.item_graph_reg, data)),
+        Penalties(solver.weight_decay, solver.bias_decay),
         generator,
     )
-    optimizer = torch.optim.Adam(plain.parameters(), lr=model.learning_rate)
+    optimizer = torch.optim.Adam(plain.parameters(), lr=solver.learning_rate)
     values = torch.as_tensor(data.ratings - data.ratings.mean(), dtype=torch.float32)
     entries = Entries(torch.as_tensor(data.user_index), torch.as_tensor(data.item_index), values)
     return lambda: plain_factors_step(plain, optimizer, entries)

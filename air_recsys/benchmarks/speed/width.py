@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from air_recsys.benchmarks.apart import run_apart
-from air_recsys.benchmarks.report import Report
 from air_recsys.benchmarks.step import bench_step
+from air_recsys.results import ResultTable
 
 
 def bench_full_width(
     size: int = 240, depths: Sequence[int] = (2, 3, 4), rounds: int = 30, steps: int = 20, threads: int = 1
-) -> Report:
+) -> ResultTable:
     """Time steps as `air_recsys.benchmarks.step.bench_step` does, at several depths.
 
     Parameters
@@ -25,7 +25,7 @@ def bench_full_width(
 
     Returns
     -------
-    Report
+    ResultTable
         The rows of `bench_step` with the depth, and the time relative to a step of DMF.
     """
     rows = []
@@ -37,4 +37,4 @@ def bench_full_width(
         f"{size} x {size}, full width, random matrices with 30 % missing, float32, Adam, on the CPU with {threads} "
         f"thread(s); median of {rounds} rounds of {steps} steps, contenders in turn, a process a depth"
     )
-    return Report("A step at full width", protocol, rows)
+    return ResultTable("A step at full width", protocol, rows)

@@ -1,4 +1,4 @@
-r"""What observed entries say of the factors and the bias of each row, with the columns known up to a Gaussian.
+r"""The equations of the factors and the bias of each row from observed entries, given a Gaussian for the columns.
 
 Row i has :math:`x = (p_i, b_i)`, column j has :math:`z = (q_j, c_j)`, and an entry with weight w is
 :math:`y = p\cdot q + b + c + e`. With :math:`g = (q, 1)` the expected log-likelihood of one row is
@@ -16,12 +16,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from air_recsys.exceptions import AirRecsysError
+from air_recsys.exceptions import NumericalError
 from air_recsys.nn.pattern import SparsePattern
 
 
 class Rows(NamedTuple):
-    """Rows x = (p, b), known up to a Gaussian, or exactly."""
+    """Rows x = (p, b), as Gaussians or as exact values."""
 
     mean: Tensor  # (m, d) with d = r + 1
     covariance: Tensor | None = None  # (m, d, d)
@@ -46,27 +46,19 @@ class Equations(NamedTuple):
 
 
 def equations(pattern: SparsePattern, side: int, weights: Tensor, values: Tensor, partner: Rows) -> Equations:
-    """Return the equations of all rows (side 0) or of all columns (side 1).
+    """Return the equations of all rows (side 0) or of all columns (side 1) of a pattern (m, n).
 
-    Parameters
-    ----------
-    pattern : SparsePattern
-        Where the entries stand, m x n.
-    side : {0, 1}
-    weights, values : Tensor, shape (nnz,)
-        In the order of `pattern`.
-    partner : Rows
-        The other side.
+    `weights` and `values`, (nnz,) each, are in the order of `pattern`; `partner` is the other side.
 
     Examples
     --------
     >>> pattern = SparsePattern(torch.tensor([0, 2]), torch.tensor([0, 1]), 2)
     >>> columns = Rows(torch.tensor([[1.0, 0.0], [2.0, 0.5]]))
-    >>> found = equations(pattern, 0, torch.ones(2), torch.tensor([3.0, 1.5]), columns)
-    >>> found.precision
+    >>> system = equations(pattern, 0, torch.ones(2), torch.tensor([3.0, 1.5]), columns)
+    >>> system.precision
     tensor([[[5., 3.],
              [3., 2.]]])
-    >>> found.right, found.squares
+    >>> system.right, system.squares
     (tensor([[5., 4.]]), tensor([10.]))
     """
     add = pattern.transpose_matmul if side else pattern.matmul
@@ -81,10 +73,10 @@ def equations(pattern: SparsePattern, side: int, weights: Tensor, values: Tensor
     if partner.covariance is None:
         right = add(weights * rest, inputs)
     else:
-        spread = partner.covariance.clone()
-        with_bias, of_bias = spread[:, -1].clone(), spread[:, -1, -1].clone()
-        spread[:, -1, :] = spread[:, :, -1] = with_bias[:, -1] = 0
-        products += spread[:, upper[0], upper[1]]
+        covariance = partner.covariance.clone()
+        with_bias, of_bias = covariance[:, -1].clone(), covariance[:, -1, -1].clone()
+        covariance[:, -1, :] = covariance[:, :, -1] = with_bias[:, -1] = 0
+        products += covariance[:, upper[0], upper[1]]
         squared += of_bias.index_select(0, others)
         right = add(weights * rest, inputs) - add(weights, with_bias)
     squares = add(weights * squared, torch.ones_like(biases)[:, None])[:, 0]
@@ -110,7 +102,7 @@ class Solution(NamedTuple):
     def draw(self, before: Tensor, momentum: float, noise: Tensor) -> Tensor:
         """Return m - a (x - m) + (1 - a^2)^1/2 e for the state x before, e ~ N(0, covariance) from `noise` ~ N(0, 1).
 
-        Both x and the draw have the Gaussian as their distribution; a > 0 steps past the mean (over-relaxation).
+        Both x and the draw have the Gaussian as their distribution; a > 0 moves past the mean (over-relaxation).
         """
         error = torch.linalg.solve_triangular(self.cholesky.mT, noise[:, :, None], upper=True)[:, :, 0]
         return self.mean - momentum * (before - self.mean) + (1 - momentum**2) ** 0.5 * error
@@ -119,22 +111,17 @@ class Solution(NamedTuple):
 def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Solution:
     """Return the Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
 
-    Parameters
-    ----------
-    found : Equations
-    scale : Tensor, shape (m,)
-    prior_mean : Tensor, shape (m, d)
-    prior_precision : Tensor, shape (d, d)
+    Shapes are (m,) for `scale`, (m, d) for `prior_mean` and (d, d) for `prior_precision`.
 
     Raises
     ------
-    AirRecsysError
-        Where the numbers of the type at hand are too coarse for the equations.
+    NumericalError
+        Where the precision of the numbers is too low for the equations.
     """
     right = found.right * scale[:, None] + prior_mean @ prior_precision
     cholesky, failed = torch.linalg.cholesky_ex(found.precision * scale[:, None, None] + prior_precision)
     if failed.any():
-        raise AirRecsysError(
+        raise NumericalError(
             f"{int((failed > 0).sum())} rows of the posterior have no solution in {found.right.dtype}: expected "
             "positive definite equations; take dtype='float64' or smaller weights"
         )

@@ -1,4 +1,4 @@
-"""What is kept of the sweeps: the mean of the scores as factors and biases, and what their spread needs."""
+"""The results of the sweeps: the mean of the scores as factors and biases, and the terms of their uncertainty."""
 
 from __future__ import annotations
 
@@ -10,11 +10,10 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.running_mean import RunningMean
-from air_recsys.nn.posterior.state import set_values, values_of
+from air_recsys.nn.posterior.state import Stateful, set_values
 
-_RANKS = 5  # rank of the mean of many products, by the rank of one
-_DRAWS = 20  # kept for the spread
-_STATE = ("_row_biases", "_column_biases", "_noises", "_noise", "_count", "_done", "_draws")
+_RANKS = 5  # rank of the mean of many products, in ranks of one product
+_DRAWS = 20  # draws that are kept for the uncertainty
 
 
 class Scores(NamedTuple):
@@ -35,7 +34,7 @@ class Priors(NamedTuple):
     column_precisions: Tensor  # (s, d, d)
 
 
-class Spread(NamedTuple):
+class Uncertainty(NamedTuple):
     """The variance of a new entry (i, j): noise * of_rows[i] * of_columns[j], and that of its score.
 
     The latter follows from Gaussian rows and columns, x ~ N(mean, covariance), or from draws of both. With their
@@ -52,10 +51,10 @@ class Spread(NamedTuple):
     column_covariances: Tensor | None
 
 
-class Variational:
+class VariationalEstimate:
     """The means and covariances of the last sweep."""
 
-    ready = True  # for `spread`
+    ready = True  # for `uncertainty`
 
     def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
         self._posterior = posterior
@@ -65,32 +64,33 @@ class Variational:
         self._posterior.sweep()
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change beside the posterior: nothing."""
+        """Return an empty state, as sweeps change the posterior alone."""
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Do nothing: all is in the posterior."""
+        """Do nothing."""
 
     def scores(self) -> Scores:
         """Return the expected scores: exact, as rows and columns are independent."""
-        rows, columns = (side.mean for side in self._posterior.sides)
-        return Scores(rows[:, :-1], columns[:, :-1], rows[:, -1], columns[:, -1])
+        return _scores(self._posterior)
 
-    def spread(self) -> Spread:
+    def uncertainty(self) -> Uncertainty:
         """Return what the standard deviations need."""
         noise, sides = self._posterior.noise, self._posterior.sides
         of_rows, of_columns = (1 / scales for scales in noise.scales)
         triangles = [_upper(side.covariance) for side in sides if side.covariance is not None]
         priors = _joined([_priors(self._posterior)])
-        return Spread(noise.variance, of_rows, of_columns, sides[0].mean, sides[1].mean, priors, *triangles)
+        return Uncertainty(noise.variance, of_rows, of_columns, sides[0].mean, sides[1].mean, priors, *triangles)
 
 
-class Langevin:
+class LangevinEstimate(Stateful):
     """Means over the draws of all sweeps but the first fifth.
 
     Each sweep counts twice, with the mean of the rows given the columns in place of the draw, and the reverse, which
-    takes some of the noise out. The mean of all those products is kept as a sketch of rank `_RANKS` times their own.
+    reduces the noise. The mean of all those products is kept as a sketch of `_RANKS` times their rank.
     """
+
+    _STATE = ("_row_biases", "_column_biases", "_noises", "_noise", "_count", "_done", "_draws")
 
     def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
         self._posterior = posterior
@@ -105,7 +105,7 @@ class Langevin:
 
     @property
     def ready(self) -> bool:
-        """Whether a draw is kept, for `spread`."""
+        """Whether a draw is kept, for `uncertainty`."""
         return self._count > 0
 
     def sweep(self) -> None:
@@ -118,30 +118,24 @@ class Langevin:
         drawn, after = (side.mean for side in self._posterior.sides)
         for left, right in ((rows.mean, before), (drawn, columns.mean)):
             self._products.add(left[:, :-1], right[:, :-1])
-            self._row_biases += left[:, -1]
-            self._column_biases += right[:, -1]
+            self._row_biases = self._row_biases + left[:, -1]
+            self._column_biases = self._column_biases + right[:, -1]
         noise = self._posterior.noise
         self._noise += noise.variance
-        for total, scales in zip(self._noises, noise.scales, strict=True):
-            total += 1 / scales
+        self._noises = [total + 1 / scales for total, scales in zip(self._noises, noise.scales, strict=True)]
         if self._count % self._every == 0:
             self._draws.append((drawn, after, _priors(self._posterior)))
         self._count += 1
 
     def state(self) -> dict[str, Any]:
         """Return what sweeps change beside the posterior."""
-        return {"products": self._products.state(), **values_of(self, _STATE)}
+        return {"products": self._products.state(), **super().state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned, perhaps read from a file since.
-
-        Raises
-        ------
-        ValueError
-            Where a tensor has another shape or type than its place, or the draws are not those of the sweeps.
-        """
+        """Go back to what `state` returned, or raise `ValueError` for other values and for draws of other sweeps."""
         self._products.load_state(state["products"])
-        set_values(self, state, _STATE, self._row_biases.device)
+        self._draws = []  # a best state has fewer of them than the present one
+        set_values(self, state, self._STATE, self._row_biases.device)
         if len(self._draws) != -(-self._count // self._every):
             raise ValueError(f"expected a draw every {self._every} sweeps, found {len(self._draws)} of {self._count}")
         present = _kinds([side.mean for side in self._posterior.sides] + _priors(self._posterior))
@@ -151,33 +145,38 @@ class Langevin:
     def scores(self) -> Scores:
         """Return the mean of the scores so far; of the first sweeps, the last draw."""
         if self._count == 0:
-            rows, columns = (side.mean for side in self._posterior.sides)
-            return Scores(rows[:, :-1], columns[:, :-1], rows[:, -1], columns[:, -1])
+            return _scores(self._posterior)
         biases = self._row_biases / (2 * self._count), self._column_biases / (2 * self._count)
         return Scores(*self._products.factors(), *biases)
 
-    def spread(self) -> Spread:
+    def uncertainty(self) -> Uncertainty:
         """Return what the standard deviations need."""
         of_rows, of_columns = (total / self._count for total in self._noises)
         drawn_rows, drawn_columns, drawn_priors = zip(*self._draws, strict=True)
         rows, columns = torch.stack(drawn_rows, dim=1), torch.stack(drawn_columns, dim=1)
         priors = _joined(drawn_priors)
-        return Spread(self._noise / self._count, of_rows, of_columns, rows, columns, priors, None, None)
+        return Uncertainty(self._noise / self._count, of_rows, of_columns, rows, columns, priors, None, None)
+
+
+def _scores(posterior: Posterior) -> Scores:
+    """Return the scores of the present means, or draws, of rows and columns."""
+    rows, columns = (side.mean for side in posterior.sides)
+    return Scores(rows[:, :-1], columns[:, :-1], rows[:, -1], columns[:, -1])
 
 
 def _priors(posterior: Posterior) -> list[Tensor]:
-    """Return W of both sides, then S^-1 of both, in the type of the entries, as `Priors` has them."""
+    """Return the tensors of `Priors`, in the type of the entries."""
     priors, dtype = posterior.priors, posterior.sides[0].mean.dtype
-    found = [prior.weights for prior in priors] + [prior.precision for prior in priors]
-    return [tensor.to(dtype) for tensor in found]
+    tensors = [prior.weights for prior in priors] + [prior.precision for prior in priors]
+    return [tensor.to(dtype) for tensor in tensors]
 
 
-def _kinds(found: Sequence[object]) -> list[tuple[torch.Size, torch.dtype] | None]:
-    return [(value.shape, value.dtype) if isinstance(value, Tensor) else None for value in found]
+def _kinds(values: Sequence[object]) -> list[tuple[torch.Size, torch.dtype] | None]:
+    return [(value.shape, value.dtype) if isinstance(value, Tensor) else None for value in values]
 
 
 def _joined(draws: Sequence[list[Tensor]]) -> Priors:
-    return Priors(*(torch.stack(found) for found in zip(*draws, strict=True)))
+    return Priors(*(torch.stack(tensors) for tensors in zip(*draws, strict=True)))
 
 
 def _upper(matrices: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Features of the pattern of observed entries: who is seen with what."""
+"""Features of rows and columns from the pattern of observed entries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-_POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much, see docs/accuracy.md
+_POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight, see docs/accuracy.md
 _PASSES = 6
 _OVERSAMPLED = 10
 
@@ -15,23 +15,11 @@ _OVERSAMPLED = 10
 def pattern_features(
     observed: sp.csr_array, n_features: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return features of the rows and of the columns from the 0/1 pattern B of observed entries.
+    r"""Return features of the rows, (m, k), and of the columns, (n, k), from the 0/1 pattern B of stored entries.
 
-    The leading singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times their squared singular
-    values, so that the prior counts on the leading ones; the logarithm of the degree; and a constant, the last column.
-
-    Parameters
-    ----------
-    observed : sparse array, shape (m, n)
-        Stored entries are observed, whatever their value.
-    n_features : int
-        Singular vectors, at most min(m, n) - 1 are taken; 0 leaves the pattern out, the degrees too.
-    rng : Generator
-
-    Returns
-    -------
-    ndarray, shape (m, k)
-    ndarray, shape (n, k)
+    They are the leading singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times their squared
+    singular values, so that the prior relies on the leading ones; the logarithm of the degree; and a constant, the
+    last column. At most min(m, n) - 1 of `n_features` singular vectors are taken; 0 leaves out the degrees too.
 
     Examples
     --------
@@ -50,9 +38,9 @@ def pattern_features(
 
 
 class Projection(NamedTuple):
-    """From the pattern of new rows to their features, with the columns' part as it was found."""
+    """The map from the pattern of new rows to their features, with those of the columns fixed."""
 
-    basis: np.ndarray  # (n, k), what each column adds to the singular vectors' features
+    basis: np.ndarray  # (n, k), the contribution of each column to the features of singular vectors
     logarithm: np.ndarray  # (), mean of the trained rows' logarithms of degrees
 
     def __call__(self, observed: sp.csr_array) -> np.ndarray:
@@ -63,10 +51,10 @@ class Projection(NamedTuple):
 
 
 def projection(observed: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> Projection:
-    """Return how features of rows follow from the pattern, given what `pattern_features` found for both sides.
+    """Return how features of rows follow from the pattern, given the `pattern_features` of both sides.
 
     For singular vectors, A V = U S: the product of the scaled pattern with the columns' features is that of the rows
-    up to a factor for each. Both sides may change places, with the transpose of `observed`.
+    up to a factor for each. The transpose of `observed` exchanges both sides.
     """
     of_rows, of_columns = _degrees(observed)
     inputs = of_columns[:, None] ** -_POWER * columns[:, :-2]

@@ -1,18 +1,18 @@
-r"""The graphs of a posterior: who is alike in what the ratings make of the pattern, and in what they say beyond it.
+r"""The graphs of a posterior: nodes are alike in what the ratings make of the pattern, and in their residuals.
 
-A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place has two parts. Of the first, each singular vector of
-the pattern is a direction of its own and counts by how much the rows lean on it; of the second, the residual r counts
-by its conditional mean. Lengths are those of the prior's metric :math:`S^{-1}`, biases left out:
+A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place joins two vectors. In the first, each singular vector
+of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of the
+residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
 
 .. math::
     D_{ij} = \rho \sum_k |w_k|^2 (f_{ik} - f_{jk})^2 + (1 - \rho)\, |r_i - r_j|^2,
 
-with :math:`w_k` the rows of W and :math:`\rho` the first part's share of the squared length of all rows, so that a
-pattern that says nothing steps aside. Places are scaled to unit length, as a row's length is mostly how well it is
-known.
+with :math:`w_k` the rows of W and :math:`\rho` the first vector's share of the squared length of all rows, which is
+small for a pattern without information. Places are scaled to unit length, as a row's length is mostly how many entries
+it has.
 
-The graph is AIR's: logits go down the Dirichlet energy of the places, a step a sweep, so each step sees another state
-of the posterior. The steps are plain ones. Adam's, which are about equal for all logits, lose the order of distances.
+The graph is AIR's: logits descend the Dirichlet energy of the places, one plain step a sweep, so each step sees
+another state of the posterior. Adam's steps, which are about equal for all logits, would lose the order of distances.
 """
 
 from __future__ import annotations
@@ -26,21 +26,16 @@ from torch.nn import functional
 
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
 from air_recsys.nn.posterior.prior import RowPrior
-from air_recsys.nn.posterior.state import set_values, values_of
+from air_recsys.nn.posterior.state import Stateful
 
-_STATE = ("_unit", "_done")
-_TRAVEL = 1.0  # of all steps together: by how much the first would move the logit of an edge of average energy
+_TRAVEL = 1.0  # sum of the step sizes, in movements of the logit of an edge of average energy at the start
 
 
 def places(prior: RowPrior, mean: Tensor) -> Tensor:
-    """Return where rows stand: unit vectors, 0 for rows of which nothing is known; shape (m, k - 2 + r).
+    """Return the places of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
 
-    Parameters
-    ----------
-    prior : RowPrior
-        Its last two features, the degree and the constant, say nothing of who is alike.
-    mean : Tensor, shape (m, r + 1)
-        Conditional means of the rows.
+    The last two features of the prior, the degree and the constant, do not count. `mean` (m, r + 1) are conditional
+    means.
     """
     covariance = torch.linalg.inv(prior.precision)[:-1, :-1]
     root = torch.linalg.cholesky(torch.linalg.inv(covariance))  # (r, r)
@@ -52,19 +47,19 @@ def places(prior: RowPrior, mean: Tensor) -> Tensor:
     return functional.normalize(torch.cat([shares[0] * pattern, shares[1] * rest], dim=1)).to(mean.dtype)
 
 
-class RowGraph:
+class RowGraph(Stateful):
     """The graph of one side, learned along the sweeps.
 
     Parameters
     ----------
     counts : Tensor, shape (m,)
-        Entries of each row, m >= 2; rows without any stand alone.
+        Entries of each row, m >= 2; rows without any stay isolated.
     n_neighbors : int, optional
         Edges a row; None weighs all pairs.
     adjacency : str
         A key of `air_recsys.graphs.adjacency.ADJACENCIES`; with `n_neighbors` "row_softmin".
     n_steps : int
-        Steps to come.
+        Of the whole training.
     refresh : int
         Steps between two choices of a sparse graph's edges.
 
@@ -82,6 +77,8 @@ class RowGraph:
            [0.  , 0.  , 0.5 , 0.  ]], dtype=float32)
     """
 
+    _STATE = ("_unit", "_done")
+
     def __init__(self, counts: Tensor, n_neighbors: int | None, adjacency: str, n_steps: int, refresh: int) -> None:
         m, generator = len(counts), torch.Generator()
         place = {"generator": generator, "dtype": counts.dtype, "device": counts.device}
@@ -91,7 +88,7 @@ class RowGraph:
             else SparseLaplacian(m, min(n_neighbors, m - 1), **place)
         )
         self._laplacian.logits.zero_()
-        self._known = (counts > 0).cpu().numpy()
+        self._has_entries = (counts > 0).cpu().numpy()
         self._rate, self._refresh, self._done = _TRAVEL / max(n_steps, 1), refresh, 0
         self._unit = 0.0  # energy of the first step
 
@@ -110,15 +107,15 @@ class RowGraph:
 
     def state(self) -> dict[str, Any]:
         """Return what steps change."""
-        return {"laplacian": self._laplacian.state(), **values_of(self, _STATE)}
+        return {"laplacian": self._laplacian.state(), **super().state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
         self._laplacian.load_state(state["laplacian"])
-        set_values(self, state, _STATE, self._laplacian.logits.device)
+        super().load_state(state)
 
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m), symmetric with an empty diagonal."""
         graph = self._laplacian.adjacency()
-        known = sp.diags_array(self._known.astype(graph.dtype))
-        return sp.csr_array(known @ graph @ known)
+        kept = sp.diags_array(self._has_entries.astype(graph.dtype))
+        return sp.csr_array(kept @ graph @ kept)

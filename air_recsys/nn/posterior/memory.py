@@ -1,36 +1,42 @@
-"""How much memory the sweeps of a posterior hold, from the sizes alone; the logits of their graphs are not counted."""
+"""The memory of the sweeps of a posterior, from its sizes alone."""
 
 from __future__ import annotations
 
-from air_recsys.nn.memory import Sizes
+from air_recsys.nn.build import Settings
+from air_recsys.nn.memory import MemoryPlan, Sizes, memory_plan
 
 _DOUBLE, _LONG = 8, 8
 _DRAWS = 20
-_SKETCH = 15  # columns of both sketches and of their random matrices, by the width
+_SKETCH = 15  # columns of both sketches and of their random matrices, in widths
+_KEPT = 2  # states beside the present one: the last good one and the best one
+_KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
+
+
+def posterior_plan(sizes: Sizes, settings: Settings, n_features: int, *, sample: bool) -> MemoryPlan:
+    """Return the memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count."""
+    plan = memory_plan(sizes, settings)
+    width = settings.width or min(sizes.n_rows, sizes.n_columns)
+    sweeps = posterior_bytes(sizes, width, n_features, sample=sample)
+    # The sweeps need the graphs beside their own memory, in place of the ratings, the factors and their work.
+    return plan._replace(work=max(plan.work, sweeps - plan.ratings - plan.factors))
 
 
 def posterior_bytes(sizes: Sizes, width: int, n_features: int, *, sample: bool = False) -> int:
-    """Return what the sweeps hold at their peak: an estimate, meant to be a little too high.
+    """Return the bytes of the sweeps at their peak without their graphs: a slightly high estimate.
 
-    Parameters
-    ----------
-    sizes : Sizes
-    width : int
-        r, of the factors.
-    n_features : int
-    sample : bool
-        Whether rows are drawn.
+    `width` is that of the factors, and `sample` says whether rows are drawn.
 
     Examples
     --------
-    >>> posterior_bytes(Sizes(6040, 3706, 900_188), 20, 100) < 200e6
-    True
+    >>> round(posterior_bytes(Sizes(6040, 3706, 900_188), 20, 100) / 1e6), "MB"
+    (201, 'MB')
     """
     m, n, nnz, size, _ = sizes
     d = width + 1
-    # Equations, their sum with the prior and its factor on one side; triangles on the other; covariances on both.
-    matrices = 4 * max(m, n) * d**2 + max(m, n) * d**2 // 2 + 2 * (m + n) * d**2
-    kept = (m + n) * (_DRAWS * d + _SKETCH * width) if sample else 0
+    # On one side: equations, their sum with the prior, its factor and triangles. On both: the covariances of the
+    # present state and of those kept, or the factors of the precisions.
+    matrices = 5 * max(m, n) * d**2 + (1 if sample else 1 + _KEPT) * (m + n) * d**2
+    kept = (m + n) * (_DRAWS * d + _SKETCH * width + _KEPT * _KEPT_SKETCH * width) if sample else 0
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
     places = 4 * max(m, n) * (n_features + d) * _DOUBLE
-    return size * (matrices + kept) + features + places + nnz * (6 * size + 3 * _LONG)
+    return size * (matrices + kept) + features + places + nnz * (7 * size + 3 * _LONG)

@@ -5,17 +5,14 @@ r"""The noise: a variance of its own for every row and every column, shrunk towa
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
-from air_recsys.nn.posterior.state import set_values, values_of
+from air_recsys.nn.posterior.state import Stateful
 
-_STATE = ("variance", "scales")
 _COUNTS = 10.0  # nu
-_SMALLEST = 1e-4  # of the starting variance: float32 solves no sharper equations
+_SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
 
 
 def expected_scales(counts: Tensor, errors: Tensor) -> Tensor:
@@ -23,7 +20,7 @@ def expected_scales(counts: Tensor, errors: Tensor) -> Tensor:
     return (_COUNTS + counts) / (_COUNTS + errors)
 
 
-class Noise:
+class Noise(Stateful):
     """sigma^2, t and s.
 
     Parameters
@@ -35,25 +32,21 @@ class Noise:
 
     Attributes
     ----------
-    counts : tuple of Tensor
-        As given.
     scales : list of Tensor
         t and s.
     """
 
+    _STATE = ("variance", "scales")
+
     def __init__(self, counts: tuple[Tensor, Tensor], variance: float) -> None:
         self.variance, self._floor = variance, _SMALLEST * variance
         self.counts, self._total = counts, float(counts[0].sum())
-        self.scales = [torch.ones_like(count) for count in counts]  # t and s
+        self.scales = [torch.ones_like(count) for count in counts]
 
     def update(self, side: int, errors: Tensor, rng: np.random.Generator | None) -> None:
-        """Set, or with `rng` draw, the scales of one side, then sigma^2.
+        """Set, or with `rng` draw, the scales of one side (0 or 1), then sigma^2.
 
-        Parameters
-        ----------
-        side : {0, 1}
-        errors : Tensor
-            Of each row of the side the sum of squared errors, times weight and the partner's scale, by sigma^2.
+        `errors` are the sums of squared errors of its rows, times weight and the partner's scale, by sigma^2.
         """
         scales = expected_scales(self.counts[side], errors)
         if rng is not None:
@@ -63,11 +56,3 @@ class Noise:
         self.scales[side] = scales
         half = self._total / 2 if rng is None else rng.gamma(self._total / 2)
         self.variance = max(self.variance * float((scales * errors).sum()) / 2 / half, self._floor)
-
-    def state(self) -> dict[str, Any]:
-        """Return what sweeps change."""
-        return values_of(self, _STATE)
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned."""
-        set_values(self, state, _STATE, self.scales[0].device)

@@ -1,4 +1,4 @@
-r"""The posterior of a factorization with biases: one model, two ways through it.
+r"""The posterior of a factorization with biases, by variational sweeps or by draws.
 
 .. math::
     y_{ij} = p_i\cdot q_j + b_i + c_j + e_{ij},\qquad e_{ij}\sim N(0, \sigma^2 / (w_{ij} t_i s_j)),\qquad
@@ -31,20 +31,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from air_recsys.exceptions import AirRecsysError
+from air_recsys.exceptions import NumericalError
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior.equations import Rows, Solution, equations, solve
 from air_recsys.nn.posterior.noise import Noise
 from air_recsys.nn.posterior.prior import RowPrior
-from air_recsys.nn.posterior.state import set_values, values_of
+from air_recsys.nn.posterior.state import Stateful
 
-_STATE = ("sides", "means")
 _MOMENTUM = 0.5  # -a
-_START_NOISE = 0.3  # of the variance of the values: factors that start with little to say are never heard
+_START_NOISE = 0.3  # fraction of the variance of the values; smaller ones prune factors before the noise settles
 _START_COVARIANCE = 0.01
 
 
-class Posterior:
+class Posterior(Stateful):
     """The state of rows, columns, priors and noise.
 
     Parameters
@@ -64,11 +63,13 @@ class Posterior:
     sides : list of Rows
         Rows and columns.
     priors : list of RowPrior
-        Theirs.
+        Those of both sides.
     noise : Noise
     means : list of Tensor
-        Of the rows given the columns, (m, d), and the reverse, as the last sweep found them.
+        Of the rows given the columns, (m, d), and the reverse, from the last sweep.
     """
+
+    _STATE = ("sides", "means")
 
     def __init__(
         self,
@@ -89,15 +90,15 @@ class Posterior:
             pattern.transpose_matmul(self._weights, ones[0])[:, 0],
         )
         variance = float(values.square().mean()) or 1.0
-        spread = (variance / width) ** 0.25  # products then vary as the values do
+        deviation = (variance / width) ** 0.25  # products then have the variance of the values
         self.generator = torch.Generator(values.device).manual_seed(int(rng.integers(2**63 - 1)))
         self.noise = Noise(counts, _START_NOISE * variance)
-        self.priors = [RowPrior(side, width + 1, spread**2) for side in features]
-        self.sides = [self._start(size, width, spread) for size in pattern.shape]
+        self.priors = [RowPrior(side, width + 1, deviation**2) for side in features]
+        self.sides = [self._start(size, width, deviation) for size in pattern.shape]
         self.means = [side.mean for side in self.sides]
 
-    def _start(self, m: int, width: int, spread: float) -> Rows:
-        mean = self._normal(m, width + 1) * spread
+    def _start(self, m: int, width: int, deviation: float) -> Rows:
+        mean = self._normal(m, width + 1) * deviation
         mean[:, -1] = 0.0
         if self._sample:
             return Rows(mean)
@@ -113,27 +114,27 @@ class Posterior:
 
         Raises
         ------
-        AirRecsysError
-            Where the numbers of the type at hand are too coarse for the equations, or are left.
+        NumericalError
+            Where the precision of the numbers is too low for the equations, or their range is left.
         """
         try:
-            found = self._half_sweep(0), self._half_sweep(1)
+            solutions = self._half_sweep(0), self._half_sweep(1)
         except torch.linalg.LinAlgError as error:  # pyright: ignore[reportPrivateImportUsage]
-            raise AirRecsysError(f"the priors of the posterior have no solution: {error}") from None
+            raise NumericalError(f"the priors of the posterior have no solution: {error}") from None
         if not self._is_finite():
-            raise AirRecsysError("the posterior left the finite numbers; take dtype='float64' or smaller weights")
-        return found
+            raise NumericalError("the posterior left the finite numbers; take dtype='float64' or smaller weights")
+        return solutions
 
     def _is_finite(self) -> bool:
-        parts = [*self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
-        parts += [prior.precision for prior in self.priors]
-        parts += [part for side in self.sides for part in side if part is not None]
-        return math.isfinite(self.noise.variance) and all(bool(torch.isfinite(part).all()) for part in parts)
+        tensors = [*self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
+        tensors += [prior.precision for prior in self.priors]
+        tensors += [tensor for side in self.sides for tensor in side if tensor is not None]
+        return math.isfinite(self.noise.variance) and all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change; the position of `rng` is its owner's to keep."""
+        """Return what sweeps change, without the position of `rng`."""
         return {
-            **values_of(self, _STATE),
+            **super().state(),
             "priors": [prior.state() for prior in self.priors],
             "noise": self.noise.state(),
             "generator": self.generator.get_state(),
@@ -141,7 +142,7 @@ class Posterior:
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
-        set_values(self, state, _STATE, self._observed.values.device)
+        super().load_state(state)
         for prior, kept in zip(self.priors, state["priors"], strict=True):
             prior.load_state(kept)
         self.noise.load_state(state["noise"])
@@ -151,9 +152,9 @@ class Posterior:
         observed, noise, prior = self._observed, self.noise, self.priors[side]
         scales = noise.scales[1 - side].index_select(0, self._index[1 - side])
         weights = self._weights * scales / noise.variance
-        found = equations(observed.pattern, side, weights, observed.values, self.sides[1 - side])
+        system = equations(observed.pattern, side, weights, observed.values, self.sides[1 - side])
         dtype = observed.values.dtype
-        solution = solve(found, noise.scales[side], prior.mean().to(dtype), prior.precision.to(dtype))
+        solution = solve(system, noise.scales[side], prior.mean().to(dtype), prior.precision.to(dtype))
         self.means[side] = solution.mean
         if self._sample:
             normal = self._normal(*solution.mean.shape)
@@ -162,5 +163,5 @@ class Posterior:
         else:
             rows = self.sides[side] = Rows(solution.mean, solution.covariance())
             prior.update(rows)
-        noise.update(side, found.squared_errors(rows), self._rng if self._sample else None)
+        noise.update(side, system.squared_errors(rows), self._rng if self._sample else None)
         return solution

@@ -1,4 +1,4 @@
-r"""The prior of one side, learned with it: rows look like what a linear map makes of their features.
+r"""The prior of one side, learned with it: the mean of a row is a linear map of its features.
 
 .. math:: x_i \sim N(W^\top f_i, S),\qquad W \sim N(0, \Lambda^{-1}\otimes S),\qquad
     S^{-1} \sim \mathrm{Wishart}(d + 2, I / s_0)
@@ -8,33 +8,22 @@ with features f (the last one constant), :math:`\Lambda` a ridge common to all f
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
-from air_recsys.nn.posterior.state import set_values, values_of
+from air_recsys.nn.posterior.state import Stateful
 
-_STATE = ("weights", "precision", "_ridge")
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _RIDGE = 100.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
 
 
-class RowPrior:
-    """W and S of one side.
+class RowPrior(Stateful):
+    """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries."""
 
-    Parameters
-    ----------
-    features : Tensor, shape (m, k)
-        The last column is constant.
-    width : int
-        d, of a row.
-    variance : float
-        Of a row's entries to start from.
-    """
+    _STATE = ("weights", "precision", "_ridge")
 
     def __init__(self, features: Tensor, width: int, variance: float) -> None:
         self.features = features.to(torch.float64)
@@ -66,14 +55,6 @@ class RowPrior:
         squares = (self.weights[:-1] @ root).square()
         if squares.numel():
             self._ridge[:-1] = rng.gamma((squares.numel() + 1) / 2) * 2 / (float(squares.sum()) + 1 / _RIDGE)
-
-    def state(self) -> dict[str, Any]:
-        """Return what sweeps change."""
-        return values_of(self, _STATE)
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned."""
-        set_values(self, state, _STATE, self.weights.device)
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""

@@ -1,4 +1,4 @@
-"""New rows of a posterior whose columns, priors and noise are known."""
+"""New rows of a posterior with given columns, priors and noise."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STEPS = 5  # of mean and scale in turn; scores then are within 2e-5 of the fixe
 
 
 class Known(NamedTuple):
-    """What new rows follow from."""
+    """The given values that new rows follow from."""
 
     columns: Rows
     noise: Tensor  # (n,), variance of an entry of weight 1: sigma^2 / s
@@ -26,12 +26,7 @@ class Known(NamedTuple):
 def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[Rows, Tensor]:
     """Return the Gaussians of rows, and the scales t of their noise: the fixed point of `Posterior`'s sweeps.
 
-    Parameters
-    ----------
-    entries : Observations
-        m x n, in the unit of the posterior.
-    features : Tensor, shape (m, k)
-    known : Known
+    `entries` (m, n) are in the unit of the posterior; `features` have the shape (m, k).
 
     Examples
     --------
@@ -43,13 +38,13 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     tensor([[0.9765, 0.9765]])
     """
     pattern, values = entries.pattern, entries.values
-    counted = torch.ones_like(values) if entries.weights is None else entries.weights
-    found = equations(pattern, 0, counted / known.noise.index_select(0, pattern.columns), values, known.columns)
-    counts = pattern.matmul(counted, values.new_ones(pattern.shape[1], 1))[:, 0]
+    weights = torch.ones_like(values) if entries.weights is None else entries.weights
+    system = equations(pattern, 0, weights / known.noise.index_select(0, pattern.columns), values, known.columns)
+    counts = pattern.matmul(weights, values.new_ones(pattern.shape[1], 1))[:, 0]
     scales, prior_mean = torch.ones_like(counts), features @ known.weights
     rows = Rows(prior_mean)
     for _ in range(_STEPS):
-        solution = solve(found, scales, prior_mean, known.precision)
+        solution = solve(system, scales, prior_mean, known.precision)
         rows = Rows(solution.mean, solution.covariance())
-        scales = expected_scales(counts, found.squared_errors(rows))
+        scales = expected_scales(counts, system.squared_errors(rows))
     return rows, scales

@@ -1,25 +1,21 @@
-"""The mean of many products of low rank, kept as sketches: no sample and no product is stored."""
+"""The mean of many products of low rank, kept as sketches, without the products."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from air_recsys.nn.posterior.state import set_values, values_of
-
-_STATE = ("_range", "_corange", "_count")
+from air_recsys.nn.posterior.state import Stateful
 
 
-class RunningMean:
+class RunningMean(Stateful):
     """The mean of products ``left @ right.T`` (m x n), from two random projections of it.
 
     Parameters
     ----------
     m, n : int
     rank : int
-        Of the factors that come out; a mean of that rank comes out exactly, up to rounding.
+        Of the factors returned, which are exact, up to rounding, for a mean of that rank.
     generator : torch.Generator
     like : Tensor
         Of the type and on the device wanted.
@@ -38,6 +34,8 @@ class RunningMean:
     True
     """
 
+    _STATE = ("_range", "_corange", "_count")  # the projections follow from the generator
+
     def __init__(self, m: int, n: int, rank: int, generator: torch.Generator, like: Tensor) -> None:
         rank = min(rank, m, n)
 
@@ -50,23 +48,16 @@ class RunningMean:
         self._count = 0
 
     def add(self, left: Tensor, right: Tensor) -> None:
-        """Take one product in: left (m, r), right (n, r)."""
-        self._range += left @ (right.T @ self._of_columns)
-        self._corange += right @ (left.T @ self._of_rows)
+        """Add the product of left (m, r) and right (n, r)."""
+        # Not in place, so that a state that was returned does not change.
+        self._range = self._range + left @ (right.T @ self._of_columns)
+        self._corange = self._corange + right @ (left.T @ self._of_rows)
         self._count += 1
-
-    def state(self) -> dict[str, Any]:
-        """Return what `add` changes; the projections follow from the generator."""
-        return values_of(self, _STATE)
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Go back to what `state` returned."""
-        set_values(self, state, _STATE, self._range.device)
 
     def factors(self) -> tuple[Tensor, Tensor]:
         """Return left (m, rank) and right (n, rank), balanced, the directions of largest weight first."""
         basis = torch.linalg.qr(self._range.double() / self._count)[0]  # (m, k)
-        # By QR: `lstsq` gives other last digits from call to call.
+        # By QR, as the last digits of `lstsq` differ from call to call.
         rotation, triangle = torch.linalg.qr(self._of_rows.double().T @ basis)
         solved = torch.linalg.solve_triangular(
             triangle, rotation.T @ self._corange.double().T / self._count, upper=True

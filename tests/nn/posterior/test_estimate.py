@@ -9,7 +9,7 @@ import pytest
 import torch
 from posterior_cases import constant, drawn, observed
 
-from air_recsys.nn.posterior.estimate import Langevin, Variational
+from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.posterior import Posterior
 
 
@@ -24,13 +24,13 @@ class Sweep(NamedTuple):
 
 def estimate_of(kind, n_sweeps, m=20, n=15, dtype=torch.float64):
     entries = observed(drawn(m=m, n=n, density=0.5), dtype)
-    state = Posterior(entries, constant(entries), 2, np.random.default_rng(0), sample=kind is Langevin)
+    state = Posterior(entries, constant(entries), 2, np.random.default_rng(0), sample=kind is LangevinEstimate)
     return kind(state, n_sweeps), state
 
 
 def watched(n_sweeps, times, **options):
     """A chain after some of its sweeps, and what those were."""
-    chain, state = estimate_of(Langevin, n_sweeps, **options)
+    chain, state = estimate_of(LangevinEstimate, n_sweeps, **options)
     sweeps = []
     for _ in range(times):
         before = state.sides[1].mean
@@ -54,10 +54,10 @@ def matrix(estimate):
 
 
 def test_the_spread_of_the_approximation_is_that_of_its_gaussians():
-    estimate, state = estimate_of(Variational, 3)
+    estimate, state = estimate_of(VariationalEstimate, 3)
     for _ in range(3):
         estimate.sweep()
-    found, noise = estimate.spread(), state.noise
+    found, noise = estimate.uncertainty(), state.noise
     assert found.noise == noise.variance
     for side, (of_entries, mean, triangles) in enumerate(
         (
@@ -78,17 +78,17 @@ def test_the_spread_of_the_approximation_is_that_of_its_gaussians():
         assert len(weights) == len(precisions) == 1
 
 
-@pytest.mark.parametrize("kind", [Variational, Langevin])
+@pytest.mark.parametrize("kind", [VariationalEstimate, LangevinEstimate])
 def test_everything_of_a_spread_is_of_the_type_of_the_entries(kind):
     estimate, _ = estimate_of(kind, 2, dtype=torch.float32)
     for _ in range(2):
         estimate.sweep()
-    noise, *rest = estimate.spread()
+    noise, *rest = estimate.uncertainty()
     assert isinstance(noise, float)
     tensors = [
         *estimate.scores(),
         *(part for part in rest if isinstance(part, torch.Tensor)),
-        *estimate.spread().priors,
+        *estimate.uncertainty().priors,
     ]
     assert {tensor.dtype for tensor in tensors} == {torch.float32}
 
@@ -123,7 +123,7 @@ def test_the_scores_of_a_chain_have_five_times_the_rank_of_its_factors():
 
 def test_the_noise_is_the_mean_over_the_sweeps_that_are_kept():
     chain, sweeps = watched(10, 6)
-    found = chain.spread()
+    found = chain.uncertainty()
     assert found.noise == pytest.approx(np.mean([it.variance for it in sweeps[2:]]))
     for side, of_entries in enumerate((found.of_rows, found.of_columns)):
         expected = torch.stack([1 / it.scales[side] for it in sweeps[2:]]).mean(dim=0)
@@ -135,7 +135,7 @@ def test_the_noise_is_the_mean_over_the_sweeps_that_are_kept():
 @pytest.mark.parametrize(("n_sweeps", "first", "every"), [(4, 0, 1), (10, 2, 1), (98, 19, 3), (99, 19, 4)])
 def test_about_twenty_draws_are_kept_at_equal_distances(n_sweeps, first, every):
     chain, sweeps = watched(n_sweeps, n_sweeps, m=6, n=5)
-    kept, found = sweeps[first::every], chain.spread()
+    kept, found = sweeps[first::every], chain.uncertainty()
     for side, draws in enumerate((found.rows, found.columns)):
         torch.testing.assert_close(draws, torch.stack([it.drawn[side] for it in kept], dim=1))
     for place, draws in enumerate(found.priors):

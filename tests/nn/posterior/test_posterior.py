@@ -7,9 +7,9 @@ import pytest
 import torch
 from posterior_cases import Drawn, drawn, observed, posterior
 
-from air_recsys.nn.posterior.estimate import Langevin, Variational
+from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 
-ESTIMATES = {"variational": (Variational, 30), "langevin": (Langevin, 150)}
+ESTIMATES = {"variational": (VariationalEstimate, 30), "langevin": (LangevinEstimate, 150)}
 both = pytest.mark.parametrize("solver", list(ESTIMATES))
 
 
@@ -36,7 +36,7 @@ def test_the_truth_is_found_within_the_noise(solver):
     data = drawn()
     estimate = swept(data, solver)
     assert error(estimate, data) < 0.3 * np.sqrt(np.mean(data.truth**2))
-    assert estimate.spread().noise == pytest.approx(0.3**2, rel=0.5)
+    assert estimate.uncertainty().noise == pytest.approx(0.3**2, rel=0.5)
 
 
 def test_draws_and_approximation_agree():
@@ -86,7 +86,7 @@ def test_covariances_are_positive_definite():
 def test_a_noisy_row_is_known_as_one():
     data, rng = drawn(m=80, noise=0.2), np.random.default_rng(3)
     data.values[:10] += rng.normal(size=(10, 50))
-    noise = swept(data, "variational").spread().of_rows
+    noise = swept(data, "variational").uncertainty().of_rows
     assert noise[:10].median() > 2 * noise[10:].median()
 
 

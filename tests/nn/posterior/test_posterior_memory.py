@@ -8,7 +8,7 @@ import torch
 from posterior_cases import drawn, observed, posterior
 
 from air_recsys.nn.memory import Sizes
-from air_recsys.nn.posterior.estimate import Langevin
+from air_recsys.nn.posterior.estimate import LangevinEstimate
 from air_recsys.nn.posterior.memory import posterior_bytes
 from air_recsys.nn.posterior.posterior import Posterior
 
@@ -34,7 +34,7 @@ def test_width_features_and_draws_need_more():
 def test_what_draws_add_is_what_is_kept_of_them():
     sizes, width = Sizes(400, 300, 3000), 6
     entries = observed(drawn(*sizes[:2], density=0.025), torch.float32)
-    estimate = Langevin(posterior(entries, width, sample=True), 20)
+    estimate = LangevinEstimate(posterior(entries, width, sample=True), 20)
     for _ in range(20):
         estimate.sweep()
     kept = [tensor for rows, columns, _ in estimate._draws for tensor in (rows, columns)]

@@ -9,7 +9,7 @@ import pytest
 import torch
 from posterior_cases import constant, drawn, observed
 
-from air_recsys.nn.posterior.estimate import Langevin, Variational
+from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.graphs import RowGraph
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import set_values, values_of
@@ -40,12 +40,12 @@ def plain(value):
 def sweeping(kind, n_sweeps=20):
     """An estimate, its posterior, and the generator, whose position is the owner's to keep."""
     rng, entries = np.random.default_rng(0), observed(drawn(m=20, n=15, density=0.5))
-    state = Posterior(entries, constant(entries), 2, rng, sample=kind is Langevin)
+    state = Posterior(entries, constant(entries), 2, rng, sample=kind is LangevinEstimate)
     return kind(state, n_sweeps), state, rng
 
 
 @pytest.mark.parametrize(("stop", "n_sweeps"), [(0, 20), (2, 20), (4, 20), (9, 20), (15, 60)])
-@pytest.mark.parametrize("kind", [Variational, Langevin])
+@pytest.mark.parametrize("kind", [VariationalEstimate, LangevinEstimate])
 def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop, n_sweeps):
     first, its, rng = sweeping(kind, n_sweeps)
     for _ in range(stop):
@@ -63,11 +63,11 @@ def test_sweeps_go_on_from_a_state_as_if_uninterrupted(kind, stop, n_sweeps):
     assert flat(again.state()) == flat(first.state())
     assert flat(list(again.scores())) == flat(list(first.scores()))
     assert first.ready == again.ready
-    for found, expected in zip(again.spread(), first.spread(), strict=True):
+    for found, expected in zip(again.uncertainty(), first.uncertainty(), strict=True):
         assert flat(found) == flat(expected)
 
 
-@pytest.mark.parametrize("kind", [Variational, Langevin])
+@pytest.mark.parametrize("kind", [VariationalEstimate, LangevinEstimate])
 def test_later_sweeps_leave_a_kept_state_alone(kind):
     estimate, state, _ = sweeping(kind)
     for _ in range(6):
@@ -159,10 +159,10 @@ def test_values_of_another_kind_are_refused(name, value, message):
     ids=["one missing", "one too many", "rows", "priors", "type", "a number"],
 )
 def test_draws_that_the_sweeps_cannot_have_made_are_refused(spoil):
-    first, _, _ = sweeping(Langevin)
+    first, _, _ = sweeping(LangevinEstimate)
     for _ in range(9):
         first.sweep()
     kept = first.state()
-    again, _, _ = sweeping(Langevin)
+    again, _, _ = sweeping(LangevinEstimate)
     with pytest.raises(ValueError, match=r"expected (a draw every 1 sweeps|draws like the rows)"):
         again.load_state(kept | {"_draws": spoil(kept["_draws"])})

@@ -1,0 +1,185 @@
+"""Commands that measure the library: bench."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from air_recsys.cli import options
+from air_recsys.cli.evaluate import DataSet, load_dataset
+
+if TYPE_CHECKING:
+    from air_recsys.results import ResultTable
+
+bench_app = typer.Typer(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
+
+
+@bench_app.command("step")
+def step(
+    size: Annotated[int, typer.Option(min=2, help="Rows and columns of the matrix.")] = 240,
+    depth: Annotated[int, typer.Option(min=2, help="Number of factors.")] = 3,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the median counts.")] = 30,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time of one training step against plain autograd and against the bare matrix products."""
+    from air_recsys.benchmarks.step import bench_step
+
+    options.check_folder_of(json_file)
+    report = bench_step(size, depth, rounds, device=device)
+    options.show(report)
+    if json_file is not None:
+        report.to_json(json_file)
+
+
+class Host(StrEnum):
+    """Libraries with an adapter."""
+
+    SURPRISE = "surprise"
+    IMPLICIT = "implicit"
+    CORNAC = "cornac"
+    SKLEARN = "sklearn"
+
+
+@bench_app.command("adapters")
+def adapters(
+    host: Annotated[list[Host] | None, typer.Option(help="A host; may be repeated. By default all four.")] = None,
+    data: options.DataFolder = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Our adapters beside the hosts' own models: errors, rankings, and what a prediction costs, in one run."""
+    from air_recsys.benchmarks.hosts import bench_host
+    from air_recsys.datasets import data_root
+
+    options.check_folder_of(json_file)
+    chosen = host or list(Host)
+    root = None if chosen == [Host.SKLEARN] else data_root(data)
+    _publish_all([bench_host(each.value, root) for each in chosen], json_file)
+
+
+@bench_app.command("top-n")
+def top_n(
+    data: options.DataFolder = None,
+    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time of the best items of all MovieLens-1M users, and of faiss indexes over many items."""
+    from air_recsys.benchmarks.top_n import bench_blocks, bench_indexes
+    from air_recsys.datasets import data_root, load_movielens
+    from air_recsys.nn.devices import resolve_device
+
+    options.check_folder_of(json_file)
+    resolve_device(device)
+    reports = [bench_blocks(load_movielens(data_root(data), "1m"), device=device), bench_indexes()]
+    _publish_all(reports, json_file)
+
+
+class GraphSet(StrEnum):
+    """Data on which a graph can be right or wrong."""
+
+    SYN_NETFLIX = "syn-netflix"
+    MOVIELENS = "movielens"
+    DTI = "dti"
+
+
+@bench_app.command("graphs")
+def graphs(
+    sets: Annotated[list[GraphSet] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    data: options.DataFolder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Masks of Syn-Netflix.")] = 5,
+    epochs: Annotated[int | None, typer.Option(min=1, help="In place of those of the presets.")] = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Agreement of learned graphs with groups, genres, chemistry and sequences that no model saw, beside rivals."""
+    from air_recsys.benchmarks.graphs import bench_graphs
+    from air_recsys.datasets import data_root
+
+    options.check_folder_of(json_file)
+    chosen = [each.value for each in sets or GraphSet]
+    _publish_all(bench_graphs(data_root(data), chosen, seeds=seeds, n_epochs=epochs, device=device), json_file)
+
+
+@bench_app.command("graph-build")
+def graph_build(
+    items: Annotated[int, typer.Option(min=2, help="Items that are made.")] = 100_000,
+    width: Annotated[int, typer.Option(min=1, help="Width of their factors.")] = 64,
+    k: Annotated[int, typer.Option(min=1, help="Neighbours that each chooses.")] = 50,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time and memory of the nearest-neighbour graph of many items."""
+    from air_recsys.benchmarks.graph_build import bench_graph_build
+
+    options.check_folder_of(json_file)
+    _publish_all([bench_graph_build(items, width, k)], json_file)
+
+
+@bench_app.command("nearest-rows")
+def nearest_rows(
+    rows: Annotated[list[int] | None, typer.Option(min=2, help="May be repeated. By default 10000 and 40000.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time of the search for the nearest rows beside its product, a plain selection and faiss."""
+    from air_recsys.benchmarks.nearest_rows import bench_nearest_rows
+
+    options.check_folder_of(json_file)
+    _publish_all([bench_nearest_rows(rows or (10_000, 40_000))], json_file)
+
+
+@bench_app.command("graph-ablation")
+def graph_ablation(
+    sets: Annotated[
+        list[str] | None, typer.Option("--set", help="A data set; may be repeated. By default all.")
+    ] = None,
+    variants: Annotated[list[str] | None, typer.Option("--variant", help="May be repeated. By default all.")] = None,
+    data: options.DataFolder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Validation parts to average over.")] = 1,
+    epochs: Annotated[int | None, typer.Option(min=1, help="In place of those of the presets.")] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Measure what neighbours, refresh and the entry of new edges do to sparse graphs, on validation parts."""
+    from air_recsys.benchmarks.graph_ablation import bench_graph_ablation
+    from air_recsys.datasets import data_root
+
+    options.check_folder_of(json_file)
+    found = bench_graph_ablation(
+        data_root(data), tuple(sets or ()), tuple(variants or ()), seeds=seeds, n_epochs=epochs
+    )
+    _publish(*found, json_file)
+
+
+@bench_app.command("fold-in")
+def fold_in(
+    dataset: Annotated[DataSet, typer.Option(help="Ratings to fold into.")] = DataSet.ML_100K,
+    data: options.DataFolder = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Splits to average over.")] = 3,
+    settings: options.Settings = None,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Test error of new users and new items that were folded in, beside training anew."""
+    from air_recsys.benchmarks.fold_in import bench_fold_in
+    from air_recsys.models import AIR
+
+    options.check_folder_of(json_file)
+    chosen = options.parse_settings(settings)
+    air = AIR.of_preset("ratings", **{"random_state": 0, "device": device} | chosen)
+    ratings = load_dataset(dataset, data)
+    protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
+    _publish(*bench_fold_in(ratings, air, seeds, protocol), json_file)
+
+
+def _publish(means: ResultTable, single: ResultTable, json_file: Path | None) -> None:
+    options.show(means)
+    if json_file is not None:
+        means.to_json(json_file, single=single)
+
+
+def _publish_all(reports: list[ResultTable], json_file: Path | None) -> None:
+    for report in reports:
+        options.show(report)
+        options.say("")
+    options.write_reports(reports, json_file)

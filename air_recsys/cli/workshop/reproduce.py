@@ -1,0 +1,288 @@
+"""`air-recsys reproduce`: the paper's tables, figures and theorems, and our own settings on the same data."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
+from air_recsys.cli import options
+from air_recsys.exceptions import DataFileError, ParameterError
+
+if TYPE_CHECKING:
+    from air_recsys.benchmarks.runs import Options
+    from air_recsys.results import ResultTable
+
+reproduce_app = typer.Typer(help="Measure again what the paper prints.", no_args_is_help=True)
+
+Out = Annotated[Path, typer.Option("--out", help="Folder of figures and of single runs, which are never repeated.")]
+Quick = Annotated[bool, typer.Option("--quick", help="A few epochs: shows that everything runs, no more.")]
+Seeds = Annotated[
+    int | None, typer.Option(min=1, help="Run this many seeds, from --first-seed on, instead of the recipe's.")
+]
+FirstSeed = Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")]
+Jobs = Annotated[int, typer.Option(min=1, help="Runs side by side, each on one thread.")]
+ValidationShare = Annotated[
+    float,
+    typer.Option(
+        "--validation",
+        help="Ask for this share of the observed entries instead of the hidden ones: to choose settings.",
+    ),
+]
+Systems = Annotated[str, typer.Option(help="Only these of the recipe's systems, separated by commas.")]
+_OUT = Path("reproduction")
+
+
+@reproduce_app.command("table1")
+def table_1(
+    rows: Annotated[str, typer.Option(help="Only these recipes, separated by commas, such as ic,gpcr.")] = "",
+    systems: Systems = "",
+    seeds: Seeds = None,
+    first_seed: FirstSeed = 0,
+    validation: ValidationShare = 0.0,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the chosen systems; may be repeated."),
+    ] = None,
+    data: options.DataFolder = None,
+    out: Out = _OUT,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Table 1: NMAE of every system on pictures, Syn-Netflix and drug-target data."""
+    from air_recsys.benchmarks.table1 import pivot, table1
+
+    options.check_folder_of(json_file)
+    how = _options(data, out, quick, jobs, device, validation)
+    means, single = table1(
+        how,
+        rows=options.parse_names(rows),
+        systems=options.parse_names(systems),
+        seeds=seeds,
+        first_seed=first_seed,
+        overrides=options.parse_values(settings),
+    )
+    _publish(means, out / "table1.json", json_file, single)
+    options.say("\n" + pivot(means.rows).to_string(na_rep="-"))
+
+
+@reproduce_app.command("table2")
+def table_2(
+    out: Out = _OUT, quick: Quick = False, device: options.Device = "auto", json_file: options.JsonFile = None
+) -> None:
+    """Table 2: what total variation and the learned graphs add to the time of a step."""
+    from air_recsys.benchmarks.table2 import table2
+
+    options.check_folder_of(json_file)
+    _folder(out)
+    _publish(table2(device=device, quick=quick), out / "table2.json", json_file)
+
+
+def _figure_command(name: str) -> Callable[..., None]:
+    def command(
+        seeds: Seeds = None,
+        data: options.DataFolder = None,
+        out: Out = _OUT,
+        quick: Quick = False,
+        jobs: Jobs = 1,
+        device: options.Device = "auto",
+        json_file: options.JsonFile = None,
+    ) -> None:
+        from air_recsys.benchmarks.figures import reproduce_figure, save_figure
+        from air_recsys.results import write_json
+
+        options.check_folder_of(json_file)
+        how = _options(data, out, quick, jobs, device)
+        drawn = reproduce_figure(name, how, seeds=seeds)
+        for path in save_figure(drawn.figure, out, name):
+            options.say(f"wrote {path}")
+        _publish(drawn.report, out / f"{name}.json", json_file)
+        if drawn.curves:
+            write_json(out / f"{name}-curves.json", drawn.curves)
+
+    command.__doc__ = FIGURE_TITLES[name] + "."
+    return command
+
+
+for _name in FIGURE_TITLES:
+    reproduce_app.command(_name)(_figure_command(_name))
+
+
+@reproduce_app.command("theorem1")
+def theorem_1(
+    out: Out = _OUT, quick: Quick = False, seed: options.Seed = 0, json_file: options.JsonFile = None
+) -> None:
+    """Theorem 1: how the singular values move, measured against the formula."""
+    from air_recsys.benchmarks.theorem1 import theorem1
+    from air_recsys.plotting.theorems import plot_theorem1
+
+    options.check_folder_of(json_file)
+    _folder(out)
+    report, curves = theorem1(seed=seed, quick=quick)
+    _theorem("theorem1", report, plot_theorem1(curves), out, json_file)
+
+
+@reproduce_app.command("theorem2")
+def theorem_2(
+    data: options.DataFolder = None,
+    out: Out = _OUT,
+    quick: Quick = False,
+    seed: options.Seed = 0,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Theorem 2: how the learned graph moves, measured against bounds; with data also on Syn-Netflix."""
+    from air_recsys.benchmarks.theorem2 import theorem2
+    from air_recsys.plotting.theorems import plot_theorem2
+
+    options.check_folder_of(json_file)
+    root = _root_if_any(data)
+    _folder(out)
+    report, curves = theorem2(root, seed=seed, quick=quick)
+    _theorem("theorem2", report, plot_theorem2(curves), out, json_file)
+
+
+@reproduce_app.command("all")
+def everything(
+    seeds: Annotated[int | None, typer.Option(min=1, help="Seeds of Table 1 instead of the recipes'.")] = None,
+    data: options.DataFolder = None,
+    out: Out = _OUT,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    device: options.Device = "auto",
+) -> None:
+    """Run every table, figure and theorem, into one folder; an interrupted run goes on where it was."""
+    _options(data, out, quick, jobs, device)
+    start = time.perf_counter()
+    common = {"data": data, "out": out, "quick": quick, "jobs": jobs, "device": device, "json_file": None}
+    table_1(rows="", systems="", seeds=seeds, first_seed=0, validation=0.0, settings=None, **common)
+    for name in FIGURE_TITLES:
+        _figure_command(name)(seeds=None, **common)
+    table_2(out=out, quick=quick, device=device, json_file=None)
+    theorem_1(out=out, quick=quick, seed=0, json_file=None)
+    theorem_2(data=data, out=out, quick=quick, seed=0, json_file=None)
+    options.say(f"everything took {(time.perf_counter() - start) / 60:.1f} minutes; results in {out}")
+
+
+@reproduce_app.command("page")
+def page(
+    results: Annotated[Path, typer.Argument(help="Folder that the other commands wrote their results to.")],
+    target: Annotated[Path, typer.Argument(help="The Markdown file to write.")],
+    figures: Annotated[str, typer.Option(help="Folder of the figures as the page shall name it.")] = "images",
+) -> None:
+    """Write the reproduction page of the docs from the result files."""
+    from air_recsys.benchmarks.page import reproduction_page
+
+    options.check_folder_of(target)
+    shown = [path.stem for path in (target.parent / figures).glob("*.png")]
+    target.write_text(reproduction_page(results, figures, shown), encoding="utf-8")
+    options.say(f"wrote {target}")
+
+
+_OURS = {
+    "syn-netflix": "Our settings on Syn-Netflix: NMAE of AIR and DMF, and whether the learned graphs find the groups.",
+    "dti-completion": "Our settings on drug-target data IC and GPCR: AIR with sparse and dense graphs, and DMF.",
+}
+
+
+def _our_command(name: str) -> Callable[..., None]:
+    def command(
+        data: options.DataFolder = None,
+        seeds: Seeds = None,
+        first_seed: FirstSeed = 0,
+        validation: ValidationShare = 0.0,
+        systems: Systems = "",
+        settings: options.Settings = None,
+        device: options.Device = "auto",
+        json_file: options.JsonFile = None,
+    ) -> None:
+        from air_recsys.benchmarks.reproduce import reproduce
+        from air_recsys.datasets import data_root
+
+        options.check_folder_of(json_file)
+        means, single = reproduce(
+            name,
+            data_root(data),
+            seeds=seeds,
+            first_seed=first_seed,
+            validation=validation,
+            overrides=options.parse_settings(settings),
+            names=options.parse_names(systems),
+            device=device,
+        )
+        options.show(means)
+        if json_file is not None:
+            means.to_json(json_file, single=single)
+
+    command.__doc__ = _OURS[name]
+    return command
+
+
+for _name in _OURS:
+    reproduce_app.command(_name)(_our_command(_name))
+
+
+def _theorem(name: str, report: ResultTable, figure: object, out: Path, json_file: Path | None) -> None:
+    from air_recsys.benchmarks.figures import save_figure
+
+    for path in save_figure(figure, out, name):  # type: ignore[arg-type]
+        options.say(f"wrote {path}")
+    _publish(report, out / f"{name}.json", json_file)
+
+
+def _options(data: Path | None, out: Path, quick: bool, jobs: int, device: str, validation: float = 0.0) -> Options:
+    from air_recsys.benchmarks.runs import Options
+    from air_recsys.nn.devices import resolve_device
+
+    if device != "auto":  # which is always there
+        resolve_device(device)
+    how = Options(_root(data), out / "runs", quick=quick, validation=validation, device=device, jobs=jobs)
+    _folder(out)
+    return how
+
+
+def _root(data: Path | None) -> Path:
+    from air_recsys.datasets import data_root
+
+    try:
+        return data_root(data)
+    except DataFileError as error:
+        raise DataFileError(f"{error}; --data names it; theorem1, theorem2 and table2 run without data") from None
+
+
+def _root_if_any(data: Path | None) -> Path | None:
+    """Return the folder of the data; None where none was named and none is found."""
+    from air_recsys.datasets import data_root
+    from air_recsys.datasets.folders import DATA_VARIABLE
+
+    try:
+        return data_root(data)
+    except DataFileError:
+        if data is not None or os.environ.get(DATA_VARIABLE):
+            raise
+        return None
+
+
+def _folder(out: Path) -> None:
+    """Make the folder of the results, or say why it cannot be written to, before any work."""
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        raise ParameterError(f"--out expects a folder, found the file {out}") from None
+    except OSError as error:
+        raise ParameterError(f"--out expects a folder that can be made, found {out}: {error.strerror}") from None
+    if not os.access(out, os.W_OK):
+        raise ParameterError(f"--out expects a folder that can be written to, found {out}")
+
+
+def _publish(report: ResultTable, path: Path, json_file: Path | None, single: ResultTable | None = None) -> None:
+    options.show(report)
+    for target in (path, json_file):
+        if target is not None:
+            report.to_json(target, single)

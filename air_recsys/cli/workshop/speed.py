@@ -1,0 +1,161 @@
+"""Commands that time the library: bench speed and bench scale."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from air_recsys.cli import options
+from air_recsys.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from air_recsys.results import ResultTable
+
+Threads = Annotated[int, typer.Option(min=1, help="Threads of every contender.")]
+Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw to this PNG, PDF or SVG file.")]
+
+
+class Part(StrEnum):
+    """What `bench speed` times."""
+
+    WIDTH = "full-width"
+    ACCURACY = "accuracy"
+    RATINGS = "ratings"
+    STEP = "ratings-step"
+
+
+def speed(
+    parts: Annotated[list[Part] | None, typer.Option("--part", help="May be repeated. By default all.")] = None,
+    data: options.DataFolder = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="For AIR on ratings; may be repeated.")
+    ] = None,
+    completion: Annotated[
+        list[str] | None, typer.Option("--completion", metavar="NAME=VALUE", help="For AIR on the picture; the same.")
+    ] = None,
+    threads: Threads = 1,
+    json_file: options.JsonFile = None,
+    figure: Figure = None,
+) -> None:
+    """Time of a step, of an accuracy, and of MovieLens-1M, against plain autograd, the machine and other libraries."""
+    from air_recsys.datasets import data_root
+    from air_recsys.plotting.speed import plot_error_over_time
+
+    _check_files(json_file, figure)
+    chosen = parts or list(Part)
+    if figure is not None and Part.RATINGS not in chosen:
+        raise ParameterError(f"--figure draws the part {Part.RATINGS.value}, found {[part.value for part in chosen]}")
+    ratings, exact = (
+        _TRAINED | {"graph_neighbors": 50} | options.parse_settings(settings),
+        options.parse_settings(completion),
+    )
+    root = None if chosen == [Part.WIDTH] else data_root(data)
+    reports: list[ResultTable] = []
+    for part in chosen:
+        found = _measured(part, root, ratings, exact, threads)
+        reports += found
+        _show_all(found[:1])  # curves are for the file
+        options.write_reports(reports, json_file)
+        if figure is not None and part is Part.RATINGS:
+            plot_error_over_time(found[0].rows, found[1].rows).savefig(figure)
+
+
+def _measured(
+    part: Part, root: Path | None, ratings: dict[str, Any], exact: dict[str, Any], threads: int
+) -> tuple[ResultTable, ...]:
+    from air_recsys.benchmarks.speed import (
+        SPLIT,
+        bench_accuracy,
+        bench_full_width,
+        bench_ratings,
+        bench_ratings_step,
+        contenders,
+        movielens_split,
+    )
+
+    if part is Part.WIDTH:
+        return (bench_full_width(threads=threads),)
+    assert root is not None  # all other parts need data
+    load = partial(movielens_split, root)
+    if part is Part.ACCURACY:
+        return (bench_accuracy(root, exact, threads=threads),)
+    if part is Part.STEP:
+        return (bench_ratings_step(load, ratings, title=SPLIT, threads=threads),)
+    return bench_ratings(load, contenders(ratings, threads), title=SPLIT, threads=threads)
+
+
+def scale(
+    users: Annotated[int, typer.Option(min=2, help="Users.")] = 162_000,
+    items: Annotated[int, typer.Option(min=2, help="Items.")] = 59_000,
+    ratings: Annotated[int, typer.Option(min=2, help="Ratings, where another size changes.")] = 3_000_000,
+    factors: Annotated[int, typer.Option(min=1, help="Width of the factors.")] = 64,
+    neighbors: Annotated[int, typer.Option(min=1, help="Edges a node.")] = 50,
+    sweep: Annotated[
+        list[str] | None,
+        typer.Option("--sweep", metavar="NAME=N,N,...", help="What changes, such as n_ratings=1000000,3000000."),
+    ] = None,
+    train: Annotated[int, typer.Option(min=0, help="Ratings of a full training; 0 leaves it out.")] = 25_000_000,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    threads: Threads = 1,
+    json_file: options.JsonFile = None,
+    figure: Figure = None,
+) -> None:
+    """How time and memory grow on planted ratings, and whether a full training finds the planted groups."""
+    from air_recsys.benchmarks.scale import Size, bench_growth, bench_planted, sizes_of
+    from air_recsys.plotting.speed import plot_growth
+
+    _check_files(json_file, figure)
+    base, chosen = Size(ratings, users, items, factors, neighbors), _TRAINED | options.parse_settings(settings)
+    points = sizes_of(base, _sweeps(sweep if sweep is not None else _BY_DEFAULT))
+    growth = bench_growth(points, chosen, seed=seed, threads=threads)
+    _show_all(growth)
+    options.write_reports(growth, json_file)
+    if figure is not None:
+        plot_growth(growth[0].rows, growth[1].rows).savefig(figure)
+    if train:
+        planted = bench_planted(base._replace(n_ratings=train), chosen, seed=seed, threads=threads)
+        _show_all(planted)
+        options.write_reports((*growth, *planted), json_file)
+
+
+_TRAINED = {"solver": "adam"}  # what is timed is the training of factors and graphs together
+_BY_DEFAULT = [
+    "n_ratings=1000000,3000000,10000000,25000000",
+    "n_users=20000,60000,162000",
+    "n_factors=16,32,64,128",
+    "graph_neighbors=10,20,50",
+]
+
+
+def _sweeps(texts: list[str]) -> dict[str, list[int]]:
+    sweeps = {}
+    for text in texts:
+        name, _, values = text.partition("=")
+        try:
+            sweeps[name] = [int(value) for value in values.split(",")]
+        except ValueError:
+            raise ParameterError(f"--sweep expects NAME=N,N,... with whole numbers, found {text!r}") from None
+    return sweeps
+
+
+def _check_files(json_file: Path | None, figure: Path | None) -> None:
+    """Raise before any work where a file could not be written."""
+    from air_recsys.validation import check_choice, import_extra
+
+    options.check_folder_of(json_file)
+    options.check_folder_of(figure)
+    if figure is not None:
+        check_choice("the suffix of --figure", figure.suffix, (".png", ".pdf", ".svg"))
+        import_extra("matplotlib", "viz")
+
+
+def _show_all(reports: Iterable[ResultTable]) -> None:
+    for report in reports:
+        options.show(report)
+        options.say("")

@@ -1,0 +1,24 @@
+"""Engines: from parameters and ratings to what is learned, one a kind of solver, behind one protocol."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from air_recsys.models.engines.objective import ObjectiveEngine
+from air_recsys.models.engines.posterior import PosteriorEngine
+from air_recsys.models.engines.protocol import DTYPES, Engine, Setup
+from air_recsys.solvers import Adam, Langevin, Solver, Variational
+
+_ENGINES: dict[type[Solver], Callable[[Setup, Any], Engine]] = {
+    Adam: lambda setup, solver: ObjectiveEngine(setup, descent=solver, terms=solver),
+    Variational: PosteriorEngine,
+    Langevin: partial(PosteriorEngine, sample=True),
+}
+
+
+def engine_of(setup: Setup, solver: Solver) -> Engine:
+    """Return the engine of a solver."""
+    return next(make(setup, solver) for kind, make in _ENGINES.items() if isinstance(solver, kind))
+
+
+__all__ = ["DTYPES", "Engine", "ObjectiveEngine", "PosteriorEngine", "Setup", "engine_of"]

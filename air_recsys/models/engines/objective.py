@@ -1,0 +1,199 @@
+"""The engine of AIR's objective: gradient descent on factors, biases and graphs together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.models.engines.objective_rows import ObjectiveRows
+from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
+from air_recsys.models.engines.scaling import Scaling, edges_per_node, graph_strength, width_of
+from air_recsys.models.engines.transforms import parse_transforms
+from air_recsys.models.state import Factors
+from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.memory import MemoryPlan, memory_plan, smaller
+from air_recsys.nn.objective import Objective, Observations, Penalties
+from air_recsys.parameters import warn_of_unread
+from air_recsys.solvers import Descent, Regularization
+from air_recsys.training import GradientDescent, Plan
+
+GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array | None]]
+"""Returns the graphs of users and items that are not learned."""
+
+
+@dataclass
+class ObjectiveEngine:
+    """Minimises AIR's objective; `DMF` and its like are this engine with fewer terms.
+
+    Parameters
+    ----------
+    setup : Setup
+    descent : Descent
+        How the factors are trained.
+    terms : Regularization
+        What ties rows and columns together.
+    given : callable, optional
+        Graphs in place of learned ones.
+    """
+
+    setup: Setup
+    descent: Descent
+    terms: Regularization
+    given: GivenGraphs | None = None
+
+    @property
+    def n_steps(self) -> int:
+        """Epochs."""
+        return self.descent.n_epochs
+
+    @property
+    def device(self) -> torch.device:
+        """Where it trains."""
+        return resolve_device(self.setup.device)
+
+    @property
+    def learns_from_constant(self) -> bool:
+        """Whether ratings that are all equal teach anything: beside pairs that are drawn to 0."""
+        return self.descent.unobserved_weight > 0
+
+    # ---------------------------------------------------------------- before training
+
+    def check(self, data: Interactions) -> None:
+        """Raise `ParameterError` where parameters do not go together, or not with the data."""
+        descent, terms = self.descent, self.terms
+        if descent.bias_decay > 0 and not descent.biases:
+            warn_of_unread("bias_decay", descent.bias_decay, "biases=True")
+        if descent.unobserved_weight > 0 and (descent.biases or descent.center):
+            raise ParameterError(
+                "unobserved_weight draws pairs to 0 and goes without biases and centring, found "
+                f"biases={descent.biases}, center={descent.center}"
+            )
+        transforms = parse_transforms(terms.transforms, (data.n_users, data.n_items))
+        of_transforms = any(entry.n_neighbors is not None for entry in transforms)
+        self.setup.check(sparse=self.setup.graph_neighbors is not None or of_transforms)
+        if self.setup.adjacency != "row_softmin" and of_transforms:
+            raise ParameterError(
+                f"neighbours of a transform need adjacency='row_softmin', found {self.setup.adjacency!r}"
+            )
+        if terms.graph_every > 1 and (transforms or self.settings(data).n_neighbors is not None):
+            raise ParameterError(
+                "graph_every needs graphs of all pairs, graph_neighbors=None, and no transforms, found "
+                f"graph_every={terms.graph_every}"
+            )
+        self._check_full_width(data, bool(transforms))
+
+    def _check_full_width(self, data: Interactions, transforms: bool) -> None:
+        width, terms = self.width(data), self.terms
+        full_width = width is None or width >= min(data.n_users, data.n_items)
+        for name, asked in (("transforms", transforms), ("tv_reg", terms.tv_reg > 0)):
+            if asked and not full_width:
+                raise ParameterError(f"{name} needs full width, n_factors=None, found n_factors={width}")
+            if asked and self.descent.n_batches > 1:
+                raise ParameterError(f"{name} needs n_batches=1, found n_batches={self.descent.n_batches}")
+
+    def memory_plan(self, data: Interactions) -> MemoryPlan:
+        """Return the bytes that a training will take at its peak, beside the interactions."""
+        return memory_plan(self.setup.sizes(data), self.settings(data))
+
+    def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
+        """Yield changes of parameters that need less and less memory, and the bytes that they need."""
+        sizes = self.setup.sizes(data)
+        for changes, settings in smaller(self.settings(data), sizes):
+            yield changes, memory_plan(sizes, settings).total
+
+    def graph_form(self, data: Interactions) -> str:
+        """Return which form the graphs take, in words."""
+        settings = self.settings(data)
+        return graph_form(any(settings.strengths), settings.n_neighbors)
+
+    def settings(self, data: Interactions) -> Settings:
+        """Return what defines the objective on these data."""
+        descent, terms, width = self.descent, self.terms, self.width(data)
+        strengths = graph_strength(terms.user_graph_reg, data), graph_strength(terms.item_graph_reg, data)
+        settings = Settings(
+            width=width,
+            depth=descent.depth,
+            init=(descent.init_mean, descent.init_std),
+            strengths=strengths,
+            adjacency=self.setup.adjacency,
+            n_neighbors=edges_per_node(self.setup.graph_neighbors, data, width),
+            biases=descent.biases,
+            penalties=Penalties(descent.weight_decay, descent.bias_decay, descent.unobserved_weight),
+            transforms=parse_transforms(terms.transforms, (data.n_users, data.n_items)),
+            tv_strength=terms.tv_reg,
+            n_batches=descent.n_batches,
+            graph_every=terms.graph_every,
+        )
+        if self.given is None:
+            return settings
+        users, items = self.given(data)
+        present = strengths[0] if users is not None else 0.0, strengths[1] if items is not None else 0.0
+        return replace(settings, given=(users, items), strengths=present)
+
+    def plan(self) -> Plan:
+        """Return how the objective is trained."""
+        return Plan(
+            n_epochs=self.descent.n_epochs,
+            learning_rate=self.descent.learning_rate,
+            schedule=self.descent.schedule,
+            graph_rate=self.terms.graph_rate * self.terms.graph_every,
+            graph_refresh=self.setup.steps_between_choices,
+            evaluate_every=self.descent.evaluate_every,
+            stopping_delta=self.descent.stopping_delta,
+        )
+
+    def scaling(self, data: Interactions) -> Scaling:
+        """Return the map from ratings to the values trained on."""
+        return Scaling.of(data.ratings, center=self.descent.center, scale=self.descent.scale)
+
+    def width(self, data: Interactions) -> int | None:
+        """Return the columns of the factors; None is full width."""
+        return width_of(self.setup.n_factors, data, by_size=False)
+
+    # ---------------------------------------------------------------- training
+
+    def start(
+        self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
+    ) -> GradientDescent:
+        """Return the start of a training."""
+        self._scaling = scaling = self.scaling(training)
+        self._objective = build_objective(self._observations(training, scaling), self.settings(training), rng)
+        validation = None if held_out is None else self._observations(held_out, scaling)
+        return GradientDescent(self._objective, self.plan(), validation, scaling.unit)
+
+    def _observations(self, data: Interactions, scaling: Scaling) -> Observations:
+        dtype, device = DTYPES[self.setup.dtype], self.device
+        return observations(data.to_csr(), scaling.forward, dtype, device, data.weights_to_csr())
+
+    def factors(self) -> Factors:
+        """Return the factors of the present state, in the unit of the ratings."""
+        return factors_of(self._objective, self._scaling)
+
+    # ---------------------------------------------------------------- rows
+
+    def equations(self) -> ObjectiveRows:
+        """Return the equations of a row."""
+        return ObjectiveRows.of(self.descent, self.terms, self.setup.clips)
+
+    def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> ObjectiveRows:
+        """Return the equations of a row, which follow from factors and parameters."""
+        return self.equations()
+
+
+@torch.no_grad()
+def factors_of(objective: Objective, scaling: Scaling) -> Factors:
+    """Return the factors and biases of an objective, in the unit of the ratings."""
+    left, right = (tensor.cpu().numpy() for tensor in objective.factorization.factors())
+    if objective.biases is None:
+        biases = (np.zeros(len(left), left.dtype), np.zeros(len(right), left.dtype))
+    else:
+        biases = tuple(tensor.cpu().numpy() for tensor in objective.biases)
+    unit = scaling.unit
+    return Factors(left * unit, right.copy(), biases[0] * unit, biases[1] * unit, scaling.mean)

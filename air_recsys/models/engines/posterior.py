@@ -1,0 +1,151 @@
+"""The engine of the posterior: sweeps over users and items, and the graphs learned on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.models.engines.posterior_arrays import PosteriorArrays
+from air_recsys.models.engines.posterior_rows import PosteriorRows
+from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
+from air_recsys.models.engines.scaling import Scaling, edges_per_node, width_of
+from air_recsys.models.state import Factors
+from air_recsys.nn.build import Settings, observations
+from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.memory import MemoryPlan, smaller
+from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.features import pattern_features, projection
+from air_recsys.nn.posterior.graphs import RowGraph
+from air_recsys.nn.posterior.memory import posterior_plan
+from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.solvers import Sweeping
+from air_recsys.training import PosteriorSweeps
+
+
+@dataclass
+class PosteriorEngine:
+    """Finds the posterior of factors and biases that sees who rated what.
+
+    Parameters
+    ----------
+    setup : Setup
+    solver : Sweeping
+    sample : bool
+        Draw from the posterior, instead of approximating it.
+    """
+
+    setup: Setup
+    solver: Sweeping
+    sample: bool = False
+
+    @property
+    def n_steps(self) -> int:
+        """Sweeps."""
+        return self.solver.n_sweeps
+
+    @property
+    def device(self) -> torch.device:
+        """Where it trains."""
+        return resolve_device(self.setup.device)
+
+    @property
+    def learns_from_constant(self) -> bool:
+        """Return False: there is nothing to learn from."""
+        return False
+
+    # ---------------------------------------------------------------- before training
+
+    def check(self, data: Interactions) -> None:
+        """Raise `ParameterError` where parameters do not go together."""
+        self.setup.check(sparse=self.setup.graph_neighbors is not None)
+        if self.setup.n_factors is None:
+            name = type(self.solver).__name__
+            raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
+
+    def memory_plan(self, data: Interactions) -> MemoryPlan:
+        """Return the bytes that a training will take at its peak, beside the interactions."""
+        return self._plan(data, self._settings(data))
+
+    def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
+        """Yield changes of parameters that need less and less memory, and the bytes that they need."""
+        for changes, settings in smaller(self._settings(data), self.setup.sizes(data), batches=(1,)):
+            yield changes, self._plan(data, settings).total
+
+    def graph_form(self, data: Interactions) -> str:
+        """Return which form the graphs take, in words."""
+        return graph_form(any(self._learns), self._settings(data).n_neighbors)
+
+    @property
+    def _learns(self) -> tuple[bool, bool]:
+        """Whether graphs of users and of items are learned."""
+        return self.solver.user_graph_reg != 0, self.solver.item_graph_reg != 0
+
+    def width(self, data: Interactions) -> int | None:
+        """Return the columns of the factors."""
+        return width_of(self.setup.n_factors, data, by_size=True)
+
+    def _settings(self, data: Interactions) -> Settings:
+        """Return width and graphs in the words of the memory plan."""
+        width = self.width(data)
+        strengths = float(self._learns[0]), float(self._learns[1])
+        neighbors = edges_per_node(self.setup.graph_neighbors, data, width)
+        return Settings(width=width, depth=2, strengths=strengths, n_neighbors=neighbors, biases=True)
+
+    def _plan(self, data: Interactions, settings: Settings) -> MemoryPlan:
+        return posterior_plan(self.setup.sizes(data), settings, self.solver.pattern_features, sample=self.sample)
+
+    # ---------------------------------------------------------------- training
+
+    def start(
+        self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
+    ) -> PosteriorSweeps:
+        """Return the start of a training."""
+        self._scaling, self._ratings = Scaling.standard(training.ratings), training.to_csr()
+        dtype, device = DTYPES[self.setup.dtype], self.device
+        self._features = pattern_features(self._ratings, self.solver.pattern_features, rng)
+        weights = training.weights_to_csr()
+        observed = observations(self._ratings, self._scaling.forward, dtype, device, weights)
+        of_rows, of_columns = (torch.as_tensor(side, dtype=dtype, device=device) for side in self._features)
+        settings, narrower = self._settings(training), min(training.n_users, training.n_items)
+        width = min(settings.width or narrower, narrower)
+        posterior = Posterior(observed, (of_rows, of_columns), width, rng, sample=self.sample)
+        self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, self.n_steps)
+        graphs = [
+            self._graph(counts, settings.n_neighbors) if learns and len(counts) > 1 else None
+            for counts, learns in zip(posterior.noise.counts, self._learns, strict=True)
+        ]
+        error = None if held_out is None else lambda: _rmse(self.factors(), held_out)
+        return PosteriorSweeps(posterior, self._estimate, graphs, rng, self.n_steps, self._scaling.unit, error)
+
+    def _graph(self, counts: torch.Tensor, n_neighbors: int | None) -> RowGraph:
+        refresh = self.setup.steps_between_choices
+        return RowGraph(counts, n_neighbors, self.setup.adjacency, n_steps=self.n_steps, refresh=refresh)
+
+    def factors(self) -> Factors:
+        """Return the mean of the scores in the present state, in the unit of the ratings."""
+        left, right, users, items = (tensor.cpu().numpy() for tensor in self._estimate.scores())
+        unit = self._scaling.unit
+        return Factors(left * unit, right.copy(), users * unit, items * unit, self._scaling.mean)
+
+    # ---------------------------------------------------------------- rows
+
+    def equations(self) -> PosteriorRows:
+        """Return the equations of a row in the present state."""
+        users, items = self._features
+        transposed = self._ratings.T.tocsr()
+        sides = projection(self._ratings, users, items), projection(transposed, items, users)
+        return PosteriorRows(PosteriorArrays.of(self._estimate.uncertainty(), self._scaling.unit, sides))
+
+    def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> PosteriorRows:
+        """Return the equations of a row from what a file holds of them."""
+        return PosteriorRows(PosteriorArrays.from_arrays(arrays, shape))
+
+
+def _rmse(factors: Factors, held_out: Interactions) -> float:
+    errors = factors.scores(held_out.user_index, held_out.item_index) - held_out.ratings
+    return float(np.sqrt(np.mean(errors**2)))

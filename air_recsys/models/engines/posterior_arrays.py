@@ -1,0 +1,184 @@
+"""What a posterior leaves beside the scores: what deviations and new rows follow from, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from air_recsys.models.rows import Side
+from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.estimate import Uncertainty
+from air_recsys.nn.posterior.features import Projection
+from air_recsys.nn.posterior.rows import Known
+
+_BLOCK = 4_000_000  # entries of the covariances of a block of pairs
+_NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W but for degree and constant
+_PREFIX = "spread_"  # names of these arrays in model files, since version 2
+_FIELDS = (
+    *("user_noise", "item_noise", "users", "items", "user_weights", "item_weights"),
+    *("user_precisions", "item_precisions", "user_covariances", "item_covariances"),
+)  # in the order of `Uncertainty` and `Priors`
+
+
+class PosteriorArrays(NamedTuple):
+    """What standard deviations and new rows need, see `air_recsys.nn.posterior.estimate.Uncertainty`.
+
+    Parameters
+    ----------
+    scales : ndarray, shape (2,)
+        The unit of the numbers below in that of the ratings, and the common variance of a rating around its score.
+    user_noise, item_noise : ndarray
+        Of each user and item, multiples of that variance.
+    users, items : ndarray
+        Means (n, d) of factors and bias, or draws of them (n, s, d).
+    user_weights, item_weights : ndarray
+        W of their priors, one for each draw (s = 1 beside means), (s, k, d).
+    user_precisions, item_precisions : ndarray
+        S^-1, (s, d, d).
+    user_basis, item_basis : ndarray
+        What each item adds to the features of a user, (n_items, k), and each user to those of an item.
+    log_degrees : ndarray, shape (2,)
+        Mean logarithms of the number of ratings of users and of items.
+    user_covariances, item_covariances : ndarray, optional
+        Upper triangles, (n, d (d + 1) / 2), beside means.
+    """
+
+    scales: np.ndarray
+    user_noise: np.ndarray
+    item_noise: np.ndarray
+    users: np.ndarray
+    items: np.ndarray
+    user_weights: np.ndarray
+    item_weights: np.ndarray
+    user_precisions: np.ndarray
+    item_precisions: np.ndarray
+    user_basis: np.ndarray
+    item_basis: np.ndarray
+    log_degrees: np.ndarray
+    user_covariances: np.ndarray | None = None
+    item_covariances: np.ndarray | None = None
+
+    @classmethod
+    def of(cls, left: Uncertainty, unit: float, projections: tuple[Projection, Projection]) -> Self:
+        """Take over what training left, on the CPU; the projections give features of users and of items."""
+        named = dict(zip(_FIELDS, (*left[1:5], *left.priors, *left[6:]), strict=True))
+        arrays = {name: tensor.cpu().numpy().copy() for name, tensor in named.items() if tensor is not None}
+        bases = [side.basis.astype(arrays["users"].dtype) for side in projections]
+        degrees = np.array([side.logarithm for side in projections])
+        return cls(
+            np.array([unit, left.noise]), user_basis=bases[0], item_basis=bases[1], log_degrees=degrees, **arrays
+        )
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a model file."""
+        return {f"{_PREFIX}{name}": array for name, array in self._asdict().items() if array is not None}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> Self:
+        """Return what `to_arrays` wrote of a model of `shape` (n_users, n_items).
+
+        Raises
+        ------
+        ValueError
+            Where an array has another shape than the others ask for, or a variance is negative.
+        """
+        own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
+        whole = cls(**own)
+        for name, expected in whole._shapes(*shape).items():
+            array = own.get(name)
+            if array is not None and array.shape != expected:
+                raise ValueError(f"expected {name} of shape {expected}, found {array.shape}")
+        if min(float(own[name].min(initial=0)) for name in ("scales", "user_noise", "item_noise")) < 0:
+            raise ValueError("expected variances >= 0, found a negative one")
+        if (whole.user_covariances is None) != (whole.item_covariances is None):
+            raise ValueError("expected covariances of both sides, found those of one")
+        return whole
+
+    def _shapes(self, n_users: int, n_items: int) -> dict[str, tuple[int, ...]]:
+        """Return what the shapes have to be, given those of the priors' weights."""
+        (draws, k, d), (_, n_features, _) = self.user_weights.shape, self.item_weights.shape
+        shapes: dict[str, tuple[int, ...]] = {"scales": (2,), "log_degrees": (2,)}
+        middle = () if self.users.ndim == 2 else (draws,)
+        for side, size, features, others in (("user", n_users, k, n_items), ("item", n_items, n_features, n_users)):
+            shapes |= {f"{side}_noise": (size,), f"{side}s": (size, *middle, d)}
+            shapes |= {f"{side}_weights": (draws, features, d), f"{side}_precisions": (draws, d, d)}
+            trained = min(others, len(getattr(self, f"{side}_basis")))  # those that came later are no part of it
+            shapes |= {f"{side}_basis": (trained, features - 2), f"{side}_covariances": (size, d * (d + 1) // 2)}
+        return shapes
+
+    def grown(self, n_users: int, n_items: int) -> Self:
+        """Return the same with room for new users and items."""
+
+        def padded(array: np.ndarray | None, size: int) -> np.ndarray | None:
+            if array is None:
+                return None
+            return np.concatenate([array, np.ones((size - len(array), *array.shape[1:]), array.dtype)])
+
+        sizes = {"user": n_users, "item": n_items}
+        names = [(f"{side}{name}", size) for side, size in sizes.items() for name in ("s", "_noise", "_covariances")]
+        return self._replace(**{name: padded(getattr(self, name), size) for name, size in names})
+
+    def n_trained(self, side: Side) -> int:
+        """Return how many rows of a side took part in training; those after them were folded in."""
+        return len(self.item_basis if side == "user" else self.user_basis)
+
+    def features(self, side: Side, ratings: sp.csr_array) -> np.ndarray:
+        """Return the features of new rows; rows and columns that training did not see are no part of the pattern."""
+        basis, logarithm = getattr(self, f"{side}_basis"), self.log_degrees[0 if side == "user" else 1]
+        assert ratings.shape is not None  # SciPy types it as optional
+        seen = ratings if ratings.shape[1] == len(basis) else ratings[:, : len(basis)]
+        return Projection(basis, logarithm)(seen)
+
+    def known(self, side: Side, columns: np.ndarray, *, new: bool) -> list[Known]:
+        """Return what trained or new rows of a side follow from, one a draw, for some of the other side."""
+        other = "item" if side == "user" else "user"
+        means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
+        draws = double(means if means.ndim == 3 else means[:, None])
+        covariance = None if covariances is None else double(full(covariances[columns]))
+        noise = double(self.scales[1] * getattr(self, f"{other}_noise")[columns])
+        weights, precisions = double(getattr(self, f"{side}_weights")), double(getattr(self, f"{side}_precisions"))
+        if new:
+            weights, precisions = weights.clone(), _NEW_PRECISION * precisions
+            weights[:, :-2] *= _NEW_WEIGHTS
+        priors = enumerate(zip(weights, precisions, strict=True))
+        return [Known(Rows(draws[:, draw].contiguous(), covariance), noise, *prior) for draw, prior in priors]
+
+    def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of a new rating of each pair, (n,)."""
+        unit, noise = self.scales
+        block = max(1, _BLOCK // max(self.users[:1].size, self.users.shape[-1] ** 2))
+        score = np.empty(users.size)
+        for start in range(0, users.size, block):
+            pairs = slice(start, start + block)
+            score[pairs] = self._score_variance(users[pairs], items[pairs])
+        return unit * np.sqrt(score + noise * self.user_noise[users] * self.item_noise[items])
+
+    def _score_variance(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        left, right = self.users[users].astype(np.float64), self.items[items].astype(np.float64)
+        if self.user_covariances is None or self.item_covariances is None:  # draws, (b, s, d)
+            scores = (left[:, :, :-1] * right[:, :, :-1]).sum(2) + left[:, :, -1] + right[:, :, -1]
+            return scores.var(axis=1)
+        of_left, of_right = full(self.user_covariances[users]), full(self.item_covariances[items])
+        left[:, -1] = right[:, -1] = 1.0  # a score is linear in (p, b) with (q, 1), and in (q, c) with (p, 1)
+        variance = np.einsum("bi,bij,bj->b", right, of_left, right) + np.einsum("bi,bij,bj->b", left, of_right, left)
+        return variance + np.einsum("bij,bij->b", of_left[:, :-1, :-1], of_right[:, :-1, :-1])
+
+
+def full(triangles: np.ndarray) -> np.ndarray:
+    """Return symmetric matrices from their upper triangles."""
+    width = (int(np.sqrt(8 * triangles.shape[1] + 1)) - 1) // 2
+    place = np.zeros((width, width), dtype=np.intp)
+    upper = np.triu_indices(width)
+    place[upper] = np.arange(triangles.shape[1])
+    place.T[upper] = np.arange(triangles.shape[1])
+    return triangles[:, place].astype(np.float64)
+
+
+def double(array: np.ndarray) -> Tensor:
+    """Return an array as a tensor in double precision."""
+    return torch.as_tensor(np.asarray(array, dtype=np.float64))

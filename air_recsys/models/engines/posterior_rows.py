@@ -1,0 +1,222 @@
+r"""The equations of a row under a posterior: fold-in, new ratings, deviations, and where a score comes from.
+
+A user's factors and bias x = (p, b) are Gaussian around :math:`W^\top f` before any rating, with features f of the
+pattern of the items that it has rated (`air_recsys.nn.posterior`). With all items held fixed their mean is
+
+.. math:: (S^{-1} + t A)^{-1} (S^{-1} W^\top f + t h),
+
+and t, the scale of the user's noise, follows from the errors. A new user's features are the projection of its pattern
+on what training found for the items; so a trained user gets its own. Items are solved alike, with the sides exchanged.
+Models of draws solve a row once a kept draw of the other side, and take the mean.
+
+**New rows** have a looser prior than those of training. W, S and the items were learned on the trained users and give
+way to each of them; a user that took no part lies further from :math:`W^\top f`, for which W is shrunk too much. So
+:math:`S^{-1}` is taken times 0.6 and W of the pattern times 1.5, as chosen on hidden users and items
+(docs/fold-in.md). `partial_fit` solves trained users with the prior of training.
+
+**Contributions to a score.** The factors' half of the equations, with the bias held fixed, is
+
+.. math:: (S^{-1}_{pp} + t A_{pp})\, p = \big(S^{-1} (W^\top f - (0, b))\big)_p + t \sum_j h_j,
+
+so :math:`p \cdot q` is what the pattern says (the first term) and one contribution for each rated item.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
+from air_recsys.models.rows import Edges, Folded, ScoreContributions, Side
+from air_recsys.models.state import Factors, FittedState
+from air_recsys.nn.objective import Observations
+from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.rows import solve_rows
+
+_BLOCK = 2048  # rows solved at a time
+_SEED = 0  # seed of the draws of new rows
+
+Gaussians = list[tuple[Rows, Tensor]]
+"""Rows and their scales t, one of each a draw of the other side."""
+
+
+@dataclass(frozen=True)
+class PosteriorRows:
+    """The equations of rows, from what a posterior has left."""
+
+    arrays: PosteriorArrays
+
+    sees_pattern = knows_deviations = True
+
+    def check(self) -> None:
+        """Do nothing: a row depends on the other side alone."""
+
+    def solver(self, state: FittedState, side: Side) -> PosteriorSolver:
+        """Return the solve of the posterior mean of new rows of a side."""
+        return state.once(f"solver of a {side}", lambda: PosteriorSolver(state.factors, self.arrays, side))
+
+    def take_in(
+        self,
+        before: FittedState,
+        draft: FittedState,
+        side: Side,
+        rows: np.ndarray,
+        ratings: sp.csr_array,
+        weights: np.ndarray | None,
+    ) -> tuple[Folded, PosteriorRows]:
+        """Return rows of a draft, trained or new, and the equations with them; a posterior knows no neighbours."""
+        folded, arrays = PosteriorSolver(draft.factors, self.arrays, side).take_in(rows, ratings, weights)
+        return folded, PosteriorRows(arrays)
+
+    def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of a new rating of each pair, (n,)."""
+        return self.arrays.deviations(users, items)
+
+    def grown(self, n_users: int, n_items: int) -> PosteriorRows:
+        """Return the same with room for new users and items."""
+        return PosteriorRows(self.arrays.grown(n_users, n_items))
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a model file."""
+        return self.arrays.to_arrays()
+
+    def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
+        """Return what a personal score comes from: the pattern and the rated items, no graphs."""
+        sources, factors, arrays = state.sources(user, np.empty(0, dtype=np.intp)), state.factors, self.arrays
+        rated, ratings, weights = sources[:3]
+        n_items, unit = len(factors.item_factors), float(arrays.scales[0])
+        values, bias = (ratings - factors.mean) / unit, float(factors.user_biases[user]) / unit
+        row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
+        features = arrays.features("user", row)[0]
+        pattern, of_items = 0.0, np.zeros(rated.size)
+        draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
+        for draw in draws:
+            means, noise = draw.columns.mean.numpy(), draw.noise.numpy()[:-1] * arrays.user_noise[user]
+            precision, inputs = draw.precision.numpy(), means[:-1, :-1]
+            prior = features[-len(draw.weights) :] @ draw.weights.numpy()
+            prior[-1] -= bias
+            confidence = weights / noise
+            matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs
+            summands = (values - means[:-1, -1] - bias)[:, None] * inputs  # (k, r)
+            if draw.columns.covariance is not None:
+                covariances = draw.columns.covariance.numpy()[:-1]
+                matrix += np.einsum("j,jab->ab", confidence, covariances[:, :-1, :-1])
+                summands -= covariances[:, :-1, -1]
+            reach = np.linalg.solve(matrix, means[-1, :-1])
+            of_items += confidence * (summands @ reach)
+            pattern += float(precision[:-1] @ prior @ reach)
+        of_sources = np.column_stack([unit * of_items / len(draws), np.zeros(rated.size)])
+        no_edges, nothing = Edges(sp.csr_array((n_items, n_items)), 0.0), np.zeros(n_items)
+        return ScoreContributions(sources, unit * pattern / len(draws), of_sources, no_edges, nothing, nothing)
+
+
+class PosteriorSolver:
+    """The solve of a row's posterior mean, see the module.
+
+    Parameters
+    ----------
+    factors : Factors
+    arrays : PosteriorArrays
+        Of the same model.
+    side : {"user", "item"}
+
+    Attributes
+    ----------
+    others : ndarray, shape (n_others, r)
+        The factors of the fixed side.
+    """
+
+    def __init__(self, factors: Factors, arrays: PosteriorArrays, side: Side) -> None:
+        self.others = factors.item_factors if side == "user" else factors.user_factors
+        self._arrays, self._mean, self._unit = arrays, factors.mean, float(arrays.scales[0])
+        self._side: Side = side
+        self._maps = _maps(arrays, side, self.others)
+
+    def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
+        """Return the posterior means of new rows, see `air_recsys.models.rows.RowSolver`."""
+        n_rows = len(ratings.indptr) - 1
+        factors, biases = np.zeros((n_rows, self.others.shape[1]), self.others.dtype), np.zeros(n_rows)
+        for block, solved in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool)):
+            factors[block], biases[block] = self._folded(solved)
+        empty = np.diff(ratings.indptr) == 0
+        factors[empty] = biases[empty] = 0.0
+        return Folded(factors, biases)
+
+    def take_in(
+        self, rows: np.ndarray, ratings: sp.csr_array, weights: np.ndarray | None
+    ) -> tuple[Folded, PosteriorArrays]:
+        """Solve rows of the model, trained or new, and return what is kept of a posterior with them."""
+        arrays, rng = self._arrays, np.random.default_rng(_SEED)
+        factors, biases = np.empty((rows.size, self.others.shape[1]), self.others.dtype), np.empty(rows.size)
+        states, noise = (getattr(arrays, f"{self._side}{name}").copy() for name in ("s", "_noise"))
+        covariances = getattr(arrays, f"{self._side}_covariances")
+        covariances = None if covariances is None else covariances.copy()
+        for block, solved in self._blocks(ratings, weights, rows >= arrays.n_trained(self._side)):
+            factors[block], biases[block] = self._folded(solved)
+            noise[rows[block]] = np.mean([1 / scales.numpy() for _, scales in solved], axis=0)
+            if covariances is None:
+                states[rows[block]] = np.stack([_drawn(state, rng) for state, _ in solved], axis=1)
+            else:
+                ((state, _),) = solved
+                states[rows[block]] = state.mean.numpy()
+                covariances[rows[block]] = _upper(state)
+        kept = {"s": states, "_noise": noise, "_covariances": covariances}
+        return Folded(factors, biases), arrays._replace(**{f"{self._side}{name}": kept[name] for name in kept})
+
+    def _folded(self, solved: Gaussians) -> Folded:
+        means = [state.mean.numpy() for state, _ in solved]
+        factors = np.mean([mean[:, :-1] @ map for mean, map in zip(means, self._maps, strict=True)], axis=0)
+        return Folded(factors.astype(self.others.dtype), self._unit * np.mean([mean[:, -1] for mean in means], axis=0))
+
+    def _blocks(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: np.ndarray
+    ) -> Iterator[tuple[np.ndarray, Gaussians]]:
+        """Yield some rows (k,) and their Gaussians until all are through, trained ones before new ones."""
+        starts = ratings.indptr
+        confidences = None if weights is None else sp.csr_array((weights, ratings.indices, starts), ratings.shape)
+        for some in (False, True):
+            rows = np.flatnonzero(new == some)
+            for start in range(0, rows.size, _BLOCK):
+                block = rows[start : start + _BLOCK]
+                confidence = None if confidences is None else confidences[block].data
+                yield block, self._gaussians(ratings[block], confidence, some)
+
+    def _gaussians(self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool) -> Gaussians:
+        columns = np.unique(np.append(ratings.indices, 0))  # at least one
+        starts, place = torch.as_tensor(ratings.indptr), torch.as_tensor(np.searchsorted(columns, ratings.indices))
+        confidence = None if weights is None else double(weights)
+        values = double((ratings.data - self._mean) / self._unit)
+        entries = Observations(SparsePattern(starts.long(), place, columns.size), values, confidence)
+        features = double(self._arrays.features(self._side, ratings))
+        draws = self._arrays.known(self._side, columns, new=new)
+        return [solve_rows(entries, features[:, -len(draw.weights) :], draw) for draw in draws]
+
+
+def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.ndarray]:
+    """Return the matrices (r, k) that turn factors of the posterior into those of the model, one a draw."""
+    partners = arrays.items if side == "user" else arrays.users
+    unit = float(arrays.scales[0])
+    if partners.ndim == 2:  # the model's own; those of users carry the unit
+        return [np.eye(others.shape[1]) * (unit if side == "user" else 1.0)]
+    trained = len(getattr(arrays, f"{side}_basis"))
+    draws = partners[:trained, :, :-1].astype(np.float64)  # (n, s, r)
+    solved = np.linalg.lstsq(others[:trained].astype(np.float64), draws.reshape(trained, -1), rcond=None)[0]
+    return [unit * map.T for map in np.moveaxis(solved.reshape(len(solved), *draws.shape[1:]), 1, 0)]
+
+
+def _drawn(state: Rows, rng: np.random.Generator) -> np.ndarray:
+    assert state.covariance is not None
+    error = torch.linalg.cholesky(state.covariance) @ double(rng.standard_normal((*state.mean.shape, 1)))
+    return (state.mean + error[:, :, 0]).numpy()
+
+
+def _upper(state: Rows) -> np.ndarray:
+    assert state.covariance is not None
+    places = np.triu_indices(state.mean.shape[1])
+    return state.covariance.numpy()[:, places[0], places[1]]

@@ -1,0 +1,86 @@
+"""Further transformations T_i of the matrix: how users name them, and what the engine gets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, cast
+
+import torch
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.nn.build import TransformedGraph
+from air_recsys.nn.terms import Transform, blocks
+from air_recsys.validation import check_integer, check_real
+
+_BLOCKS = re.compile(r"blocks:(\d+)(?:x(\d+))?(?:/(\d+))?")
+_FORM = "(transform, strength) or (transform, strength, n_neighbors)"
+
+
+def parse_transforms(transforms: Any, shape: tuple[int, int]) -> tuple[TransformedGraph, ...]:
+    """Return what the engine needs of each entry of `AIR.transforms`.
+
+    Parameters
+    ----------
+    transforms : sequence of tuple
+        Each (transform, strength) or (transform, strength, n_neighbors). A transform is "rows", "columns",
+        "blocks:H", "blocks:HxW" or "blocks:HxW/S" (blocks of H x W entries every S entries, by default side by side;
+        the last ones end at the margin), or a differentiable function from a torch tensor (m, n) to one (p, d), whose
+        p rows get the graph.
+    shape : tuple of int
+        (m, n) of the matrix.
+
+    Raises
+    ------
+    ParameterError
+        Where a transform is unknown, too large for the matrix, or does not return a matrix.
+
+    Examples
+    --------
+    >>> (energy,) = parse_transforms([("blocks:2x3/1", 1e-4, 5)], (4, 6))
+    >>> energy.transform(torch.zeros(4, 6)).shape, energy.strength, energy.n_neighbors
+    (torch.Size([12, 6]), 0.0001, 5)
+    """
+    if isinstance(transforms, str) or not isinstance(transforms, Sequence):
+        raise ParameterError(f"transforms must be a list of {_FORM}, found {transforms!r}")
+    return tuple(_parse(entry, shape) for entry in transforms)
+
+
+def _parse(entry: Any, shape: tuple[int, int]) -> TransformedGraph:
+    if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
+        raise ParameterError(f"an entry of transforms must be {_FORM}, found {entry!r}")
+    transform, strength = entry[:2]
+    n_neighbors = entry[2] if len(entry) == 3 else None
+    check_real("the strength of a transform", strength, strict=True)
+    if n_neighbors is not None:
+        check_integer("the neighbours of a transform", n_neighbors, minimum=1)
+    if not callable(transform) and not isinstance(transform, str):
+        raise ParameterError(f"a transform must be a name or a function, found {type(transform).__name__}")
+    function = _named(transform, shape) if isinstance(transform, str) else cast(Transform, transform)
+    _check_result(transform, function, shape)
+    return TransformedGraph(function, float(strength), None if n_neighbors is None else int(n_neighbors))
+
+
+def _named(name: str, shape: tuple[int, int]) -> Transform:
+    if name == "rows":
+        return lambda completed: completed
+    if name == "columns":
+        return lambda completed: completed.T
+    match = _BLOCKS.fullmatch(name)
+    if match is None:
+        raise ParameterError(
+            f"a transform must be 'rows', 'columns', 'blocks:H', 'blocks:HxW', 'blocks:HxW/S' or a function, "
+            f"found {name!r}"
+        )
+    height = int(match[1])
+    width = int(match[2] or height)
+    if not (1 <= height <= shape[0] and 1 <= width <= shape[1]) or (match[3] and int(match[3]) == 0):
+        raise ParameterError(f"{name!r} does not fit a matrix of {shape[0]} x {shape[1]}")
+    return blocks(height, width, int(match[3] or max(height, width)))
+
+
+def _check_result(transform: Any, function: Transform, shape: tuple[int, int]) -> None:
+    rows = function(torch.zeros(shape))
+    if not isinstance(rows, torch.Tensor) or rows.ndim != 2:
+        what = f"shape {tuple(rows.shape)}" if isinstance(rows, torch.Tensor) else type(rows).__name__
+        raise ParameterError(f"transform {transform!r} must return a tensor of two dimensions, found {what}")

@@ -1,0 +1,60 @@
+r"""`explain`: one score of a fitted model as an `Explanation`.
+
+A score is :math:`\mu + b_u + c_i + p \cdot q`, and its last summand comes from rated items, similar users and the
+choice of items; `air_recsys.models.engines.objective_contributions` and `posterior_rows` beside it say how much of it
+from which. Nothing here is causal: it says how the fitted equations add up, with all other users and all items held
+fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import numpy as np
+
+from air_recsys.exceptions import UnknownIdError
+from air_recsys.models.explanation.explanation import Explanation
+from air_recsys.models.explanation.tables import Labels, Tables, check_labels, label_of
+from air_recsys.models.state import FittedState, RowEquations
+from air_recsys.validation import check_integer
+
+
+def explain(
+    state: FittedState,
+    equations: RowEquations,
+    pair: tuple[Hashable, Hashable],
+    n: int,
+    labels: Labels | None,
+    *,
+    clips: bool,
+) -> Explanation:
+    """Return where the score of a pair (user id, item id) comes from; see `AIR.explain`."""
+    check_integer("n", n, minimum=1)
+    user, item = _index(state, "user", pair[0]), _index(state, "item", pair[1])
+    names, factors = check_labels(labels), state.factors
+    from_sources = equations.contributions(state, user, item)
+    tables = Tables(state, from_sources.sources, n, names, clips)
+    rated_items, similar_users = np.split(from_sources.of_sources, [from_sources.sources.rated.size])
+    offsets = factors.mean, float(factors.user_biases[user]), float(factors.item_biases[item])
+    personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))
+    unlimited = sum(offsets) + personal
+    return Explanation(
+        *pair,
+        label_of(names, pair[1]),
+        float(state.scores(np.array([user]), np.array([item]), clips)[0]),
+        *offsets,
+        pattern=from_sources.pattern,
+        rated_items=tables.items(item, rated_items),
+        similar_users=tables.users(user, item, similar_users),
+        graph_edges=tables.edges(*from_sources.item_edges, from_sources.gains, from_sources.scores),
+        remainder=personal - from_sources.pattern - float(from_sources.of_sources[:, 0].sum()),
+        clipping=float(state.limited(np.array(unlimited), clips)) - unlimited,
+    )
+
+
+def _index(state: FittedState, kind: str, id: Hashable) -> int:
+    index = state.data.users if kind == "user" else state.data.items
+    place = int(index.lookup([id])[0])
+    if place < 0:
+        raise UnknownIdError(kind, [id])
+    return place

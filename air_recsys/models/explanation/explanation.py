@@ -1,0 +1,165 @@
+"""`Explanation`: a score, taken apart."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class Contributions:
+    """The largest contributions of one kind, and the sum of all of them."""
+
+    rows: pd.DataFrame  # largest first, by absolute value
+    total: float
+    count: int
+
+    @property
+    def others(self) -> float:
+        """What the contributions without a row sum to."""
+        return self.total - float(self.rows["contribution"].to_numpy().sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """The parts of one score, see `air_recsys.models.trained.TrainedRecommender.explain`.
+
+    Attributes
+    ----------
+    user, item : hashable
+        The explained pair.
+    label : str or None
+        The name of the item, where labels were given.
+    score : float
+        What the model predicts for the pair.
+    mean, user_bias, item_bias : float
+        What the score starts from.
+    pattern : float
+        What the choice of items says that the user has rated, whatever the ratings; 0 in models without a posterior.
+    rated_items, similar_users : Contributions
+        Both parts of the personal score by their sources: `rows`, and the `total` of those with and without a row.
+    graph_edges : Contributions
+        The same contributions by their way, so *not* a further part of the score: what passes each edge of the item
+        graph.
+    remainder : float
+        What the model's equations leave unexplained: training that has not settled, or ratings it did not see.
+    clipping : float
+        What limiting the score to the range of the ratings adds; 0 for models that do not.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from air_recsys import AIR
+    >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+    >>> ratings[0, 0] = np.nan
+    >>> model = AIR.for_ratings(n_factors=2, weight_decay=0.5, random_state=0, device="cpu").fit(ratings)
+    >>> explanation = model.explain(0, 0, n=3)
+    >>> abs(explanation.total() - explanation.score) < 1e-5
+    True
+    >>> explanation.rated_items.count, len(explanation.items)
+    (7, 3)
+    """
+
+    user: Hashable
+    item: Hashable
+    label: str | None
+    score: float
+    mean: float
+    user_bias: float
+    item_bias: float
+    pattern: float
+    rated_items: Contributions
+    similar_users: Contributions
+    graph_edges: Contributions
+    remainder: float
+    clipping: float
+
+    @property
+    def items(self) -> pd.DataFrame:
+        """Rated items: item, rating, deviation, weight of the edge to the explained item, contribution, by_graph."""
+        return self.rated_items.rows
+
+    @property
+    def users(self) -> pd.DataFrame:
+        """Similar users: user, weight of the edge, their rating and score of the item, contribution, by_graph."""
+        return self.similar_users.rows
+
+    @property
+    def edges(self) -> pd.DataFrame:
+        """Edges of the item graph: item, neighbor, weight, the user's rating of the neighbor, contribution."""
+        return self.graph_edges.rows
+
+    def parts(self) -> dict[str, float]:
+        """Return the summands of the score by name."""
+        return {
+            "mean": self.mean,
+            "user_bias": self.user_bias,
+            "item_bias": self.item_bias,
+            "pattern": self.pattern,
+            "rated_items": self.rated_items.total,
+            "similar_users": self.similar_users.total,
+            "remainder": self.remainder,
+            "clipping": self.clipping,
+        }
+
+    def total(self) -> float:
+        """Return the sum of all parts, which is the score up to the model's own rounding (float32)."""
+        return sum(self.parts().values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values for JSON; None where there is no value."""
+        tables = {"items": self.rated_items, "users": self.similar_users, "edges": self.graph_edges}
+        return {
+            "user": _plain(self.user),
+            "item": _plain(self.item),
+            "label": self.label,
+            "score": self.score,
+            "parts": self.parts(),
+            "tables": {name: _table_as_dict(table) for name, table in tables.items()},
+        }
+
+    def __str__(self) -> str:
+        """Return the parts and the tables as text."""
+        named = f"{self.item}" if self.label is None else f"{self.item} ({self.label})"
+        titles = {
+            "user_bias": "bias of the user",
+            "item_bias": "bias of the item",
+            "pattern": "choice of items",
+            "rated_items": f"rated items ({self.rated_items.count})",
+            "similar_users": f"similar users ({self.similar_users.count})",
+        }
+        shown = [(titles.get(name, name), part) for name, part in self.parts().items() if part != 0]
+        width = max((len(title) for title, _ in shown), default=0)
+        lines = [f"user {self.user}, item {named}: score {self.score:.4g}"]
+        lines += [f"  {title:<{width}}  {part:+.4g}" for title, part in shown]
+        headings = ("rated items", "similar users", "edges of the item graph (another view of the two parts above)")
+        for heading, table in zip(headings, (self.rated_items, self.similar_users, self.graph_edges), strict=True):
+            if table.count:
+                lines += ["", heading, _table_as_text(table)]
+        return "\n".join(lines)
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def _table_as_dict(table: Contributions) -> dict[str, Any]:
+    columns = table.rows.columns.tolist()
+    rows = [
+        {name: _plain(value) for name, value in zip(columns, row, strict=True)}
+        for row in table.rows.itertuples(index=False, name=None)
+    ]
+    return {"rows": rows, "total": table.total, "others": table.others, "count": table.count}
+
+
+def _table_as_text(table: Contributions) -> str:
+    text = table.rows.to_string(index=False, float_format="{:.4g}".format, na_rep="-", max_colwidth=40)
+    n_others = table.count - len(table.rows)
+    return text if n_others == 0 else f"{text}\n... and {n_others} others: {table.others:+.4g}"

@@ -1,0 +1,1 @@
+"""Lists of items: what ranks them, from factors or from graphs."""

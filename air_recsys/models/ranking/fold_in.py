@@ -1,0 +1,146 @@
+r"""Users that a `GraphRanker` was not trained on, from their items alone; all that was trained stays as it is.
+
+The item graph, the singular vectors and the popularity of the items serve any list of items. For the second term a
+new user chooses its strongest co-occurrences with the trained users, by the weights of the user graph: with N(u) the
+items of the new user, N(v) those of a trained one and N(c) the trained users of an item,
+
+.. math:: a_{uv} = \Big(\sum_{c \in N(u) \cap N(v)} |N(c)|^{-a} \big/ \sqrt{|N(u)|\,|N(v)|}\Big)^{power}
+
+A trained user has edges that it chose and edges that others chose; a new one has the first alone. That is all that
+differs between a trained user and the same user folded in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.graphs.cooccurrence import scaled, strongest_products
+from air_recsys.interactions import Interactions
+from air_recsys.metrics.checks import Csr
+from air_recsys.metrics.ranking import top_k
+from air_recsys.models.ranking import smoothings
+from air_recsys.models.ranking.lists import check_list_length, recommendation_frame
+from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, interaction_pattern
+from air_recsys.models.rows import as_rows
+from air_recsys.models.state import FittedState
+
+_BLOCK_ENTRIES = 16_000_000  # scores held at a time
+
+
+class RankerState(NamedTuple):
+    """A fitted `GraphRanker`, ready to score."""
+
+    fitted: FittedState
+    settings: RankerSettings
+    smoothings: tuple[Smoothing, Smoothing, Smoothing]  # over items, over users, over axes
+
+    @property
+    def weights(self) -> tuple[float, float, float]:
+        """How much each smoothing counts."""
+        return self.settings.item_weight, self.settings.user_weight, self.settings.factor_weight
+
+
+class FoldedUsers:
+    """New users of a `GraphRanker`: what `GraphRanker.fold_in` returns.
+
+    Attributes
+    ----------
+    user_ids : ndarray, shape (n,)
+        The ids of the new users; the numbers of the rows where they came as a matrix.
+    """
+
+    def __init__(self, ranker: RankerState, ratings: Any) -> None:
+        data = Interactions.from_frame(ratings, allow_negative=True) if isinstance(ratings, pd.DataFrame) else ratings
+        rows, _ = as_rows(ranker.fitted.data, data, None, "user")
+        if isinstance(data, Interactions):
+            self.user_ids, own = data.user_ids, ranker.fitted.data.users.lookup(data.user_ids)
+        else:
+            self.user_ids = np.arange(rows.indptr.size - 1)
+            own = np.full(self.user_ids.size, -1)
+        ones = np.ones(rows.nnz, dtype=np.float32)
+        self._ranker = ranker
+        self._pattern = sp.csr_array((ones, rows.indices, rows.indptr), shape=rows.shape)
+        self._smoothings = new_smoothings(ranker, self._pattern, own)
+
+    def scores(self, users: Any = slice(None)) -> np.ndarray:
+        """Return the scores of all items for some of the users, by position, or for all; shape (b, n_items).
+
+        They order the items of a user and cannot be compared between users. All are 0 for a user without items.
+        """
+        return smoothings.blend(self._smoothings, self._ranker.weights, np.arange(self.user_ids.size)[users])
+
+    def recommend(self, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
+        """Return the best n items of each new user, as `GraphRanker.recommend` does; popular ones without any item.
+
+        Parameters
+        ----------
+        n : int
+            At most the number of items.
+        exclude_seen : bool
+            Leave out the items of the user's own list.
+
+        Returns
+        -------
+        DataFrame
+            Columns user, item, score, rank and source.
+        """
+        state, n_users = self._ranker.fitted, self.user_ids.size
+        data, statistics = state.data, state.statistics
+        check_list_length(n, data.n_items)
+        items = np.tile(top_k(statistics.item_counts[None], n)[0], (n_users, 1))  # of those without any item
+        scores, known = statistics.item_means[items], np.diff(self._pattern.indptr) > 0
+        block = max(1, _BLOCK_ENTRIES // data.n_items)
+        for start in range(0, n_users, block):
+            users = np.arange(start, min(start + block, n_users))[known[start : start + block]]
+            seen = self._pattern[users] if exclude_seen else None
+            items[users], scores[users] = smoothings.best_items(self.scores(users), seen, n)
+        return recommendation_frame(self.user_ids, data.item_ids, items, scores, known)
+
+
+def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> tuple[Smoothing, Smoothing, Smoothing]:
+    """Return the smoothings of a ranker for new users.
+
+    Parameters
+    ----------
+    ranker : RankerState
+    pattern : csr_array, shape (b, n_items)
+        1 for every item of a new user.
+    own : ndarray of int, shape (b,)
+        The position of each new user among the trained ones, -1 for a stranger: nobody is its own neighbour.
+    """
+    settings, (over_items, over_users, over_axes) = ranker.settings, ranker.smoothings
+    trained = interaction_pattern(ranker.fitted.data)
+    counts = smoothings.popularity(trained)
+    even = divided(pattern, counts, 0.5)
+    axes = ranker.fitted.factors.item_factors * counts[:, None] ** np.float32(settings.factor_target)
+    return (
+        Smoothing(divided(pattern, counts, settings.item_source), over_items.right),
+        Smoothing(_edges(trained, pattern, own, settings), over_users.right),
+        Smoothing(np.asarray(even @ axes, dtype=np.float32), over_axes.right),
+    )
+
+
+def divided(pattern: Csr, counts: np.ndarray, exponent: float) -> Csr:
+    """Return a pattern with each column over a power of its count.
+
+    Examples
+    --------
+    >>> divided(sp.csr_array([[1.0, 0.0, 1.0]]), np.array([1, 2, 4]), 0.5).toarray()
+    array([[1. , 0. , 0.5]])
+    """
+    powers = (counts.astype(np.float64) ** -exponent).astype(pattern.dtype)
+    return sp.csr_array((pattern.data * powers[pattern.indices], pattern.indices, pattern.indptr), shape=pattern.shape)
+
+
+def _edges(trained: Csr, pattern: Csr, own: np.ndarray, settings: RankerSettings) -> Csr:
+    """Return the edges that new users choose among the trained ones, (b, n_users)."""
+    if not pattern.nnz:
+        return sp.csr_array((pattern.shape[0], trained.shape[0]), dtype=np.float32)
+    exponent = settings.user_exponent / 2
+    new = scaled(divided(pattern, smoothings.popularity(trained), exponent), 0.5, 0)
+    chosen = strongest_products(new, scaled(trained, 0.5, exponent), settings.user_neighbors, own)
+    return smoothings.raised(chosen, settings.user_power)

@@ -1,0 +1,113 @@
+"""What a `GraphRanker` hides of its training data in order to choose, and how good its lists are there."""
+
+from __future__ import annotations
+
+from functools import lru_cache, partial
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
+from air_recsys.metrics.checks import Csr
+from air_recsys.metrics.ranking import top_k
+from air_recsys.models.ranking import smoothings
+from air_recsys.models.ranking.smoothings import RankerSettings
+
+_SHARE = 0.2
+_MAX_ENTRIES = 100_000_000  # most scores of one smoothing
+_LENGTH = 20
+_BLOCK = 256
+
+
+def hide_leaning(pattern: Csr, lean: float, seed: int) -> tuple[Csr, Csr]:
+    """Return what is left and a hidden fifth of every row, drawn with chances that follow the counts of the columns.
+
+    Parameters
+    ----------
+    pattern : csr_array, shape (m, n)
+    lean : float
+        The chance of an entry is proportional to (number of entries in its column)^lean: 0 for all alike, above 0 for
+        columns of many entries before those of few.
+    seed : int
+
+    Returns
+    -------
+    shown, hidden : csr_array, shape (m, n)
+        A fifth of each row, rounded, is hidden, but never all of it.
+
+    Examples
+    --------
+    >>> shown, hidden = hide_leaning(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 0)
+    >>> shown.sum(axis=1).tolist(), hidden.sum(axis=1).tolist()
+    ([4.0, 4.0], [1.0, 1.0])
+    """
+    sizes = np.diff(pattern.indptr)
+    popularity = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
+    waits = np.random.default_rng(seed).exponential(size=pattern.nnz) / popularity**lean  # the shortest are drawn
+    rows = np.repeat(np.arange(sizes.size), sizes)
+    rank = np.empty(pattern.nnz, dtype=np.int64)
+    rank[np.lexsort((waits, rows))] = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], sizes)
+    hide = rank < np.minimum(np.floor(_SHARE * sizes + 0.5), sizes - 1)[rows]
+    shown, hidden = (
+        sp.csr_array((pattern.data[mask], (rows[mask], pattern.indices[mask])), shape=pattern.shape)
+        for mask in (~hide, hide)
+    )
+    return shown, hidden
+
+
+class HeldOut:
+    """The smoothings of a `GraphRanker` trained on one part of the data, and its lists measured on another.
+
+    Parameters
+    ----------
+    shown, hidden : csr_array, shape (n_users, n_items)
+        Some user has hidden items.
+    n_factors, seed : int
+        As in `GraphRanker`.
+    n_users : int
+        How many users with hidden items are asked for lists, at most; drawn with `seed`.
+    """
+
+    def __init__(self, shown: Csr, hidden: Csr, n_factors: int, seed: int, n_users: int) -> None:
+        self._shown, self._k = shown, min(_LENGTH, shown.shape[1])
+        tested = np.flatnonzero(np.diff(hidden.indptr))
+        size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
+        self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
+        self._hidden, self._seen = hidden[self.users], shown[self.users]
+        self._item_graph = lru_cache(1)(partial(smoothings.item_graph, shown))
+        self._user_graph = lru_cache(1)(partial(smoothings.user_graph, shown))
+        self._axes = lru_cache(1)(partial(smoothings.item_axes, shown, n_factors, seed))
+
+    def item_scores(self, settings: RankerSettings) -> np.ndarray:
+        """Return the scores of the smoothing over items alone, (n_users asked, n_items), as those of the others."""
+        graph = self._item_graph(_only(settings, "item_neighbors", "item_exponent"))
+        return smoothings.over_items(self._shown, smoothings.raised(graph, settings.item_power), settings).scores(
+            self.users
+        )
+
+    def user_scores(self, settings: RankerSettings) -> np.ndarray:
+        """Return the scores of the smoothing over users alone."""
+        graph = self._user_graph(_only(settings, "user_neighbors", "user_exponent"))
+        return smoothings.over_users(self._shown, smoothings.raised(graph, settings.user_power), settings).scores(
+            self.users
+        )
+
+    def factor_scores(self, settings: RankerSettings) -> np.ndarray:
+        """Return the scores of the factors alone."""
+        return smoothings.over_axes(*smoothings.factors(self._shown, self._axes(), settings)).scores(self.users)
+
+    def measure(self, scores: np.ndarray) -> tuple[float, float]:
+        """Return NDCG and recall of the lists of 20 that scores make."""
+        lists = np.concatenate([self.lists(scores, start) for start in range(0, len(scores), _BLOCK)])
+        return ndcg_at_k(lists, self._hidden, self._k), recall_at_k(lists, self._hidden, self._k)
+
+    def lists(self, scores: np.ndarray, start: int) -> np.ndarray:
+        """Return the lists of a block of the users asked, items shown left out."""
+        block = scores[start : start + _BLOCK].copy()
+        block[self._seen[start : start + _BLOCK].nonzero()] = -np.inf
+        return top_k(block, self._k)
+
+
+def _only(settings: RankerSettings, *names: str) -> RankerSettings:
+    """Return settings that differ from the defaults in some names at most, so that a graph is known by them."""
+    return RankerSettings(**{name: getattr(settings, name) for name in names})

@@ -1,0 +1,98 @@
+"""Lists of items for users by their ids: the table of `recommend`, whatever finds the best items."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.ids import as_id_array
+from air_recsys.metrics.ranking import top_k
+from air_recsys.models.state import FittedState
+from air_recsys.validation import check_integer
+
+_BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
+FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
+
+
+def recommend_with(best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: bool) -> pd.DataFrame:
+    """Return the table of `Recommender.recommend` from a search for the best items of known users."""
+    check_list_length(n, state.data.n_items)
+    queried = as_queried_ids(user_ids)
+    block = max(1, _BLOCK_ENTRIES // n)
+    starts = range(0, max(1, queried.size), block)
+    frames = [_recommend_block(best, state, queried[start : start + block], n, clips) for start in starts]
+    # An empty column has no type of its own and would spoil that of the others.
+    return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
+
+
+def _recommend_block(best: FindBest, state: FittedState, ids: np.ndarray, n: int, clips: bool) -> pd.DataFrame:
+    users, statistics, factors = state.data.users.lookup(ids), state.statistics, state.factors
+    known = users >= 0
+    popular = top_k(statistics.item_counts[None], n)[0]  # (n,)
+    items = np.tile(popular, (users.size, 1))  # (b, n)
+    scores = statistics.item_means[items]
+    items[known], products = best(users[known])
+    offsets = factors.user_biases[users[known], None] + factors.mean
+    scores[known] = state.limited(products.astype(np.float64) + offsets, clips)
+    return recommendation_frame(ids, state.data.item_ids, items, scores, known)
+
+
+def recommendation_frame(
+    user_ids: np.ndarray, item_ids: np.ndarray, items: np.ndarray, scores: np.ndarray, known: np.ndarray
+) -> pd.DataFrame:
+    """Return the table of `Recommender.recommend` for lists of items; places with -1 are left out.
+
+    Parameters
+    ----------
+    user_ids : ndarray, shape (b,)
+        As from `air_recsys.ids.as_id_array`.
+    item_ids : ndarray, shape (n_items,)
+    items, scores : ndarray, shape (b, n)
+    known : ndarray of bool, shape (b,)
+        Whether the lists are the model's, and not what is popular.
+
+    Examples
+    --------
+    >>> ids = np.array([11, 12])
+    >>> recommendation_frame(ids, np.array([7, 8]), np.array([[1, 0], [0, -1]]), np.ones((2, 2)), ids > 11)
+       user  item  score  rank   source
+    0    11     8    1.0     1  popular
+    1    11     7    1.0     2  popular
+    2    12     7    1.0     1    model
+    """
+    rows, ranks = np.nonzero(items >= 0)
+    users = user_ids[rows]
+    sources = pd.Series(["popular", "model"]).array
+    return pd.DataFrame(
+        {
+            "user": users.tolist() if users.dtype == object else users,  # a list finds its own type
+            "item": item_ids[items[rows, ranks]],
+            "score": scores[rows, ranks],
+            "rank": ranks + 1,
+            "source": sources.take(known[rows].astype(np.intp)),
+        }
+    )
+
+
+def as_queried_ids(ids: Any) -> np.ndarray:
+    """Return one id or an array_like of ids as a 1-D array.
+
+    Examples
+    --------
+    >>> as_queried_ids("ann"), as_queried_ids([3, 1])
+    (array(['ann'], dtype=object), array([3, 1]))
+    """
+    scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
+    queried: Any = [ids] if scalar else ids
+    return as_id_array(queried)
+
+
+def check_list_length(n: int, n_items: int) -> int:
+    """Return `n`, or raise `ParameterError` unless it is an integer in 1..n_items."""
+    if check_integer("n", n, minimum=1) > n_items:
+        raise ParameterError(f"n must be at most the number of items, {n_items}, found {n}")
+    return int(n)

@@ -1,0 +1,235 @@
+"""`GraphRanker`: lists of items from who interacted with what, smoothed by graphs of the users and of the items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
+from air_recsys.models.base import Recommender
+from air_recsys.models.ranking import smoothings
+from air_recsys.models.ranking.choice import Search, hidden_parts, history_frame
+from air_recsys.models.ranking.fold_in import FoldedUsers, RankerState
+from air_recsys.models.ranking.lists import recommend_with
+from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, interaction_pattern
+from air_recsys.models.state import Factors, FittedState
+from air_recsys.parameters import integer
+from air_recsys.validation import check_choice, check_integer, check_real
+
+_BLOCK_ENTRIES = 16_000_000  # scores held at a time
+
+
+@dataclass(eq=False, repr=False)
+class GraphRanker(Recommender):
+    r"""Rank items by three smoothings of the pattern R of interactions: over items, over users, over a few axes.
+
+    .. math:: s_u = \frac{r_u A_{items}}{|\cdot|} + \lambda_u \frac{a_u R}{|\cdot|}
+              + \lambda_f \frac{r_u V V^T}{|\cdot|}
+
+    with sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`), V the leading singular
+    vectors of R, and every term divided by its length. Each R, A and V has its rows or columns divided by a power of
+    their numbers of interactions: how much popularity is to count differs from data to data, and matters more than
+    anything else. These powers, the number of singular vectors and the two weights are chosen at `fit` on a fifth of
+    each user's interactions, hidden for the while. It is hidden in three ways, all alike, popular items first and
+    rare items first, since no data tell how popularity will count in the future; the geometric mean of NDCG decides.
+
+    Parameters
+    ----------
+    n_factors : int
+        Axes that are searched for; at most as many as there are users or items. How many are used is chosen.
+    settings : mapping, optional
+        `RankerSettings` by name, the others at their defaults: nothing is hidden or chosen then.
+    n_validation : int
+        Users whose lists are compared in each way of hiding, at most.
+    random_state : int
+        Of what is hidden, and of the search for singular vectors.
+
+    Attributes
+    ----------
+    user_graph_, item_graph_ : SimilarityGraph
+    user_factors_, item_factors_ : ndarray
+        Of the third term alone: a score is more than their product.
+    settings_ : RankerSettings
+    history_ : DataFrame
+        Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding; in the
+        last row the one chosen.
+
+    Raises
+    ------
+    ParameterError
+        At `fit`, for a parameter out of its range.
+
+    Notes
+    -----
+    All interactions count as 1, whatever their ratings. Scores order the items of a user; they are no ratings and
+    cannot be compared between users.
+
+    Sources: Fu et al., Revisiting Neighborhood-based Link Prediction for Collaborative Filtering, WWW 2022 (exponents
+    of degrees); Shen et al., How Powerful is Graph Convolution for Recommendation?, CIKM 2021 (singular vectors).
+
+    Examples
+    --------
+    >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+    >>> GraphRanker(settings={}).fit(seen).recommend(0, n=1)["item"].tolist()
+    [2]
+    """
+
+    n_factors: int = integer(512, minimum=1)
+    settings: Mapping[str, float] | None = None
+    n_validation: int = integer(1000, minimum=1)
+    random_state: int = integer(0)
+
+    def check(self, data: Interactions) -> None:
+        """Raise `ParameterError` where `fit` on these interactions would, before any work."""
+        super().check(data)
+        if self.settings is None:
+            return
+        if not isinstance(self.settings, Mapping):
+            raise ParameterError(f"settings must be a mapping or None, found {type(self.settings).__name__}")
+        for name, value in self.settings.items():
+            check_choice("a name in settings", name, RankerSettings._fields)
+            if name == "n_axes" or name.endswith("neighbors"):
+                check_integer(name, value, minimum=1)
+                continue
+            lowest = -2.0 if name.endswith(("source", "target")) else 0.0
+            check_real(name, value, minimum=lowest, maximum=10.0, strict=name.endswith("power"))
+
+    # ---------------------------------------------------------------- fitting
+
+    def _fit(self, data: Interactions) -> FittedState:
+        settings, tried = self._settings_for(data)
+        pattern = interaction_pattern(data)
+        items = smoothings.raised(smoothings.item_graph(pattern, settings), settings.item_power)
+        users = smoothings.raised(smoothings.user_graph(pattern, settings), settings.user_power)
+        axes = smoothings.item_axes(pattern, self.n_factors, self.random_state)
+        no_biases = np.zeros(data.n_users), np.zeros(data.n_items)
+        return FittedState(
+            data,
+            Factors(*smoothings.factors(pattern, axes, settings), *no_biases, 0.0),
+            SimilarityGraph(users, data.user_ids, "user"),
+            SimilarityGraph(items, data.item_ids, "item"),
+            history=history_frame(tried, settings),
+        )
+
+    def _settings_for(self, data: Interactions) -> tuple[RankerSettings, list[dict[str, Any]]]:
+        """Return the settings, given or chosen, and all that were tried."""
+        if self.settings is not None:
+            given: dict[str, Any] = dict(self.settings)
+            return RankerSettings(**given), []
+        ways = hidden_parts(interaction_pattern(data), self.random_state)
+        if not ways[0][1].nnz:  # no user has interactions to spare
+            return RankerSettings(), []
+        search = Search(ways, self.n_factors, self.random_state, self.n_validation)
+        return search.best(), search.history
+
+    @property
+    def settings_(self) -> RankerSettings:
+        """What was given or chosen."""
+        return _settings_of(self._fitted())
+
+    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+        if state.item_graph is None or state.user_graph is None:
+            raise ValueError("expected both graphs of a GraphRanker, found one or none")
+        if not np.isfinite([float(value) for value in _settings_of(state)]).all():
+            raise ValueError("expected finite settings in the history, found NaN or infinity")
+        return state
+
+    # ---------------------------------------------------------------- scores
+
+    def _ranking(self) -> RankerState:
+        state = self._fitted()
+        return state.once("ranking", lambda: _ranker_state(state))
+
+    def _scores(self, users: np.ndarray) -> np.ndarray:
+        """Return the scores of all items for some users, shape (b, n_items)."""
+        ranking = self._ranking()
+        return smoothings.blend(ranking.smoothings, ranking.weights, users)
+
+    def _score_pairs(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        different, place = np.unique(users, return_inverse=True)
+        order = np.argsort(place, kind="stable")
+        scores = np.empty(users.size)
+        block = max(1, _BLOCK_ENTRIES // self.interactions_.n_items)
+        for start in range(0, different.size, block):
+            first, last = np.searchsorted(place[order], (start, start + block))
+            pairs = order[first:last]
+            scores[pairs] = self._scores(different[start : start + block])[place[pairs] - start, items[pairs]]
+        return scores
+
+    def recommend(self, user_ids: Any, n: int = 10, exclude_seen: bool = True, *, device: str = "cpu") -> pd.DataFrame:
+        """Return the best n items of each user, as `Recommender.recommend`; on the CPU."""
+        check_choice("device", device, ("cpu", "auto"))
+        state = self._fitted()
+
+        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            block = max(1, _BLOCK_ENTRIES // state.data.n_items)
+            lists = [best_of(users[start : start + block]) for start in range(0, users.size, block)]
+            items, scores = zip(*lists, strict=True) if lists else ([np.empty((0, n), int)], [np.empty((0, n))])
+            return np.concatenate(items), np.concatenate(scores)
+
+        def best_of(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            seen = state.statistics.seen[users] if exclude_seen else None
+            return smoothings.best_items(self._scores(users), seen, n)
+
+        return recommend_with(best, state, user_ids, n, clips=False)
+
+    def fold_in(self, interactions: Any) -> FoldedUsers:
+        """Return new users, ready to be given lists, from their items, without training and without a trace.
+
+        All three terms take part; see `air_recsys.models.ranking.fold_in`.
+
+        Parameters
+        ----------
+        interactions : Interactions, DataFrame, or SciPy sparse
+            Interactions and tables hold the users by id; their items have to be known. Who has the id of a trained
+            user is not taken for its own neighbour. A matrix has one row a new user and one column an item of the
+            model. Values do not count.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            Where the interactions do not fit the model.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+        >>> model = GraphRanker(settings={}).fit(seen)
+        >>> new = pd.DataFrame({"user": ["eve", "eve"], "item": [0, 1], "rating": [1, 1]})
+        >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
+        [['eve', 2]]
+        """
+        return FoldedUsers(self._ranking(), interactions)
+
+    def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
+        """Raise: no index of factors holds these scores."""
+        raise ParameterError(
+            "a GraphRanker's scores are no products of factors: expected recommend in place of to_faiss"
+        )
+
+
+def _settings_of(state: FittedState) -> RankerSettings:
+    """Return the settings in the last row of the history, which are those chosen."""
+    chosen, defaults = state.history.iloc[-1], RankerSettings()._asdict()
+    values: dict[str, Any] = {name: type(default)(chosen.get(name, default)) for name, default in defaults.items()}
+    return RankerSettings(**values)
+
+
+def _ranker_state(state: FittedState) -> RankerState:
+    pattern, settings, factors = interaction_pattern(state.data), _settings_of(state), state.factors
+    assert state.user_graph is not None
+    assert state.item_graph is not None
+    users, items = (sp.csr_array(graph.to_scipy(), dtype=np.float32) for graph in (state.user_graph, state.item_graph))
+    three: tuple[Smoothing, Smoothing, Smoothing] = (
+        smoothings.over_items(pattern, items, settings),
+        smoothings.over_users(pattern, users, settings),
+        smoothings.over_axes(factors.user_factors, factors.item_factors),
+    )
+    return RankerState(state, settings, three)

@@ -1,0 +1,143 @@
+"""The smoothings of a `GraphRanker`: each scores a block of users by one product of two matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.extmath import randomized_svd
+
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
+from air_recsys.interactions import Interactions
+from air_recsys.metrics.checks import Csr
+from air_recsys.metrics.ranking import top_k
+
+_ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
+
+
+class RankerSettings(NamedTuple):
+    """What a `GraphRanker` chooses on a hidden part of its training data.
+
+    An exponent says how much less something popular counts: it is divided by (number of its interactions)^exponent.
+    """
+
+    item_neighbors: int = 500  # edges that each item chooses
+    item_exponent: float = 0.5  # of users, where items are compared
+    item_power: float = 1.15  # of the weights of the item graph
+    item_source: float = 0.25  # of a user's own items
+    item_target: float = -0.25  # of the recommended items
+    user_neighbors: int = 100
+    user_exponent: float = 0.5  # of items, where users are compared
+    user_power: float = 1.0
+    user_target: float = 0.25
+    n_axes: int = 512  # at most the `n_factors` of the ranker
+    factor_target: float = -0.25
+    item_weight: float = 1.0
+    user_weight: float = 0.3
+    factor_weight: float = 0.3
+
+
+class Smoothing(NamedTuple):
+    """Scores as a product, before each user's are divided by their length."""
+
+    left: Csr | np.ndarray  # (n_users, r)
+    right: Csr | np.ndarray  # (r, n_items)
+
+    def scores(self, users: np.ndarray) -> np.ndarray:
+        """Return the scores of all items for some users, of length 1 each (or 0); shape (b, n_items)."""
+        product: Any = self.left[users] @ self.right
+        dense = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float32)
+        lengths = np.linalg.norm(dense, axis=1, keepdims=True)
+        dense /= np.maximum(lengths, np.finfo(np.float32).tiny)
+        return dense
+
+
+def interaction_pattern(data: Interactions) -> Csr:
+    """Return 1 for every pair that interacted, shape (n_users, n_items)."""
+    ones = np.ones(data.n_ratings, dtype=np.float32)
+    return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+
+
+def popularity(pattern: Csr) -> np.ndarray:
+    """Return how many interactions each item has, at least 1; shape (n_items,)."""
+    counts = np.bincount(pattern.indices, minlength=pattern.shape[1])
+    return np.maximum(counts, 1).astype(np.float32)
+
+
+def item_graph(pattern: Csr, settings: RankerSettings) -> Csr:
+    """Return the graph over the items, its weights to no power yet; shape (n_items, n_items)."""
+    return cooccurrence_neighbors(sp.csr_array(pattern.T), settings.item_neighbors, settings.item_exponent)
+
+
+def user_graph(pattern: Csr, settings: RankerSettings) -> Csr:
+    """Return the graph over the users, its weights to no power yet; shape (n_users, n_users)."""
+    return cooccurrence_neighbors(pattern, settings.user_neighbors, settings.user_exponent)
+
+
+def raised(graph: Csr, power: float) -> Csr:
+    """Return a graph with its weights to a power."""
+    return sp.csr_array((graph.data ** np.float32(power), graph.indices, graph.indptr), shape=graph.shape)
+
+
+def over_items(pattern: Csr, graph: Csr, settings: RankerSettings) -> Smoothing:
+    """Return the smoothing of a user's items over the item graph."""
+    right = sp.csr_array(graph * popularity(pattern) ** np.float32(-settings.item_target))
+    return Smoothing(scaled(pattern, 0, settings.item_source), right)
+
+
+def over_users(pattern: Csr, graph: Csr, settings: RankerSettings) -> Smoothing:
+    """Return the smoothing of the users of an item over the user graph."""
+    return Smoothing(graph, scaled(pattern, 0, settings.user_target))
+
+
+def over_axes(user_factors: np.ndarray, item_factors: np.ndarray) -> Smoothing:
+    """Return the smoothing over the axes of the factors, shapes (n_users, r) and (n_items, r)."""
+    return Smoothing(user_factors, item_factors.T)
+
+
+def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
+    """Return the leading right singular vectors of the pattern, both of its degrees evened out; (n_items, r)."""
+    width = min(n_factors, min(pattern.shape))
+    even = sp.csr_matrix(scaled(pattern, 0.5, 0.5))
+    _, _, axes = randomized_svd(even, width, n_oversamples=16, n_iter=_ITERATIONS, random_state=seed)
+    return np.ascontiguousarray(axes.T, dtype=np.float32)
+
+
+def factors(pattern: Csr, axes: np.ndarray, settings: RankerSettings) -> tuple[np.ndarray, np.ndarray]:
+    """Return factors of users and items: a user's items, projected onto the axes."""
+    used = axes[:, : settings.n_axes]
+    raised_by = popularity(pattern)[:, None] ** np.float32(-settings.factor_target)
+    return np.asarray(scaled(pattern, 0, 0.5) @ used, dtype=np.float32), used * raised_by
+
+
+def blend(smoothings: Sequence[Smoothing], weights: Sequence[float], users: np.ndarray) -> np.ndarray:
+    """Return the weighted sum of the smoothings' scores, shape (b, n_items)."""
+    scores = weights[0] * smoothings[0].scores(users)
+    for smoothing, weight in zip(smoothings[1:], weights[1:], strict=True):
+        if weight:
+            scores += weight * smoothing.scores(users)
+    return scores
+
+
+def best_items(scores: np.ndarray, seen: Csr | None, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n items with the highest scores, best first, and these scores; `scores` loses those of items seen.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (b, n_items)
+    seen : csr_array, shape (b, n_items), optional
+        Stored entries are items to leave out.
+    n : int
+
+    Returns
+    -------
+    items, scores : ndarray, shape (b, n)
+        -1 and -inf where no item is left.
+    """
+    if seen is not None:
+        scores[seen.nonzero()] = -np.inf
+    items = top_k(scores, n)
+    best = np.take_along_axis(scores, items, axis=1)
+    return np.where(np.isneginf(best), -1, items), best

@@ -1,0 +1,261 @@
+"""Rows of users and items, one at a time: their ratings, and the linear solve against the fixed other side."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, Literal, NamedTuple, Protocol
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.columns import as_weights
+from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.interactions import Interactions
+
+Side = Literal["user", "item"]
+SIDES = ("user", "item")
+_RIDGE = 1e-12  # fraction of the diagonal that is added to it
+_SMALLEST = 1e-9  # least variance of the prior, as a fraction of the largest
+
+
+class Folded(NamedTuple):
+    """Factors and biases of rows that were folded in."""
+
+    factors: np.ndarray  # (n, r)
+    biases: np.ndarray  # (n,)
+
+
+class Ties(NamedTuple):
+    """What ties known rows to their neighbours in a learned graph."""
+
+    strength: float  # rho
+    degrees: np.ndarray  # (n,), sums of the edge weights a
+    pulls: np.ndarray  # (n, r), sums of the neighbours' factors times a
+
+
+class Edges(NamedTuple):
+    """A learned graph, and the strength of its energy against the sum of squared errors."""
+
+    adjacency: sp.csr_array
+    strength: float
+
+
+class Sources(NamedTuple):
+    """N ratings and K neighbours of a user."""
+
+    rated: np.ndarray  # (N,), indices of items
+    ratings: np.ndarray  # (N,)
+    weights: np.ndarray  # (N,)
+    deviations: np.ndarray  # (N,), d
+    neighbors: np.ndarray  # (K,), indices of users
+
+
+class ScoreContributions(NamedTuple):
+    """A personal score by its sources."""
+
+    sources: Sources
+    pattern: float
+    of_sources: np.ndarray  # (N + K, 2), in all and by the item graph
+    item_edges: Edges
+    gains: np.ndarray  # (n_items,), g
+    scores: np.ndarray  # (n_items,), x
+
+
+class RowSolver(Protocol):
+    """Solves for rows of one side against the fixed other side.
+
+    Attributes
+    ----------
+    others : ndarray, shape (n_others, r)
+        The factors of the fixed side.
+    """
+
+    others: np.ndarray
+
+    def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
+        """Return the factors and biases of rows.
+
+        Parameters
+        ----------
+        ratings : sparse array, shape (n, n_others)
+            Stored entries are ratings, zeros included. A row without any has factors and bias 0.
+        weights : ndarray, shape (nnz,), optional
+            In the order of the stored entries.
+        """
+        ...
+
+
+class LeastSquaresRows:
+    """The linear solve of many rows, each a least squares problem against one fixed side, with a quadratic penalty.
+
+    Row u and bias b minimise the sum over its ratings y of c (u v + b + o - y)^2, plus u P u + lambda_b b^2, plus
+    omega times the sum of (u v)^2 over all pairs without a rating.
+
+    Parameters
+    ----------
+    others : ndarray, shape (n_others, r)
+        V, the factors of the fixed side.
+    offsets : ndarray, shape (n_others,)
+        o, what a score starts from.
+    penalty : ndarray, shape (r, r)
+        P, symmetric and positive semi-definite.
+    bias_decay : float, optional
+        lambda_b; None for rows without a bias.
+    unobserved_weight : float
+        omega.
+
+    Examples
+    --------
+    >>> solver = LeastSquaresRows(np.array([[1.0], [2.0]]), np.zeros(2), np.zeros((1, 1)))
+    >>> solver.solve(sp.csr_array([[3.0, 0.0], [1.0, 2.0]])).factors
+    array([[3.],
+           [1.]])
+    """
+
+    def __init__(
+        self,
+        others: np.ndarray,
+        offsets: np.ndarray,
+        penalty: np.ndarray,
+        bias_decay: float | None = None,
+        unobserved_weight: float = 0.0,
+    ) -> None:
+        self.others, self.offsets, self.penalty = others, offsets, penalty
+        self.bias_decay, self.unobserved_weight = bias_decay, unobserved_weight
+        width = others.shape[1]
+        self._inputs = np.asarray(others, dtype=np.float64)  # (n_others, r), or r + 1 with a bias
+        self._gram = self._inputs.T @ self._inputs  # (r, r)
+        self._base = penalty + unobserved_weight * self._gram
+        if bias_decay is not None:
+            self._inputs = np.column_stack([self._inputs, np.ones(len(others))])
+            self._base = np.pad(self._base, (0, 1))
+            self._base[width, width] = bias_decay
+
+    def against(self, others: np.ndarray, offsets: np.ndarray) -> LeastSquaresRows:
+        """Return the same solve against another fixed side."""
+        return LeastSquaresRows(others, offsets, self.penalty, self.bias_decay, self.unobserved_weight)
+
+    def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, ties: Ties | None = None) -> Folded:
+        """Return the factors and biases of rows, see `RowSolver`; a row that is tied has some without any rating.
+
+        Parameters
+        ----------
+        ratings : sparse array, shape (n, n_others)
+        weights : ndarray, shape (nnz,), optional
+            c.
+        ties : Ties, optional
+            Edges to fixed rows of the own side: rho sum_k a_k (u - u_k) V^T V (u - u_k)^T is added.
+        """
+        matrix, right = np.empty_like(self._base), np.empty(len(self._base))
+        width = self.others.shape[1]
+        solved = np.zeros((len(ratings.indptr) - 1, len(self._base)))
+        for row, (start, stop) in enumerate(itertools.pairwise(ratings.indptr)):
+            if start == stop and ties is None:
+                continue
+            entries = slice(start, stop)
+            confidence = np.ones(stop - start) if weights is None else weights[entries]
+            self._equation(ratings.indices[entries], ratings.data[entries], confidence, matrix, right)
+            if ties is not None:
+                matrix[:width, :width] += ties.strength * ties.degrees[row] * self._gram
+                right[:width] += ties.strength * (self._gram @ ties.pulls[row])
+            solved[row] = np.linalg.solve(made_definite(matrix), right)
+        factors = solved[:, :width].astype(self.others.dtype)
+        return Folded(factors, solved[:, width] if self.bias_decay is not None else np.zeros(len(solved)))
+
+    def contributions(self, columns: np.ndarray, ratings: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Return what each rating of one row contributes to its factors, (k, r): they sum to those of `solve`."""
+        matrix, right = np.empty_like(self._base), np.empty(len(self._base))
+        self._equation(columns, ratings, weights, matrix, right)
+        deviations = weights * (ratings - self.offsets[columns])
+        sources = self._inputs[columns] * deviations[:, None]  # (k, r) or (k, r + 1)
+        return np.linalg.solve(made_definite(matrix), sources.T).T[:, : self.others.shape[1]]
+
+    def _equation(
+        self,
+        columns: np.ndarray,
+        ratings: np.ndarray,
+        confidence: np.ndarray,
+        matrix: np.ndarray,
+        right: np.ndarray,
+    ) -> None:
+        """Write the normal equations of one row."""
+        inputs = self._inputs[columns]  # (k, r) or (k, r + 1)
+        np.matmul(inputs.T * (confidence - self.unobserved_weight), inputs, out=matrix)
+        matrix += self._base
+        np.matmul(inputs.T, confidence * (ratings - self.offsets[columns]), out=right)
+
+
+def made_definite(matrix: np.ndarray) -> np.ndarray:
+    """Return normal equations with a tiny ridge, in place: directions that nothing sees stay at 0."""
+    diagonal = matrix.diagonal()
+    matrix.flat[:: len(matrix) + 1] = np.where(diagonal > 0, diagonal * (1 + _RIDGE), 1.0)
+    return matrix
+
+
+def span_penalty(own: np.ndarray, noise: float) -> np.ndarray:
+    """Return noise S^-1, S the second moment of some rows: what keeps another row in their span."""
+    variances, axes = np.linalg.eigh(own.T.astype(np.float64) @ own / len(own))
+    return noise * (axes / variances.clip(min=_SMALLEST * variances[-1])) @ axes.T
+
+
+def as_rows(
+    data: Interactions, ratings: Any, weights: np.ndarray | None, side: str, hint: str = "leave them out"
+) -> tuple[sp.csr_array, np.ndarray | None]:
+    """Return new rows of a side as a CSR array over the other side's indices, and their weights.
+
+    Parameters
+    ----------
+    data : Interactions
+        What the model was trained on.
+    ratings : Interactions, DataFrame or SciPy sparse
+    weights : ndarray, optional
+    side : {"user", "item"}
+    hint : str
+        What the caller of a model can do about ids of the other side that are unknown.
+
+    Raises
+    ------
+    DataError, UnknownIdError
+        Where the ratings do not fit the model.
+    """
+    if isinstance(ratings, pd.DataFrame):
+        ratings = Interactions.from_frame(ratings, allow_negative=True)
+    if isinstance(ratings, Interactions):
+        if weights is not None:
+            raise DataError("expected the weights within the interactions, found them beside")
+        return _rows_of_interactions(data, ratings, side, hint)
+    if not sp.issparse(ratings):
+        raise DataError(f"expected Interactions, a DataFrame or a SciPy sparse matrix, found {type(ratings).__name__}")
+    if weights is not None and ratings.format != "csr":
+        raise DataError(f"weights stand in the order of a CSR matrix, found a matrix in the format {ratings.format}")
+    n_others = data.n_items if side == "user" else data.n_users
+    if ratings.ndim != 2 or ratings.shape[1] != n_others:
+        other = "item" if side == "user" else "user"
+        raise DataError(f"expected {n_others} columns, one a known {other}, found shape {ratings.shape}")
+    rows = sp.csr_array(ratings, dtype=np.float64)
+    if not np.isfinite(rows.data).all():
+        raise DataError("ratings must be finite, found NaN or infinite ones")
+    return rows, None if weights is None else as_weights(weights, rows.nnz)
+
+
+def _rows_of_interactions(
+    data: Interactions, new: Interactions, side: str, hint: str
+) -> tuple[sp.csr_array, np.ndarray | None]:
+    own, others, trained = new.users, new.items, data.items
+    index, other_index = new.user_index, new.item_index
+    if side == "item":
+        own, others, trained = new.items, new.users, data.users
+        index, other_index = other_index, index
+    places = trained.lookup(others.ids)
+    if (places < 0).any():
+        raise UnknownIdError(others.kind, others.ids[places < 0].tolist(), hint)
+    return stored_rows((index, places[other_index]), new.ratings, new.weights, (len(own), len(trained)))
+
+
+def stored_rows(
+    pairs: tuple[np.ndarray, np.ndarray], ratings: np.ndarray, weights: np.ndarray | None, shape: tuple[int, int]
+) -> tuple[sp.csr_array, np.ndarray | None]:
+    """Return ratings at (row, column) pairs as a CSR array, and their weights in its order."""
+    rows = sp.csr_array((ratings, pairs), shape=shape)
+    return rows, None if weights is None else sp.csr_array((weights, pairs), shape=shape).data

@@ -1,0 +1,261 @@
+"""What a model has learned, as one value that is replaced in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.exceptions import DataError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
+from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
+from air_recsys.training import Record
+
+Value = TypeVar("Value")
+
+
+class Factors(NamedTuple):
+    """What every model collapses to: score(u, i) = mean + b_u + c_i + p_u . q_i, in the unit of the ratings."""
+
+    user_factors: np.ndarray  # (n_users, r)
+    item_factors: np.ndarray  # (n_items, r)
+    user_biases: np.ndarray  # (n_users,)
+    item_biases: np.ndarray  # (n_items,)
+    mean: float
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return factors and biases without the mean."""
+        return self.user_factors, self.item_factors, self.user_biases, self.item_biases
+
+    def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the score of each pair of indices, (n,).
+
+        Examples
+        --------
+        >>> Factors(np.ones((1, 2)), np.full((1, 2), 0.5), np.zeros(1), np.ones(1), 3.0).scores(np.array([0]), [0])
+        array([5.])
+        """
+        products = np.einsum("nr,nr->n", self.user_factors[users], self.item_factors[items])
+        return products + self.user_biases[users] + self.item_biases[items] + self.mean
+
+    def of(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factors and the biases of users or of items."""
+        by_user = side == "user"
+        return (self.user_factors, self.user_biases) if by_user else (self.item_factors, self.item_biases)
+
+
+class Snapshot(NamedTuple):
+    """The learned graphs at one epoch."""
+
+    user_graph: SimilarityGraph | None
+    item_graph: SimilarityGraph | None
+    transform_graphs: list[SimilarityGraph]
+
+    @classmethod
+    def of(cls, adjacencies: Sequence[sp.csr_array | None], data: Interactions) -> Self:
+        """Give the adjacencies of rows, columns and others the ids of their nodes."""
+        rows, columns, *others = adjacencies
+        users = None if rows is None else SimilarityGraph(rows, data.user_ids, "user")
+        items = None if columns is None else SimilarityGraph(columns, data.item_ids, "item")
+        present = [adjacency for adjacency in others if adjacency is not None]
+        return cls(users, items, [SimilarityGraph(each, range(len(each.indptr) - 1)) for each in present])
+
+
+class TrainingStatistics:
+    """Means, counts and seen items of some interactions, each computed when it is first asked for.
+
+    Parameters
+    ----------
+    data : Interactions
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5, float("nan")], [2, 1]])
+    >>> statistics = TrainingStatistics(data)
+    >>> statistics.user_means, statistics.item_counts, statistics.rating_range
+    (array([5. , 1.5]), array([2, 1]), (1.0, 5.0))
+    """
+
+    def __init__(self, data: Interactions) -> None:
+        self._data = data
+
+    @cached_property
+    def mean(self) -> float:
+        """Mean of all ratings."""
+        return float(self._data.ratings.mean())
+
+    @cached_property
+    def rating_range(self) -> tuple[float, float]:
+        """Smallest and largest rating."""
+        return float(self._data.ratings.min()), float(self._data.ratings.max())
+
+    @cached_property
+    def item_counts(self) -> np.ndarray:
+        """Number of ratings of each item, shape (n_items,)."""
+        return np.bincount(self._data.item_index, minlength=self._data.n_items)
+
+    @cached_property
+    def user_means(self) -> np.ndarray:
+        """Mean rating of each user, that of all ratings for a user without any; shape (n_users,)."""
+        return self._means(self._data.user_index, self._data.n_users)
+
+    @cached_property
+    def item_means(self) -> np.ndarray:
+        """Mean rating of each item, that of all ratings for an item without any; shape (n_items,)."""
+        return self._means(self._data.item_index, self._data.n_items)
+
+    @cached_property
+    def seen(self) -> sp.csr_array:
+        """Which items each user has rated, shape (n_users, n_items), of bool."""
+        data = self._data
+        ones = np.ones(data.n_ratings, dtype=bool)
+        return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+
+    def _means(self, index: np.ndarray, size: int) -> np.ndarray:
+        counts = np.bincount(index, minlength=size)
+        sums = np.bincount(index, weights=self._data.ratings, minlength=size)
+        return np.where(counts > 0, sums / np.maximum(counts, 1), self.mean)
+
+
+class RowEquations(Protocol):
+    """The equations that the row of a user or an item obeys, the other side held fixed: what a solver leaves of them.
+
+    Attributes
+    ----------
+    sees_pattern : bool
+        Whether the learned graphs know who rated what.
+    knows_deviations : bool
+        Whether `deviations` has an answer.
+    """
+
+    sees_pattern: bool
+    knows_deviations: bool
+
+    def check(self) -> None:
+        """Raise `ParameterError` where a row is tied to all others."""
+        ...
+
+    def solver(self, state: FittedState, side: Side) -> RowSolver:
+        """Return what solves for new rows of a side."""
+        ...
+
+    def take_in(
+        self,
+        before: FittedState,
+        draft: FittedState,
+        side: Side,
+        rows: np.ndarray,
+        ratings: sp.csr_array,
+        weights: np.ndarray | None,
+    ) -> tuple[Folded, RowEquations]:
+        """Return rows of a draft that has room for them, from their ratings, and the equations afterwards."""
+        ...
+
+    def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
+        """Return what a personal score comes from."""
+        ...
+
+    def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the standard deviation of a new rating of each pair of indices, (n,)."""
+        ...
+
+    def grown(self, n_users: int, n_items: int) -> RowEquations:
+        """Return the same with room for new users and items."""
+        ...
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return what a model file has to hold of them beside the factors."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class FittedState:
+    """All that a fitted model knows.
+
+    Parameters
+    ----------
+    data : Interactions
+        The training data.
+    factors : Factors
+    user_graph, item_graph : SimilarityGraph, optional
+    transform_graphs : list of SimilarityGraph
+        Graphs over other rows than users and items.
+    history : DataFrame
+        The course of training; empty where there was none.
+    equations : RowEquations, optional
+        Of models that take new rows in.
+    """
+
+    data: Interactions
+    factors: Factors
+    user_graph: SimilarityGraph | None = None
+    item_graph: SimilarityGraph | None = None
+    transform_graphs: list[SimilarityGraph] = field(default_factory=list)
+    history: pd.DataFrame = field(default_factory=pd.DataFrame)
+    equations: RowEquations | None = None
+
+    def __post_init__(self) -> None:
+        # The order in memory decides the last bits of a product: so they are the same after loading from a file.
+        users, items, user_biases, item_biases = map(np.ascontiguousarray, self.factors.arrays())
+        object.__setattr__(self, "factors", Factors(users, items, user_biases, item_biases, self.factors.mean))
+
+    @cached_property
+    def statistics(self) -> TrainingStatistics:
+        """Counts and means of the training data."""
+        return TrainingStatistics(self.data)
+
+    @cached_property
+    def _values(self) -> dict[str, Any]:
+        return {}
+
+    def once(self, name: str, make: Callable[[], Value]) -> Value:
+        """Return what `make` returns, made when it is first asked for under that name."""
+        if name not in self._values:
+            self._values[name] = make()
+        return self._values[name]
+
+    def graph(self, side: Side) -> SimilarityGraph | None:
+        """Return the learned graph of users or of items."""
+        return self.user_graph if side == "user" else self.item_graph
+
+    def with_graph(self, side: Side, graph: SimilarityGraph) -> FittedState:
+        """Return the same with another graph of users or of items, such as one with labels.
+
+        Raises
+        ------
+        DataError
+            Where its nodes are not the users (the items) of the model, in their order.
+        """
+        ids = self.data.user_ids if side == "user" else self.data.item_ids
+        if not isinstance(graph, SimilarityGraph) or not np.array_equal(graph.ids, ids):
+            raise DataError(f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order")
+        return replace(self, **{f"{side}_graph": graph})
+
+    def scores(self, users: np.ndarray, items: np.ndarray, clips: bool) -> np.ndarray:
+        """Return the score of each pair of indices, within the range of the training ratings where `clips`."""
+        return self.limited(self.factors.scores(users, items), clips)
+
+    def sources(self, user: int, neighbors: np.ndarray) -> Sources:
+        """Return the ratings of a user, beside the given neighbours."""
+        place = np.flatnonzero(self.data.user_index == user)
+        rated, ratings = self.data.item_index[place], self.data.ratings[place]
+        weights = np.ones(place.size) if self.data.weights is None else self.data.weights[place]
+        expected = (self.factors.item_biases + self.factors.mean)[rated]
+        deviations = ratings - expected - float(self.factors.user_biases[user])
+        return Sources(rated, ratings, weights, deviations, neighbors)
+
+    def limited(self, scores: np.ndarray, clips: bool) -> np.ndarray:
+        """Return scores within the range of the training ratings where `clips`."""
+        return scores.clip(*self.statistics.rating_range) if clips else scores
+
+
+def history_of(records: list[Record]) -> pd.DataFrame:
+    """Return records as a table, in the words of users and items."""
+    frame = pd.DataFrame(records, columns=list(Record._fields))
+    return frame.rename(columns={"row_energy": "user_energy", "column_energy": "item_energy"})

@@ -1,0 +1,230 @@
+"""Model files: safetensors with the metadata as JSON. Nothing in a file is ever executed."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save as to_bytes
+
+from air_recsys.exceptions import DataError, ModelFileError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
+from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.storage.checks import check_arrays, check_attributes, check_starts
+from air_recsys.reading import checked_csr, parse_json
+from air_recsys.writing import replace_file
+
+FORMAT = "air_recsys model"
+FORMAT_VERSION = 3  # 2: what deviations and new rows of a posterior need; 3: parameters stand with their solver
+_FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
+
+Restored = TypeVar("Restored")
+
+
+class Contents(NamedTuple):
+    """What a model file holds."""
+
+    source: Path
+    version: int
+    model: str  # the name of its class
+    parameters: dict[str, Any]
+    attributes: dict[str, Any]
+    arrays: dict[str, np.ndarray]
+
+
+def write_contents(
+    path: str | os.PathLike[str],
+    model: str,
+    parameters: Mapping[str, Any],
+    attributes: Mapping[str, Any],
+    arrays: Mapping[str, np.ndarray],
+) -> Path:
+    """Write a model of the class of that name: parameters and attributes that JSON can hold, and arrays."""
+    target = Path(path)
+    metadata = {
+        "format": FORMAT,
+        "format_version": str(FORMAT_VERSION),
+        "model": model,
+        "parameters": json.dumps(parameters),
+        "attributes": json.dumps(attributes),
+    }
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    write_atomically(target, to_bytes(whole, metadata))
+    return target
+
+
+def read_contents(path: str | os.PathLike[str], restore: Callable[[Contents], Restored]) -> Restored:
+    """Return what `restore` makes of a model file; whatever is amiss in it is a `ModelFileError`."""
+    source = Path(path)
+    if not source.is_file():
+        raise ModelFileError(f"expected a model file, found no file {source}")
+    try:
+        with safe_open(source, framework="numpy") as file:
+            metadata = file.metadata() or {}
+            version = _version(source, metadata)
+            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
+        check_arrays(arrays, source.stat().st_size)
+        parameters, attributes = (parse_json(metadata[name]) for name in ("parameters", "attributes"))
+        return restore(Contents(source, version, metadata["model"], parameters, attributes, arrays))
+    except ModelFileError:
+        raise
+    except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+        raise ModelFileError(f"{source} is not a whole air_recsys model file: {error}") from None
+
+
+def write_atomically(target: Path, content: bytes) -> None:
+    """Replace a model file in one step, or raise `ModelFileError` where it cannot stand."""
+    if not target.parent.is_dir():
+        raise ModelFileError(f"cannot write {target.name}: there is no folder {target.parent}")
+    if target.is_dir():
+        raise ModelFileError(f"cannot write {target.name}: it is a folder")
+    replace_file(target, content)
+
+
+def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the attributes and the arrays of a model file that hold a fitted state."""
+    factors, history = state.factors, state.history
+    arrays: dict[str, np.ndarray] = {
+        **interactions_to_arrays(state.data),
+        **dict(zip(_FACTORS, factors.arrays(), strict=True)),
+        **{f"history_{name}": history[name].to_numpy() for name in history.columns},
+    }
+    if state.equations is not None:
+        arrays |= state.equations.to_arrays()
+    others = {f"transform_{number}_": graph for number, graph in enumerate(state.transform_graphs)}
+    for name, graph in {"user_graph_": state.user_graph, "item_graph_": state.item_graph, **others}.items():
+        if graph is not None:
+            arrays |= graph_to_arrays(name, graph)
+    attributes = {
+        "global_mean_": factors.mean,
+        "history_": list(history.columns),
+        "transform_graphs": [len(graph) for graph in state.transform_graphs],
+    }
+    return attributes, arrays
+
+
+def state_from_contents(contents: Contents) -> FittedState:
+    """Return what `state_to_contents` was given, but for the equations of rows."""
+    attributes, arrays = check_attributes(contents.attributes), contents.arrays
+    data = interactions_from_arrays(arrays)
+    users, items, user_biases, item_biases = (arrays[name] for name in _FACTORS)
+    factors = Factors(users, items, user_biases, item_biases, float(attributes["global_mean_"]))
+    _check_shapes(contents.source, data, factors)
+    return FittedState(
+        data,
+        factors,
+        graph_from_arrays("user_graph_", "user", data.user_ids, arrays),
+        graph_from_arrays("item_graph_", "item", data.item_ids, arrays),
+        [
+            SimilarityGraph(_adjacency(f"transform_{number}_", size, arrays), range(size))
+            for number, size in enumerate(attributes["transform_graphs"])
+        ],
+        pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
+    )
+
+
+def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:
+    """Return interactions as arrays of a model file; raise `DataError` for ids that it cannot hold."""
+    arrays = {
+        "user_index": data.user_index,
+        "item_index": data.item_index,
+        "ratings": data.ratings,
+        **_ids_to_arrays("user_ids", data.user_ids),
+        **_ids_to_arrays("item_ids", data.item_ids),
+    }
+    return arrays if data.weights is None else arrays | {"weights": data.weights}
+
+
+def interactions_from_arrays(arrays: Mapping[str, np.ndarray]) -> Interactions:
+    """Return what `interactions_to_arrays` was given."""
+    return Interactions(
+        arrays["user_index"],
+        arrays["item_index"],
+        arrays["ratings"],
+        _ids_from_arrays("user_ids", arrays),
+        _ids_from_arrays("item_ids", arrays),
+        weights=arrays.get("weights"),
+        allow_negative=True,
+    )
+
+
+def graph_to_arrays(name: str, graph: SimilarityGraph) -> dict[str, np.ndarray]:
+    """Return a graph as arrays of a model file, all of a name that begins with `name`."""
+    matrix = graph.to_scipy()
+    return {f"{name}data": matrix.data, f"{name}indices": matrix.indices, f"{name}indptr": matrix.indptr}
+
+
+def graph_from_arrays(
+    name: str, kind: str, ids: np.ndarray, arrays: Mapping[str, np.ndarray]
+) -> SimilarityGraph | None:
+    """Return what `graph_to_arrays` was given, None where there is no graph of that name."""
+    if f"{name}data" not in arrays:
+        return None
+    return SimilarityGraph(_adjacency(name, ids.size, arrays), ids, kind)
+
+
+def _ids_to_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
+    if ids.dtype != object:
+        return {name: ids}
+    if not all(isinstance(value, str) for value in ids):
+        kind = next(type(value).__name__ for value in ids if not isinstance(value, str))
+        raise DataError(f"a model file holds ids that are all integers or all strings, found a {kind} in {name}")
+    try:
+        encoded = [value.encode() for value in ids]
+    except UnicodeEncodeError as error:
+        raise DataError(f"expected ids that UTF-8 can hold, found {error.object!r} in {name}") from None
+    starts = np.cumsum([0, *map(len, encoded)])
+    return {f"{name}_text": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}_starts": starts}
+
+
+def _ids_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Iterable[Any]:
+    if name in arrays:
+        return arrays[name]
+    text = arrays[f"{name}_text"].tobytes()
+    starts = check_starts(arrays[f"{name}_starts"], len(text))
+    return [text[low:high].decode() for low, high in itertools.pairwise(starts)]
+
+
+def _version(source: Path, metadata: dict[str, str]) -> int:
+    if metadata.get("format") != FORMAT:
+        raise ModelFileError(f"{source} is not an air_recsys model file")
+    version = metadata.get("format_version", "")
+    if not version.isdecimal() or int(version) > FORMAT_VERSION:
+        raise ModelFileError(
+            f"{source} has format version {version!r}, this release reads up to {FORMAT_VERSION}: upgrade air_recsys"
+        )
+    return int(version)
+
+
+def class_of(cls: type[Restored], contents: Contents) -> type[Restored]:
+    """Return the class of the model that a file holds: `cls` or a subclass."""
+    by_name = {kind.__name__: kind for kind in [cls, *_subclasses(cls)]}
+    if contents.model not in by_name:
+        raise ModelFileError(f"{contents.source} holds a model of class {contents.model}, expected {cls.__name__}")
+    return by_name[contents.model]
+
+
+def _check_shapes(source: Path, data: Interactions, factors: Factors) -> None:
+    width = factors.user_factors.shape[-1]
+    expected = ((data.n_users, width), (data.n_items, width), (data.n_users,), (data.n_items,))
+    shapes = tuple(array.shape for array in factors.arrays())
+    if shapes != expected:
+        raise ModelFileError(f"{source} is inconsistent: expected factors of shapes {expected}, found {shapes}")
+
+
+def _adjacency(name: str, size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
+    data, indices, indptr = (arrays[f"{name}{array}"] for array in ("data", "indices", "indptr"))
+    return checked_csr(data, indices, indptr, (size, size))
+
+
+def _subclasses(cls: type) -> list[type]:
+    return [kind for child in cls.__subclasses__() for kind in (child, *_subclasses(child))]

@@ -1,0 +1,83 @@
+"""What two trainings have in common if they come to the same result."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from air_recsys.interactions import Interactions
+
+# None of these changes a number of the training.
+_FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory")
+_IDS_AT_ONCE = 1_000_000
+
+
+def fingerprint(
+    model: str, parameters: Mapping[str, Any], data: Interactions, validation: Interactions | None = None
+) -> dict[str, Any]:
+    """Return "data" and "parameters" of a training, as JSON holds them.
+
+    Parameters
+    ----------
+    model : str
+        The name of its class.
+    parameters : mapping
+        Those of the model, as JSON can hold them.
+    data : Interactions
+    validation : Interactions, optional
+    """
+    read = {name: value for name, value in parameters.items() if name not in _FREE}
+    digests = [digest(data), None if validation is None else digest(validation)]
+    return json.loads(json.dumps({"data": digests, "parameters": {"model": model, **flat(read)}}))
+
+
+def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters side by side, those of a solver under names such as ``solver__depth``.
+
+    Examples
+    --------
+    >>> flat({"n_factors": 3, "solver": {"name": "adam", "depth": 2}})
+    {'n_factors': 3, 'solver__name': 'adam', 'solver__depth': 2}
+    """
+    pairs: dict[str, Any] = {}
+    for name, value in parameters.items():
+        nested = isinstance(value, Mapping)
+        pairs |= {f"{name}__{key}": entry for key, entry in value.items()} if nested else {name: value}
+    return pairs
+
+
+def digest(data: Interactions) -> str:
+    """Return a digest of ratings, weights and ids; their order counts, since a split depends on it.
+
+    Examples
+    --------
+    >>> ratings = np.array([[5.0, np.nan], [1.0, 2.0]])
+    >>> digest(Interactions.from_dense(ratings)) == digest(Interactions.from_dense(ratings + 1))
+    False
+    """
+    hashed = hash_arrays(data.user_index, data.item_index, data.ratings, data.weights)
+    for ids in (data.user_ids, data.item_ids):
+        for start in range(0, ids.size, _IDS_AT_ONCE):
+            hashed.update(repr(ids[start : start + _IDS_AT_ONCE].tolist()).encode())
+    return hashed.hexdigest()
+
+
+def hash_arrays(*arrays: np.ndarray | None) -> hashlib._Hash:
+    """Return the SHA-256 of sizes and entries.
+
+    Examples
+    --------
+    >>> one, two, both = np.ones(1), np.ones(2), np.ones(3)
+    >>> len({hash_arrays(*arrays).hexdigest() for arrays in ((one, two), (two, one), (both, None), (both,))})
+    4
+    """
+    hashed = hashlib.sha256()
+    for array in arrays:
+        hashed.update(b"none" if array is None else f"{array.size}:".encode())
+        if array is not None:
+            hashed.update(np.ascontiguousarray(array))  # pyright: ignore[reportArgumentType]
+    return hashed

@@ -1,0 +1,450 @@
+"""`TrainedRecommender`: what all models have in common that an engine trains."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+from tqdm import tqdm
+
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.models.deviations import PredictsDeviations
+from air_recsys.models.engines import DTYPES, Engine, Setup
+from air_recsys.models.engines.memory import announcement, check_memory, naming_what_fits
+from air_recsys.models.explanation import Explanation, Labels, explain
+from air_recsys.models.partial_fit import updated
+from air_recsys.models.rows import SIDES, Folded, RowSolver, Side, as_rows
+from air_recsys.models.state import Factors, FittedState, Snapshot, history_of
+from air_recsys.models.storage.fingerprint import fingerprint
+from air_recsys.models.storage.old_versions import upgraded
+from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.memory import MemoryPlan
+from air_recsys.parameters import check_parameters, choice, flag, integer, real
+from air_recsys.splits import random_holdout
+from air_recsys.training import Callback, train
+from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
+from air_recsys.validation import RandomState, check_choice
+
+Path = str | os.PathLike[str]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TrainedRecommender(PredictsDeviations):
+    """Base of the models that an engine trains: `AIR`, `DMF`, `RDMF` and `DirichletDMF`.
+
+    Parameters
+    ----------
+    validation_fraction : float
+        Share of the ratings held out, at random, to watch the error; the state of the lowest error is kept.
+    patience : int, optional
+        Records without a better validation error before training stops.
+    clip : bool
+        Limit predictions to the range of the training ratings.
+    dtype : {"float32", "float64"}
+    device : str
+        "cpu", "cuda", "cuda:1", ..., or "auto": the GPU where there is one.
+    random_state : int, RandomState, Generator or None
+        Source of the start and of the validation part; the same seed gives the same model.
+    max_memory : int or str, optional
+        Bytes, or text such as "8GB", that training may take beside the data; more is an error before any work. None:
+        what the device has. See `memory_plan`.
+    verbose : bool
+        Say how much memory training will take, and show a progress bar.
+
+    Attributes
+    ----------
+    snapshots_ : dict of int to Snapshot
+        The graphs at the epochs asked for; not part of a saved model.
+    n_iter_ : int
+        Epoch of the state that was kept.
+    stopped_by_ : str
+        "n_epochs" or "n_sweeps", "patience", "stopping_delta", "callback", "interrupt", "checkpoint" (one could not be
+        written), "divergence" or "memory".
+    device_ : str
+        Where the model was trained.
+    """
+
+    validation_fraction: float = real(0.0, maximum=0.9)
+    patience: int | None = integer(None, minimum=1, besides=(None,))
+    clip: bool = flag(False)
+    dtype: str = choice("float32", list(DTYPES))
+    device: str = "auto"
+    random_state: RandomState = None
+    max_memory: int | str | None = None
+    verbose: bool = flag(False)
+
+    # ---------------------------------------------------------------- what a subclass brings
+
+    def engine(self) -> Engine:
+        """Return the engine that `fit` would train with, not started."""
+        raise NotImplementedError
+
+    def _setup(self, **graphs: Any) -> Setup:
+        """Return what every engine reads; `n_factors`, and of the graphs what is not the default."""
+        return Setup(dtype=self.dtype, device=self.device, clips=self.clip, **graphs)
+
+    def _snapshot_epochs(self) -> tuple[int, ...]:
+        return ()
+
+    def _compared_parameters(self, data: Interactions) -> dict[str, Any]:
+        """Return what a training has to have in common with a checkpoint that it goes on from, as JSON can hold it."""
+        return self._saved_parameters()
+
+    # ---------------------------------------------------------------- fitting
+
+    def fit(
+        self,
+        interactions: Any,
+        *,
+        validation: Interactions | None = None,
+        callbacks: Iterable[Callback] = (),
+        checkpoint: Path | None = None,
+        every: int = 50,
+        resume_from: Path | None = None,
+    ) -> Self:
+        """Train on interactions and return the model; see `Recommender.fit`.
+
+        Ctrl-C ends the training at the next epoch or sweep: the model is fitted with what it has learned, the
+        checkpoint is written, and `KeyboardInterrupt` goes on. A second Ctrl-C interrupts at once.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+        validation : Interactions, optional
+            Ratings of the same users and items to watch in place of the random part that `validation_fraction` holds
+            out: they are in `history_`, decide on `patience`, and the state with their lowest error is kept.
+        callbacks : iterable of callable
+        checkpoint : path, optional
+            File that keeps the state of the training, replaced in one step each time.
+        every : int
+            Epochs or sweeps between two checkpoints; the last one has one as well.
+        resume_from : path, optional
+            Checkpoint to go on from, with the same data and parameters. The result is that of a training that was
+            never interrupted, to the bit on a CPU with the same number of threads.
+
+        Raises
+        ------
+        CheckpointError
+            Before any work where a checkpoint cannot be read or cannot stand at its path, or is of other data or
+            parameters. Where one cannot be written later on; the model then holds what it has learned so far.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> whole = AIR.for_ratings(random_state=0, device="cpu").fit(ratings)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "run.ckpt"
+        ...     cut = AIR.for_ratings(random_state=0, device="cpu")
+        ...     _ = cut.fit(ratings, checkpoint=file, every=10, callbacks=[lambda record: record.epoch == 15])
+        ...     resumed = AIR.for_ratings(random_state=0, device="cpu").fit(ratings, resume_from=file)
+        >>> np.array_equal(whole.predict(0, 0), resumed.predict(0, 0))
+        True
+        """
+        data, engine = as_interactions(interactions), self.engine()
+        self.check(data, validation)
+        check_memory(engine, data, self.max_memory, self.device)
+        checkpointer = self._checkpointer(data, validation, checkpoint, every, resume_from)
+        if not engine.learns_from_constant:
+            warn_if_constant(data)
+        if self.verbose:
+            tqdm.write(announcement(engine, data), file=sys.stderr)
+        rng = checkpointer.generator(self.random_state)
+        training, held_out = self._split(data, validation, rng)
+        with naming_what_fits(engine, data):
+            return self.train_by(
+                engine, data, rng, training=training, held_out=held_out, callbacks=callbacks, checkpointer=checkpointer
+            )
+
+    def train_by(
+        self,
+        engine: Engine,
+        data: Interactions,
+        rng: np.random.Generator,
+        *,
+        training: Interactions | None = None,
+        held_out: Interactions | None = None,
+        callbacks: Iterable[Callback] = (),
+        checkpointer: Checkpointer | None = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Train by an engine and return the model: the part of `fit` that follows its checks.
+
+        Parameters
+        ----------
+        engine : Engine
+            That of `engine`, or one that does its work elsewhere, as in `air_recsys.distributed`.
+        data : Interactions
+            What the model is about.
+        rng : Generator
+        training, held_out : Interactions, optional
+            What to train on, by default `data`, and what to watch.
+        callbacks : iterable of callable
+        checkpointer : Checkpointer, optional
+        progress : bool, optional
+            Show a progress bar; by default where `verbose`.
+        """
+        self._forget()
+        self._at_work = engine
+        try:
+            trainee = engine.start(data if training is None else training, held_out, rng)
+            result = train(
+                trainee,
+                patience=self.patience,
+                snapshot_epochs=self._snapshot_epochs(),
+                callbacks=callbacks,
+                checkpointer=checkpointer,
+                progress=self.verbose if progress is None else progress,
+            )
+        finally:
+            del self._at_work
+        graphs, history = Snapshot.of(trainee.adjacencies(), data), history_of(result.records)
+        self._state = FittedState(data, engine.factors(), *graphs, history, engine.equations())
+        self.snapshots_ = {epoch: Snapshot.of(kept, data) for epoch, kept in result.snapshots.items()}
+        self.n_iter_, self.stopped_by_ = result.kept_epoch, result.stopped_by
+        self.device_ = str(engine.device)
+        if result.error is not None:
+            raise result.error
+        return self
+
+    def check(self, data: Interactions, validation: Interactions | None = None) -> None:
+        """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
+        check_parameters(self)
+        resolve_device(self.device)
+        if self.patience is not None and validation is None and self.validation_fraction == 0:
+            raise ParameterError("patience needs a validation part, found validation_fraction=0")
+        self.engine().check(data)
+        if validation is not None:
+            _check_validation(data, validation)
+
+    def _checkpointer(
+        self, data: Interactions, validation: Any, checkpoint: Path | None, every: int, resume_from: Path | None
+    ) -> FileCheckpointer:
+        """Return what keeps the states of a training; a file to go on from is read here."""
+        mark: dict[str, Any] = {}
+        if checkpoint is not None or resume_from is not None:
+            mark = self.fingerprint(data, validation)
+
+        def in_present_form(parameters: dict[str, Any]) -> dict[str, Any]:
+            kind = parameters.pop("model")
+            if kind != type(self).__name__:
+                return {"model": kind}
+            before = self._from_saved(upgraded(kind, parameters, list(self.get_params(deep=False))))
+            return before.fingerprint(data)["parameters"]
+
+        return FileCheckpointer(mark, checkpoint, every, resume_from, in_present_form)
+
+    def fingerprint(self, data: Interactions, validation: Interactions | None = None) -> dict[str, Any]:
+        """Return "data" and "parameters" of a training, as JSON holds them: what a checkpoint belongs to."""
+        return fingerprint(type(self).__name__, self._compared_parameters(data), data, validation)
+
+    def _split(
+        self, data: Interactions, validation: Interactions | None, rng: np.random.Generator
+    ) -> tuple[Interactions, Interactions | None]:
+        if validation is not None or self.validation_fraction == 0:
+            return data, validation
+        split = random_holdout(data, self.validation_fraction, random_state=rng)
+        return data.select(split.train), data.select(split.test)
+
+    def memory_plan(self, interactions: Any) -> MemoryPlan:
+        """Return the bytes that `fit` on these interactions will take at its peak, beside the interactions.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> print(AIR.for_ratings(device="cpu").memory_plan(np.eye(1000)).total < 1e9)
+        True
+        """
+        return self.engine().memory_plan(as_interactions(interactions, allow_negative=True))
+
+    def current_factors(self) -> Factors:
+        """Return the factors of this moment of a training, for callbacks of `fit`: ids in the order of the data.
+
+        Raises
+        ------
+        NotFittedError
+            Outside of `fit`; afterwards the factors are attributes.
+        """
+        if "_at_work" not in vars(self):
+            raise NotFittedError("current_factors is for callbacks while fit runs")
+        return self._at_work.factors()
+
+    # ---------------------------------------------------------------- new rows and new ratings
+
+    def row_solver(self, side: Side = "user") -> RowSolver:
+        """Return the linear solve behind `fold_in` for one side, to be used without the model.
+
+        Raises
+        ------
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a row to all others.
+        """
+        state = self._fitted()
+        check_choice("side", side, SIDES)
+        assert state.equations is not None
+        state.equations.check()
+        return state.equations.solver(state, side)
+
+    def fold_in(self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user") -> Folded:
+        """Return factors and biases of new users (or items) from their ratings, without training and without a trace.
+
+        The new rows minimise the objective with all that was trained held fixed, see
+        `air_recsys.models.engines.objective_rows`. With a posterior they take their posterior mean, see
+        `air_recsys.models.engines.posterior_rows`. Use `partial_fit` to make them part of the model.
+
+        Parameters
+        ----------
+        ratings : Interactions, DataFrame, or SciPy sparse
+            Interactions hold the new users by id (their items have to be known). A matrix has one row a new user and
+            one column an item of the model (with ``side="item"``: one row a new item, one column a user); its stored
+            entries are ratings, zeros included.
+        weights : ndarray, shape (nnz,), optional
+            How much each stored entry of a CSR matrix counts; Interactions bring their own.
+        side : {"user", "item"}
+            What the new rows are.
+
+        Returns
+        -------
+        Folded
+            `factors` (n, r) and `biases` (n,). A new user's scores are
+            ``global_mean_ + biases[:, None] + item_biases_ + factors @ item_factors_.T``. A row without ratings gets
+            zeros: the mean and the biases of the other side.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            Where the ratings do not fit the model.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> model = AIR.for_completion(n_epochs=3000, init_std=0.1, random_state=0, device="cpu").fit(ratings)
+        >>> new = model.fold_in(sp.csr_array([[0, 0, 2.0, 2.0, 0, 0, 4.0, 4.0]]))  # like the second group
+        >>> (new.factors @ model.item_factors_.T).round(0)[0, :5]
+        array([2., 2., 2., 2., 4.], dtype=float32)
+        """
+        solver = self.row_solver(side)
+        rows, confidence = as_rows(self.interactions_, ratings, weights, side, "partial_fit takes new ones in")
+        return solver.solve(rows, weights=confidence)
+
+    def partial_fit(self, interactions: Any) -> Self:
+        """Take new ratings in without training: of known users, of new users, and of new items.
+
+        A pair that was rated before gets its new rating. Every user of `interactions` is solved anew from all of its
+        ratings (under AIR's objective it is held by the item graph and by its neighbours in the user graph, too); then
+        every new item from all of its ratings; then those users once more, now that the new items are there. All else
+        stays. New users and items stand alone in the learned graphs until the next `fit`.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+            As for `fit`; positions of a matrix are ids here too.
+
+        Raises
+        ------
+        DataError
+            Before anything is changed.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from air_recsys import AIR
+        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
+        >>> new = pd.DataFrame({"user": ["eve", "bob"], "item": ["x", "y"], "rating": [5, 2]})
+        >>> model.partial_fit(new).interactions_
+        Interactions(n_users=3, n_items=2, n_ratings=5, density=83.33 %, ratings 1..5)
+        """
+        data = as_interactions(interactions, allow_negative=True)
+        self.row_solver()  # refuses what cannot be folded in
+        self._state = updated(self._fitted(), data)
+        return self
+
+    # ---------------------------------------------------------------- explanations
+
+    def explain(
+        self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
+    ) -> Explanation:
+        """Return which rated items and which similar users speak for a score: contributions that add up to it.
+
+        They follow from the equations that the user's factors obey, with all else held fixed; what these leave
+        unexplained is reported as the remainder. See `air_recsys.models.engines.objective_contributions`, and for a
+        posterior `air_recsys.models.engines.posterior_rows`, for the definitions.
+
+        Parameters
+        ----------
+        user_id, item_id : hashable
+            A known user and a known item, rated or not.
+        n : int
+            Most rows of a table; the sums are those of all contributions.
+        labels : mapping or Series, optional
+            Item id to name, such as a title, to be shown beside the ids.
+
+        Raises
+        ------
+        UnknownIdError
+            For ids that are not in the model; `partial_fit` takes new ones in.
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a user to all others.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> settings = {"solver": "adam", "n_factors": 2, "weight_decay": 0.5, "n_batches": 1, "n_epochs": 300}
+        >>> model = AIR.for_ratings(**settings, random_state=0, device="cpu").fit(ratings)
+        >>> explanation = model.explain(0, 0)
+        >>> explanation.score > explanation.mean + explanation.user_bias + explanation.item_bias
+        True
+        >>> sorted(explanation.items["item"][:3].tolist())
+        [1, 2, 3]
+        """
+        state = self._fitted()
+        assert state.equations is not None
+        return explain(state, state.equations, (user_id, item_id), n, labels, clips=self._clips)
+
+    # ---------------------------------------------------------------- files
+
+    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+        self.snapshots_: dict[int, Snapshot] = {}
+        shape = state.data.n_users, state.data.n_items
+        return replace(state, equations=self.engine().equations_from(arrays, shape))
+
+    @property
+    def _clips(self) -> bool:
+        return self.clip
+
+
+def _check_validation(data: Interactions, validation: Interactions) -> None:
+    if not isinstance(validation, Interactions):
+        raise DataError(f"validation must be Interactions, found {type(validation).__name__}")
+    for kind in ("user", "item"):
+        own, other = getattr(data, f"{kind}_ids"), getattr(validation, f"{kind}_ids")
+        if not np.array_equal(own, other):
+            raise DataError(
+                f"validation must have the {kind} ids of the training data in the same order, as the two sides of "
+                f"Interactions.select do; found {other.size} ids beside {own.size}"
+            )
+
+
+def warn_if_constant(data: Interactions) -> None:
+    """Warn of ratings that are all equal, which teach most engines nothing."""
+    if data.ratings.min() != data.ratings.max():
+        return
+    warnings.warn(
+        f"all {data.n_ratings} rating(s) equal {data.ratings[0]:g}: nothing tells good pairs from bad ones; for "
+        "interactions that are only ever positive set unobserved_weight > 0",
+        DataWarning,
+        stacklevel=3,
+    )

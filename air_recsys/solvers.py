@@ -1,0 +1,324 @@
+"""The solvers of `AIR`: three small objects, each of which owns the parameters that it reads and no others.
+
+`Adam` minimises AIR's objective. `Variational` and `Langevin` find a posterior of factors and biases. They follow
+scikit-learn's grammar, so ``AIR(solver=Adam())`` has the parameters ``solver__depth``, ``solver__n_epochs``, ...
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.parameters import check_parameters, choice, flag, integer, real
+from air_recsys.training.schedules import SCHEDULES
+
+
+class Solver(BaseEstimator):
+    """Where the factors of `AIR` come from: the base of `Adam`, `Variational` and `Langevin`."""
+
+    name: ClassVar[str]  # the shorthand, AIR(solver="adam")
+    unit: ClassVar[str] = "sweep"  # what a training is counted in
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is the same solver with the same parameters."""
+        return isinstance(other, Solver) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]  # parameters change
+
+    def check(self) -> None:
+        """Raise `ParameterError` for a parameter out of its range."""
+        check_parameters(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the shorthand and all parameters as JSON holds them."""
+        return {"name": self.name} | {name: plain(value) for name, value in self.get_params(deep=False).items()}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Descent:
+    """How a deep factorization is trained by gradient descent: shared by `Adam` and by the baselines without graphs.
+
+    Parameters
+    ----------
+    depth : int
+        Number of factors L >= 2.
+    n_epochs : int
+        Passes over all ratings.
+    n_batches : int
+        Optimiser steps an epoch: each sees a random part of the ratings, drawn once, and a range of the rows of sparse
+        graphs (at most one part a rating, user and item). Not with `transforms` or `tv_reg`.
+    learning_rate : float
+        Adam's step size.
+    schedule : {"constant", "cooldown", "cosine", "linear"}
+        How the step size falls; "cooldown" keeps it for 60 % of the epochs.
+    weight_decay, bias_decay : float
+        Weights of the squared factors and biases against the sum of squared errors.
+    biases : bool
+        Add a trained bias per user and item.
+    center, scale : bool
+        Subtract the mean rating; divide by the largest absolute one. Undone in all results.
+    unobserved_weight : float
+        Weight, against that of a rating, with which every pair without a rating is drawn to 0; for data where only
+        positive pairs are recorded. Goes without biases and centring.
+    init_mean, init_std : float
+        Factors start from N(init_mean, init_std^2).
+    stopping_delta : float, optional
+        The paper's stopping rule, on the change of n_users * n_items * objective in one epoch.
+    evaluate_every : int
+        Epochs between two records in `history_`.
+    """
+
+    depth: int = integer(3, minimum=2)
+    n_epochs: int = integer(10_000, minimum=1)
+    n_batches: int = integer(1, minimum=1)
+    learning_rate: float = real(1e-3, strict=True)
+    schedule: str = choice("constant", list(SCHEDULES))
+    weight_decay: float = real(0.0)
+    bias_decay: float = real(0.0)
+    biases: bool = flag(False)
+    center: bool = flag(False)
+    scale: bool = flag(True)
+    unobserved_weight: float = real(0.0)
+    init_mean: float = real(1e-3, minimum=-np.inf)
+    init_std: float = real(1e-3, strict=True)
+    stopping_delta: float | None = real(None, strict=True, besides=(None,))
+    evaluate_every: int = integer(50, minimum=1)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Regularization:
+    """What ties rows and columns together in AIR's objective.
+
+    Parameters
+    ----------
+    user_graph_reg, item_graph_reg : float or "auto"
+        Strengths of the two energies; 0 leaves that graph out, "auto" is 3 n_ratings / (n_users n_items)^2, which
+        weighs a user's energy against its ratings alike at every size of the data.
+    graph_rate : float
+        Step size of the graphs' logits as a multiple of `learning_rate`.
+    graph_every : int
+        Steps between two steps of the logits of graphs of all pairs, each so many times larger; in between the graph
+        stays, which saves a quarter of the time of a step (docs/step-cost.md). Not with `transforms`.
+    transforms : sequence of tuple
+        Further transformations T_i of the matrix, each with a graph of its own that is learned: tuples (transform,
+        strength) or (transform, strength, n_neighbors), see `air_recsys.models.engines.transforms.parse_transforms`;
+        for example ``[("blocks:8", 1e-5)]``. Needs full width.
+    tv_reg : float
+        Strength of the total variation, for matrices that are pictures. Needs full width.
+    """
+
+    user_graph_reg: float | str = real(1e-4, besides=("auto",))
+    item_graph_reg: float | str = real(1e-4, besides=("auto",))
+    graph_rate: float = real(1.0, strict=True)
+    graph_every: int = integer(1, minimum=1)
+    transforms: Sequence[tuple[Any, ...]] = ()
+    tv_reg: float = real(0.0)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Adam(Regularization, Descent, Solver):
+    r"""Factors and both graphs trained together on AIR's objective, by Adam.
+
+    .. math:: \frac{1}{mn}\|P_\Omega(X - Y)\|^2 + \eta_u\,\mathrm{tr}(X^\top L_u X) + \eta_i\,\mathrm{tr}(X L_i X^\top)
+
+    with X = W0 W1 ... W(L-1), see `air_recsys.nn.objective`. The defaults are the paper's setting, for exact data.
+
+    Parameters
+    ----------
+    depth, n_epochs, n_batches, learning_rate, schedule, stopping_delta, evaluate_every
+        The factorization and the course of its training, see `Descent`.
+    weight_decay, bias_decay, biases, center, scale, unobserved_weight, init_mean, init_std
+        Penalties, biases, unit and start, see `Descent`.
+    user_graph_reg, item_graph_reg, graph_rate, graph_every, transforms, tv_reg
+        What ties rows and columns together, see `Regularization`.
+
+    Examples
+    --------
+    >>> Adam(depth=2, n_epochs=300).get_params()["learning_rate"]
+    0.001
+    """
+
+    name: ClassVar[str] = "adam"
+    unit: ClassVar[str] = "epoch"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the shorthand and all parameters; functions among the transforms by their names."""
+        transforms = [(_transform_name(transform), *map(plain, rest)) for transform, *rest in self.transforms]
+        return super().to_json() | {"transforms": transforms}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Sweeping(Solver):
+    """What both solvers of the posterior read.
+
+    Parameters
+    ----------
+    n_sweeps : int
+        Passes over all users and items.
+    pattern_features : int
+        Singular vectors of who rated what that the posterior sees; 0 for pairs that are missing at random.
+    user_graph_reg, item_graph_reg : {"auto", 0}
+        Whether a graph of the users (of the items) is learned from the posterior's rows, a step a sweep; 0 leaves it
+        out. Scores do not depend on it.
+    """
+
+    n_sweeps: int = integer(30, minimum=1)
+    pattern_features: int = integer(100)
+    user_graph_reg: float | str = choice("auto", ("auto", 0))
+    item_graph_reg: float | str = choice("auto", ("auto", 0))
+
+    def check(self) -> None:
+        """Raise `ParameterError` for a parameter out of its range."""
+        for name in ("user_graph_reg", "item_graph_reg"):
+            if isinstance(getattr(self, name), float | int) and getattr(self, name) != 0:
+                raise ParameterError(
+                    f"{name} of {type(self).__name__} must be 'auto' or 0, found {getattr(self, name)}: "
+                    "a strength is read by Adam alone"
+                )
+        super().check()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Variational(Sweeping):
+    """The best Gaussian approximation of the posterior of factors and biases: accurate, fast, the default for ratings.
+
+    The posterior sees the pattern of who rated what and learns its own noise and penalties, see
+    `air_recsys.nn.posterior.posterior`. Needs `n_factors`.
+
+    Parameters
+    ----------
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg
+        See `Sweeping`; 30 sweeps by default.
+
+    Examples
+    --------
+    >>> Variational().get_params()
+    {'item_graph_reg': 'auto', 'n_sweeps': 30, 'pattern_features': 100, 'user_graph_reg': 'auto'}
+    """
+
+    name: ClassVar[str] = "variational"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Langevin(Sweeping):
+    """Draws from the same posterior, and their mean: a little more accurate on large data, about five times as long.
+
+    Parameters
+    ----------
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg
+        See `Sweeping`; 200 sweeps by default, of which the first fifth is not kept: with a validation part the state
+        that is kept is one of the others.
+    """
+
+    name: ClassVar[str] = "langevin"
+
+    n_sweeps: int = integer(200, minimum=1)
+
+
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variational, Langevin)}
+
+
+def as_solver(value: Any) -> Solver:
+    """Return a solver, given as such or by its shorthand.
+
+    Examples
+    --------
+    >>> as_solver("langevin")
+    Langevin()
+    """
+    if isinstance(value, str) and value in SOLVERS:
+        return SOLVERS[value]()
+    if not isinstance(value, tuple(SOLVERS.values())):
+        names = ", ".join(repr(name) for name in SOLVERS)
+        raise ParameterError(f"solver must be {names} or an object such as Adam(), found {value!r}")
+    return value
+
+
+def solver_from_json(content: Any) -> Solver:
+    """Return the solver that `Solver.to_json` described.
+
+    Examples
+    --------
+    >>> solver_from_json({"name": "langevin", "n_sweeps": 50})
+    Langevin(n_sweeps=50)
+    """
+    parameters = dict(content)
+    kind = SOLVERS[parameters.pop("name")]
+    if "transforms" in parameters:
+        parameters["transforms"] = tuple(tuple(entry) for entry in parameters["transforms"])
+    return kind(**parameters)
+
+
+def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:
+    """Return a copy of a solver with other values of some parameters.
+
+    Raises
+    ------
+    ParameterError
+        For a parameter that the solver does not read; the message names the solver that does.
+
+    Examples
+    --------
+    >>> with_overrides(Variational(), {"n_sweeps": 5})
+    Variational(n_sweeps=5)
+    >>> with_overrides(Variational(), {"n_epochs": 5})
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: Variational does not read n_epochs, Adam does: leave it out, or give \
+solver='adam'
+    """
+    own = parameter_names(type(solver))
+    for name in overrides:
+        if name not in own:
+            raise ParameterError(_not_read(type(solver), name))
+    copied: Any = clone(solver)
+    return copied.set_params(**overrides)
+
+
+def parameter_names(kind: Any) -> list[str]:
+    """Return the names of the parameters of a dataclass, of a solver or a model."""
+    return [each.name for each in fields(kind)]
+
+
+def readers_of(name: str) -> list[type[Solver]]:
+    """Return the solvers that read a parameter.
+
+    Examples
+    --------
+    >>> [kind.__name__ for kind in readers_of("n_sweeps")]
+    ['Variational', 'Langevin']
+    """
+    return [kind for kind in SOLVERS.values() if name in parameter_names(kind)]
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it: NumPy's numbers as Python's."""
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _not_read(kind: type[Solver], name: str) -> str:
+    readers = readers_of(name)
+    if readers:
+        names = " and ".join(reader.__name__ for reader in readers)
+        verb = "does" if len(readers) == 1 else "do"
+        return (
+            f"{kind.__name__} does not read {name}, {names} {verb}: leave it out, or give solver={readers[0].name!r}"
+        )
+    names = sorted({each for solver in SOLVERS.values() for each in parameter_names(solver)})
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f"; do you mean {near[0]}?" if near else f"; {kind.__name__} has {', '.join(parameter_names(kind))}"
+    return f"no parameter of AIR or of its solvers is called {name!r}{hint}"
+
+
+def _transform_name(transform: Any) -> str:
+    """Return how a file names a transform: code is not saved, so a function has to be given again before a refit."""
+    if isinstance(transform, str):
+        return transform
+    return f"function {getattr(transform, '__qualname__', type(transform).__name__)}"

@@ -1,0 +1,146 @@
+"""Where the states of a training go, and where it goes on from: a file that one process keeps."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from air_recsys.exceptions import CheckpointError
+from air_recsys.training.checkpoint import CheckpointFile, Upgrade, of_this_training
+from air_recsys.training.result import Record, Remembered, Result
+from air_recsys.training.trainee import Trainee
+from air_recsys.validation import RandomState, as_generator, check_integer
+from air_recsys.writing import remove_leftovers
+
+
+class Checkpointer(Protocol):
+    """Keeps a training on the way, so that it can go on after an interruption."""
+
+    def restore(self, trainee: Trainee, result: Result) -> int:
+        """Return the position to begin with, everything being as it was then."""
+        ...
+
+    def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
+        """Take note of the state at a position, before its record; `ends` where no step follows."""
+        ...
+
+
+class FileCheckpointer:
+    """Keeps the newest state in one file, and brings one back: from then on all goes as if it had never stopped.
+
+    Parameters
+    ----------
+    fingerprint : mapping
+        What a training that goes on from the file has to agree with, see `CheckpointFile`.
+    checkpoint : path, optional
+        File for the state of the training; None keeps none.
+    every : int
+        Positions between two states; the last position, interrupted or not, has one as well.
+    resume_from : path, optional
+        File to go on from; it is read here, before any work.
+    upgrade : callable, optional
+        See `CheckpointFile.read`.
+
+    Raises
+    ------
+    ParameterError
+        For `every` below 1.
+    CheckpointError
+        Where a file cannot be read or cannot stand at its path, or is of other data or parameters.
+    """
+
+    def __init__(
+        self,
+        fingerprint: Mapping[str, Any],
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: int = 50,
+        resume_from: str | os.PathLike[str] | None = None,
+        upgrade: Upgrade | None = None,
+    ) -> None:
+        self._every = check_integer("every", every, minimum=1)
+        self._resume_from, self._file = resume_from, None
+        self._state: dict[str, Any] | None = None
+        self._start: dict[str, Any] = {}
+        self._kept = 0
+        if resume_from is not None:
+            self._state = CheckpointFile(resume_from, fingerprint).read(upgrade)
+        if checkpoint is not None:
+            self._file = CheckpointFile(checkpoint, fingerprint)
+            remove_leftovers(Path(checkpoint))
+
+    def generator(self, random_state: RandomState) -> np.random.Generator:
+        """Return the generator that the training starts with, at the position where it stood then."""
+        rng = as_generator(random_state)
+        if self._state is not None:
+            rng = generator_at(self._state.get("start"))
+        self._start = position_of(rng)
+        return rng
+
+    def restore(self, trainee: Trainee, result: Result) -> int:
+        """Return the position to begin with, everything being as it was then.
+
+        Raises
+        ------
+        CheckpointError
+            Where the state is not one of such a training.
+        """
+        if self._state is None:
+            return 0
+        with of_this_training():
+            course, self._state = self._state["course"], None
+            trainee.load_step_state(course["steps"])
+            result.records[:] = [Record(int(epoch), *map(float, rest)) for epoch, *rest in course["records"]]
+            result.snapshots |= {int(position): list(graphs) for position, graphs in course["snapshots"]}
+            result.remembered = _remembered(course, trainee)
+            self._kept = int(course["position"])
+        return self._kept
+
+    def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
+        """Write the state at a position, where it is due."""
+        if self._file is None or position <= self._kept or not (ends or position % self._every == 0):
+            return
+        remembered = result.remembered
+        assert remembered is not None
+        states = {} if trainee.checks_steps else {"last_good": remembered.last_good}
+        states |= {"best": remembered.best} if trainee.is_watched else {}
+        course = {
+            "position": position,
+            "state": trainee.state(),
+            "steps": trainee.step_state(),
+            "records": result.records,
+            "snapshots": list(result.snapshots.items()),
+            "remembered": states,
+            "best_rmse": remembered.best_rmse,
+        }
+        self._file.write({"start": self._start, "course": course})
+        self._kept = position
+
+
+def _remembered(course: Mapping[str, Any], trainee: Trainee) -> Remembered:
+    """Load the state of a course into the trainee, and return those that it may go back to."""
+    present = int(course["position"]), course["state"]
+    states = {name: (int(epoch), state) for name, (epoch, state) in course["remembered"].items()}
+    for _, state in (*states.values(), present):
+        trainee.load_state(state)  # shows that it can be gone back to
+    return Remembered(states.get("last_good", present), states.get("best", present), float(course["best_rmse"]))
+
+
+def position_of(rng: np.random.Generator) -> dict[str, Any]:
+    """Return where a generator stands, for a checkpoint."""
+    return dict(rng.bit_generator.state)
+
+
+def generator_at(state: Any) -> np.random.Generator:
+    """Return a generator that stands where `position_of` found one."""
+    kinds = (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
+    by_name = {kind.__name__: kind for kind in kinds}
+    try:
+        bits = by_name[state["bit_generator"]](0)
+        bits.state = state
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise CheckpointError(f"the checkpoint holds no position of a random generator: {error!r}") from None
+    return np.random.Generator(bits)

@@ -1,0 +1,239 @@
+"""The course of a training: records, validation, what ends it, and the way back; the same for every solver."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Iterable
+from contextlib import nullcontext
+from typing import Any
+
+import numpy as np
+import torch
+from tqdm import tqdm
+
+from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, NumericalError
+from air_recsys.training.checkpointer import Checkpointer
+from air_recsys.training.interrupts import interruptible
+from air_recsys.training.result import Callback, Fault, Record, Remembered, Result
+from air_recsys.training.trainee import Measures, Trainee
+
+
+@torch.no_grad()
+def train(
+    trainee: Trainee,
+    *,
+    patience: int | None = None,
+    snapshot_epochs: Iterable[int] = (),
+    callbacks: Iterable[Callback] = (),
+    checkpointer: Checkpointer | None = None,
+    progress: bool = False,
+) -> Result:
+    """Train in place, to the last step or to what ends it early.
+
+    With held-out entries the trainee ends in the state of the lowest validation error, else in the last one. If it
+    leaves the finite numbers, or the memory, it ends in its last good state and the result carries the error. Ctrl-C,
+    and a checkpoint that cannot be written, end the training at the next position with all that it has reached, and
+    the result carries them.
+
+    Parameters
+    ----------
+    trainee : Trainee
+    patience : int, optional
+        Records without a better validation error before training stops.
+    snapshot_epochs : iterable of int
+        Positions at which the graphs are kept.
+    callbacks : iterable of callable
+        Called with every `Record`; one that returns True stops training.
+    checkpointer : Checkpointer, optional
+        Begins the training and sees every position.
+    progress : bool
+        Show a progress bar on the standard error.
+
+    Returns
+    -------
+    Result
+
+    Raises
+    ------
+    NumericalError
+        Where the first steps fail, so that there is no good state to end in.
+    """
+    return _Course(trainee, patience, frozenset(snapshot_epochs), list(callbacks), checkpointer, progress).run()
+
+
+def asks_to_stop(answer: Any) -> bool:
+    """Return whether the answer of a callback ends a training: True does, in Python's or NumPy's form.
+
+    Examples
+    --------
+    >>> [asks_to_stop(answer) for answer in (True, np.float64(1) < 2, None, 1)]
+    [True, True, False, False]
+    """
+    return isinstance(answer, bool | np.bool_) and bool(answer)
+
+
+class _Course:
+    def __init__(
+        self,
+        trainee: Trainee,
+        patience: int | None,
+        snapshot_epochs: frozenset[int],
+        callbacks: list[Callback],
+        checkpointer: Checkpointer | None,
+        progress: bool,
+    ) -> None:
+        self.trainee, self.patience, self.snapshot_epochs = trainee, patience, snapshot_epochs
+        self.callbacks, self.checkpointer = callbacks, checkpointer
+        self.result = Result(stopped_by=f"n_{trainee.unit}s")
+        self.bar = tqdm(total=trainee.n_steps, disable=not progress, unit=trainee.unit, desc="training")
+        self.start = time.perf_counter()
+
+    @property
+    def remembered(self) -> Remembered:
+        assert self.result.remembered is not None
+        return self.result.remembered
+
+    def run(self) -> Result:
+        alone = self.trainee.alone
+        try:
+            # Processes that train together have to end together, which no signal to one of them can bring about.
+            with interruptible() if alone else nullcontext(lambda: False) as interrupted:
+                self._run(interrupted)
+        except torch.OutOfMemoryError as error:
+            if not alone or not self.trainee.ready:
+                raise
+            self._go_back("memory")
+            last_good = f"The model holds the last good state, of {self.trainee.unit} {self.result.kept_epoch}"
+            self.result.error = MemoryLimitError(f"{error}; {last_good}")
+        return self.result
+
+    def _run(self, interrupted: Callable[[], bool]) -> None:
+        with self.bar:
+            for position in range(self._begin(), self.trainee.n_steps + 1):
+                self._take_snapshot(position)
+                if position >= self.trainee.first_record and self._ends_at(position, interrupted):
+                    break
+                if not self._advance(position):
+                    break
+        self._finish()
+
+    def _begin(self) -> int:
+        first = 0 if self.checkpointer is None else self.checkpointer.restore(self.trainee, self.result)
+        if self.result.remembered is None:
+            state = first, self.trainee.state()
+            self.result.remembered = Remembered(state, state)
+        if self.result.records:
+            self.start -= self.result.records[-1].seconds
+        return first
+
+    def _take_snapshot(self, position: int) -> None:
+        if position in self.snapshot_epochs:
+            self.result.snapshots[position] = self.trainee.adjacencies()
+
+    def _ends_at(self, position: int, interrupted: Callable[[], bool]) -> bool:
+        """Keep, measure and record the state at a position as far as it is due; return whether training ends here."""
+        trainee, fault = self.trainee, self._keep(position, interrupted)
+        last = fault is not None or position == trainee.n_steps
+        due = last or position % trainee.evaluate_every == 0
+        if not (due or trainee.watches_every_step):
+            return False
+        measures = trainee.measure(position)
+        stops = due and self._stops_after_record(position, measures, last=last)
+        if not stops and trainee.has_settled(measures):
+            stops = True
+            if due or not self._stops_after_record(position, measures, last=True):
+                self.result.stopped_by = "stopping_delta"
+        if fault is not None and self.result.error is None:
+            self.result.error = fault
+            self.result.stopped_by = "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"
+        return stops or last
+
+    def _keep(self, position: int, interrupted: Callable[[], bool]) -> Fault | None:
+        """Let the checkpointer take note of the state; return what has gone wrong."""
+        trainee = self.trainee
+        cut_short = interrupted() and trainee.ready
+        try:
+            if self.checkpointer is not None:
+                ends = cut_short or position == trainee.n_steps
+                self.checkpointer.keep(position, trainee, self.result, ends=ends)
+        except CheckpointError as error:
+            if not trainee.alone:
+                raise
+            return error if trainee.ready else None
+        return KeyboardInterrupt(f"training was interrupted at {trainee.unit} {position}") if cut_short else None
+
+    def _advance(self, position: int) -> bool:
+        """Take a step; return False where it failed and the trainee went back."""
+        try:
+            self.trainee.advance(position)
+        except NumericalError as error:
+            if not self.result.records or not self.trainee.ready:
+                raise
+            self._go_back("divergence")
+            self.result.error = DivergenceError(position + 1, self.result.kept_epoch, str(error))
+            return False
+        if self.trainee.checks_steps:
+            self.remembered.last_good = position + 1, self.trainee.state()
+        return True
+
+    def _stops_after_record(self, position: int, measures: Measures, *, last: bool) -> bool:
+        """Record the state at a position; return whether training ends here."""
+        error = self.trainee.validation_error()
+        seconds = time.perf_counter() - self.start
+        record = Record(epoch=position, validation_rmse=error, seconds=seconds, **measures._asdict())
+        if self._has_diverged(record):
+            return True
+        self.result.records.append(record)
+        self._show(record)
+        self._remember(record, last)
+        answers = [asks_to_stop(callback(record)) for callback in self.callbacks]  # every callback sees every record
+        if not self.trainee.ready:
+            return False
+        if self._is_out_of_patience(position):
+            self.result.stopped_by = "patience"
+        elif any(answers):
+            self.result.stopped_by = "callback"
+        else:
+            return False
+        return True
+
+    def _show(self, record: Record) -> None:
+        self.bar.update(record.epoch - self.bar.n)
+        figures = {"objective": record.objective, "noise": record.noise}
+        shown = {name: f"{value:.3g}" for name, value in figures.items() if math.isfinite(value)}
+        self.bar.set_postfix(shown, refresh=False)
+
+    def _has_diverged(self, record: Record) -> bool:
+        reason = self.trainee.problem(record, self.result.records[0] if self.result.records else None)
+        if reason is None:
+            return False
+        self._go_back("divergence")
+        self.result.error = DivergenceError(record.epoch, self.result.kept_epoch, reason)
+        return True
+
+    def _remember(self, record: Record, last: bool) -> None:
+        better = record.validation_rmse < self.remembered.best_rmse and self.trainee.ready
+        if not self.trainee.checks_steps and (better or not last):
+            self.remembered.last_good = record.epoch, self.trainee.state()
+        if better:
+            self.remembered.best, self.remembered.best_rmse = self.remembered.last_good, record.validation_rmse
+
+    def _is_out_of_patience(self, position: int) -> bool:
+        waited = (position - self.remembered.best[0]) // self.trainee.evaluate_every
+        return self.trainee.is_watched and self.patience is not None and waited >= self.patience
+
+    def _go_back(self, reason: str) -> None:
+        """Go back to the last good state."""
+        self.result.kept_epoch, state = self.remembered.last_good
+        self.trainee.load_state(state)
+        self.result.stopped_by = reason
+
+    def _finish(self) -> None:
+        if isinstance(self.result.error, DivergenceError):
+            return
+        if self.trainee.is_watched:
+            self.result.kept_epoch, state = self.remembered.best
+            self.trainee.load_state(state)
+        else:
+            self.result.kept_epoch = self.result.records[-1].epoch

@@ -1,0 +1,174 @@
+"""Gradient descent on an objective: Adam's steps, the graphs' refreshes, and what shows that it diverges."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from air_recsys.nn.objective import Objective, Observations, State
+from air_recsys.training.plan import Plan
+from air_recsys.training.result import Record
+from air_recsys.training.schedules import SCHEDULES
+from air_recsys.training.steps import make_stepper
+from air_recsys.training.trainee import Adjacencies, Measures
+
+# An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
+_DIVERGED = 1e3
+
+
+class GradientDescent:
+    """An objective that is minimised by Adam: a `Trainee` in epochs.
+
+    Parameters
+    ----------
+    objective : Objective
+        Its tensors are trained in place.
+    plan : Plan
+    validation : Observations, optional
+        Observed entries that `objective` has not seen.
+    validation_unit : float
+        What one unit of `validation` is to the reader of the records.
+    alone : bool
+        False where the processes of a group train parts of one objective.
+
+    Attributes
+    ----------
+    optimizer : torch.optim.Adam
+    """
+
+    unit, first_record, checks_steps = "epoch", 0, False
+    ready = True
+
+    @torch.no_grad()
+    def __init__(
+        self,
+        objective: Objective,
+        plan: Plan,
+        validation: Observations | None = None,
+        validation_unit: float = 1.0,
+        *,
+        alone: bool = True,
+    ) -> None:
+        self.objective, self.plan, self.alone = objective, plan, alone
+        self.n_steps, self.evaluate_every = plan.n_epochs, plan.evaluate_every
+        self.watches_every_step = plan.stopping_delta is not None
+        self._validation, self._validation_unit = validation, validation_unit
+        # Each part of the logits is stepped once an epoch, the rest once a batch.
+        n_parts = max((len(laplacian.parts) for laplacian in objective.laplacians), default=1)
+        rates = ((objective.model_parameters(), 1.0), (objective.logits(), plan.graph_rate * n_parts))
+        groups = [{"params": tensors, "rate": rate} for tensors, rate in rates if tensors]
+        self._stepper = make_stepper(objective, groups, plan.learning_rate)
+        self.optimizer = self._stepper.optimizer
+        self._previous_objective = math.inf
+        self._has_gradients = False
+        self._refresh_graphs()
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether there are held-out entries."""
+        return self._validation is not None
+
+    def advance(self, position: int) -> None:
+        """Take the steps of an epoch, and let the graphs choose their edges anew where that is due."""
+        n_batches = len(self.objective.batches)
+        for batch in range(n_batches):
+            rate = self._learning_rate(position + batch / n_batches)
+            self._stepper.step(batch, rate, evaluated=self._has_gradients)
+        self._has_gradients = False
+        reached = position + 1
+        if reached < self.n_steps and reached % self.plan.graph_refresh == 0:
+            self._refresh_graphs()
+
+    def _refresh_graphs(self) -> None:
+        for logits, carry in self.objective.refresh_graphs():
+            for moment in self.optimizer.state[logits].values():
+                if isinstance(moment, Tensor) and moment.shape == logits.shape:
+                    moment.copy_(carry(moment))
+
+    def _learning_rate(self, epoch: float) -> float:
+        return self.plan.learning_rate * SCHEDULES[self.plan.schedule](epoch / self.plan.n_epochs)
+
+    def measure(self, position: int) -> Measures:
+        """Return the terms of the objective; with one batch the gradients of the next step are there afterwards."""
+        terms = torch.stack(self.objective.evaluate_all()).tolist()
+        self._has_gradients = len(self.objective.batches) == 1
+        return Measures(*terms, learning_rate=self._learning_rate(position))
+
+    def validation_error(self) -> float:
+        """Return the root mean squared error on the held-out entries, NaN where there are none."""
+        if self._validation is None:
+            return math.nan
+        error = self.objective.predict_pairs(self._validation.pattern) - self._validation.values
+        return float(error.square().mean().sqrt()) * self._validation_unit
+
+    def problem(self, record: Record, first: Record | None) -> str | None:
+        """Return what shows that the descent has diverged, and what to do; None where nothing does."""
+        start, finite = math.inf if first is None else first.objective, self._has_finite_logits()
+        if math.isfinite(record.objective) and record.objective <= _DIVERGED * max(start, 1.0) and finite:
+            return None
+        what = f"the objective is {record.objective:g}" if finite else "the logits of a graph are not finite"
+        rate = self.plan.learning_rate
+        return f"{what} at epoch {record.epoch} with learning_rate={rate:g}; lower learning_rate (try {rate / 10:g})"
+
+    def _has_finite_logits(self) -> bool:
+        # The objective does not show logits that are not due: of a graph that is kept for some epochs, or of a part.
+        # The processes of a group see their own parts only, and have to end together.
+        return not self.alone or all(bool(logits.isfinite().all()) for logits in self.objective.logits())
+
+    def has_settled(self, measures: Measures) -> bool:
+        """Return whether the objective changed by less than `stopping_delta` in the last epoch, times m n."""
+        if self.plan.stopping_delta is None:
+            return False
+        value = measures.objective * self.objective.size
+        change, self._previous_objective = abs(self._previous_objective - value), value
+        return change < self.plan.stopping_delta
+
+    def adjacencies(self) -> Adjacencies:
+        """Return the present graphs."""
+        present = iter(self.objective.laplacians)
+        sides = [
+            None if graph is None else next(present).adjacency()
+            for graph in (self.objective.row_graph, self.objective.column_graph)
+        ]
+        return [*sides, *(laplacian.adjacency() for laplacian in present)]
+
+    def state(self) -> State:
+        """Return copies of factors, biases and graphs."""
+        return self.objective.state()
+
+    def load_state(self, state: State) -> None:
+        """Go back to what `state` returned, perhaps read from a file since."""
+        self.objective.load_state(state)
+        self._has_gradients = False
+
+    def step_state(self) -> dict[str, Any]:
+        """Return the moments of the optimiser, and the objective of the last epoch."""
+        moments = [dict(self.optimizer.state[tensor]) for tensor in self._trained()]
+        return {"optimizer": moments, "previous_objective": self._previous_objective}
+
+    def load_step_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `step_state` returned, perhaps read from a file since.
+
+        Raises
+        ------
+        ValueError
+            Where a moment does not fit its tensor.
+        """
+        for tensor, moments in zip(self._trained(), state["optimizer"], strict=True):
+            self.optimizer.state[tensor] = _moments(moments, tensor)
+        self._previous_objective = float(state["previous_objective"])
+
+    def _trained(self) -> Sequence[Tensor]:
+        return [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
+
+
+def _moments(moments: dict[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:
+    """Return Adam's state of a tensor, on its device."""
+    step, *running = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
+    if step.shape != () or any((mean.shape, mean.dtype) != (tensor.shape, tensor.dtype) for mean in running):
+        raise ValueError(f"expected moments of a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}")
+    return {name: moment.to(tensor.device) for name, moment in moments.items()}

@@ -1,0 +1,129 @@
+"""Sweeps of a posterior, and a step of its graphs after each."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from air_recsys.exceptions import NumericalError
+from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.graphs import RowGraph, places
+from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.training.checkpointer import generator_at, position_of
+from air_recsys.training.result import Record
+from air_recsys.training.trainee import Adjacencies, Measures
+
+
+class PosteriorSweeps:
+    """A posterior that is swept through: a `Trainee` in sweeps.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    estimate : VariationalEstimate or LangevinEstimate
+        What is kept of the sweeps of `posterior`.
+    graphs : list of RowGraph or None
+        Of the rows and of the columns.
+    rng : Generator
+        That of `posterior`.
+    n_sweeps : int
+    unit_of_values : float
+        What one unit of the entries is to the reader of the records.
+    validation_error : callable, optional
+        Returns the error of the present state on held-out entries.
+    """
+
+    unit, first_record, evaluate_every = "sweep", 1, 1
+    watches_every_step, checks_steps, alone = False, True, True
+
+    def __init__(
+        self,
+        posterior: Posterior,
+        estimate: VariationalEstimate | LangevinEstimate,
+        graphs: list[RowGraph | None],
+        rng: np.random.Generator,
+        n_sweeps: int,
+        unit_of_values: float = 1.0,
+        validation_error: Callable[[], float] | None = None,
+    ) -> None:
+        self.posterior, self.estimate, self.graphs, self.n_steps = posterior, estimate, graphs, n_sweeps
+        self._rng, self._unit, self._validation_error = rng, unit_of_values, validation_error
+        self._energies = (0.0, 0.0)
+
+    @property
+    def ready(self) -> bool:
+        """Whether the estimate can stand for the posterior."""
+        return self.estimate.ready
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether there are held-out entries."""
+        return self._validation_error is not None
+
+    def advance(self, position: int) -> None:
+        """Go through rows and columns once, then move the graphs.
+
+        Raises
+        ------
+        NumericalError
+            Where that leaves the finite numbers.
+        """
+        self.estimate.sweep()
+        priors, means = self.posterior.priors, self.posterior.means
+        rows, columns = (
+            0.0 if graph is None else graph.step(places(prior, mean))
+            for graph, prior, mean in zip(self.graphs, priors, means, strict=True)
+        )
+        if not (math.isfinite(rows) and math.isfinite(columns)):
+            raise NumericalError("the energy of a graph left the finite numbers")
+        self._energies = rows, columns
+
+    def measure(self, position: int) -> Measures:
+        """Return the energies that the graphs had before their last step, and the common noise."""
+        noise = math.sqrt(self.posterior.noise.variance) * self._unit
+        return Measures(row_energy=self._energies[0], column_energy=self._energies[1], noise=noise)
+
+    def validation_error(self) -> float:
+        """Return the root mean squared error on the held-out entries, NaN where there are none."""
+        return math.nan if self._validation_error is None else self._validation_error()
+
+    def problem(self, record: Record, first: Record | None) -> None:
+        """Return None: a sweep that fails says so itself."""
+
+    def has_settled(self, measures: Measures) -> bool:
+        """Return False: the paper's rule is about the objective."""
+        return False
+
+    def adjacencies(self) -> Adjacencies:
+        """Return the present graphs."""
+        return [None if graph is None else graph.adjacency() for graph in self.graphs]
+
+    def state(self) -> dict[str, Any]:
+        """Return the posterior, what is kept of its sweeps, and the graphs."""
+        return {
+            "posterior": self.posterior.state(),
+            "estimate": self.estimate.state(),
+            "graphs": [None if graph is None else graph.state() for graph in self.graphs],
+            "energies": list(self._energies),
+        }
+
+    def load_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `state` returned, perhaps read from a file since."""
+        self.posterior.load_state(state["posterior"])
+        self.estimate.load_state(state["estimate"])
+        for graph, kept in zip(self.graphs, state["graphs"], strict=True):
+            if graph is not None:
+                graph.load_state(kept)
+        rows, columns = map(float, state["energies"])
+        self._energies = rows, columns
+
+    def step_state(self) -> dict[str, Any]:
+        """Return where the random numbers stand."""
+        return position_of(self._rng)
+
+    def load_step_state(self, state: dict[str, Any]) -> None:
+        """Go back to what `step_state` returned, perhaps read from a file since."""
+        self._rng.bit_generator.state = generator_at(state).bit_generator.state

@@ -1,0 +1,111 @@
+"""The commands that measure accuracy: what they refuse before any work, and what they write."""
+
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
+from air_recsys.cli.workshop import accuracy_page, accuracy_ratings
+from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.evaluation.folds import holdout_folds
+from air_recsys.exceptions import ParameterError
+from air_recsys.results.table import ResultTable
+
+
+@pytest.fixture
+def run(monkeypatch, tmp_path):
+    """Invoke the commands with a folder of data that is not looked at."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
+    app = typer.Typer()
+    app.command("ratings")(accuracy_ratings.ratings)
+    app.command("page")(accuracy_page.page)
+
+    def invoke(*arguments):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return result
+
+    return invoke
+
+
+@pytest.fixture
+def given(monkeypatch):
+    """Planted data in place of all sets; what the measurement is called with."""
+    calls = []
+    folds = holdout_folds(make_planted_ratings(20, 15, 150, 2, 2).interactions, 0.2, 0)
+    for name, entry in RATING_SETS.items():
+        monkeypatch.setitem(RATING_SETS, name, entry._replace(load=lambda root: folds))
+
+    def bench(name, parts, systems, **options):
+        calls.append((name, parts, systems, options))
+        return ResultTable(f"Error on {name}", "protocol", [{"system": "AIR", "rmse": 0.9}], ["AIR: settings"])
+
+    monkeypatch.setattr("air_recsys.benchmarks.accuracy.ratings.bench_ratings", bench)
+    return calls, folds
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "SVD"), "--system must be one of 'AIR'"),
+        (("--fold", "u9"), "--fold must be one of 'hold-out', found 'u9'"),
+        (("--ablation",), "--ablation compares settings.*expected --validation"),
+        (("--air", "width=3"), "--set expects NAME=VALUE with a parameter of AIR"),
+        (
+            ("--system", "AIR", "--system", "Biases", "--air", "n_epochs=3"),
+            "none of the systems AIR, Biases reads n_epochs",
+        ),
+        (("--json", "none/x.json"), "expected an existing folder for x.json"),
+    ],
+)
+def test_what_cannot_be_done_is_refused_before_any_work(run, given, arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        run("ratings", *arguments)
+    assert given[0] == []
+
+
+def test_every_set_is_measured_and_tells_its_command(run, given):
+    result = run("ratings", "--set", "douban", "--set", "ml-1m", "--system", "Surprise SVD", "--json", "x.json")
+    assert result.exit_code == 0
+    (first, parts, systems, _), (second, *_) = given[0]
+    assert (first, second) == ("douban", "ml-1m")
+    assert parts == given[1]
+    assert list(systems) == ["Surprise SVD"]
+    written = json.loads(Path("x.json").read_text(encoding="utf-8"))
+    assert [report["title"] for report in written["reports"]] == ["Error on douban", "Error on ml-1m"]
+    command = "`air-recsys bench ratings --set douban --system 'Surprise SVD'`"
+    assert written["reports"][0]["notes"] == [command, "AIR: settings"]
+    assert {"versions", "machine"} <= set(written)
+    assert command in result.stdout
+
+
+def test_validation_parts_and_settings_reach_the_measurement(run, given):
+    run("ratings", "--set", "ml-1m", "--validation", "--air", "n_factors=3", "--seed", "2", "--threads", "2")
+    ((_, parts, systems, options),) = given[0]
+    (fold,) = given[1]
+    assert parts[0].train.n_ratings + parts[0].test.n_ratings == fold.train.n_ratings
+    assert systems["AIR"].settings == "AIR.for_ratings(n_factors=3)"
+    assert options == {"validation": True, "seed": 2, "threads": 2}
+
+
+def test_ablations_take_the_place_of_the_systems(run, given):
+    result = run("ratings", "--set", "douban", "--validation", "--ablation", "--air", "n_sweeps=5")
+    ((_, _, systems, _),) = given[0]
+    assert {"AIR", "no pattern", "adam"} <= set(systems)
+    assert systems["no pattern"].settings == "AIR.for_ratings(pattern_features=0, n_sweeps=5)"
+    assert systems["adam"].settings == "AIR.for_ratings(solver='adam')"  # knows no sweeps
+    assert "`air-recsys bench ratings --set douban --air n_sweeps=5 --validation --ablation`" in result.stdout
+
+
+def test_the_page_is_written_from_what_the_command_wrote(run, given, tmp_path):
+    run("ratings", "--set", "douban", "--json", "x.json")
+    result = run("page", "x.json", "--out", "page.md")
+    assert result.stdout == "wrote page.md\n"
+    page = (tmp_path / "page.md").read_text(encoding="utf-8")
+    assert "## Error on douban" in page
+    assert "* `air-recsys bench ratings --set douban`" in page

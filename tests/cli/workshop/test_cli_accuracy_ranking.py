@@ -1,0 +1,86 @@
+"""The command that measures lists: what it refuses before any work, and what it writes."""
+
+import json
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import typer
+from typer.testing import CliRunner
+
+from air_recsys import Interactions
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
+from air_recsys.cli.workshop import accuracy_ranking
+from air_recsys.evaluation.folds import Fold
+from air_recsys.exceptions import ParameterError
+from air_recsys.results.table import ResultTable
+from air_recsys.splits import user_holdout
+
+
+@pytest.fixture
+def calls(monkeypatch, tmp_path):
+    """Made data in place of all sets; what the measurement is called with."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
+    rng = np.random.default_rng(0)
+    data = Interactions.from_csr(sp.csr_array((rng.random((20, 30)) < 0.4).astype(float)))
+    split = user_holdout(data, 0.2, 0)
+    fold = Fold("test", data.select(split.train), data.select(split.test))
+    for name, entry in RANKING_SETS.items():
+        monkeypatch.setitem(RANKING_SETS, name, entry._replace(load=lambda root: fold))
+    called = []
+
+    def bench(name, part, systems, **options):
+        called.append((name, part, systems, options))
+        return ResultTable(f"Lists on {name}", "protocol", [{"system": "x", "recall@20": 0.5}])
+
+    monkeypatch.setattr("air_recsys.benchmarks.accuracy.ranking.bench_ranking", bench)
+    return called
+
+
+def invoke(*arguments):
+    app = typer.Typer()
+    app.command("ranking")(accuracy_ranking.ranking)
+    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--system", "SVD"), "--system must be one of 'GraphRanker'"),
+        (("--ranker", "width=3"), "--set expects NAME=VALUE with a parameter of GraphRanker"),
+        (("--json", "none/x.json"), "expected an existing folder for x.json"),
+    ],
+)
+def test_what_cannot_be_is_refused_before_any_work(calls, arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        invoke(*arguments)
+    assert not calls
+
+
+def test_all_sets_and_the_systems_of_each_by_default(calls):
+    invoke("--system", "GraphRanker", "--system", "Popularity")
+    assert [name for name, *_ in calls] == list(RANKING_SETS)
+    assert [list(systems) for _, _, systems, _ in calls] == [["GraphRanker", "Popularity"]] * len(RANKING_SETS)
+    pytest.importorskip("implicit")
+    invoke("--set", "gowalla", "--set", "ml-1m")
+    assert ["EASE" in systems for _, _, systems, _ in calls[-2:]] == [False, True]
+
+
+def test_what_is_written_tells_the_command_and_the_machine(calls, tmp_path):
+    written = tmp_path / "lists.json"
+    options = ("--set", "gowalla", "--system", "Popularity", "--validation", "--ranker", "n_factors=5", "--seed", 3)
+    result = invoke(*options, "--threads", 2, "--json", written)
+    assert "Lists on gowalla" in result.output
+    content = json.loads(written.read_text())
+    assert set(content) == {"reports", "versions", "machine"}
+    note = content["reports"][0]["notes"][0]
+    assert note == (
+        "`air-recsys bench ranking --set gowalla --system Popularity --ranker n_factors=5 --validation --seed 3`"
+    )
+    _, part, _, rest = calls[0]
+    assert part.name == "validation"
+    assert rest == {"seed": 3, "threads": 2}

@@ -1,0 +1,127 @@
+"""Masks that leak nothing, errors against known answers, and the recovery of groups."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from air_recsys import GlobalMean
+from air_recsys.evaluation.completion import complete, hide, recovery
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs import SimilarityGraph
+
+GROUPS = np.array([0, 0, 0, 1, 1, 1])
+
+
+def shown(data):
+    return ~np.isnan(data.observed.to_dense())
+
+
+@given(
+    st.integers(0, 2**31),
+    st.integers(10, 30),
+    st.integers(10, 30),
+    st.floats(0.05, 0.8),
+    st.floats(0.05, 0.5),
+    st.booleans(),
+)
+@settings(max_examples=40)
+def test_hidden_entries_are_never_shown_and_never_asked_for_in_validation(seed, m, n, share, validation, binary):
+    truth = np.random.default_rng(seed).random((m, n))
+    truth = (truth < 0.3).astype(float) if binary else truth
+    test, chosen = hide(truth, share, seed), hide(truth, share, seed, validation)
+    assert (shown(test) == ~test.asked).all()
+    assert not (chosen.asked & test.asked).any()
+    assert not (shown(chosen) & (test.asked | chosen.asked)).any()
+    assert (shown(chosen) | chosen.asked | test.asked).all()
+    for data in (test, chosen):
+        assert (data.observed.to_dense()[shown(data)] == truth[shown(data)]).all()
+        assert data.truth is truth
+
+
+def test_the_shares_are_those_asked_for():
+    truth = np.ones((300, 300))
+    assert hide(truth, 0.7, 0).asked.mean() == pytest.approx(0.7, abs=0.01)
+    assert hide(truth, 0.7, 0, 0.1).asked.mean() == pytest.approx(0.03, abs=0.005)
+
+
+def test_the_seed_decides_the_mask():
+    truth = np.ones((20, 20))
+    assert (hide(truth, 0.5, 1).asked == hide(truth, 0.5, 1).asked).all()
+    assert (hide(truth, 0.5, 1).asked != hide(truth, 0.5, 2).asked).any()
+
+
+@pytest.mark.parametrize("share", [0, 1, -0.1, float("nan")])
+def test_shares_out_of_range(share):
+    with pytest.raises(ParameterError, match="share must be a number"):
+        hide(np.ones((5, 5)), share, 0)
+
+
+@pytest.mark.parametrize("validation", [-0.1, 1, float("nan")])
+def test_validation_shares_out_of_range_never_fall_back_to_the_hidden_entries(validation):
+    with pytest.raises(ParameterError, match="validation must be a number"):
+        hide(np.ones((5, 5)), 0.5, 0, validation)
+
+
+class Oracle:
+    """Knows the truth but for a constant, and keeps what it was given."""
+
+    def __init__(self, truth, error=0.0):
+        self.truth, self.error = truth, error
+
+    def fit(self, interactions):
+        self.given = interactions
+        return self
+
+    def predict(self, user_ids, item_ids):
+        self.asked = set(zip(user_ids.tolist(), item_ids.tolist(), strict=True))
+        return self.truth[user_ids, item_ids] + self.error
+
+
+def test_complete_measures_the_entries_asked_for_and_no_others():
+    truth = np.random.default_rng(0).uniform(1, 5, (20, 15))
+    data, oracle = hide(truth, 0.4, 0), Oracle(truth, error=0.1)
+    model: Any = oracle
+    row = complete(model, data)
+    assert set(row) == {"nmae", "seconds"}
+    assert row["nmae"] == pytest.approx(0.1 / (truth.max() - truth.min()))
+    assert row["seconds"] >= 0
+    assert oracle.given is data.observed
+    assert oracle.asked == set(zip(*(index.tolist() for index in np.nonzero(data.asked)), strict=True))
+
+
+def test_complete_of_the_mean_is_the_mean_absolute_deviation():
+    truth = np.random.default_rng(0).uniform(1, 5, (20, 15))
+    data = hide(truth, 0.4, 0)
+    expected = np.abs(truth[data.asked] - truth[~data.asked].mean()).mean() / (truth.max() - truth.min())
+    assert complete(GlobalMean(), data)["nmae"] == pytest.approx(expected)
+
+
+def test_complete_ranks_binary_truth_too():
+    truth = (np.random.default_rng(0).random((20, 15)) < 0.3).astype(float)
+    right: Any = Oracle(truth)
+    wrong: Any = Oracle(1 - truth)
+    row = complete(right, hide(truth, 0.4, 0))
+    assert (row["nmae"], row["average_precision"], row["auroc"]) == (0, 1, 1)
+    assert complete(wrong, hide(truth, 0.4, 0))["auroc"] == 0
+
+
+def graph_of(groups):
+    return SimilarityGraph((groups[:, None] == groups) * 1.0, range(groups.size))
+
+
+def test_recovery_of_the_true_graphs_is_complete_and_of_others_is_not():
+    other = np.array([0, 1, 0, 1, 0, 1])
+    model: Any = SimpleNamespace(user_graph_=graph_of(GROUPS), item_graph_=graph_of(other))
+    found = recovery(model, GROUPS, GROUPS)
+    assert (found["user_auc"], found["user_nmi"]) == (1, pytest.approx(1))
+    assert found["item_auc"] < 0.6
+    assert found["item_nmi"] < 0.5
+
+
+def test_recovery_without_graphs_is_empty():
+    model = GlobalMean().fit(np.eye(6) + 1)
+    assert recovery(model, GROUPS, GROUPS) == {}

@@ -1,0 +1,271 @@
+"""Items as a faiss index: exact ones give what `recommend` gives, approximate ones most of it."""
+
+import os
+import re
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from model_cases import ITEMS, MODELS, N_ITEMS, USERS, frame, with_factors
+
+from air_recsys import AIR, BiasModel
+from air_recsys.exceptions import MissingExtraError, ModelFileError, NotFittedError, ParameterError, UnknownIdError
+from air_recsys.models.ranking import faiss_items
+from air_recsys.models.state import Factors
+
+faiss = faiss_items._faiss()  # without the warnings of its wrapper
+METRICS = ["inner_product", "l2"]
+every_metric = pytest.mark.parametrize("metric", METRICS)
+
+
+def fails(error, message):
+    return pytest.raises(error, match=re.escape(message))
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """The indices are tiny, and one made by several threads need not be the same twice."""
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    yield
+    faiss.omp_set_num_threads(before)
+
+
+def made_model(n_users=300, n_items=2000, width=8, clip=False, dtype: Any = np.float64) -> Any:
+    """A fitted model with factors in groups, popular and unpopular items, and users who have seen 1 to 400 items."""
+    rng = np.random.default_rng(0)
+    n_seen = np.geomspace(1, n_items / 5, n_users).astype(int)
+    rows = np.repeat(np.arange(n_users), n_seen)
+    columns = np.concatenate([rng.permutation(n_items)[:size] for size in n_seen])
+    table = pd.DataFrame({"user": rows, "item": columns, "rating": rng.integers(1, 6, rows.size).astype(float)})
+    empty = pd.DataFrame({"user": [0] * n_items, "item": range(n_items), "rating": 3.0})
+    table = pd.concat([table, empty]).drop_duplicates(["user", "item"])  # all items are known, user 0 has seen them
+    model = AIR.for_ratings(n_factors=2, n_sweeps=1, clip=clip, device="cpu", random_state=0).fit(table)
+    centres = rng.normal(size=(12, width))
+    users, items = (
+        centres[rng.integers(12, size=size)] + 0.5 * rng.normal(size=(size, width)) for size in (n_users, n_items)
+    )
+    biases = rng.normal(size=n_users), rng.normal(size=n_items)
+    return with_factors(model, Factors(*(array.astype(dtype) for array in (users, items, *biases)), 3.5))
+
+
+MODEL = made_model()
+PEOPLE = MODEL.interactions_.user_ids
+
+
+def recall(found, expected):
+    wanted = set(zip(expected["user"], expected["item"], strict=True))
+    return len(wanted & set(zip(found["user"], found["item"], strict=True))) / len(wanted)
+
+
+def assert_same_lists(found, expected):
+    """Items in the same order, but where scores tie."""
+    others = ["score", "item"]
+    pd.testing.assert_frame_equal(found.drop(columns=others), expected.drop(columns=others))
+    pd.testing.assert_series_equal(*(lists.groupby("user")["item"].agg(set) for lists in (found, expected)))
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5, atol=1e-5)
+
+
+# -------------------------------------------------------------------- exact
+
+
+@every_metric
+@pytest.mark.parametrize("exclude_seen", [True, False])
+@pytest.mark.parametrize("n", [1, 10, 128])
+def test_a_flat_index_gives_what_recommend_gives(metric, exclude_seen, n):
+    asked = [*PEOPLE[::-1], -1, 5]
+    items = MODEL.to_faiss(metric)
+    assert_same_lists(items.search(asked, n, exclude_seen), MODEL.recommend(asked, n, exclude_seen))
+
+
+@every_metric
+@pytest.mark.parametrize("n", [1, 8, 9])
+def test_items_that_single_precision_cannot_tell_apart_are_ranked_by_their_scores(metric, n):
+    """An index holds every second item as the same vector as the one before it, which is a little worse."""
+    model = made_model(n_users=40, n_items=100)
+    items, biases = (np.repeat(array[:50], 2, axis=0) for array in (model.item_factors_, model.item_biases_))
+    biases[1::2] += 1e-9
+    with_factors(model, model.factors_._replace(item_factors=items, item_biases=biases))
+    found, expected = (ask(range(40), n, False) for ask in (model.to_faiss(metric).search, model.recommend))
+    assert_same_lists(found, expected)
+    assert (found["item"][found["rank"] == 1] % 2 == 1).all()
+
+
+@every_metric
+def test_items_in_single_precision_differ_where_their_scores_hardly_do(metric):
+    model = made_model(dtype=np.float32)
+    found, expected = model.to_faiss(metric).search(PEOPLE, 100), model.recommend(PEOPLE, 100)
+    assert (found["item"] == expected["item"]).mean() > 0.999
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5, atol=1e-5)
+
+
+@every_metric
+@pytest.mark.parametrize("name", ["AIR-dense", "AIR-ratings", "DMF", "PatchAIR"])
+def test_every_item_comes_back_where_all_are_asked_for(name, metric):
+    """Lists of all items, clipped scores, full width, users who have seen everything, unknown users."""
+    model = MODELS[name]().fit(frame())
+    for asked in ([*USERS, "nobody"], USERS[3], []):
+        for exclude_seen in (True, False):
+            found = model.to_faiss(metric).search(asked, N_ITEMS, exclude_seen)
+            expected = model.recommend(asked, N_ITEMS, exclude_seen)
+            assert_same_lists(found, expected)
+
+
+@every_metric
+def test_items_with_equal_scores_come_in_their_order(metric):
+    """Without factors all users rank the items by their biases, here two of each."""
+    model = BiasModel().fit(frame())
+    with_factors(model, model.factors_._replace(item_biases=np.repeat([0.5, 1.0, -1.0, 0.0, 2.0], 2)[:N_ITEMS]))
+    found = model.to_faiss(metric).search(USERS, N_ITEMS, exclude_seen=False)
+    assert_same_lists(found, model.recommend(USERS, N_ITEMS, exclude_seen=False))
+
+
+def test_clipped_scores_rank_as_unclipped_ones():
+    model = made_model(n_users=40, n_items=100, clip=True)
+    found = model.to_faiss("l2").search(range(40), 20)
+    assert_same_lists(found, model.recommend(range(40), 20))
+    assert (found["score"] == 5).sum() > 20  # otherwise the test says nothing
+
+
+# -------------------------------------------------------------------- approximate
+
+
+@every_metric
+def test_a_graph_index_finds_most_of_the_best(metric):
+    expected = MODEL.recommend(PEOPLE, 10)
+    found = MODEL.to_faiss(metric, "HNSW32").search(PEOPLE, 10)
+    assert recall(found, expected) >= 0.9
+
+
+@every_metric
+def test_a_cell_index_finds_more_the_more_cells_it_looks_into(metric):
+    expected = MODEL.recommend(PEOPLE, 10)
+    items = MODEL.to_faiss(metric, "IVF32,Flat")
+    found = []
+    for n_cells in (1, 8, 32):
+        items.index.nprobe = n_cells
+        found.append(recall(items.search(PEOPLE, 10), expected))
+    assert found[0] < found[1] < found[2] == 1
+    assert found[1] >= 0.9
+
+
+def test_an_index_that_finds_too_little_gives_shorter_lists():
+    items = MODEL.to_faiss(factory="IVF200,Flat")
+    items.index.nprobe = 1
+    found = items.search(PEOPLE, 100)
+    assert found.groupby("user")["item"].count().min() < 100
+    assert not found.duplicated(["user", "item"]).any()
+    seen = MODEL.interactions_.to_frame()
+    assert found.merge(seen, on=["user", "item"]).empty
+    whole = MODEL.recommend(PEOPLE, MODEL.interactions_.n_items)
+    both = found.merge(whole, on=["user", "item"], suffixes=("", "_exact"))
+    assert len(both) == len(found)
+    np.testing.assert_allclose(both["score"], both["score_exact"], rtol=1e-5, atol=1e-5)
+
+
+# -------------------------------------------------------------------- elsewhere
+
+
+@every_metric
+def test_a_saved_index_and_queries_are_enough_elsewhere(tmp_path, metric):
+    items = MODEL.to_faiss(metric)
+    path = items.save(tmp_path / "items.faiss")
+    _, found = faiss.read_index(str(path)).search(items.queries(PEOPLE), 10)
+    expected = MODEL.recommend(PEOPLE, 10, exclude_seen=False)["item"].to_numpy().reshape(-1, 10)
+    np.testing.assert_array_equal(items.item_ids[found], expected)
+
+
+def test_the_l2_index_has_vectors_of_one_norm_so_cosines_rank_too():
+    items = MODEL.to_faiss("l2")
+    vectors = items.index.reconstruct_n(0, items.index.ntotal)
+    norms = np.linalg.norm(vectors, axis=1)
+    np.testing.assert_allclose(norms, norms.max(), rtol=1e-6)
+    queries = items.queries(PEOPLE)
+    cosines = (queries @ vectors.T) / norms / np.linalg.norm(queries, axis=1, keepdims=True)
+    nearest = np.argsort(-cosines, axis=1)[:, :5]
+    expected = MODEL.recommend(PEOPLE, 5, exclude_seen=False)["item"].to_numpy().reshape(-1, 5)
+    assert (items.item_ids[nearest] == expected).mean() > 0.999
+
+
+def test_queries_are_the_factors_and_a_one():
+    queries = MODEL.to_faiss().queries(PEOPLE[7])
+    factors = MODEL.user_factors_[7].astype(np.float32)
+    np.testing.assert_array_equal(queries, [[*factors, 1]])
+    np.testing.assert_array_equal(MODEL.to_faiss("l2").queries([PEOPLE[7]]), [[*factors, 1, 0]])
+    assert queries.dtype == np.float32
+
+
+def test_a_failing_save_leaves_the_old_file(tmp_path, monkeypatch):
+    items = MODEL.to_faiss()
+    path = items.save(tmp_path / "items.faiss")
+    before = path.read_bytes()
+    monkeypatch.setattr(os, "fsync", lambda file: (_ for _ in ()).throw(OSError("disk full")))
+    with fails(OSError, "disk full"):
+        MODEL.to_faiss("l2").save(path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+    with fails(ModelFileError, "there is no folder"):
+        items.save(tmp_path / "nowhere" / "items.faiss")
+
+
+@pytest.mark.parametrize("train", ["fit", "partial_fit"])
+def test_the_index_stays_that_of_the_model_as_it_was(train):
+    model = MODELS["AIR-ratings"]().fit(frame())
+    items = model.to_faiss()
+    expected = items.search(USERS, 4)
+    model.set_params(random_state=1)
+    getattr(model, train)(frame(seed=1))
+    pd.testing.assert_frame_equal(items.search(USERS, 4), expected)
+    assert not model.recommend(USERS, 4).equals(expected)
+
+
+# -------------------------------------------------------------------- bad input
+
+
+def test_unknown_users_have_no_query():
+    with fails(UnknownIdError, "2 user id(s) were not in the training data: 'nobody', -1; only users of"):
+        MODEL.to_faiss().queries([PEOPLE[0], "nobody", -1])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "cosine"}, "metric must be one of 'inner_product', 'l2', found 'cosine'"),
+        ({"factory": 3}, "factory must be a string of faiss.index_factory or None, found 3"),
+        ({"factory": ""}, "factory must be one that faiss can make of 9 items, found ''"),
+        ({"factory": "Tree"}, "found 'Tree': could not parse index string Tree"),
+        ({"factory": "IVF10,Flat"}, "found 'IVF10,Flat': Number of training points (9) should be at least as large"),
+    ],
+)
+def test_an_index_that_cannot_be_made_is_refused(options, message):
+    model = BiasModel().fit(frame())
+    assert len(ITEMS) == 9
+    with fails(ParameterError, message):
+        model.to_faiss(**options)
+
+
+@pytest.mark.parametrize(
+    ("n", "message"),
+    [
+        (0, "n must be an integer >= 1, found 0"),
+        ("ten", "n must be an integer >= 1, found 'ten'"),
+        (N_ITEMS + 1, f"n must be at most the number of items, {N_ITEMS}, found {N_ITEMS + 1}"),
+    ],
+)
+def test_n_out_of_range(n, message):
+    with fails(ParameterError, message):
+        BiasModel().fit(frame()).to_faiss().search(USERS[0], n)
+
+
+def test_there_is_no_index_before_fit():
+    with fails(NotFittedError, "this AIR is not fitted yet: call fit first"):
+        AIR().to_faiss()
+
+
+def test_a_missing_faiss_is_named_with_its_extra(monkeypatch):
+    model = BiasModel().fit(frame())
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with fails(MissingExtraError, "this needs faiss, which is not installed: pip install 'air-recsys[ann]'"):
+        model.to_faiss()

@@ -1,0 +1,226 @@
+"""`GraphRanker`: its scores are those of the formula, its lists find planted groups, and nothing leaks."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys import Interactions
+from air_recsys.exceptions import ParameterError
+from air_recsys.models.ranking import holdout, ranker
+from air_recsys.models.ranking.choice import Search, hidden_parts
+from air_recsys.models.ranking.holdout import HeldOut, hide_leaning
+from air_recsys.models.ranking.ranker import GraphRanker
+from air_recsys.models.ranking.smoothings import RankerSettings
+
+SMALL: dict[str, Any] = {"n_factors": 6, "n_validation": 200}
+
+
+def planted(seed=0, n_groups=4, per_group=30, n_items=120):
+    """Users who like the items of their group, popular ones more."""
+    rng = np.random.default_rng(seed)
+    item_group = np.arange(n_items) % n_groups
+    group = np.repeat(np.arange(n_groups), per_group)
+    popularity = 1 / np.arange(2, n_items + 2)
+    chance = np.where(group[:, None] == item_group, 8.0, 0.4) * popularity * 2
+    return Interactions.from_csr(sp.csr_array((rng.random(chance.shape) < chance).astype(float))), group, item_group
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    data, group, item_group = planted()
+    return GraphRanker(**SMALL).fit(data), data, group, item_group
+
+
+def scores_by_hand(model, data):
+    """Return the scores of all pairs by the formula of the docstring."""
+    x, s = data.to_csr().toarray(), model.settings_
+    popular = np.maximum(x.sum(axis=0), 1)
+    unit = [
+        part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-30)
+        for part in (
+            x / popular**s.item_source @ model.item_graph_.to_scipy().toarray() / popular**s.item_target,
+            model.user_graph_.to_scipy().toarray() @ (x / popular**s.user_target),
+            model.user_factors_ @ model.item_factors_.T,
+        )
+    ]
+    return s.item_weight * unit[0] + s.user_weight * unit[1] + s.factor_weight * unit[2]
+
+
+def test_scores_are_those_of_the_formula(fitted):
+    model, data, *_ = fitted
+    users, items = (side.ravel() for side in np.indices((data.n_users, data.n_items)))
+    found = model.predict(data.user_ids[users], data.item_ids[items]).reshape(data.n_users, data.n_items)
+    np.testing.assert_allclose(found, scores_by_hand(model, data), rtol=1e-4, atol=1e-6)
+
+
+def test_lists_are_the_best_unseen_items_with_the_scores_of_predict(fitted):
+    model, data, *_ = fitted
+    lists = model.recommend(data.user_ids, 5)
+    seen = data.to_csr().toarray() > 0
+    expected = np.where(seen, -np.inf, scores_by_hand(model, data))
+    best = np.sort(expected, axis=1)[:, ::-1][:, :5]
+    np.testing.assert_allclose(lists["score"].to_numpy().reshape(-1, 5), best, rtol=1e-4, atol=1e-6)
+    assert not seen[lists["user"], lists["item"]].any()
+
+
+def test_small_blocks_change_nothing(fitted, monkeypatch):
+    model, data, *_ = fitted
+    pairs = data.user_ids[data.user_index], data.item_ids[data.item_index]
+    expected = model.predict(*pairs), model.recommend(data.user_ids, 3)
+    monkeypatch.setattr(ranker, "_BLOCK_ENTRIES", 7 * data.n_items)
+    np.testing.assert_allclose(model.predict(*pairs), expected[0], rtol=1e-6)
+    assert model.recommend(data.user_ids, 3)["item"].equals(expected[1]["item"])
+
+
+def test_lists_and_neighbours_are_of_the_planted_group(fitted):
+    model, data, group, item_group = fitted
+    lists = model.recommend(data.user_ids, 5)
+    assert (item_group[lists["item"]] == group[lists["user"]]).mean() > 0.8
+    alike = model.similar_items(8, 5)["item"].to_numpy()
+    assert (item_group[alike] == item_group[8]).mean() >= 0.8
+    others = model.similar_users(0, 5)["user"].to_numpy()
+    assert (group[others] == group[0]).mean() >= 0.8
+
+
+def test_the_settings_chosen_are_the_best_of_those_tried(fitted):
+    model, *_ = fitted
+    tried = model.history_
+    assert tried["ndcg"].iloc[-1] == tried["ndcg"].max()
+    assert len(tried.iloc[:-1].drop_duplicates()) == len(tried) - 1
+    assert list(model.settings_) == tried.iloc[-1][list(RankerSettings._fields)].tolist()
+
+
+def test_the_search_scores_with_nothing_but_what_is_shown():
+    """With other hidden items the same settings make the same lists: the figures alone differ."""
+    data, *_ = planted()
+    pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
+    rng = np.random.default_rng(0)
+    hide = rng.random(pattern.nnz) < 0.2
+    shown, hidden = pattern.copy(), pattern.copy()
+    shown.data, hidden.data = np.where(hide, 0, 1).astype(np.float32), hide.astype(np.float32)
+    for part in (shown, hidden):
+        part.eliminate_zeros()
+    other = sp.csr_array((np.ones(hidden.nnz), hidden.indices[::-1].copy(), hidden.indptr), shape=hidden.shape)
+    held_out = [HeldOut(shown, truth, 6, 0, 500) for truth in (hidden, other)]
+    for scorer in (HeldOut.item_scores, HeldOut.user_scores, HeldOut.factor_scores):
+        lists = [each.lists(scorer(each, RankerSettings()), 0) for each in held_out]
+        np.testing.assert_array_equal(lists[0], lists[1])
+
+
+def test_the_search_is_asked_for_at_most_so_many_users(monkeypatch):
+    data, *_ = planted()
+    found = GraphRanker(n_factors=6, n_validation=5).fit(data)
+    assert ((found.history_["recall"] >= 0) & (found.history_["recall"] <= 1)).to_numpy().all()
+    monkeypatch.setattr(holdout, "_MAX_ENTRIES", 3 * data.n_items)
+    pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
+    assert HeldOut(pattern, pattern, 3, 0, 100).users.size == 3
+
+
+@pytest.mark.parametrize("lean", [0.0, 0.5, -0.5])
+def test_a_fifth_of_each_row_is_hidden_and_nothing_is_in_both_parts(lean):
+    data, *_ = planted()
+    pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
+    shown, hidden = hide_leaning(pattern, lean, 0)
+    np.testing.assert_array_equal((shown + hidden).toarray(), pattern.toarray())
+    assert shown.multiply(hidden).sum() == 0
+    sizes = np.diff(pattern.indptr)
+    np.testing.assert_array_equal(
+        hidden.sum(axis=1), np.minimum(np.floor(0.2 * sizes + 0.5), np.maximum(sizes - 1, 0))
+    )
+
+
+def test_to_lean_is_to_hide_popular_or_rare_columns():
+    data, *_ = planted()
+    pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
+    counts = pattern.sum(axis=0)
+    alike, popular, rare = (counts[hidden.indices].mean() for _, hidden in hidden_parts(pattern, 0))
+    assert rare < 0.95 * alike < 0.9 * popular
+
+
+def test_ways_of_hiding_count_by_ratios():
+    """The figure of a setting is the geometric mean of those in each way alone."""
+    data, *_ = planted()
+    ways = hidden_parts(sp.csr_array(data.to_csr() > 0, dtype=np.float32), 0)
+    together, *apart = (Search(some, 6, 0, 500) for some in (ways, *([way] for way in ways)))
+    for search in (together, *apart):
+        search._try(RankerSettings(user_weight=0, factor_weight=0), HeldOut.item_scores)
+    alone = np.array([search.history[0]["ndcg"] for search in apart])
+    assert together.history[0]["ndcg"] == pytest.approx(np.exp(np.log(alone).mean()))
+
+
+def test_given_settings_are_used_and_nothing_is_tried():
+    data, *_ = planted()
+    model = GraphRanker(**SMALL, settings={"user_weight": 0.0, "factor_weight": 0.0}).fit(data)
+    assert model.settings_ == RankerSettings(user_weight=0.0, factor_weight=0.0)
+    assert len(model.history_) == 1
+    assert np.isnan(model.history_["ndcg"].to_numpy()).all()
+
+
+def test_fewer_axes_are_the_leading_ones():
+    data, *_ = planted()
+    weights = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 1.0}
+    fewer, all_six = (GraphRanker(n_factors=6, settings={**weights, "n_axes": n}).fit(data) for n in (4, 6))
+    assert fewer.user_factors_.shape[1] == 4
+    np.testing.assert_array_equal(fewer.user_factors_, all_six.user_factors_[:, :4])
+    np.testing.assert_array_equal(fewer.item_factors_, all_six.item_factors_[:, :4])
+
+
+def test_the_number_of_axes_is_chosen():
+    data, *_ = planted()
+    tried = GraphRanker(n_factors=70).fit(data).history_
+    assert set(tried["n_axes"]) == {64, 70}
+    assert set(GraphRanker(n_factors=6).fit(data).history_["n_axes"]) == {6}
+
+
+def test_files_from_before_the_number_of_axes_was_a_setting_still_serve(fitted, tmp_path):
+    model, data, *_ = fitted
+    again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
+    again._state = replace(again._fitted(), history=again.history_.drop(columns="n_axes"))
+    assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
+
+
+def test_where_no_user_has_an_item_to_spare_the_defaults_serve():
+    model = GraphRanker(**SMALL).fit(Interactions.from_dense([[1, np.nan], [np.nan, 1], [1, np.nan]]))
+    assert model.settings_ == RankerSettings()
+    assert model.recommend(0, 1)["item"].tolist() == [1]
+
+
+def test_ratings_do_not_count():
+    data, *_ = planted()
+    ratings = np.random.default_rng(0).integers(1, 6, data.n_ratings)
+    rated = Interactions(data.user_index, data.item_index, ratings, data.user_ids, data.item_ids)
+    models = [GraphRanker(**SMALL).fit(each).recommend(data.user_ids, 5) for each in (data, rated)]
+    assert models[0].drop(columns="score").equals(models[1].drop(columns="score"))
+
+
+def test_a_saved_model_makes_the_same_lists(fitted, tmp_path):
+    model, data, *_ = fitted
+    again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
+    assert again.settings_ == model.settings_
+    assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"settings": {"item_neighbors": 0}}, "item_neighbors"),
+        ({"settings": {"n_axes": 2.5}}, "n_axes"),
+        ({"n_factors": 2.5}, "n_factors"),
+        ({"n_validation": 0}, "n_validation"),
+        ({"settings": {"item_powr": 1.0}}, "a name in settings"),
+        ({"settings": {"item_power": 0.0}}, "item_power"),
+        ({"settings": {"user_weight": -1.0}}, "user_weight"),
+        ({"settings": 3}, "settings must be a mapping or None, found int"),
+    ],
+)
+def test_parameters_out_of_range_are_errors_before_any_work(changes, message):
+    with pytest.raises(ParameterError, match=message):
+        GraphRanker(**changes).fit([[1.0, 1.0], [1.0, np.nan]])
+
+
+def test_scores_that_are_no_products_go_to_no_index(fitted):
+    with pytest.raises(ParameterError, match="no products of factors"):
+        fitted[0].to_faiss()

@@ -1,0 +1,119 @@
+"""Files of release 0.1.0: they load, hold what this release learns too, and their checkpoints go on from there."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_cases import ITEMS, USERS, all_scores, frame
+from safetensors import safe_open
+from safetensors.numpy import save_file
+
+from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
+from air_recsys.exceptions import CheckpointError, ModelFileError
+from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, GraphRanker, IterativeSVD, PatchAIR, Recommender
+from air_recsys.solvers import Adam
+
+FOLDER = Path(__file__).parent / "release_0_1_0"
+CPU: dict[str, Any] = {"device": "cpu", "random_state": 0, "dtype": "float64"}
+STEPS: dict[str, Any] = {"n_epochs": 60, "init_std": 0.1}
+SHORT: dict[str, Any] = STEPS | CPU
+SMALL: dict[str, Any] = {"n_factors": 3, "graph_neighbors": 3, **CPU}
+WATCHED: dict[str, Any] = {"validation_fraction": 0.2, "patience": 4, "evaluate_every": 2}
+# The models of release_0_1_0/make.py, without what their solvers never read.
+MODELS: dict[str, Any] = {
+    "completion": lambda: AIR.for_completion(**SHORT, snapshot_epochs=(20,)),
+    "interactions": lambda: AIR.for_interactions(**SHORT),
+    "ratings": lambda: AIR.for_ratings(**SMALL),
+    "ratings-one-graph": lambda: AIR.for_ratings(**SMALL, user_graph_reg=0, n_sweeps=8),
+    "langevin": lambda: AIR.for_ratings(solver="langevin", n_sweeps=12, **SMALL),
+    "adam": lambda: AIR.for_ratings(solver="adam", **SMALL),
+    "transforms": lambda: AIR.for_completion(transforms=(("columns", 1e-4, 2),), tv_reg=1e-3, **SHORT),
+    "unobserved": lambda: AIR(n_factors=3, solver=Adam(unobserved_weight=0.1, scale=False, **STEPS), **CPU),
+    "watched": lambda: AIR.for_ratings(solver="adam", **WATCHED, **SMALL),
+    "dmf": lambda: DMF(**SHORT),
+    "rdmf": lambda: RDMF(**SHORT),
+    "dirichlet": lambda: DirichletDMF(n_neighbors=3, **SHORT),
+    "knn": lambda: KNN(n_neighbors=3),
+    "svd": lambda: IterativeSVD(rank=2, n_iterations=20, random_state=0),
+    "pnmc": lambda: PNMC(patch=3, n_similar=4, rank=2, n_rounds=1),
+    "patches": lambda: PatchAIR(patch=3, stride=1, n_factors=2, n_epochs=20, graph_neighbors=3, **CPU),
+    "ranker": lambda: GraphRanker(n_factors=3, settings={}),
+    "bias": BiasModel,
+    "mean": GlobalMean,
+}
+CUT = {"completion": 40, "adam": 20, "ratings": 10, "langevin": 6, "watched": 6, "dmf": 40}  # epochs, or sweeps
+CLOSE: dict[str, float] = {"rtol": 1e-6, "atol": 1e-8}  # other processors, other last bits
+
+
+def data() -> Interactions:
+    return Interactions.from_frame(frame())
+
+
+def assert_close(found: Recommender, expected: Recommender) -> None:
+    """Both hold the same scores, graphs and history, up to what another processor makes of them."""
+    np.testing.assert_allclose(all_scores(found), all_scores(expected), **CLOSE)
+    for name in ("user_graph_", "item_graph_"):
+        one, other = getattr(found, name), getattr(expected, name)
+        assert (one is None) is (other is None)
+        if one is not None:
+            np.testing.assert_allclose(one.to_scipy().toarray(), other.to_scipy().toarray(), **CLOSE)
+    one, other = found.history_, expected.history_
+    assert one.columns.tolist() == other.columns.tolist()
+    for name in one.columns.drop("seconds", errors="ignore"):
+        np.testing.assert_allclose(one[name].to_numpy(float), other[name].to_numpy(float), **CLOSE)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_file_holds_what_is_learned_today(name):
+    loaded, fresh = Recommender.load(FOLDER / f"{name}.air"), MODELS[name]().fit(data())
+    assert type(loaded) is type(fresh)
+    assert loaded.get_params(deep=False) == MODELS[name]().get_params(deep=False)
+    assert_close(loaded, fresh)
+    for attribute in ("n_iter_", "stopped_by_", "device_"):
+        assert getattr(loaded, attribute, None) == getattr(fresh, attribute, None)
+    assert_close(loaded.fit(data()), fresh)  # it can be fitted anew
+
+
+@pytest.mark.parametrize("name", ["ratings", "ratings-one-graph", "langevin", "adam", "completion", "interactions"])
+def test_a_loaded_file_knows_new_rows_reasons_and_deviations(name):
+    loaded: Any = Recommender.load(FOLDER / f"{name}.air")
+    fresh = MODELS[name]().fit(data())
+    new = frame().iloc[:6].assign(user="eve")
+    for one, other in zip(loaded.fold_in(new), fresh.fold_in(new), strict=True):
+        np.testing.assert_allclose(np.abs(one), np.abs(other), rtol=1e-5, atol=1e-6)
+    reasons = [model.explain(USERS[1], ITEMS[2]).items["contribution"] for model in (loaded, fresh)]
+    np.testing.assert_allclose(*reasons, rtol=1e-4, atol=1e-6)
+    assert loaded.knows_deviations_ == fresh.knows_deviations_
+    if loaded.knows_deviations_:
+        deviations = [model.predict(USERS, ITEMS[3], return_std=True)[1] for model in (loaded, fresh)]
+        np.testing.assert_allclose(*deviations, **CLOSE)
+
+
+@pytest.mark.parametrize("name", CUT)
+def test_a_checkpoint_goes_on_to_what_the_release_came_to(name):
+    model = MODELS[name]().fit(data(), resume_from=FOLDER / f"{name}.ckpt")
+    assert_close(model, Recommender.load(FOLDER / f"{name}.air"))
+    assert model.history_["epoch"].max() > CUT[name]
+
+
+def test_a_checkpoint_of_other_parameters_is_refused_by_those_that_count():
+    with pytest.raises(CheckpointError, match="was written with n_factors=3, found n_factors=2"):
+        MODELS["ratings"]().set_params(n_factors=2).fit(data(), resume_from=FOLDER / "ratings.ckpt")
+    with pytest.raises(CheckpointError, match="was written with solver__depth=2, found solver__depth=3"):
+        MODELS["adam"]().set_params(solver__depth=3).fit(data(), resume_from=FOLDER / "adam.ckpt")
+    with pytest.raises(CheckpointError, match="with solver__name='variational', found solver__name='langevin'"):
+        AIR.for_ratings(solver="langevin", **SMALL).fit(data(), resume_from=FOLDER / "ratings.ckpt")
+
+
+def test_a_parameter_that_there_is_no_more_is_named(tmp_path):
+    with safe_open(FOLDER / "completion.air", framework="numpy") as file:
+        metadata = file.metadata()
+        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
+    metadata["parameters"] = json.dumps(json.loads(metadata["parameters"]) | {"dropout": 0.5})
+    save_file(arrays, tmp_path / "model.air", metadata)
+    with pytest.raises(ModelFileError, match="AIR has no parameter 'dropout' any more"):
+        AIR.load(tmp_path / "model.air")

@@ -1,0 +1,79 @@
+"""The product works where the benchmarks and their commands are not installed."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from environments import ROOT
+
+# The demo on a part of its data, with few epochs: what it calls is the same.
+SHORT_DEMO = """
+import sys
+from functools import partial
+from air_recsys import demo
+from air_recsys.cli import main
+demo.make_syn_netflix = partial(demo.make_syn_netflix, 30, 40, 3, 3)
+demo.SETTINGS |= {"n_epochs": 40, "graph_neighbors": 4}
+demo.DMF_SETTINGS |= {"n_epochs": 20}
+main(["demo", *sys.argv[1:]])
+"""
+CLI = "import sys; from air_recsys.cli import main; main(sys.argv[1:])"
+SHORT = ["--device", "cpu", "--set", "n_sweeps=4", "--set", "n_factors=2", "--set", "graph_neighbors=2"]
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory) -> Path:
+    """A folder with the package, less the workshop."""
+    folder = tmp_path_factory.mktemp("product")
+    shutil.copytree(ROOT / "air_recsys", folder / "air_recsys", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.rmtree(folder / "air_recsys" / "benchmarks")
+    shutil.rmtree(folder / "air_recsys" / "cli" / "workshop")
+    rng = np.random.default_rng(0)
+    users, items = np.nonzero(rng.random((12, 9)) < 0.7)
+    ratings = pd.DataFrame({"user": users, "item": items, "rating": rng.integers(1, 6, users.size)})
+    ratings.to_csv(folder / "ratings.csv", index=False)
+    return folder
+
+
+def run(product: Path, *command: str) -> str:
+    done = subprocess.run(
+        [sys.executable, "-c", *command],
+        cwd=product,
+        env=os.environ | {"PYTHONPATH": str(product)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_it_is_the_product_that_runs(product):
+    assert run(product, "import air_recsys; print(air_recsys.__file__)").startswith(str(product))
+    commands = run(product, CLI, "--help")
+    assert "train" in commands
+    assert "bench" not in commands
+
+
+def test_a_model_is_trained_asked_and_reported(product):
+    pytest.importorskip("matplotlib")
+    run(product, CLI, "train", "ratings.csv", "--model", "a.air", *SHORT)
+    assert "item" in run(product, CLI, "recommend", "a.air", "--user", "3")
+    run(product, CLI, "report", "a.air", "--out", "page.html", "--evaluate")
+    assert (product / "page.html").stat().st_size > 1000
+
+
+def test_models_are_compared_and_settings_searched(product):
+    pytest.importorskip("optuna")
+    assert "BiasModel" in run(product, CLI, "evaluate", "ratings.csv", *SHORT)
+    assert "best" in run(product, CLI, "tune", "ratings.csv", "--trials", "1", *SHORT).lower()
+
+
+def test_the_demo_runs(product):
+    assert "AIR" in run(product, SHORT_DEMO, "--out", "demo", "--device", "cpu")
+    assert (product / "demo" / "model.air").exists()
