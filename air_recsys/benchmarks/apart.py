@@ -34,8 +34,6 @@ def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -
     ----------
     function : callable
         Found by its module and name, as pickle wants it; so are arguments and result.
-    *arguments
-    threads : int
 
     Raises
     ------
@@ -53,7 +51,7 @@ def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -
 
 @contextmanager
 def process_apart(threads: int = 1) -> Iterator[Callable[..., Any]]:
-    """Start a new process for several calls: yield what calls a function there, see `run_apart`.
+    """Start a new process for several calls, and yield a function that calls another one there, see `run_apart`.
 
     Examples
     --------
@@ -110,7 +108,7 @@ class MemoryWatch:
 
     def peak_gib(self) -> float:
         """Return the peak so far, never below `before_gib`."""
-        # The system counts both roughly, each in its own way: its peak can lie below what it said to be in use.
+        # The system estimates both in different ways: its peak can be below the memory that it reported in use.
         return max(_from_status("VmHWM") or peak_memory(), self.before_gib)
 
 
@@ -123,16 +121,16 @@ def _forget_peak() -> bool:
 
 
 def _from_status(name: str) -> float | None:
-    # Unlike that of getrusage, this peak is not handed down by the process that started this one.
+    # Unlike the peak of getrusage, this one is not inherited from the parent process.
     if not _STATUS.is_file():
         return None
-    found = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8"), re.MULTILINE)
-    return None if found is None else int(found[1]) / 2**20
+    match = re.search(rf"^{name}:\s+(\d+) kB", _STATUS.read_text(encoding="utf-8"), re.MULTILINE)
+    return None if match is None else int(match[1]) / 2**20
 
 
 @contextmanager
 def thread_variables(threads: int) -> Iterator[None]:
-    """Set what libraries read when they are loaded: a process that starts inside of the block inherits it."""
+    """Set the environment variables of thread counts, which a process that starts inside of the block inherits."""
     before = {name: os.environ.get(name) for name in _VARIABLES}
     os.environ.update(dict.fromkeys(_VARIABLES, str(threads)))
     try:

@@ -1,4 +1,4 @@
-"""The data of a recipe: a fully known matrix, what is hidden of it, and what is known beside."""
+"""The data of a recipe: a fully known matrix, its hidden entries, and its groups and graphs."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def load_case(data: str, root: Path) -> Case:
         rng = np.random.default_rng(5)
         return Case(rng.standard_normal((100, 5)) @ rng.standard_normal((5, 100)) / 5)
     if data == "syn-netflix":
-        known = load_syn_netflix(root)
-        side = (_graph(known.user_graph.toarray()), _graph(known.item_graph.toarray()))
-        return Case(known.matrix, (known.user_groups, known.item_groups), side)
+        ratings = load_syn_netflix(root)
+        side = (_graph(ratings.user_graph.toarray()), _graph(ratings.item_graph.toarray()))
+        return Case(ratings.matrix, (ratings.user_groups, ratings.item_groups), side)
     if data in ("ic", "gpcr"):
         pairs = load_yamanishi(root, data)
         assert pairs.target_similarity is not None  # only set E has none
@@ -77,7 +77,7 @@ def validation_entries(recipe: Recipe, observed: np.ndarray, share: float, seed:
 
 
 def _graph(similarity: np.ndarray) -> sp.csr_array:
-    """Turn similarities into a graph: no self-edges, as the similarities stand."""
+    """Return a graph whose weights are the similarities, without negative ones and self-edges."""
     graph = np.maximum(similarity, 0)
     np.fill_diagonal(graph, 0)
     return sp.csr_array(graph)

@@ -10,7 +10,7 @@ _TOLERANCE = 0.01  # relative, of what has to equal a bound
 
 
 class Check(NamedTuple):
-    """A figure and what it has to be: at most, at least, or (within 1 %) equal to a bound."""
+    """A figure that has to be at most, at least, or (within 1 %) equal to a bound."""
 
     statement: str
     case: dict[str, Any]
@@ -35,9 +35,7 @@ def worst_rows(checks: Iterable[Check]) -> list[dict[str, Any]]:
         if key not in worst or check.excess() > worst[key].excess():
             worst[key] = check
     return [
-        {"statement": check.statement}
-        | check.case
-        | {"expected": f"{check.relation} {check.bound:.4g}", "measured": check.measured}
-        | {"holds": bool(check.excess() <= 0)}
+        {"statement": check.statement, **check.case, "expected": f"{check.relation} {check.bound:.4g}"}
+        | {"measured": check.measured, "holds": bool(check.excess() <= 0)}
         for check in worst.values()
     ]

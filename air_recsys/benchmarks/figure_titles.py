@@ -1,4 +1,4 @@
-"""What each figure of the paper shows, by its name on the command line."""
+"""Titles of the paper's figures by their names on the command line."""
 
 FIGURE_TITLES = {
     "fig-depth": "Error over training at depth 2, 3, 4",

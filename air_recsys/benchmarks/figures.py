@@ -27,8 +27,6 @@ from air_recsys.validation import import_extra
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_PICTURES = ("barbara-random", "barbara-patch", "barbara-texture", "baboon-random", "baboon-patch", "baboon-texture")
-
 
 class Drawn(NamedTuple):
     """A figure of the paper: its numbers, its curves by panel and system, and its drawing."""
@@ -45,66 +43,54 @@ def reproduce_figure(name: str, options: Options, *, seeds: int | None = None) -
     ----------
     name : str
         A key of `FIGURE_TITLES`.
-    options : Options
     seeds : int, optional
         Run the seeds 0 .. seeds - 1 instead of the recipes'; the drawing shows the first.
     """
     title, draw = FIGURE_TITLES[name], DRAWINGS[name]
     import_extra("matplotlib", "viz")  # told before hours of runs
-    recipes = _pictures() if name == "fig-inpainting" else recipes_of(name)
-    runs = all_runs(recipes, 1 if name == "fig-inpainting" and seeds is None else seeds)
-    found = outcomes(runs, options, name)
-    report = ResultTable(title + (QUICK_TITLE if options.quick else ""), _protocol(name))
-    report.rows = [_row(run, outcome) for run, outcome in found.items()]
-    report.notes = notes_of(recipes)
-    panels = [_panel(recipe, found, options) for recipe in recipes]
+    folder = "table1" if name == "fig-inpainting" else name  # which takes the pictures of the table
+    recipes = [each for each in recipes_of(folder) if folder == name or each.data in ("barbara", "baboon")]
+    runs = all_runs(recipes, 1 if folder == "table1" and seeds is None else seeds)
+    results = outcomes(runs, options, name)
+    title += QUICK_TITLE if options.quick else ""
+    rows = [_row(run, outcome) for run, outcome in results.items()]
+    protocol = (
+        f"settings in air_recsys/benchmarks/recipes/{folder}; NMAE = mean absolute error over the hidden entries / "
+        "range of the truth; 'lowest' is the lowest along the training and was not used to choose anything"
+    )
+    table = ResultTable(title, protocol, rows, notes_of(recipes))
+    panels = [_panel(recipe, results, options) for recipe in recipes]
     curves = {panel.title: {system: own for system, own in panel.curves.items() if own} for panel in panels}
-    return Drawn(report, {title: own for title, own in curves.items() if own}, draw(panels))
+    return Drawn(table, {title: own for title, own in curves.items() if own}, draw(panels))
 
 
-def _pictures() -> list[Recipe]:
-    known = {recipe.row: recipe for recipe in recipes_of("table1")}
-    return [known[name] for name in _PICTURES]
-
-
-def _panel(recipe: Recipe, found: dict[Run, Outcome], options: Options) -> Panel:
-    first = {run.system: outcome for run, outcome in reversed(found.items()) if run.recipe is recipe}
+def _panel(recipe: Recipe, results: dict[Run, Outcome], options: Options) -> Panel:
+    first = {run.system: outcome for run, outcome in reversed(results.items()) if run.recipe is recipe}
     of_recipe = {system: first[system] for system in recipe.systems if system in first}
     case = load_case(recipe.data, options.root)
-    truth = case.truth if "completed" in recipe.keep else None
     return Panel(
         recipe.title,
         {system: outcome.curves for system, outcome in of_recipe.items()},
         {system: outcome.arrays for system, outcome in of_recipe.items()},
         {system: outcome.numbers for system, outcome in of_recipe.items()},
-        truth=truth,
+        truth=case.truth if "completed" in recipe.keep else None,
         groups=case.groups,
     )
 
 
 def _without_start(panel: Panel) -> Panel:
-    """Leave out the first record: at a start near zero all energies are, and six decades hide the rest."""
+    """Leave out the first record: energies near zero at the start would stretch the axis by six decades."""
     curves = {system: {name: values[1:] for name, values in curves.items()} for system, curves in panel.curves.items()}
     return replace(panel, curves=curves)
 
 
 def _row(run: Run, outcome: Outcome) -> dict[str, Any]:
-    row: dict[str, Any] = {"panel": run.recipe.title, "system": run.system, "seed": run.seed}
-    row |= outcome.numbers
-    if outcome.curves:
-        hidden = outcome.curves["hidden"]
-        row |= {"observed": outcome.curves["observed"][-1], "lowest": float(np.min(hidden))}
-        row |= {"lowest at": outcome.curves["epoch"][int(np.argmin(hidden))]}
-        row |= {"last energies": outcome.curves["user_energy"][-1] + outcome.curves["item_energy"][-1]}
+    row: dict[str, Any] = {"panel": run.recipe.title, "system": run.system, "seed": run.seed} | outcome.numbers
+    if curves := outcome.curves:
+        row |= {"observed": curves["observed"][-1], "lowest": float(np.min(curves["hidden"]))}
+        row |= {"lowest at": curves["epoch"][int(np.argmin(curves["hidden"]))]}
+        row |= {"last energies": curves["user_energy"][-1] + curves["item_energy"][-1]}
     return row
-
-
-def _protocol(name: str) -> str:
-    folder = "table1" if name == "fig-inpainting" else name
-    return (
-        f"settings in air_recsys/benchmarks/recipes/{folder}; NMAE = mean absolute error over the hidden entries / "
-        "range of the truth; 'lowest' is the lowest along the training and was not used to choose anything"
-    )
 
 
 def save_figure(figure: Figure, folder: Path, name: str) -> list[Path]:

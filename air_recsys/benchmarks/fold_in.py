@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -26,7 +27,6 @@ def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = 
 
     Parameters
     ----------
-    data : Interactions
     air : AIR
         The model to fold into.
     seeds : int
@@ -41,21 +41,18 @@ def bench_fold_in(data: Interactions, air: AIR, seeds: int = 3, protocol: str = 
     """
     single = ResultTable("Single splits", protocol)
     sides: tuple[Side, ...] = ("user", "item")
-    cases: list[tuple[Side, float, int]] = [
-        (side, shown, seed) for side in sides for shown in _SHOWN for seed in range(seeds)
-    ]
+    cases = list(itertools.product(sides, _SHOWN, range(seeds)))
     for side, shown, seed in tqdm(cases, unit="split", desc="bench fold-in"):
         split = _split(data, side, shown, seed)
         for name, result in _results(data, split, air):
             single.rows.append({"new": f"{side}s", "shown": shown, "model": name, "seed": seed} | result)
-    means = ResultTable(
+    return ResultTable(
         "New users and new items",
         f"{protocol}; {_HIDDEN:.0%} of the users (items) hidden at random, a share of their ratings shown, RMSE on "
         f"the rest; mean of {seeds} splits",
         mean_of(single.rows, ("new", "shown", "model")),
-    )
-    means.notes.append("seconds: folding in all hidden rows, or training anew with what is shown of them")
-    return means, single
+        ["seconds: folding in all hidden rows, or training anew with what is shown of them"],
+    ), single
 
 
 def _split(data: Interactions, side: Side, shown: float, seed: int) -> StrongSplit:
@@ -67,20 +64,17 @@ def _split(data: Interactions, side: Side, shown: float, seed: int) -> StrongSpl
 
 
 def _results(data: Interactions, split: StrongSplit, air: AIR) -> Iterator[tuple[str, dict[str, float]]]:
-    known, shown, test = (data.select(mask) for mask in split)
-    # A table knows no users and items without ratings: the hidden ones are new to the model.
-    folding = _fresh(air).fit(known.to_frame())
+    train, shown, test = (data.select(mask) for mask in split)
+    folding: Any = clone(air)
+    anew: Any = clone(air)
+    # A table holds no users and items without ratings: the hidden ones are new to the model.
+    folding.fit(train.to_frame())
     start = time.perf_counter()
     yield "AIR, fold-in", _result(folding.partial_fit(shown.to_frame()), test, start)
     both = data.select(split.train | split.fold_in)
-    for name, model in (("AIR, trained anew", _fresh(air)), ("BiasModel, trained anew", BiasModel())):
+    for name, model in (("AIR, trained anew", anew), ("BiasModel, trained anew", BiasModel())):
         start = time.perf_counter()
         yield name, _result(model.fit(both), test, start)
-
-
-def _fresh(air: AIR) -> AIR:
-    again: Any = clone(air)
-    return again
 
 
 def _result(model: Any, test: Interactions, start: float) -> dict[str, float]:

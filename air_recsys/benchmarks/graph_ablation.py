@@ -1,4 +1,4 @@
-"""What the form of a learned graph does: dense or sparse, edges per row, refreshes, and where new edges enter.
+"""Effect of a learned graph's form: dense or sparse, edges per row, refreshes, and the logits of new edges.
 
 Every error is one on a validation part of the observed entries; hidden entries are neither shown nor asked for.
 """
@@ -20,7 +20,7 @@ from tqdm import tqdm
 from air_recsys.benchmarks.recipes import recipe
 from air_recsys.datasets import load_movielens_fold, load_syn_netflix, load_yamanishi
 from air_recsys.datasets.yamanishi import YamanishiName
-from air_recsys.evaluation.completion import Hidden, entry_errors, hide
+from air_recsys.evaluation.completion import entry_errors, hide
 from air_recsys.images import load_test_image
 from air_recsys.models import AIR
 from air_recsys.nn import build
@@ -37,7 +37,7 @@ Measure = Callable[[AIR, int], dict[str, Any]]
 
 
 class Variant(NamedTuple):
-    """A form of the graph: what differs from the preset, and what stands for `SparseLaplacian`."""
+    """A form of the graph: changes of the preset, and the class in place of `SparseLaplacian`."""
 
     name: str
     changes: dict[str, Any]
@@ -70,7 +70,7 @@ class _LateEntry(SparseLaplacian):
 
 def _survives(parts: list[Tensor], carry: Carry) -> Tensor:
     """Return 1 for edges that were there before a refresh and 0 for new ones."""
-    return torch.cat([carry(torch.ones_like(logits), part) for part, logits in enumerate(parts)])
+    return torch.cat([carry(torch.ones_like(logits), position) for position, logits in enumerate(parts)])
 
 
 VARIANTS = (
@@ -100,8 +100,6 @@ def bench_graph_ablation(
 
     Parameters
     ----------
-    root : Path
-        Folder of the benchmark data.
     sets : collection of str
         Keys of `SETS`; all where empty.
     variants : collection of str
@@ -115,7 +113,7 @@ def bench_graph_ablation(
     -------
     means, single : ResultTable
         NMAE at the end of the training (and average precision and AUROC where the truth is 0/1), the least NMAE along
-        it and where that was; on MovieLens the least RMSE.
+        it and its epoch; on MovieLens the least RMSE.
     """
     check_integer("seeds", seeds, minimum=1)
     for name in sets:
@@ -131,12 +129,12 @@ def bench_graph_ablation(
         for seed in range(seeds)
     ]
     protocol = f"validation parts of the observed entries, seeds 0..{seeds - 1}"
-    single = ResultTable("Forms of the learned graph: single runs", protocol + _told(changes))
+    protocol += "".join(f"; {name}={value}" for name, value in changes.items())
+    single = ResultTable("Forms of the learned graph: single runs", protocol)
     for name, data, variant, seed in tqdm(runs, unit="run", desc="bench graph-ablation"):
         result = measure(data, variant, seed, changes)
         single.rows.append({"data": name, "graph": variant.name, "seed": seed} | result)
-    means = ResultTable("Forms of the learned graph", single.protocol, mean_of(single.rows, ("data", "graph")))
-    return means, single
+    return ResultTable("Forms of the learned graph", protocol, mean_of(single.rows, ("data", "graph"))), single
 
 
 def measure(data: Data, variant: Variant, seed: int, changes: dict[str, Any]) -> dict[str, Any]:
@@ -144,10 +142,6 @@ def measure(data: Data, variant: Variant, seed: int, changes: dict[str, Any]) ->
     settings = data.settings | variant.changes | changes | {"random_state": seed}
     with mock.patch.object(build, "SparseLaplacian", variant.laplacian):
         return data.measure(AIR.of_preset(data.preset, **settings), seed)
-
-
-def _told(changes: dict[str, Any]) -> str:
-    return "".join(f"; {name}={value}" for name, value in changes.items())
 
 
 def _interactions(root: Path, name: YamanishiName) -> Data:
@@ -179,10 +173,13 @@ def _movielens(root: Path) -> Data:
 def _completion(truth: np.ndarray, share: float, validation: float) -> Measure:
     def measured(model: AIR, seed: int) -> dict[str, Any]:
         data = hide(truth, share, seed, validation)
-        along: list[tuple[float, int]] = []  # error and epoch
+        along: list[tuple[float, int]] = []  # NMAE on the entries asked for, and epoch
 
         def watch(record: Record) -> None:
-            along.append((_error(model, data), record.epoch))
+            factors = model.current_factors()  # of a training without biases
+            scores = factors.user_factors @ factors.item_factors.T + factors.mean
+            error = float(np.abs(scores - data.truth)[data.asked].mean() / np.ptp(data.truth))
+            along.append((error, record.epoch))
 
         start = time.perf_counter()
         model.set_params(solver__evaluate_every=_WATCHED_EVERY).fit(data.observed, callbacks=[watch])
@@ -192,13 +189,6 @@ def _completion(truth: np.ndarray, share: float, validation: float) -> Measure:
         return errors | {"least_nmae": least, "at_epoch": epoch, "seconds": seconds}
 
     return measured
-
-
-def _error(model: AIR, data: Hidden) -> float:
-    """Return the NMAE on the entries asked for at this moment of a training without biases."""
-    factors = model.current_factors()
-    found = factors.user_factors @ factors.item_factors.T + factors.mean
-    return float(np.abs(found - data.truth)[data.asked].mean() / np.ptp(data.truth))
 
 
 SETS: dict[str, Callable[[Path], Data]] = {

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
+from air_recsys.benchmarks.apart import Stopwatch
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.results import ResultTable, peak_memory
 
@@ -30,28 +29,26 @@ def bench_graph_build(n_items: int = 100_000, width: int = 64, k: int = 50) -> R
 
     Examples
     --------
-    >>> report = bench_graph_build(n_items=200, width=4, k=5)
-    >>> [row["step"] for row in report.rows]
+    >>> table = bench_graph_build(n_items=200, width=4, k=5)
+    >>> [row["step"] for row in table.rows]
     ['from_factors', 'top(10)', 'mass(0.5)']
     """
     rng = np.random.default_rng(0)
     centres = rng.normal(size=(_GROUPS, width))
     factors = centres[rng.integers(_GROUPS, size=n_items)] + 0.5 * rng.normal(size=(n_items, width))
-    graph = SimilarityGraph([[0.0]], [0])
+    whole = SimilarityGraph([[0.0]], [0])
     rows = []
     steps = {
-        "from_factors": lambda _: SimilarityGraph.from_factors(factors.astype(np.float32), range(n_items), k),
-        "top(10)": lambda whole: whole.top(10),
-        "mass(0.5)": lambda whole: whole.mass(0.5),
+        "from_factors": lambda: SimilarityGraph.from_factors(factors.astype(np.float32), range(n_items), k),
+        "top(10)": lambda: whole.top(10),
+        "mass(0.5)": lambda: whole.mass(0.5),
     }
     for name, step in steps.items():
-        wall, processor = time.perf_counter(), time.process_time()
-        found = step(graph)
-        rows.append(
-            {"step": name, "seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - processor}
-            | {"edges": found.n_edges, "peak_gib": peak_memory()}
-        )
-        graph = found if name == "from_factors" else graph
+        with Stopwatch() as spent:
+            graph = step()
+        times = {"step": name, "seconds": spent.seconds, "cpu_seconds": spent.cpu_seconds}
+        rows.append(times | {"edges": graph.n_edges, "peak_gib": peak_memory()})
+        whole = graph if name == "from_factors" else whole
     return ResultTable(
         "Building a similarity graph",
         f"{n_items} made items, width {width}, {_GROUPS} groups, seed 0; the {k} nearest by cosine, exact",

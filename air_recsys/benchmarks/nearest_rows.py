@@ -35,7 +35,6 @@ def bench_nearest_rows(
     ----------
     sizes, widths, ks : iterable of int
         Rows, width of the factors (which lie around 500 centres), neighbours per row.
-    rounds : int
 
     Returns
     -------
@@ -45,8 +44,8 @@ def bench_nearest_rows(
 
     Examples
     --------
-    >>> report = bench_nearest_rows([300], [4], [5], rounds=1)
-    >>> report.rows[0]["rows"], report.rows[0]["k"]
+    >>> table = bench_nearest_rows([300], [4], [5], rounds=1)
+    >>> table.rows[0]["rows"], table.rows[0]["k"]
     (300, 5)
     """
     contenders: dict[str, Search] = {"product": _product, "plain": _plain, "ours": _ours}

@@ -48,19 +48,19 @@ def reproduction_page(results: Path, figures: str, shown: Collection[str]) -> st
         Where the folder holds no result file.
     """
     names = ("table1", "table2", *FIGURE_TITLES, "theorem1", "theorem2")
-    found = {name: _read(results / f"{name}.json") for name in names if (results / f"{name}.json").is_file()}
-    if not found:
+    contents = {name: _read(results / f"{name}.json") for name in names if (results / f"{name}.json").is_file()}
+    if not contents:
         raise ParameterError(f"expected result files such as table1.json in {results}, found none")
-    parts = [_HEAD]
-    for name, content in found.items():
+    sections = [_HEAD]
+    for name, content in contents.items():
         with result_file(results / f"{name}.json"):
-            parts.append(_section(name, content, figures, shown))
-    return "\n".join(parts)
+            sections.append(_section(name, content, figures, shown))
+    return "\n".join(sections)
 
 
 @contextmanager
 def result_file(path: Path) -> Iterator[None]:
-    """Name the file where something is not as a result file has it."""
+    """Raise `ParameterError` with the name of the file for any error of the block that its content causes."""
     try:
         yield
     except ParameterError:
@@ -72,10 +72,15 @@ def result_file(path: Path) -> Iterator[None]:
 def _read(path: Path) -> dict[str, Any]:
     with result_file(path):
         content = parse_json(path.read_bytes())
-    absent = [key for key in _KEYS if key not in content] if isinstance(content, dict) else ["object"]
-    if absent:
-        raise ParameterError(f"{path} is no result file: expected {', '.join(_KEYS)}, found no {absent[0]}")
+    check_keys(path, content, _KEYS)
     return content
+
+
+def check_keys(path: Path, content: Any, keys: tuple[str, ...], expected: tuple[str, ...] = ()) -> None:
+    """Raise `ParameterError` where the content of a file is no object with these keys; it names `expected` or them."""
+    absent = [key for key in keys if key not in content] if isinstance(content, dict) else ["object"]
+    if absent:
+        raise ParameterError(f"{path} is no result file: expected {', '.join(expected or keys)}, found no {absent[0]}")
 
 
 def _section(name: str, content: dict[str, Any], figures: str, shown: Collection[str]) -> str:
@@ -85,18 +90,14 @@ def _section(name: str, content: dict[str, Any], figures: str, shown: Collection
     elif name.startswith(("fig-", "theorem")):
         lines += [f"The command writes the figure, {name}.png and {name}.svg; it is not shown here.", ""]
     if name == "table1":
-        lines += ["NMAE, ours (published):", "", markdown_table(_as_printed(content["rows"]), None), ""]
+        frame = pivot(content["rows"]).rename_axis("data").reset_index()
+        rows = [{str(column): value for column, value in row.items()} for row in frame.to_dict("records")]
+        lines += ["NMAE, ours (published):", "", markdown_table(rows, None), ""]
     lines += [markdown_table(content["rows"], _COLUMNS.get(name)), ""]
     lines += [f"* {note}" for note in content["notes"]]
-    machine, versions = content["machine"], content["versions"]
-    where = machine["gpu"] or machine["processor"]
+    where, versions = content["machine"]["gpu"] or content["machine"]["processor"], content["versions"]
     lines += ["", f"Measured on {where}, torch {versions['torch']}, air_recsys {versions['air-recsys']}.", ""]
     return "\n".join(lines)
-
-
-def _as_printed(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    frame = pivot(rows).rename_axis("data").reset_index()
-    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
 
 
 def markdown_table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:

@@ -7,7 +7,9 @@ a matrix of ones, constants made anew, both energies once more after the update,
 
 from __future__ import annotations
 
+import functools
 import itertools
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -18,10 +20,8 @@ class PlainAIR(nn.Module):
 
     Parameters
     ----------
-    n_rows, n_columns, depth : int
     strength : float
         eta of both energies.
-    generator : torch.Generator
     """
 
     def __init__(self, n_rows: int, n_columns: int, depth: int, strength: float, generator: torch.Generator) -> None:
@@ -38,10 +38,7 @@ class PlainAIR(nn.Module):
 
     def completed(self) -> Tensor:
         """Return X, (n_rows, n_columns)."""
-        product = self.layers[0]
-        for layer in self.layers[1:]:
-            product = product @ layer
-        return product
+        return functools.reduce(torch.matmul, self.layers)
 
     def forward(self, targets: Tensor, mask: Tensor) -> Tensor:
         """Return the objective."""
@@ -57,9 +54,9 @@ def plain_optimizers(model: PlainAIR, learning_rate: float) -> list[torch.optim.
     return [torch.optim.Adam(group, lr=learning_rate) for group in groups]
 
 
-def plain_step(model: PlainAIR, optimizers: list[torch.optim.Optimizer], targets: Tensor, mask: Tensor) -> Tensor:
-    """Make one step of all optimisers and return the objective before it."""
-    objective = model(targets, mask)
+def plain_step(model: nn.Module, optimizers: list[torch.optim.Optimizer], *data: Any) -> Tensor:
+    """Make one step of all optimisers on the objective that the model returns for its data, and return it."""
+    objective = model(*data)
     for optimizer in optimizers:
         optimizer.zero_grad()
     objective.backward()
@@ -72,10 +69,8 @@ def program_step(model: PlainAIR, optimizers: list[torch.optim.Optimizer], targe
     """Make the step of `plain_step` as the authors' program composes it, and return the objective before it."""
     completed = model.completed()
     fit = (((completed - targets) * mask) ** 2).sum() / mask.numel()
-    energies = [
-        _program_energy(completed, model.row_logits),
-        _program_energy(completed.T, model.column_logits),
-    ]
+    sides = (completed, model.row_logits), (completed.T, model.column_logits)
+    energies = [_program_energy(rows, logits) for rows, logits in sides]
     objective = fit + model.strength * energies[0] + model.strength * energies[1]
     with torch.no_grad():
         error = ((completed - targets).abs() * (1 - mask)).sum() / (1 - mask).sum()

@@ -1,4 +1,4 @@
-"""Recipes: what a measurement runs, as data (TOML files in the folder beside this module).
+"""Recipes: the runs of a measurement as data (TOML files in the folder beside this module).
 
 A recipe is one row of a table or one panel of a figure: data, mask, seeds, the published value, and the systems with
 their settings, each with a comment where paper and program disagree or are silent.
@@ -27,12 +27,10 @@ class Recipe:
     ----------
     name : str
         Path of the file without its suffix, such as "table1/00-barbara-random"; the number is for the order.
-    title : str
     data : str
         One of `DATA`.
     mask : str
         One of `MASKS`; "random" hides every entry with probability `missing`.
-    missing : float
     seeds : tuple of int
         A seed is a mask (where masks are random) and a start.
     systems : mapping of str to mapping
@@ -40,9 +38,9 @@ class Recipe:
     published : mapping of str to float
         Printed NMAE of each system.
     keep : tuple of str
-        What is kept beside the errors, of `KEPT`.
+        Results to keep beside the errors, of `KEPT`.
     note : str
-        What a reader has to know: what the paper leaves open or its program does otherwise.
+        Details that the paper leaves open or that its program does otherwise.
     """
 
     name: str
@@ -73,8 +71,8 @@ def recipe(name: str) -> dict[str, Any]:
     folder = resources.files("air_recsys.benchmarks") / "recipes"
     file = folder / f"{name}.toml"
     if ".." in name or name.startswith("/") or not file.is_file():
-        known = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
-        raise ParameterError(f"expected a recipe of {known}, found {name!r}")
+        names = sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir())
+        raise ParameterError(f"expected a recipe of {names}, found {name!r}")
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
@@ -92,7 +90,7 @@ def recipes_of(group: str) -> list[Recipe]:
 
 
 def notes_of(recipes: Iterable[Recipe]) -> list[str]:
-    """Return what a reader has to know of each recipe, as far as there is something."""
+    """Return the notes of the recipes that have one, each with its title."""
     return [f"{recipe.title}: {recipe.note}" for recipe in recipes if recipe.note]
 
 

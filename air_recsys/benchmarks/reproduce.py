@@ -47,19 +47,16 @@ def reproduce(
     Parameters
     ----------
     name : {"syn-netflix", "dti-completion"}
-    root : Path
-        Folder of the benchmark data.
     seeds : int, optional
         Run this many seeds, from `first_seed` on, instead of the recipe's.
     first_seed : int
-        Other seeds are other masks: what was chosen by looking at some has to hold on those never looked at.
+        Other seeds are other masks: settings that were chosen on some have to hold on the others.
     validation : float
         Ask for this share of the observed entries instead of the hidden ones: how settings are chosen.
     overrides : dict, optional
         Parameters of AIR that differ from the recipe.
     names : list of str, optional
         Only these of the recipe's systems.
-    device : str
     progress : bool
         Show a progress bar.
     """
@@ -78,9 +75,8 @@ def reproduce(
             for row in _run(case, seed, air, chosen, validation):
                 single.rows.append(row)
                 bar.update()
-    means = ResultTable(f"{name}: means of {len(used)} seed(s)", single.protocol)
-    means.rows = mean_of(single.rows, ("data", "missing", "system"))
-    return means, single
+    rows = mean_of(single.rows, ("data", "missing", "system"))
+    return ResultTable(f"{name}: means of {len(used)} seed(s)", single.protocol, rows), single
 
 
 def _run(case: Case, seed: int, air: AIR, chosen: dict[str, Any], validation: float) -> Iterator[dict[str, Any]]:
@@ -94,9 +90,6 @@ def _run(case: Case, seed: int, air: AIR, chosen: dict[str, Any], validation: fl
         yield row
 
 
-_ALL_PAIRS: dict[str, Any] = {"graph_neighbors": None, "graph_refresh": None}
-
-
 def systems(air: AIR, forms: Iterable[str], dmf: dict[str, Any]) -> Iterator[tuple[str, Recommender]]:
     """Yield the named forms of a model: AIR with sparse or dense graphs, and DMF with some settings of its own."""
     for form in forms:
@@ -104,7 +97,8 @@ def systems(air: AIR, forms: Iterable[str], dmf: dict[str, Any]) -> Iterator[tup
             yield form, DMF.like(air).set_params(**dmf)
         else:
             again: Any = clone(air)
-            yield form, again.set_params(**_ALL_PAIRS) if form == "AIR dense" else again
+            dense = {"graph_neighbors": None, "graph_refresh": None} if form == "AIR dense" else {}
+            yield form, again.set_params(**dense)
 
 
 def _syn_netflix(chosen: dict[str, Any], root: Path) -> list[Case]:
@@ -117,10 +111,10 @@ def _syn_netflix(chosen: dict[str, Any], root: Path) -> list[Case]:
 
 
 def _dti_completion(chosen: dict[str, Any], root: Path) -> list[Case]:
+    truths = [load_yamanishi(root, name).interactions.to_dense() for name in chosen["sets"]]
     return [
-        Case(name.upper(), missing, load_yamanishi(root, name).interactions.to_dense(), None, published)
+        Case(name.upper(), missing, truths[position], None, _published(chosen, position))
         for position, name in enumerate(chosen["sets"])
-        for published in [_published(chosen, position)]
         for missing in chosen["missing"]
     ]
 
@@ -137,7 +131,7 @@ def _published(chosen: dict[str, Any], position: int) -> dict[str, float]:
 
 def _protocol(chosen: dict[str, Any], settings: dict[str, Any], seeds: list[int], validation: float) -> str:
     asked = f"asked for {validation:.0%} of the observed entries" if validation else "asked for the hidden entries"
-    parameters, own = (", ".join(f"{k}={v}" for k, v in part.items()) for part in (settings, chosen["dmf"]))
+    parameters, own = (", ".join(f"{k}={v}" for k, v in given.items()) for given in (settings, chosen["dmf"]))
     return (
         f"uniform random masks, seeds {seeds}, {asked}; AIR.for_{chosen['preset']}({parameters}); "
         f"DMF: the same without graphs and with {own}; NMAE = mean absolute error / range of the truth"

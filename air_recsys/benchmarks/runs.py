@@ -1,4 +1,4 @@
-"""Single runs of recipes, each kept in a file of its own: what is done is never done again."""
+"""Single runs of recipes, each kept in a file of its own, so that none is repeated."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from importlib import metadata
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -25,19 +25,18 @@ from air_recsys.validation import check_integer, check_real, import_extra
 
 @dataclass(frozen=True)
 class Options:
-    """How recipes are run.
+    """Options of the runs of recipes.
 
     Parameters
     ----------
     root : Path
         Folder of the benchmark data.
     folder : Path
-        Where single runs are kept.
+        The folder of the single runs.
     quick : bool
-        Few epochs: shows that everything runs, and no figure of any worth.
+        Few epochs: a check that everything runs, without meaningful figures.
     validation : float
         Ask for a part of the observed entries instead of the hidden ones, see `cases.validation_entries`.
-    device : str
     jobs : int
         Processes side by side, each on one thread.
     """
@@ -64,8 +63,11 @@ class Run(NamedTuple):
     def path(self, options: Options) -> Path:
         """Return where this run is kept: a name that changes with all that the result depends on, and nothing else."""
         recipe = asdict(self.recipe)
+        settings = dict(self.recipe.systems[self.system])
+        if (source := settings.get("graphs_of")) is not None:
+            settings["graphs_of"] = dict(self.recipe.systems[source])
         needed = {key: recipe[key] for key in ("data", "mask", "missing", "keep")}
-        needed |= {"settings": _resolved(self.recipe, self.system), "seed": self.seed}
+        needed |= {"settings": settings, "seed": self.seed}
         needed |= {"quick": options.quick, "validation": options.validation, "version": metadata.version("air-recsys")}
         digest = hashlib.sha256(json.dumps(needed, sort_keys=True, default=str).encode()).hexdigest()[:12]
         system = "".join(letter if letter.isalnum() else "-" for letter in self.system)
@@ -76,9 +78,9 @@ def all_runs(
     recipes: Sequence[Recipe], seeds: int | None = None, first_seed: int = 0, systems: Sequence[str] = ()
 ) -> list[Run]:
     """Return the runs of recipes; `seeds` and `first_seed` replace their seeds, `systems` chooses among theirs."""
-    known = {system for recipe in recipes for system in recipe.systems}
-    if unknown := [system for system in systems if system not in known]:
-        raise ParameterError(f"systems must be of {sorted(known)}, found {unknown[0]!r}")
+    names = {system for recipe in recipes for system in recipe.systems}
+    if unknown := [system for system in systems if system not in names]:
+        raise ParameterError(f"systems must be of {sorted(names)}, found {unknown[0]!r}")
     runs = []
     for recipe in recipes:
         used = recipe.seeds if seeds is None else range(first_seed, first_seed + seeds)
@@ -98,8 +100,9 @@ def outcomes(runs: Sequence[Run], options: Options, title: str) -> dict[Run, Out
     _check_data(missing, options)
     with tqdm(total=len(runs), initial=len(runs) - len(missing), unit="run", desc=title) as bar:
         # A run that starts from another one's graphs has to wait for it.
-        for part in ([run for run in missing if not _waits(run)], [run for run in missing if _waits(run)]):
-            for _ in _finished(part, options):
+        for waits in (False, True):
+            chosen = [run for run in missing if ("graphs_of" in run.recipe.systems[run.system]) == waits]
+            for _ in _finished(chosen, options):
                 bar.update()
     return {run: done[run] if run in done else Outcome.read(run.path(options)) for run in runs}
 
@@ -119,7 +122,7 @@ def _finished(runs: list[Run], options: Options) -> Iterator[None]:
             _execute(run, options)
             yield
         return
-    with ProcessPoolExecutor(options.jobs, get_context("spawn"), _one_thread) as pool:
+    with ProcessPoolExecutor(options.jobs, get_context("spawn"), torch.set_num_threads, (1,)) as pool:
         futures = [pool.submit(_execute_apart, run, options) for run in runs]
         try:
             for future in as_completed(futures):
@@ -128,10 +131,6 @@ def _finished(runs: list[Run], options: Options) -> Iterator[None]:
         except BaseException:
             pool.shutdown(wait=True, cancel_futures=True)
             raise
-
-
-def _one_thread() -> None:
-    torch.set_num_threads(1)
 
 
 def _execute_apart(run: Run, options: Options) -> None:
@@ -158,18 +157,6 @@ def _execute(run: Run, options: Options) -> None:
         graphs=graphs,
     )
     outcome.write(run.path(options))
-
-
-def _waits(run: Run) -> bool:
-    return "graphs_of" in run.recipe.systems[run.system]
-
-
-def _resolved(recipe: Recipe, system: str) -> dict[str, Any]:
-    """Return the settings of a system with those of the one whose graphs it takes."""
-    settings = dict(recipe.systems[system])
-    if (source := settings.get("graphs_of")) is not None:
-        settings["graphs_of"] = dict(recipe.systems[source])
-    return settings
 
 
 def mean_and_deviation(values: Sequence[float]) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -31,10 +32,8 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
     ----------
     size : int
         Rows and columns of the matrix; full width.
-    depth : int
     rounds, steps : int
         Each contender runs `steps` steps in every round; the median round counts.
-    device : str
     """
     device = str(resolve_device(device))
     air = Settings(depth=depth, strengths=(_STRENGTH, _STRENGTH))
@@ -44,29 +43,29 @@ def bench_step(size: int = 240, depth: int = 3, rounds: int = 30, steps: int = 2
         "engine, DMF": engine_step(size, device, Settings(depth=depth, strengths=(0.0, 0.0))),
         "plain autograd, AIR": _plain(size, depth, device, plain_step),
         "authors' program, AIR": _plain(size, depth, device, program_step),
-        "matrix products of AIR": _products(size, depth, device),
-        "matrix products of AIR, fast": _fast_products(size, depth, device),
+        "matrix products of AIR": _products(size, depth, device, fast=False),
+        "matrix products of AIR, fast": _products(size, depth, device, fast=True),
         "part: Adam": _adam(size, depth, device),
         "part: both adjacencies, both gradients of logits": _adjacencies(size, device),
     }
     medians = median_times(contenders, rounds, steps, device, "bench step")
-    report = ResultTable(
+    rows = [
+        {
+            "contender": name,
+            "milliseconds": 1e3 * median,
+            "plain / this": medians["plain autograd, AIR"] / median,
+            "program / this": medians["authors' program, AIR"] / median,
+            "this / products": median / medians["matrix products of AIR"],
+            "this / fast": median / medians["matrix products of AIR, fast"],
+        }
+        for name, median in medians.items()
+    ]
+    return ResultTable(
         "Cost of a training step",
         f"{size} x {size}, full width, depth {depth}, {_MISSING:.0%} missing, float32, Adam, device {device}; median "
         f"of {rounds} rounds of {steps} steps, contenders in turn",
+        rows,
     )
-    for name, median in medians.items():
-        report.rows.append(
-            {
-                "contender": name,
-                "milliseconds": 1e3 * median,
-                "plain / this": medians["plain autograd, AIR"] / median,
-                "program / this": medians["authors' program, AIR"] / median,
-                "this / products": median / medians["matrix products of AIR"],
-                "this / fast": median / medians["matrix products of AIR, fast"],
-            }
-        )
-    return report
 
 
 def _data(size: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
@@ -110,30 +109,23 @@ def _plain(size: int, depth: int, device: str, step: Callable[..., object]) -> C
     return lambda: step(model, optimizers, targets, mask)
 
 
-def _products(size: int, depth: int, device: str) -> Callable[[], object]:
-    """Multiply as often as a step of AIR must: 3 (depth - 1) for the factors, 2 for each graph."""
+def _products(size: int, depth: int, device: str, fast: bool) -> Callable[[], object]:
+    """Return as many products as a step of AIR needs: 3 (depth - 1) for the factors, 2 for each graph.
+
+    With `fast`, they run in the mode of the engine's products.
+    """
     left, out = torch.rand(size, size, device=device), torch.empty(size, size, device=device)
 
     def step() -> None:
-        for _ in range(3 * (depth - 1) + 4):
-            torch.mm(left, left, out=out)
-
-    return step
-
-
-def _fast_products(size: int, depth: int, device: str) -> Callable[[], object]:
-    """Make the products of `_products` as the engine makes them."""
-    products, like = _products(size, depth, device), torch.empty(size, size, device=device)
-
-    def step() -> None:
-        with fast_products(like):
-            products()
+        with fast_products(out) if fast else nullcontext():
+            for _ in range(3 * (depth - 1) + 4):
+                torch.mm(left, left, out=out)
 
     return step
 
 
 def _adam(size: int, depth: int, device: str) -> Callable[[], object]:
-    """Step the factors and the logits of both graphs."""
+    """Return a step of the optimiser on the factors and on the logits of both graphs."""
     parameters = list(torch.rand(depth + 2, size, size, device=device))
     for parameter in parameters:
         parameter.grad = torch.rand_like(parameter)

@@ -28,21 +28,21 @@ from air_recsys.writing import replace_file
 QUICK_EPOCHS = 60
 """Epochs of a quick run."""
 QUICK_TITLE = " (QUICK: a few epochs, no figures of any worth)"
-"""What the title of a quick run says."""
+"""The suffix of a quick run's title."""
 _QUICK = {"n_epochs": QUICK_EPOCHS, "evaluate_every": 10, "n_rounds": 1, "snapshot_epochs": (20, 40, 60)}
 _CURVES = ("observed", "hidden", "user_energy", "item_energy")
 
 
 @dataclass
 class Outcome:
-    """What a run leaves behind: numbers, curves over training, and arrays."""
+    """The results of a run: numbers, curves over training, and arrays."""
 
     numbers: dict[str, float]
     curves: dict[str, list[float]] = field(default_factory=dict)
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
 
     def write(self, path: Path) -> None:
-        """Write everything to one file, which is there whole or not at all."""
+        """Write everything to one file, in one step: an interruption leaves no half of it."""
         content = json.dumps({"numbers": self.numbers, "curves": self.curves})
         whole = io.BytesIO()
         np.savez_compressed(whole, content=np.array(content), **self.arrays)  # pyright: ignore[reportArgumentType]
@@ -74,12 +74,9 @@ def run_system(
 
     Parameters
     ----------
-    recipe : Recipe
     settings : dict
         "model", "preset" (of AIR), "side" (give the graphs that come with the data), "graphs_at" (an epoch of
         `graphs`), and parameters of the model.
-    seed : int
-    root : Path
     validation, quick, device
         As in `air_recsys.benchmarks.runs.Options`.
     graphs : dict of ndarray, optional
@@ -97,7 +94,9 @@ def run_system(
     if "curves" in recipe.keep and isinstance(model, TrainedRecommender):
         watch = _Watch(model, case.truth, shown, asked)
     start = time.perf_counter()
-    completed = _completed(model, data, case, watch)
+    model.fit(data, callbacks=[] if watch is None else [watch])
+    m, n = case.truth.shape
+    completed = model.predict(np.repeat(np.arange(m), n), np.tile(np.arange(n), m)).reshape(m, n)
     seconds = time.perf_counter() - start
     numbers = _errors(case, completed, shown, asked) | {"seconds": seconds}
     if case.groups is not None and isinstance(model, TrainedRecommender):
@@ -121,11 +120,11 @@ def make_model(
         parameters |= _graphs_at(graphs, parameters.pop("graphs_at"), quick)
     kind = getattr(models, settings["model"])
     model = models.AIR.of_preset(settings["preset"]) if "preset" in settings else kind()
-    known = {name.removeprefix("solver__") for name in model.get_params()}
-    parameters |= {name: value for name, value in (("random_state", seed), ("device", device)) if name in known}
+    names = {name.removeprefix("solver__") for name in model.get_params()}
+    parameters |= {name: value for name, value in (("random_state", seed), ("device", device)) if name in names}
     if quick:
         unwanted = () if parameters.get("snapshot_epochs") else ("snapshot_epochs",)
-        parameters |= {name: value for name, value in _QUICK.items() if name in known and name not in unwanted}
+        parameters |= {name: value for name, value in _QUICK.items() if name in names and name not in unwanted}
     return model.set_params(**routed(model, parameters))
 
 
@@ -139,18 +138,12 @@ class _Watch:
 
     def __call__(self, record: Record) -> None:
         factors = self._model.current_factors()
-        found = factors.user_factors @ factors.item_factors.T + factors.user_biases[:, None] + factors.item_biases
-        error = np.abs(found + factors.mean - self._truth) / self._range  # (m, n)
+        scores = factors.user_factors @ factors.item_factors.T + factors.user_biases[:, None] + factors.item_biases
+        error = np.abs(scores + factors.mean - self._truth) / self._range  # (m, n)
         values = (error[self._shown].mean(), error[self._asked].mean(), record.row_energy, record.column_energy)
         self.curves["epoch"].append(record.epoch)
         for name, value in zip(_CURVES, values, strict=True):
             self.curves[name].append(float(value))
-
-
-def _completed(model: models.Recommender, data: Interactions, case: Case, watch: _Watch | None) -> np.ndarray:
-    model.fit(data, callbacks=[] if watch is None else [watch])
-    m, n = case.truth.shape
-    return model.predict(np.repeat(np.arange(m), n), np.tile(np.arange(n), m)).reshape(m, n)
 
 
 def _errors(case: Case, completed: np.ndarray, shown: np.ndarray, asked: np.ndarray) -> dict[str, float]:

@@ -33,7 +33,6 @@ def table1(
 
     Parameters
     ----------
-    options : Options
     rows : sequence of str
         Names of recipes without their folder, such as "ic"; all where empty.
     systems : sequence of str
@@ -45,15 +44,16 @@ def table1(
     """
     recipes = [_overridden(recipe, systems, overrides or {}) for recipe in _chosen(rows)]
     runs = all_runs(recipes, 1 if options.quick and seeds is None else seeds, first_seed, systems)
-    found = outcomes(runs, options, "table 1")
+    results = outcomes(runs, options, "table 1")
     single = ResultTable("Table 1: single runs", _protocol(options, runs, overrides or {}))
-    single.rows = [_single(run, outcome) for run, outcome in found.items()]
-    means = ResultTable("Table 1" + (QUICK_TITLE if options.quick else ""), single.protocol)
-    for recipe in recipes:
-        means.rows += _rows_of(recipe, found)
-    verdicts = [] if options.quick or options.validation else _verdicts(recipes, means.rows)
-    means.notes = [*verdicts, *notes_of(recipes)]
-    return means, single
+    single.rows = [
+        {"data": run.recipe.title, "system": run.system, "seed": run.seed} | outcome.numbers
+        for run, outcome in results.items()
+    ]
+    rows_of_means = [row for recipe in recipes for row in _rows_of(recipe, results)]
+    verdicts = [] if options.quick or options.validation else _verdicts(recipes, rows_of_means)
+    title = "Table 1" + (QUICK_TITLE if options.quick else "")
+    return ResultTable(title, single.protocol, rows_of_means, [*verdicts, *notes_of(recipes)]), single
 
 
 def pivot(rows: list[dict[str, Any]]) -> pd.DataFrame:
@@ -88,14 +88,11 @@ def _overridden(recipe: Recipe, systems: Sequence[str], overrides: dict[str, Any
     return replace(recipe, systems=changed)
 
 
-def _single(run: Run, outcome: Outcome) -> dict[str, Any]:
-    return {"data": run.recipe.title, "system": run.system, "seed": run.seed} | outcome.numbers
-
-
-def _rows_of(recipe: Recipe, found: dict[Run, Outcome]) -> list[dict[str, Any]]:
+def _rows_of(recipe: Recipe, results: dict[Run, Outcome]) -> list[dict[str, Any]]:
     rows = []
     for system in recipe.systems:
-        of_system = [outcome.numbers for run, outcome in found.items() if (run.recipe, run.system) == (recipe, system)]
+        runs = [run for run in results if (run.recipe, run.system) == (recipe, system)]
+        of_system = [results[run].numbers for run in runs]
         if not of_system:
             continue
         mean, deviation = mean_and_deviation([numbers["nmae"] for numbers in of_system])
@@ -131,10 +128,10 @@ def _verdicts(recipes: list[Recipe], rows: list[dict[str, Any]]) -> list[str]:
 
 
 def _compared(system: str, recipes: list[Recipe], table: dict[tuple[str, str], dict[str, Any]]) -> list[str]:
-    found = {recipe: table[recipe.title, system] for recipe in recipes}
-    matched = sum(row["ours / published"] <= 1 for row in found.values())
+    rows = {recipe: table[recipe.title, system] for recipe in recipes}
+    matched = sum(row["ours / published"] <= 1 for row in rows.values())
     measured, printed = (
-        sum(row["nmae"] < min(_baselines(recipe, table, column)) for recipe, row in found.items())
+        sum(row["nmae"] < min(_baselines(recipe, table, column)) for recipe, row in rows.items())
         for column in ("nmae", "published")
     )
     n = len(recipes)

@@ -24,34 +24,29 @@ def table2(*, device: str = "auto", quick: bool = False) -> ResultTable:
 
     Parameters
     ----------
-    device : str
     quick : bool
         Few rounds.
     """
     used = str(resolve_device(device))
     printed = recipe("table2")
     rounds, steps = (3, 5) if quick else (15, 40)
-    report = ResultTable(
+    table = ResultTable(
         "Table 2" + (" (QUICK: few rounds)" if quick else ""),
         f"m x m random matrices, 30 % missing, full width, depth L, float32, Adam, device {used}; median of {rounds} "
         f"rounds of {steps} steps, systems in turn",
     )
-    for row in printed["rows"]:
-        size, depth = row["size"], row["depth"]
+    for case in printed["rows"]:
+        size, depth = case["size"], case["depth"]
         contenders = {name: engine_step(size, used, Settings(depth=depth, **own)) for name, own in _SYSTEMS.items()}
         seconds = median_times(contenders, rounds, steps, used, f"m={size}, L={depth}")
-        report.rows.append(_row(row, seconds))
-    smaller = sum(row["AIR/DMF"] <= row["AIR/DMF, published"] for row in report.rows)
-    report.notes = [f"AIR/DMF no larger than published in {smaller} of {len(report.rows)} rows", printed["note"]]
-    return report
-
-
-def _row(printed: dict[str, Any], seconds: dict[str, float]) -> dict[str, Any]:
-    row: dict[str, Any] = {"m": printed["size"], "L": printed["depth"]}
-    for name in ("RDMF", "AIR"):
-        row[f"{name}/DMF"] = seconds[name] / seconds["DMF"]
-        row[f"{name}/DMF, published"] = printed[name] / printed["DMF"]
-    for name, value in seconds.items():
-        row[f"{name}, s for 10,000 steps"] = 1e4 * value
-        row[f"{name}, published"] = printed[name]
-    return row
+        row: dict[str, Any] = {"m": size, "L": depth}
+        for name in ("RDMF", "AIR"):
+            row[f"{name}/DMF"] = seconds[name] / seconds["DMF"]
+            row[f"{name}/DMF, published"] = case[name] / case["DMF"]
+        for name, value in seconds.items():
+            row[f"{name}, s for 10,000 steps"] = 1e4 * value
+            row[f"{name}, published"] = case[name]
+        table.rows.append(row)
+    smaller = sum(row["AIR/DMF"] <= row["AIR/DMF, published"] for row in table.rows)
+    table.notes = [f"AIR/DMF no larger than published in {smaller} of {len(table.rows)} rows", printed["note"]]
+    return table

@@ -40,7 +40,7 @@ _FLOOR = 1e-6  # of the largest derivative of a run: what an error is at least d
 
 
 class Stated(NamedTuple):
-    """What the theorem says of every singular value; each (r,), or (t, r) along a trajectory."""
+    """The derivative that the theorem states for every singular value; arrays (r,), or (t, r) along a trajectory."""
 
     sigma: np.ndarray
     data: np.ndarray  # first part of the derivative
@@ -70,7 +70,7 @@ class Flow:
 
     def velocity(self, state: np.ndarray) -> np.ndarray:
         """Return minus the gradient of the objective, in the layout of `state`."""
-        factors, product, rows, columns = self._parts(state)
+        factors, product, rows, columns = self._terms(state)
         gradient = self.data_weight * self.observed * (product - self.truth)  # of the objective in X, (m, n)
         gradient += 2 * self.strengths[0] * laplacian(rows.adjacency) @ product
         gradient += 2 * self.strengths[1] * product @ laplacian(columns.adjacency)
@@ -84,7 +84,7 @@ class Flow:
 
     def stated(self, state: np.ndarray) -> Stated:
         """Return what the theorem says of the derivatives at `state`."""
-        _, product, rows, columns = self._parts(state)
+        _, product, rows, columns = self._terms(state)
         u, sigma, vt = torch.linalg.svd(product, full_matrices=False)
         pull = torch.einsum("ir,ij,rj->r", u, self.observed * (product - self.truth), vt)
         gamma = self.strengths[0] * torch.einsum("ir,ij,jr->r", u, laplacian(rows.adjacency), u)
@@ -92,7 +92,7 @@ class Flow:
         square = sigma**2
         data = -self.data_weight * self.depth * square ** (1 - 1 / self.depth) * pull
         regularizer = -2 * self.depth * square ** (1.5 - 1 / self.depth) * gamma
-        return Stated(*(part.numpy() for part in (sigma, data, regularizer, pull, gamma)))
+        return Stated(*(term.numpy() for term in (sigma, data, regularizer, pull, gamma)))
 
     def measured(self, state: np.ndarray) -> np.ndarray:
         """Return the derivatives of the singular values, by five-point central differences along the flow."""
@@ -104,7 +104,7 @@ class Flow:
         factors = self.unpack(state)[:-2]
         return [(a.T @ a - b @ b.T).numpy() for a, b in pairwise(factors)]
 
-    def _parts(self, state: np.ndarray) -> tuple[list[Tensor], Tensor, GraphTerm, GraphTerm]:
+    def _terms(self, state: np.ndarray) -> tuple[list[Tensor], Tensor, GraphTerm, GraphTerm]:
         *factors, row_logits, column_logits = self.unpack(state)
         product = torch.linalg.multi_dot(factors)  # X, (m, n)
         graph = ADJACENCIES[self.adjacency]
@@ -112,7 +112,7 @@ class Flow:
         return factors, product, rows, graph(column_logits, squared_distances(product.T, product.T))
 
     def _singular_values_after(self, state: np.ndarray, step: float) -> np.ndarray:
-        """One step of Runge and Kutta from `state`: its error is far below that of the differences."""
+        """Return them after a step of Runge and Kutta, whose error is far below that of the differences."""
         k1 = self.velocity(state)
         k2 = self.velocity(state + step / 2 * k1)
         k3 = self.velocity(state + step / 2 * k2)
@@ -122,7 +122,7 @@ class Flow:
 
 
 class Trace(NamedTuple):
-    """A trajectory: what was stated and what was measured; arrays (t, r)."""
+    """The stated and the measured derivatives along a trajectory; arrays (t, r)."""
 
     times: np.ndarray  # (t,)
     stated: Stated
@@ -155,7 +155,7 @@ def gaussian_start(depth: int, deviation: float, rng: np.random.Generator) -> li
 def start_state(factors: list[np.ndarray], rng: np.random.Generator) -> np.ndarray:
     """Return the state of `Flow` made of the factors and of uniform logits."""
     logits = [rng.uniform(-1, 1, (size, size)) / math.sqrt(size) for size in _SHAPE]
-    return np.concatenate([part.ravel() for part in (*factors, *logits)])
+    return np.concatenate([block.ravel() for block in (*factors, *logits)])
 
 
 def trace(flow: Flow, start: np.ndarray, instants: int) -> Trace:
@@ -164,22 +164,22 @@ def trace(flow: Flow, start: np.ndarray, instants: int) -> Trace:
     span = (0.0, _HORIZON)
     solution = solve_ivp(lambda _, y: flow.velocity(y), span, start, "DOP853", times, rtol=1e-10, atol=1e-12)
     states = np.ascontiguousarray(solution.y.T)
-    stated = Stated(*(np.stack(part) for part in zip(*map(flow.stated, states), strict=True)))
+    stated = Stated(*(np.stack(values) for values in zip(*map(flow.stated, states), strict=True)))
     total, data, regularizer = (
-        np.stack([one.measured(state) for state in states])
-        for one in (flow, replace(flow, strengths=(0.0, 0.0)), replace(flow, data_weight=0.0))
+        np.stack([each.measured(state) for state in states])
+        for each in (flow, replace(flow, strengths=(0.0, 0.0)), replace(flow, data_weight=0.0))
     )
     gaps = np.pad(-np.diff(stated.sigma), ((0, 0), (1, 1)), constant_values=np.inf)
     separated = np.minimum(gaps[:, 1:], gaps[:, :-1]) > _SEPARATED * stated.sigma
-    kept = flow.imbalance(start)
-    drift = max(np.abs(a - b).max() for state in states for a, b in zip(flow.imbalance(state), kept, strict=True))
+    first = flow.imbalance(start)
+    drift = max(np.abs(a - b).max() for state in states for a, b in zip(flow.imbalance(state), first, strict=True))
     return Trace(times, stated, total, data, regularizer, separated, float(drift))
 
 
-def order(sigma: np.ndarray, part: np.ndarray, force: np.ndarray, used: np.ndarray) -> tuple[float, float]:
-    """Return slope and factor of the power law |part / force| = factor * sigma^slope, fitted on logarithms."""
+def order(sigma: np.ndarray, derivative: np.ndarray, force: np.ndarray, used: np.ndarray) -> tuple[float, float]:
+    """Return slope and factor of the power law |derivative / force| = factor * sigma^slope, fitted on logarithms."""
     used = used & (np.abs(force) > 1e-3 * np.abs(force).max())
-    slope, level = np.polyfit(np.log(sigma[used]), np.log(np.abs(part[used] / force[used])), 1)
+    slope, level = np.polyfit(np.log(sigma[used]), np.log(np.abs(derivative[used] / force[used])), 1)
     return float(slope), math.exp(level)
 
 
@@ -192,45 +192,35 @@ def theorem1(*, seed: int = 0, quick: bool = False) -> tuple[ResultTable, dict[s
     Parameters
     ----------
     seed : int
-        For the matrix, the mask and the starts.
+        At least 0; for the matrix, the mask and the starts.
     quick : bool
         Compare at 7 times instead of 61.
 
     Returns
     -------
-    report : ResultTable
+    table : ResultTable
         A row for every statement: what is expected, what was measured, and whether it holds.
     curves : dict
-        What `air_recsys.plotting.theorems.plot_theorem1` draws, in plain lists.
-
-    Raises
-    ------
-    ParameterError
-        For a seed that is no integer >= 0.
+        The arguments of `air_recsys.plotting.theorems.plot_theorem1`, in plain lists.
 
     Examples
     --------
-    >>> report, curves = theorem1(quick=True)
-    >>> [row["holds"] for row in report.rows if row["start"] == "balanced"].count(False)
+    >>> table, curves = theorem1(quick=True)
+    >>> [row["holds"] for row in table.rows if row["start"] == "balanced"].count(False)
     0
-
-    References
-    ----------
-    Z. Li, T. Sun, H. Wang and B. Wang, "Adaptive and Implicit Regularization for Matrix Completion", SIAM J.
-    Imaging Sciences 15(4), 2022, Theorem 1.
     """
     rng = np.random.default_rng(check_integer("seed", seed))
     instants = 7 if quick else 61
     runs = list(_runs(instants, rng))
-    checks = [check for case, found in runs for check in _checks(case, found)]
+    checks = [check for case, trajectory in runs for check in _checks(case, trajectory)]
     protocol = (
         f"{_SHAPE[0]} x {_SHAPE[1]}, singular values {_TRUTH}, {_HIDDEN:.0%} hidden, seed {seed}; balanced starts: "
         f"singular values {_START[0]:g} .. {_START[-1]:g}; lambda_r, lambda_c = {_STRENGTHS}; DOP853 (rtol 1e-10) to "
         f"t = {_HORIZON:g}, float64; five-point central differences, step {_STEP:g}, at {instants} times"
     )
-    report = ResultTable("Theorem 1: singular values under gradient flow", protocol, worst_rows(checks), list(_NOTES))
-    balanced = {(case["depth"], case["adjacency"]): found for case, found in runs if case["start"] == _BALANCED}
-    return report, _curves(balanced)
+    table = ResultTable("Theorem 1: singular values under gradient flow", protocol, worst_rows(checks), list(_NOTES))
+    balanced = {(case["depth"], case["adjacency"]): each for case, each in runs if case["start"] == _BALANCED}
+    return table, _curves(balanced)
 
 
 _BALANCED = "balanced"
@@ -251,31 +241,31 @@ def _runs(instants: int, rng: np.random.Generator) -> Iterator[tuple[dict[str, A
         flows = {"none": replace(flow, strengths=(0.0, 0.0))}
         flows |= {name: replace(flow, adjacency=name) for name in ADJACENCIES}
         start = start_state(balanced_start(depth, rng), rng)
-        for name, one in flows.items():
-            yield {"depth": depth, "start": _BALANCED, "adjacency": name}, trace(one, start, instants)
+        for name, of_graph in flows.items():
+            yield {"depth": depth, "start": _BALANCED, "adjacency": name}, trace(of_graph, start, instants)
         for deviation in _DEVIATIONS:
             case = {"depth": depth, "start": f"N(0, {deviation:g}^2)", "adjacency": flow.adjacency}
             yield case, trace(flow, start_state(gaussian_start(depth, deviation, rng), rng), instants)
 
 
-def _checks(case: dict[str, Any], found: Trace) -> Iterator[Check]:
-    errors, sigma, used, depth = found.errors(), found.stated.sigma, found.separated, case["depth"]
+def _checks(case: dict[str, Any], run: Trace) -> Iterator[Check]:
+    errors, sigma, used, depth = run.errors(), run.stated.sigma, run.separated, case["depth"]
     if case["start"] != _BALANCED:
         large = sigma > sigma[:, :1] / 2
-        for which, part in (("", errors), (" of those above half the largest", errors[large])):
-            yield Check(f"derivative = formula: median error{which}", case, "<=", 0.01, float(np.nanmedian(part)))
+        for which, shown in (("", errors), (" of those above half the largest", errors[large])):
+            yield Check(f"derivative = formula: median error{which}", case, "<=", 0.01, float(np.nanmedian(shown)))
         return
     yield Check("derivative = formula: largest error", case, "<=", 0.01, float(np.nanmax(errors)))
     every = case | {"adjacency": "all"}
-    yield Check("the flow stays balanced: largest drift", every, "<=", 1e-8, found.imbalance_drift)
-    slope, factor = order(sigma, found.measured_data, found.stated.pull, used)
+    yield Check("the flow stays balanced: largest drift", every, "<=", 1e-8, run.imbalance_drift)
+    slope, factor = order(sigma, run.measured_data, run.stated.pull, used)
     yield Check("order of the data term: 2 - 2/L", every, "=", 2 - 2 / depth, slope)
     yield Check("factor of the data term: L", every, "=", depth, factor)
     if case["adjacency"] != "none":
-        slope, factor = order(sigma, found.measured_regularizer, found.stated.gamma, used)
+        slope, factor = order(sigma, run.measured_regularizer, run.stated.gamma, used)
         yield Check("order of the regularizer: 3 - 2/L", every, "=", 3 - 2 / depth, slope)
         yield Check("factor of the regularizer: 2 L", every, "=", 2 * depth, factor)
-        largest = float(found.measured_regularizer[used].max())
+        largest = float(run.measured_regularizer[used].max())
         yield Check("the regularizer raises no singular value: largest derivative", every, "<=", 1e-9, largest)
 
 
@@ -290,10 +280,10 @@ def _curves(traces: dict[tuple[int, str], Trace]) -> dict[str, Any]:
         "orders": {},
     }
     for depth in (2, 3, 4):
-        found = traces[depth, "row_softmin"]
+        run = traces[depth, "row_softmin"]
         curves["orders"][str(depth)] = {
-            "sigma": found.stated.sigma[found.separated].tolist(),
-            "data": np.abs(found.measured_data / found.stated.pull)[found.separated].tolist(),
-            "regularizer": np.abs(found.measured_regularizer / found.stated.gamma)[found.separated].tolist(),
+            "sigma": run.stated.sigma[run.separated].tolist(),
+            "data": np.abs(run.measured_data / run.stated.pull)[run.separated].tolist(),
+            "regularizer": np.abs(run.measured_regularizer / run.stated.gamma)[run.separated].tolist(),
         }
     return curves

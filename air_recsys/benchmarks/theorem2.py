@@ -35,8 +35,8 @@ _START = 0.01  # of every logit
 _SAME = 1e-12  # squared distance below which two rows of unit length are the same row
 _LATE = 1e4  # the horizon t, in units of m^2 / (smallest positive distance)
 _PER_DECADE = 10  # output times
-_SMALL = 1e-2  # what has vanished
-_EXACT = 1e-6  # what integration and rounding may cost
+_SMALL = 1e-2  # relative size of a quantity that counts as zero
+_EXACT = 1e-6  # relative error of integration and rounding
 
 
 class Trajectory(NamedTuple):
@@ -125,7 +125,7 @@ def softmaxes_of(flow: Trajectory) -> Softmaxes:
 
 
 def common_checks(flow: Trajectory) -> Iterator[Check]:
-    """Yield what the theorem says of W, of the energy and of who stays connected, whatever the adjacency."""
+    """Yield the statements on W, on the energy and on the edges that stay, which hold for every adjacency."""
     case, same, apart = {"adjacency": flow.adjacency}, flow.equal_rows(), flow.distances > 0
     asymmetry = np.abs(flow.logits - flow.logits.transpose(0, 2, 1)).max() / np.abs(flow.logits - _START).max()
     yield Check("W stays symmetric: largest |W - W^T| / |W - W(0)|", case, "<=", 1e-9, float(asymmetry))
@@ -147,18 +147,19 @@ def common_checks(flow: Trajectory) -> Iterator[Check]:
 
 def softmax_checks(flow: Trajectory) -> Iterator[Check]:
     """Yield the closed form, every bound, the late behaviour and the limit."""
-    parts, case = softmaxes_of(flow), {"adjacency": flow.adjacency}
-    deviation = float(np.abs(parts.weights / parts.exact_weights(flow.times) - 1).max())
+    softmaxes, case = softmaxes_of(flow), {"adjacency": flow.adjacency}
+    deviation = float(np.abs(softmaxes.weights / softmaxes.exact_weights(flow.times) - 1).max())
     yield Check("closed form p = q / (1 + D s): largest error", case, "<=", _EXACT, deviation)
-    for statement, lower, upper in _bounds(flow, parts):
+    for statement, lower, upper in _bounds(flow, softmaxes):
         slack = float((upper / lower).min())
         yield Check(f"{statement}: smallest slack", case, ">=", 1 - _EXACT, slack)
-    apart, late, n = parts.distances > 0, parts.weights[-1], parts.distances.shape[1]
-    constants = (late * parts.distances * parts.speed * n * flow.times[-1] / parts.n0)[apart]
+    distances, late, n0 = softmaxes.distances, softmaxes.weights[-1], softmaxes.n0
+    apart, n = distances > 0, distances.shape[1]
+    constants = (late * distances * softmaxes.speed * n * flow.times[-1] / n0)[apart]
     yield Check("sharp constant: p D c N t / N0 -> 1", case, "=", 1, _furthest(constants, 1))
-    yield Check("log-log slope of p, last decade", case, "=", -1, _furthest(_slope(parts.weights)[apart], -1))
-    yield Check("weight at distance zero: N0 q(T) -> 1", case, "=", 1, _furthest(late.max(1) * parts.n0[:, 0], 1))
-    errors = np.abs(flow.laplacians - parts.limit)  # (t, m, m)
+    yield Check("log-log slope of p, last decade", case, "=", -1, _furthest(_slope(softmaxes.weights)[apart], -1))
+    yield Check("weight at distance zero: N0 q(T) -> 1", case, "=", 1, _furthest(late.max(1) * n0[:, 0], 1))
+    errors = np.abs(flow.laplacians - softmaxes.limit)  # (t, m, m)
     ratio = float(errors[-1].max() / errors[0].max())
     yield Check("L converges to L*: |L(T) - L*| / |L(0) - L*|", case, "<=", _SMALL, ratio)
     statement = "|L(t) - L*| <= |L(0) - L*| exp(-D t): log10 of the largest excess"
@@ -189,39 +190,27 @@ def theorem2(
     Parameters
     ----------
     root : str or Path, optional
-        Folder of the benchmark data: checks the users of Syn-Netflix too.
+        Folder of the benchmark data: checks the users of Syn-Netflix too, or raises `DataFileError` without them.
     seed : int
-        For the random rows.
+        At least 0; for the random rows.
     quick : bool
         Take half as many random rows, and every fifth user of Syn-Netflix.
 
     Returns
     -------
-    report : ResultTable
+    table : ResultTable
         A row for every statement and adjacency: what is expected, what was measured on the data where it is worst,
         and whether it holds.
     curves : dict
-        What `air_recsys.plotting.theorems.plot_theorem2` draws, in plain lists.
-
-    Raises
-    ------
-    ParameterError
-        For a seed that is no integer >= 0.
-    DataFileError
-        Where `root` is given and holds no Syn-Netflix.
+        The arguments of `air_recsys.plotting.theorems.plot_theorem2`, in plain lists.
 
     Examples
     --------
-    >>> report, curves = theorem2(quick=True)
-    >>> sorted({row["adjacency"] for row in report.rows if not row["holds"]})
+    >>> table, curves = theorem2(quick=True)
+    >>> sorted({row["adjacency"] for row in table.rows if not row["holds"]})
     ['global_product', 'global_sum', 'row_softmin']
-    >>> [row["holds"] for row in report.rows if row["statement"].startswith("closed form")]
+    >>> [row["holds"] for row in table.rows if row["statement"].startswith("closed form")]
     [True, True]
-
-    References
-    ----------
-    Z. Li, T. Sun, H. Wang and B. Wang, "Adaptive and Implicit Regularization for Matrix Completion", SIAM J.
-    Imaging Sciences 15(4), 2022, Theorem 2 and its corollary.
     """
     rng = np.random.default_rng(check_integer("seed", seed))
     users = [] if root is None else [load_syn_netflix(root).matrix[:: 5 if quick else 1]]
@@ -229,15 +218,15 @@ def theorem2(
     distinct = 2 * size // 3
     random = [rng.standard_normal((distinct, 3))[np.arange(size) % distinct], rng.standard_normal((size, 3))]
     flows = [[integrate(name, distances_of(rows)) for name in _ORDER] for rows in (*random, *users)]
-    checks = [check for part in flows for flow in part for check in _checks(flow)]
+    checks = [check for of_rows in flows for flow in of_rows for check in _checks(flow)]
     protocol = (
         f"rows of unit length: {size} random, {distinct} of them different; {size} random, all different; "
         f"{len(users[0]) if users else 'no'} users of Syn-Netflix; seed {seed}; all logits {_START:g} at the start, "
         f"dW/dt = -dE/dW, DOP853 (rtol 1e-10), float64, to T = {_LATE:g} m^2 / (smallest positive distance), "
         f"{_PER_DECADE} outputs a decade"
     )
-    report = ResultTable("Theorem 2: the adjacency under gradient flow", protocol, worst_rows(checks), list(_NOTES))
-    return report, _curves(flows[0])
+    table = ResultTable("Theorem 2: the adjacency under gradient flow", protocol, worst_rows(checks), list(_NOTES))
+    return table, _curves(flows[0])
 
 
 _ORDER = ("global_sum", "row_softmin", "global_product")
@@ -258,23 +247,24 @@ def _checks(flow: Trajectory) -> Iterator[Check]:
     yield from product_checks(flow) if flow.adjacency == "global_product" else softmax_checks(flow)
 
 
-def _bounds(flow: Trajectory, parts: Softmaxes) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
-    """Pairs of which the first must not exceed the second, at all times but the start, where both are equal."""
-    t, n0, n, apart = flow.times[1:], parts.n0, parts.distances.shape[1], parts.distances > 0
-    weights, shares, (low, high) = parts.weights[1:], parts.shares()[1:], parts.share_bounds(t)
+def _bounds(flow: Trajectory, softmaxes: Softmaxes) -> Iterator[tuple[str, np.ndarray, np.ndarray]]:
+    """Yield pairs of which the first must not exceed the second, at all times but the start, where both are equal."""
+    t, n0, distances = flow.times[1:], softmaxes.n0, softmaxes.distances
+    n, apart = distances.shape[1], distances > 0
+    weights, shares, (low, high) = softmaxes.weights[1:], softmaxes.shares()[1:], softmaxes.share_bounds(t)
     yield "p / q <= 1 / (1 + c D t / N)", shares[:, apart], high[:, apart]
     yield "p / q >= 1 / (1 + c D N t / N0^2)", low[:, apart], shares[:, apart]
     yield "p <= (1 / N0) / (1 + c D t / N)", weights[:, apart], (high / n0)[:, apart]
     yield "p >= (1 / N) / (1 + c D N t / N0^2)", low[:, apart] / n, weights[:, apart]
     tails = np.where(apart, high, 0).sum(axis=2) / n0[:, 0] ** 2  # (t, k)
     yield "1 / N0 - q <= (1 / N0^2) sum 1 / (1 + c D t / N)", 1 / n0[:, 0] - weights.max(axis=2), tails
-    energies = parts.speed * (parts.distances * high / n0).sum(axis=(1, 2))  # (t,)
+    energies = softmaxes.speed * (distances * high / n0).sum(axis=(1, 2))  # (t,)
     yield "E <= c sum (1 / N0) D / (1 + c D t / N)", flow.energies[1:], energies
     yield "E <= sum (N1 / N0) N / t", flow.energies[1:], ((n - n0) / n0).sum() * n / t
 
 
 def _excess(flow: Trajectory, errors: np.ndarray) -> float:
-    """Logarithm, since exp(-D t) itself soon leaves the floating-point numbers."""
+    """Return a logarithm: exp(-D t) itself soon leaves the floating-point numbers."""
     slowest, moving = flow.distances[flow.distances > 0].min(), errors[0] > _SAME
     with np.errstate(divide="ignore"):
         logs = np.log10(errors[1:, moving] / errors[0, moving])
@@ -290,7 +280,7 @@ def _furthest(values: np.ndarray, target: float) -> float:
 
 
 def _curves(flows: list[Trajectory]) -> dict[str, Any]:
-    """Curves of the data with equal rows; of global_sum its nearest and its furthest pair, too."""
+    """Return the curves of the data with equal rows, and of the nearest and the furthest pair under global_sum."""
     whole, distances = softmaxes_of(flows[0]), flows[0].distances
     times, same = flows[0].times[1:], flows[0].equal_rows()
     low, high = whole.share_bounds(times)

@@ -30,13 +30,12 @@ _INDEXES: dict[str, tuple[str, dict[str, int]]] = {
 def bench_blocks(
     data: Interactions, widths: tuple[int, ...] = (20, 64), rounds: int = 9, device: str = "cpu"
 ) -> ResultTable:
-    """Time the top 10 of all users, what they have rated left out, for random factors.
+    """Time the top 10 of all users, without the items that they have rated, for random factors.
 
     Parameters
     ----------
     data : Interactions
         Whose users, items and ratings; the values do not matter.
-    widths : tuple of int
     rounds : int
         The contenders take turns; the median counts.
     device : str
@@ -84,7 +83,6 @@ def bench_indexes(n_items: int = 200_000, n_users: int = 1000, width: int = 20, 
 
     Parameters
     ----------
-    n_items, n_users, width : int
     groups : int
         Centres around which the factors of users and items lie.
     """
@@ -118,7 +116,7 @@ def bench_indexes(n_items: int = 200_000, n_users: int = 1000, width: int = 20, 
 
 
 class GivenFactors(Recommender):
-    """A model of factors that are given."""
+    """A model with the factors that it is made of."""
 
     def __init__(self, users: np.ndarray, items: np.ndarray) -> None:
         self.users, self.items = users, items
@@ -129,7 +127,7 @@ class GivenFactors(Recommender):
 
 
 def with_random_factors(data: Interactions, width: int) -> Recommender:
-    """Return a model of some data with random factors: timings do not depend on what was learned."""
+    """Return a model of some data with random factors, which cost the same time as learned ones."""
     rng = np.random.default_rng(0)
     users, items = (rng.normal(size=(size, width)).astype(np.float32) for size in (data.n_users, data.n_items))
     return GivenFactors(users, items).fit(data)
@@ -141,9 +139,9 @@ def _measure(model: Recommender, factory: str, options: dict[str, int], exact: n
     built = time.perf_counter()
     for name, value in options.items():
         setattr(items.index, name, value)
-    _, found = items.index.search(items.queries(model.interactions_.user_ids), _N)
+    _, nearest = items.index.search(items.queries(model.interactions_.user_ids), _N)
     searched = time.perf_counter()
-    hits = [len(set(row) & set(best)) for row, best in zip(found.tolist(), exact.tolist(), strict=True)]
+    hits = [len(set(row) & set(best)) for row, best in zip(nearest.tolist(), exact.tolist(), strict=True)]
     return {
         "build_seconds": built - start,
         "search_seconds": searched - built,

@@ -50,7 +50,7 @@ app.add_typer(data.app, name="datasets")
 
 def _show_version(asked: bool) -> None:
     if asked:
-        sys.stdout.write(f"air-recsys {__version__}\n")
+        typer.echo(f"air-recsys {__version__}")
         raise typer.Exit
 
 

@@ -18,14 +18,11 @@ def list_sets(json_file: options.JsonFile = None) -> None:
     import pandas as pd
 
     from air_recsys.datasets import available
-    from air_recsys.results import write_json
 
-    options.check_folder_of(json_file)
     table = available().reset_index()
     shown = pd.DataFrame(table, columns=["name", "users", "items", "ratings", "fetchable", "title"])
     options.show_frame(shown, None)
-    if json_file is not None:
-        write_json(json_file, table.to_dict("records"))
+    options.write_figures(json_file, table.to_dict("records"), origin=False)
 
 
 @app.command()
@@ -36,4 +33,4 @@ def fetch(
     """Download a data set from its publisher, check it and unpack it."""
     from air_recsys.datasets import fetch as fetched
 
-    options.say(f"{name} is in {fetched(name, destination)}")
+    typer.echo(f"{name} is in {fetched(name, destination)}")

@@ -23,22 +23,19 @@ def demo(
     """Complete ratings of which most are hidden, and find the hidden groups of users and items."""
     from air_recsys.demo import run_demo
     from air_recsys.plotting import plot_completion
-    from air_recsys.results import machine, versions, write_json
     from air_recsys.validation import import_extra
 
-    options.check_folder_of(json_file)
     import_extra("matplotlib", "viz")  # before anything is trained
     if out.exists() and not out.is_dir():
         raise ParameterError(f"expected a folder for --out, found the file {out}")
     out.mkdir(parents=True, exist_ok=True)
     result = run_demo(seed, missing, device)
-    options.show(result.comparison)
-    options.say("")
-    options.show(result.groups)
+    typer.echo(result.comparison.text() + "\n")
+    typer.echo(result.groups.text())
     user = result.model.interactions_.user_ids[0]
-    options.say(f"\nBest unrated items for user {user}")
+    typer.echo(f"\nBest unrated items for user {user}")
     options.show_frame(result.model.recommend(user, n=3), None)
-    options.say(f"\nMost alike to user {user}")
+    typer.echo(f"\nMost alike to user {user}")
     options.show_frame(result.model.similar_users(user, n=3), None)
     files = [result.model.save(out / "model.air")]
     for kind, graph in (("user", result.model.user_graph_), ("item", result.model.item_graph_)):
@@ -46,7 +43,5 @@ def demo(
             files.append(graph.to_graphml(out / f"{kind}_graph.graphml"))
     picture = out / "completion.png"
     plot_completion(result.model).savefig(picture, dpi=110)
-    options.say(f"\nwrote {', '.join(str(file) for file in [*files, picture])}")
-    if json_file is not None:
-        figures = {"models": result.comparison.rows, "groups": result.groups.rows}
-        write_json(json_file, figures | {"versions": versions(), "machine": machine()})
+    typer.echo(f"\nwrote {', '.join(str(file) for file in [*files, picture])}")
+    options.write_figures(json_file, {"models": result.comparison.rows, "groups": result.groups.rows})

@@ -12,7 +12,6 @@ from air_recsys.cli import options
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.evaluation.folds import Fold
     from air_recsys.interactions import Interactions
 
 _PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
@@ -45,46 +44,31 @@ def evaluate(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the test error of AIR beside its baselines, on your data or a data set."""
-    from air_recsys.datasets import data_root, load_movielens_fold
-    from air_recsys.evaluation.folds import Fold, evaluate_on
+    from air_recsys.datasets import data_root, load_movielens_fold, read_ratings
+    from air_recsys.evaluation.folds import Fold, cross_validation_folds, evaluate_on, holdout_folds
     from air_recsys.models import AIR
 
-    options.check_folder_of(json_file)
     if (file is None) == (dataset is None):
         raise ParameterError("expected either a file or --dataset")
     chosen = options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **{"random_state": seed, "device": device} | chosen)
     if dataset is DataSet.ML_100K and folds == 5:
-        parts = [Fold(name, *load_movielens_fold(data_root(data), name)) for name in _PREDEFINED]
+        splits = [Fold(name, *load_movielens_fold(data_root(data), name)) for name in _PREDEFINED]
         origin = "MovieLens-100K, predefined folds u1 .. u5"
     else:
-        ratings = _ratings(file, dataset, data, user=user, item=item, rating=rating, sep=sep)
-        parts = _folds(ratings, folds, test_fraction, seed)
-        how = f"{folds} random folds" if folds else f"random hold-out of {test_fraction:.0%}"
-        origin = f"{dataset.value if dataset else file.name if file else ''}: {ratings!r}, {how}, seed {seed}"
+        if dataset is not None:
+            name, ratings = dataset.value, load_dataset(dataset, data)
+        else:
+            assert file is not None  # checked above
+            name, ratings = file.name, read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+        if folds is not None:
+            splits, how = cross_validation_folds(ratings, folds, seed), f"{folds} random folds"
+        else:
+            splits, how = holdout_folds(ratings, test_fraction, seed), f"random hold-out of {test_fraction:.0%}"
+        origin = f"{name}: {ratings!r}, {how}, seed {seed}"
     protocol = f"{origin}; AIR.for_{preset.value}({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed {seed}"
-    means, single = evaluate_on(parts, air, peers=options.parse_names(peers), seed=seed, protocol=protocol)
-    options.show(means)
-    if json_file is not None:
-        means.to_json(json_file, single=single)
-
-
-def _ratings(
-    file: Path | None,
-    dataset: DataSet | None,
-    data: Path | None,
-    *,
-    user: str,
-    item: str,
-    rating: str,
-    sep: str | None,
-) -> Interactions:
-    from air_recsys.datasets import read_ratings
-
-    if dataset is None:
-        assert file is not None
-        return read_ratings(file, user=user, item=item, rating=rating, sep=sep)
-    return load_dataset(dataset, data)
+    means, single = evaluate_on(splits, air, peers=options.parse_names(peers), seed=seed, protocol=protocol)
+    options.publish_means(means, single, json_file)
 
 
 def load_dataset(dataset: DataSet, data: Path | None) -> Interactions:
@@ -92,11 +76,3 @@ def load_dataset(dataset: DataSet, data: Path | None) -> Interactions:
     from air_recsys.datasets import data_root, load_movielens
 
     return load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
-
-
-def _folds(ratings: Interactions, folds: int | None, test_fraction: float, seed: int) -> list[Fold]:
-    from air_recsys.evaluation.folds import cross_validation_folds, holdout_folds
-
-    if folds is None:
-        return holdout_folds(ratings, test_fraction, seed)
-    return cross_validation_folds(ratings, folds, seed)

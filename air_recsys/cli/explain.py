@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from air_recsys.cli import options
-from air_recsys.cli.ids import as_ids
 from air_recsys.cli.models import ModelFile
 from air_recsys.exceptions import DataError
 
@@ -25,16 +24,13 @@ def explain(
     from air_recsys.datasets.titles import read_titles, titles_of
     from air_recsys.models import Recommender
     from air_recsys.models.trained import TrainedRecommender
-    from air_recsys.results import write_json
 
-    options.check_folder_of(json_file)
     loaded = Recommender.load(model)
     if not isinstance(loaded, TrainedRecommender):
         raise DataError(f"only AIR and DMF explain their scores, found a model of class {type(loaded).__name__}")
-    known = loaded.interactions_
-    user_id, item_id = as_ids([user], known.user_ids)[0], as_ids([item], known.item_ids)[0]
-    labels = None if titles is None else titles_of(read_titles(titles, known.item_ids))
+    data = loaded.interactions_
+    (user_id,), (item_id,) = options.as_ids([user], data.user_ids), options.as_ids([item], data.item_ids)
+    labels = None if titles is None else titles_of(read_titles(titles, data.item_ids))
     explanation = loaded.explain(user_id, item_id, n, labels=labels)
-    options.say(str(explanation))
-    if json_file is not None:
-        write_json(json_file, explanation.to_dict())
+    typer.echo(str(explanation))
+    options.write_figures(json_file, explanation.to_dict(), origin=False)

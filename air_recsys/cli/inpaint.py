@@ -27,7 +27,12 @@ class Model(StrEnum):
 
 def inpaint(
     image: Annotated[Path, typer.Argument(help="Image with hidden pixels; colours become grey.")],
-    out: Annotated[Path, typer.Option("--out", help="Where to write the completed image: a PNG or JPEG file.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out", callback=options.writable, help="Where to write the completed image: a PNG or JPEG file."
+        ),
+    ],
     mask: Annotated[Path | None, typer.Option(help="Image whose pure white pixels are the observed ones.")] = None,
     missing: Annotated[
         float | None, typer.Option(help="Instead of --mask: the share of pixels to hide at random.")
@@ -37,10 +42,7 @@ def inpaint(
     model: Annotated[
         Model, typer.Option(help="What completes the image; auto goes by the size of the holes.")
     ] = Model.AUTO,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the model; may be repeated."),
-    ] = None,
+    settings: Annotated[list[str] | None, options.pairs("--set", "A parameter of the model; may be repeated.")] = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
@@ -48,11 +50,9 @@ def inpaint(
     """Fill the hidden pixels of an image; the error is measured where the truth is known."""
     from air_recsys import images
     from air_recsys.models.presets import routed
-    from air_recsys.results import format_number, machine, versions, write_json
+    from air_recsys.results import format_number
     from air_recsys.validation import import_extra
 
-    for file in (out, json_file):
-        options.check_folder_of(file)
     images.check_image_path(out)
     for module in ("PIL.Image", "skimage.metrics"):
         import_extra(module, "images")
@@ -65,20 +65,19 @@ def inpaint(
     chosen.set_params(**{name: value for name, value in run.items() if name in chosen.get_params()})
     height, width = pixels.shape
     share = 1 - float(observed.mean())
-    options.say(f"{height} x {width} pixels, {share:.1%} hidden, completed by {type(chosen).__name__}")
+    typer.echo(f"{height} x {width} pixels, {share:.1%} hidden, completed by {type(chosen).__name__}")
     start = time.perf_counter()
     completed = images.inpaint(pixels, observed, chosen)
     figures = {"height": height, "width": width, "hidden": share, "seconds": time.perf_counter() - start}
-    options.say(f"completed in {figures['seconds']:.1f} s")
+    typer.echo(f"completed in {figures['seconds']:.1f} s")
     images.save_image(out, completed)
     if whole is not None:
         errors = images.inpainting_errors(whole, completed, observed)
         nmae, psnr, ssim = (format_number(errors[name]) for name in ("nmae", "psnr", "ssim"))
-        options.say(f"hidden pixels: NMAE {nmae}, PSNR {psnr} dB; whole image: SSIM {ssim}")
+        typer.echo(f"hidden pixels: NMAE {nmae}, PSNR {psnr} dB; whole image: SSIM {ssim}")
         figures |= errors
-    options.say(f"wrote {out}")
-    if json_file is not None:
-        write_json(json_file, figures | {"versions": versions(), "machine": machine()})
+    typer.echo(f"wrote {out}")
+    options.write_figures(json_file, figures)
 
 
 def _observed(mask: Path | None, missing: float | None, size: int | None, seed: int, pixels: np.ndarray) -> np.ndarray:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from air_recsys.cli import options
-from air_recsys.cli.ids import as_ids
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -29,7 +28,9 @@ class Side(StrEnum):
 
 def train(
     file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating a row.")],
-    model: Annotated[Path, typer.Option("--model", help="Where to write the model.")] = Path("model.air"),
+    model: Annotated[
+        Path, typer.Option("--model", callback=options.writable, help="Where to write the model.")
+    ] = Path("model.air"),
     preset: options.PresetName = options.Preset.RATINGS,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
@@ -47,24 +48,21 @@ def train(
     """Train AIR on a table of ratings and write the model; Ctrl-C ends at the next epoch and writes it too."""
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR
-    from air_recsys.results import write_json
     from air_recsys.solvers import as_solver
 
-    options.check_folder_of(json_file)
-    options.check_folder_of(model)
     parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **parameters)
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
-    options.say(repr(data))
+    typer.echo(repr(data))
     ended = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
     unit = as_solver(air.solver).unit
-    options.say(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
+    typer.echo(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
     for graph in (air.user_graph_, air.item_graph_):
-        options.say(repr(graph) if graph is not None else "no graph")
-    options.say(f"wrote {air.save(model)}")
-    if json_file is not None:
-        write_json(json_file, {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index})
+        typer.echo(repr(graph) if graph is not None else "no graph")
+    typer.echo(f"wrote {air.save(model)}")
+    figures = {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index}
+    options.write_figures(json_file, figures, origin=False)
     if not ended:
         raise typer.Exit(_INTERRUPTED)
 
@@ -75,9 +73,9 @@ def _fit(model: AIR, data: Interactions, checkpoint: Path | None, every: int) ->
     try:
         model.fit(data, checkpoint=checkpoint, every=every, resume_from=go_on)
     except KeyboardInterrupt as interrupt:
-        if model.__dict__.get("stopped_by_") != "interrupt":
+        if getattr(model, "stopped_by_", None) != "interrupt":
             raise
-        options.say(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
+        typer.echo(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
         return False
     return True
 
@@ -97,18 +95,17 @@ def recommend(
     from air_recsys.models import Recommender
     from air_recsys.models.trained import TrainedRecommender
 
-    options.check_folder_of(json_file)
     if not user and ratings is None:
         raise ParameterError("expected --user, --ratings or both")
     loaded = Recommender.load(model)
-    known = loaded.interactions_
-    ids = as_ids(user or [], known.user_ids)
+    data = loaded.interactions_
+    ids = options.as_ids(user or [], data.user_ids)
     if ratings is not None:
         if not isinstance(loaded, TrainedRecommender):
             raise DataError(f"only AIR and DMF fold new ratings in, found a model of class {type(loaded).__name__}")
         new = read_ratings(ratings).to_frame()
-        for side, of_model in (("user", known.user_ids), ("item", known.item_ids)):
-            new[side] = as_ids(new[side].astype(str).tolist(), of_model)
+        for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
+            new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
     wanted = min(10, loaded.interactions_.n_items) if n is None else n
@@ -125,22 +122,25 @@ def similar(
     """Print the users or items that are most alike to one."""
     from air_recsys.models import Recommender
 
-    options.check_folder_of(json_file)
     if (user is None) == (item is None):
         raise ParameterError("expected either --user or --item")
     loaded = Recommender.load(model)
     if user is not None:
-        frame = loaded.similar_users(as_ids([user], loaded.interactions_.user_ids)[0], n)
+        frame = loaded.similar_users(options.as_ids([user], loaded.interactions_.user_ids)[0], n)
     else:
-        frame = loaded.similar_items(as_ids([str(item)], loaded.interactions_.item_ids)[0], n)
+        frame = loaded.similar_items(options.as_ids([str(item)], loaded.interactions_.item_ids)[0], n)
     options.show_frame(frame, json_file)
 
 
 def graph(
     model: ModelFile,
     side: Annotated[Side, typer.Option(help="Which of the two graphs.")] = Side.ITEMS,
-    graphml: Annotated[Path | None, typer.Option(help="Write the graph as GraphML to this file.")] = None,
-    html: Annotated[Path | None, typer.Option(help="Write a page to explore both graphs in a browser.")] = None,
+    graphml: Annotated[
+        Path | None, typer.Option(callback=options.writable, help="Write the graph as GraphML to this file.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(callback=options.writable, help="Write a page to explore both graphs in a browser.")
+    ] = None,
     titles: Annotated[
         Path | None, typer.Option(help="CSV with a column id and what is known of the items: title, year, ...")
     ] = None,
@@ -150,25 +150,22 @@ def graph(
     from air_recsys.datasets.titles import read_titles
     from air_recsys.models import Recommender
     from air_recsys.report import explorer_of
-    from air_recsys.results import write_json
 
-    for file in (json_file, graphml, html):
-        options.check_folder_of(file)
     if titles is not None and html is None:
         raise ParameterError("--titles names the items of the page, so it needs --html")
     loaded = Recommender.load(model)
     chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
     if chosen is None:
         raise DataError(f"this {type(loaded).__name__} has learned no graph of {side.value}")
-    options.say(repr(chosen))
+    typer.echo(repr(chosen))
     communities = chosen.communities()
     sizes = communities.value_counts().sort_index()
-    options.say(f"{sizes.size} communities, sizes {', '.join(map(str, sizes.head(20)))}{', ...' * (sizes.size > 20)}")
+    typer.echo(f"{sizes.size} communities, sizes {', '.join(map(str, sizes.head(20)))}{', ...' * (sizes.size > 20)}")
     if graphml is not None:
-        options.say(f"wrote {chosen.to_graphml(graphml)}")
+        typer.echo(f"wrote {chosen.to_graphml(graphml)}")
     if html is not None:
-        known = None if titles is None else read_titles(titles, loaded.interactions_.item_ids)
-        options.say(f"wrote {explorer_of(loaded, html, known, first=side.value)}")
-    if json_file is not None:
-        summary = {"nodes": len(chosen), "edges": chosen.n_edges}
-        write_json(json_file, summary | {"communities": {str(k): int(v) for k, v in communities.items()}})
+        about_items = None if titles is None else read_titles(titles, loaded.interactions_.item_ids)
+        typer.echo(f"wrote {explorer_of(loaded, html, about_items, first=side.value)}")
+    community_of = {str(node): int(number) for node, number in communities.items()}
+    figures = {"nodes": len(chosen), "edges": chosen.n_edges, "communities": community_of}
+    options.write_figures(json_file, figures, origin=False)

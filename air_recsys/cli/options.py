@@ -5,18 +5,17 @@ from __future__ import annotations
 import ast
 import json
 import os
-import shlex
-import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from air_recsys.models import Recommender
@@ -31,13 +30,31 @@ class Preset(StrEnum):
     COMPLETION = "completion"
 
 
-JsonFile = Annotated[Path | None, typer.Option("--json", help="Also write the figures to this JSON file.")]
+def writable(path: Path | None) -> Path | None:
+    """Return the file of an option; raise before any work where it could not be written."""
+    if path is None:
+        return None
+    if path.is_dir():
+        raise ParameterError(f"expected a file to write to, found the folder {path}")
+    if not path.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {path.name}, found no {path.parent}")
+    if not os.access(path.parent, os.W_OK):
+        raise ParameterError(f"expected a folder that can be written to for {path.name}, found {path.parent}")
+    return path
+
+
+def pairs(option: str, text: str) -> Any:
+    """Declare an option that takes NAME=VALUE."""
+    return typer.Option(option, metavar="NAME=VALUE", help=text)
+
+
+JsonFile = Annotated[
+    Path | None, typer.Option("--json", callback=writable, help="Also write the figures to this JSON file.")
+]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, or auto.")]
 PresetName = Annotated[Preset, typer.Option(help="Which kind of data this is.")]
-Settings = Annotated[
-    list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="A parameter of AIR; may be repeated.")
-]
+Settings = Annotated[list[str] | None, pairs("--set", "A parameter of AIR or of its solver; may be repeated.")]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", help="Folder of the data sets; else AIR_RECSYS_DATA, else ../shared/data.")
 ]
@@ -63,14 +80,14 @@ def parse_settings(settings: list[str] | None, model: Recommender | None = None)
         return parsed
     if model is None:
         kinds = [AIR, *SOLVERS.values()]
-        of, known = "AIR or its solvers", list(dict.fromkeys(name for kind in kinds for name in parameter_names(kind)))
+        owner = "AIR or its solvers"
+        names = list(dict.fromkeys(name for kind in kinds for name in parameter_names(kind)))
     else:
-        of, known = type(model).__name__, list(model.get_params())
+        owner, names = type(model).__name__, list(model.get_params())
     for name, value in parsed.items():
-        if name not in known:
-            raise ParameterError(
-                f"--set expects NAME=VALUE with a parameter of {of} ({', '.join(known)}), found {f'{name}={value}'!r}"
-            )
+        if name not in names:
+            expected = f"NAME=VALUE with a parameter of {owner} ({', '.join(names)})"
+            raise ParameterError(f"--set expects {expected}, found {f'{name}={value}'!r}")
     return parsed
 
 
@@ -105,9 +122,14 @@ def parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
-def show(report: ResultTable) -> None:
-    """Print a report."""
-    sys.stdout.write(report.text() + "\n")
+def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
+    """Turn ids into the model's kind: integers where all its ids are."""
+    if model_ids.dtype == object:
+        return texts
+    try:
+        return [int(text) for text in texts]
+    except ValueError:
+        raise DataError(f"this model's ids are integers, found {', '.join(map(repr, texts))}") from None
 
 
 def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
@@ -118,54 +140,31 @@ def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
     for name in shown.columns:
         if shown[name].dtype.kind == "f":
             shown[name] = [format_number(value) for value in shown[name]]
-    sys.stdout.write(shown.to_string(index=False) + "\n")
+    typer.echo(shown.to_string(index=False))
     if json_file is not None:
         write_json(json_file, json.loads(str(frame.to_json(orient="records"))))
 
 
-def check_folder_of(path: Path | None) -> None:
-    """Raise before any work where a file could not be written."""
-    if path is None:
-        return
-    if path.is_dir():
-        raise ParameterError(f"expected a file to write to, found the folder {path}")
-    if not path.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {path.name}, found no {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise ParameterError(f"expected a folder that can be written to for {path.name}, found {path.parent}")
-
-
-def say(text: str) -> None:
-    """Print a line."""
-    sys.stdout.write(text + "\n")
-
-
-def write_reports(reports: Iterable[ResultTable], json_file: Path | None) -> None:
-    """Write reports, versions and machine to a file, where one is asked for."""
+def write_figures(json_file: Path | None, figures: Any, *, origin: bool = True) -> None:
+    """Write figures as JSON where a file is asked for, by default with versions and machine."""
     from air_recsys.results import machine, versions, write_json
 
     if json_file is not None:
-        reported = [report.content() for report in reports]
-        write_json(json_file, {"reports": reported, "versions": versions(), "machine": machine()})
+        write_json(json_file, figures | {"versions": versions(), "machine": machine()} if origin else figures)
 
 
-def show_last(reports: Sequence[ResultTable], json_file: Path | None) -> None:
-    """Print the newest of some reports, and write all so far: those that follow may take hours."""
-    show(reports[-1])
-    say("")
-    write_reports(reports, json_file)
+def publish(
+    reports: Sequence[ResultTable], json_file: Path | None, shown: Sequence[ResultTable] | None = None
+) -> None:
+    """Print reports, or only those to be shown, and write all to the file that is asked for."""
+    for report in reports if shown is None else shown:
+        typer.echo(report.text() + "\n")
+    write_figures(json_file, {"reports": [report.content() for report in reports]})
 
 
-def benchmark_command(
-    name: str, given: Mapping[str, Sequence[str] | None], flags: Mapping[str, bool], seed: int = 0
-) -> str:
-    """Return the call of `bench` that measures a report again, for the reader of its notes.
-
-    Examples
-    --------
-    >>> benchmark_command("ratings", {"--set": ["ml-1m"], "--system": ["Surprise SVD"]}, {"--validation": True})
-    "`air-recsys bench ratings --set ml-1m --system 'Surprise SVD' --validation`"
-    """
-    words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
-    words += [flag for flag, on in flags.items() if on] + ([f"--seed {seed}"] if seed else [])
-    return f"`{' '.join(['air-recsys bench', name, *words])}`"
+def publish_means(means: ResultTable, single: ResultTable | None, *files: Path | None) -> None:
+    """Print means, and write them with the single runs to the files that are asked for."""
+    typer.echo(means.text())
+    for file in files:
+        if file is not None:
+            means.to_json(file, single)

@@ -12,13 +12,12 @@ from air_recsys.cli.models import ModelFile
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.evaluation.held_out import Evaluation
     from air_recsys.interactions import Interactions
 
 
 def report(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(callback=options.writable, help="The page to write.")] = Path("report.html"),
     test: Annotated[
         Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
     ] = None,
@@ -38,11 +37,9 @@ def report(
     from air_recsys.evaluation.held_out import evaluate_model
     from air_recsys.models import Recommender
     from air_recsys.report.page import check_report, report_html
-    from air_recsys.results import ResultTable, write_json
+    from air_recsys.results import ResultTable
     from air_recsys.writing import replace_file
 
-    options.check_folder_of(json_file)
-    options.check_folder_of(out)
     if test is not None and evaluate:
         raise ParameterError("expected --test or --evaluate, found both")
     loaded = Recommender.load(model)
@@ -53,31 +50,19 @@ def report(
         unseen = _with_ids_of(read_ratings(test, user=user, item=item, rating=rating, sep=sep), loaded.interactions_)
     evaluation = evaluate_model(loaded, unseen, evaluate)
     replace_file(out, report_html(loaded, evaluation, names).encode())
-    options.show(ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes))
-    options.say(f"wrote {out}")
-    if json_file is not None:
-        write_json(json_file, _as_json(evaluation))
+    table = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
+    typer.echo(table.text())
+    typer.echo(f"wrote {out}")
+    figures = {"title": table.title, "protocol": table.protocol, "models": table.rows, "notes": table.notes}
+    options.write_figures(json_file, figures)
 
 
-def _with_ids_of(test: Interactions, known: Interactions) -> Interactions:
+def _with_ids_of(test: Interactions, data: Interactions) -> Interactions:
     """Return test ratings with ids of the model's kind: text where the model's are text."""
     from air_recsys.interactions import Interactions
 
     frame = test.to_frame()
-    for side, ids in (("user", known.user_ids), ("item", known.item_ids)):
+    for side, ids in (("user", data.user_ids), ("item", data.item_ids)):
         if ids.dtype == object and frame[side].dtype != object:
             frame[side] = frame[side].astype(str).astype(object)
     return Interactions.from_frame(frame, allow_negative=True)
-
-
-def _as_json(evaluation: Evaluation) -> dict[str, object]:
-    from air_recsys.results import machine, versions
-
-    return {
-        "title": evaluation.title,
-        "protocol": evaluation.protocol,
-        "models": evaluation.rows,
-        "notes": evaluation.notes,
-        "versions": versions(),
-        "machine": machine(),
-    }

@@ -47,9 +47,7 @@ def score(
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
     from air_recsys.distributed import scoring  # it cannot be imported without Ray
     from air_recsys.models import Recommender
-    from air_recsys.results import write_json
 
-    options.check_folder_of(json_file)
     given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}
     given |= {} if unknown is None else {"unknown": unknown.value}
     given |= {} if batch_size is None else {"batch_size": batch_size}
@@ -60,7 +58,6 @@ def score(
     else:
         wanted = min(10, Recommender.load(model).interactions_.n_items) if n is None else n
         done = scoring.recommend(model, table, output, n=wanted, exclude_seen=not include_seen, **given)
-    options.say(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")
-    options.say(f"wrote {done.n_written} rows to {done.folder}")
-    if json_file is not None:
-        write_json(json_file, done._asdict() | {"folder": str(done.folder)})
+    typer.echo(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")
+    typer.echo(f"wrote {done.n_written} rows to {done.folder}")
+    options.write_figures(json_file, done._asdict() | {"folder": str(done.folder)}, origin=False)

@@ -52,22 +52,22 @@ def tune(
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
     device: options.Device = "auto",
-    save: Annotated[Path | None, typer.Option(help="Fit the best settings on the whole table and write it.")] = None,
+    save: Annotated[
+        Path | None,
+        typer.Option(callback=options.writable, help="Fit the best settings on the whole table and write it."),
+    ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Search the settings of AIR that suit a table of ratings; an interrupted search goes on with the same --study."""
     from air_recsys.datasets import read_ratings
-    from air_recsys.results import write_json
     from air_recsys.tuning import tune as tune_air
     from air_recsys.tuning.storage import storage_url
 
-    options.check_folder_of(json_file)
-    options.check_folder_of(save)
     if study is not None:
         storage_url(study)
     domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
-    options.say(repr(data))
+    typer.echo(repr(data))
     tuning = tune_air(
         data,
         preset=preset.value,
@@ -82,10 +82,9 @@ def tune(
         verbose=True,
     )
     _show(tuning)
-    if json_file is not None:
-        write_json(json_file, _as_json(tuning))
+    options.write_figures(json_file, _as_json(tuning))
     if save is not None:
-        options.say(f"wrote {tuning.model(verbose=True).fit(data).save(save)}, fitted on all {data.n_ratings} ratings")
+        typer.echo(f"wrote {tuning.model(verbose=True).fit(data).save(save)}, fitted on all {data.n_ratings} ratings")
 
 
 def parse_space(texts: list[str] | None) -> dict[str, Any]:
@@ -101,8 +100,8 @@ def parse_space(texts: list[str] | None) -> dict[str, Any]:
         name, sign, domain = text.partition("=")
         if not sign or not name or not domain:
             raise ParameterError(f"--space expects NAME=LOW:HIGH, NAME=LOW:HIGH:log or NAME=A,B,C, found {text!r}")
-        parts = domain.split(":" if ":" in domain else ",")
-        values = [options.parse_values([f"{name}={part.strip()}"])[name] for part in parts]
+        separator = ":" if ":" in domain else ","
+        values = [options.parse_values([f"{name}={value.strip()}"])[name] for value in domain.split(separator)]
         parsed[name] = tuple(values) if ":" in domain else values
     return parsed
 
@@ -113,16 +112,14 @@ def _show(tuning: Tuning) -> None:
     best = tuning.trials().head(_SHOWN)
     title = f"The best {len(best)} trials" if len(best) > 1 else "The trial"
     rows = [{str(name): value for name, value in row.items()} for row in best.to_dict("records")]
-    options.show(ResultTable(title, tuning.protocol, rows))
-    options.say(f"best validation {tuning.metric} {tuning.best_value:.6g} with")
+    typer.echo(ResultTable(title, tuning.protocol, rows).text())
+    typer.echo(f"best validation {tuning.metric} {tuning.best_value:.6g} with")
     for name, value in tuning.best_params.items():
-        options.say(f"  --set {name}={value}")
-    options.say(f"* {_WARNING}")
+        typer.echo(f"  --set {name}={value}")
+    typer.echo(f"* {_WARNING}")
 
 
 def _as_json(tuning: Tuning) -> dict[str, Any]:
-    from air_recsys.results import machine, versions
-
     return {
         "protocol": tuning.protocol,
         "metric": tuning.metric,
@@ -131,6 +128,4 @@ def _as_json(tuning: Tuning) -> dict[str, Any]:
         "best_params": tuning.best_params,
         "trials": tuning.trials().to_dict("records"),
         "notes": [_WARNING],
-        "versions": versions(),
-        "machine": machine(),
     }

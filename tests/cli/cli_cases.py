@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors import safe_open
 from safetensors.numpy import save_file
+from sealing import parts_of, tensor_bytes
 
 from air_recsys import AIR, BiasModel
 from air_recsys.cli import main
@@ -70,8 +70,7 @@ def fill(root: Path) -> Path:
     (root / "words.csv").write_text("user,item,rating\na,x,1\nb,x,many\n", encoding="utf-8")
     (root / "binary.csv").write_bytes(np.random.default_rng(0).bytes(500))
     (root / "truncated.air").write_bytes((root / "text.air").read_bytes()[:-100])
-    with safe_open(root / "text.air", framework="numpy") as file:
-        arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-        save_file(arrays, root / "newer.air", file.metadata() | {"format_version": "99"})
+    metadata, arrays = parts_of(root / "text.air")
+    (root / "newer.air").write_bytes(tensor_bytes(arrays, metadata | {"format_version": "99"}))
     save_file({"weight": np.zeros(3)}, root / "foreign.air")
     return root

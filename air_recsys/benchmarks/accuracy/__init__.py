@@ -1,1 +1,1 @@
-"""How accurate models are: trained in sealed processes, asked for what they have never seen."""
+"""Accuracy of models that are trained in sealed processes, on entries that they have never seen."""

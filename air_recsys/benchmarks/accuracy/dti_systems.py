@@ -23,7 +23,7 @@ from air_recsys.interactions import Interactions
 
 
 class Shown(NamedTuple):
-    """What the systems see of a fold."""
+    """The data of a fold that the systems see."""
 
     interactions: Interactions  # without the hidden pairs
     drug_similarity: pd.DataFrame | None
@@ -31,14 +31,14 @@ class Shown(NamedTuple):
 
 
 class Scored(NamedTuple):
-    """What a system makes of a fold."""
+    """The answer of a system to a fold."""
 
     scores: np.ndarray  # of the pairs asked for
     seconds: float
 
 
 class System(NamedTuple):
-    """A system: from what is shown to scores of all pairs; and its settings in words."""
+    """A function from the data shown to the scores of all pairs, and its settings in words."""
 
     score: Callable[[Shown], np.ndarray]
     settings: str
@@ -49,7 +49,6 @@ def dti_systems(similarities: bool, settings: Mapping[str, Any] | None = None) -
 
     Parameters
     ----------
-    similarities : bool
     settings : mapping, optional
         Parameters of `DrugTargetAIR` that differ from its defaults.
     """
@@ -70,18 +69,18 @@ def dti_systems(similarities: bool, settings: Mapping[str, Any] | None = None) -
 
 
 def air_scores(shown: Shown, **settings: Any) -> np.ndarray:
-    """Return the scores of `DrugTargetAIR`: what is hidden is missing."""
+    """Return the scores of `DrugTargetAIR`, to which hidden pairs are missing entries."""
     return DrugTargetAIR(**settings).fit(*shown).scores_
 
 
 def score_fold(systems: Mapping[str, System], shown: Shown, asked: tuple[np.ndarray, np.ndarray]) -> dict[str, Scored]:
     """Let every system learn from what is shown, and return its scores of the pairs asked for, by position."""
-    found = {}
+    answers = {}
     for name, system in systems.items():
         with Stopwatch() as training:
             scores = system.score(shown)
-        found[name] = Scored(scores[asked], training.seconds)
-    return found
+        answers[name] = Scored(scores[asked], training.seconds)
+    return answers
 
 
 def _alone(score: Callable[[np.ndarray], np.ndarray], shown: Shown) -> np.ndarray:

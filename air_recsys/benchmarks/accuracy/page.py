@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from air_recsys.benchmarks.page import markdown_table, result_file
+from air_recsys.benchmarks.page import check_keys, markdown_table, result_file
 from air_recsys.exceptions import ParameterError
 from air_recsys.reading import parse_json
 
@@ -19,7 +18,7 @@ columns named "published" are as the authors of those systems printed them and w
 stated beside.
 """
 _KEYS = ("reports", "versions", "machine")
-_REPORT_KEYS = ("title", "protocol", "rows", "notes")
+_TABLE_KEYS = ("title", "protocol", "rows", "notes")
 
 
 def accuracy_page(results: Sequence[Path]) -> str:
@@ -42,29 +41,14 @@ def accuracy_page(results: Sequence[Path]) -> str:
 
 def _section_of(path: Path) -> str:
     with result_file(path):
-        return _part(_read(path))
-
-
-def _read(path: Path) -> dict[str, Any]:
-    content = parse_json(path.read_bytes())
-    absent = _absent(content, _KEYS) or [key for report in content["reports"] for key in _absent(report, _REPORT_KEYS)]
-    if absent:
-        raise ParameterError(f"{path} is no result file: expected {', '.join(_KEYS)}, found no {absent[0]}")
-    return content
-
-
-def _absent(content: Any, keys: tuple[str, ...]) -> list[str]:
-    return [key for key in keys if key not in content] if isinstance(content, dict) else ["object"]
-
-
-def _part(content: dict[str, Any]) -> str:
-    lines = [line for report in content["reports"] for line in _section(report)]
-    machine, versions = content["machine"], content["versions"]
-    named = ", ".join(f"{package} {version}" for package, version in versions.items())
-    lines += [f"Measured on {machine['gpu'] or machine['processor']}, {machine['cores']} cores; {named}.", ""]
+        content = parse_json(path.read_bytes())
+        check_keys(path, content, _KEYS)
+        lines: list[str] = []
+        for table in content["reports"]:
+            check_keys(path, table, _TABLE_KEYS, _KEYS)
+            lines += [f"## {table['title']}", "", f"{table['protocol']}.", "", markdown_table(table["rows"], None), ""]
+            lines += [f"* {note}" for note in table["notes"]] + [""]
+        machine = content["machine"]
+        versions = ", ".join(f"{package} {version}" for package, version in content["versions"].items())
+        lines += [f"Measured on {machine['gpu'] or machine['processor']}, {machine['cores']} cores; {versions}.", ""]
     return "\n".join(lines)
-
-
-def _section(report: dict[str, Any]) -> list[str]:
-    lines = [f"## {report['title']}", "", f"{report['protocol']}.", "", markdown_table(report["rows"], None), ""]
-    return lines + [f"* {note}" for note in report["notes"]] + [""]

@@ -1,4 +1,4 @@
-"""Figures that others printed, to stand beside measured ones: data, see the TOML files of this folder."""
+"""Figures that others printed, from the TOML files of this folder."""
 
 from __future__ import annotations
 
@@ -8,28 +8,16 @@ from typing import Any
 
 from air_recsys.exceptions import ParameterError
 
-_KEYS = {"data", "system", "protocol"}
-
 
 def published_figures(task: str, data: str) -> list[tuple[str, dict[str, Any]]]:
-    """Return the published figures of some data: name of the system, and its row.
+    """Return systems and their published figures, each under "published" and its name, with their protocol.
 
     Parameters
     ----------
     task : str
-        The file ``published_<task>.toml``.
+        The file ``published_<task>.toml``; `ParameterError` where there is none.
     data : str
-        As the entries of that file name it.
-
-    Returns
-    -------
-    list of (str, dict)
-        The figures, each under "published" and its name, and the protocol behind them.
-
-    Raises
-    ------
-    ParameterError
-        Where there is no such file.
+        The name of the data in the entries of that file.
 
     Examples
     --------
@@ -40,9 +28,10 @@ def published_figures(task: str, data: str) -> list[tuple[str, dict[str, Any]]]:
     if not file.is_file():
         raise ParameterError(f"expected a task with published figures, found {task!r}")
     entries = tomllib.loads(file.read_text(encoding="utf-8"))["figure"]
-    return [(entry["system"], _row(entry)) for entry in entries if entry["data"] == data]
-
-
-def _row(entry: dict[str, Any]) -> dict[str, Any]:
-    figures = {f"published {name}": value for name, value in entry.items() if name not in _KEYS}
-    return figures | {"published protocol": entry["protocol"]}
+    rows: list[tuple[str, dict[str, Any]]] = []
+    for entry in entries:
+        if entry.pop("data") == data:
+            system, protocol = entry.pop("system"), entry.pop("protocol")
+            figures = {f"published {name}": value for name, value in entry.items()}
+            rows.append((system, figures | {"published protocol": protocol}))
+    return rows

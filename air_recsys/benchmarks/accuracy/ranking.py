@@ -13,7 +13,7 @@ from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
 from air_recsys.benchmarks.accuracy.ranking_systems import LENGTH, ask_lists
 from air_recsys.benchmarks.accuracy.ratings_systems import System
-from air_recsys.benchmarks.accuracy.sealed import Pairs, Sealed, rated_pairs, run_sealed
+from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
 from air_recsys.metrics import ndcg_at_k, recall_at_k
 from air_recsys.results import ResultTable
@@ -30,10 +30,8 @@ def bench_ranking(
         A key of `RANKING_SETS`.
     fold : Fold
         Its split, or the validation part of its training part; published figures stand beside the former only.
-    systems : mapping of str to System
     seed : int
         Of the systems, for the protocol.
-    threads : int
 
     Returns
     -------
@@ -44,28 +42,30 @@ def bench_ranking(
     """
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
+    users, tested = users_asked(fold), rated_pairs(fold.test)
     for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
-        sealed = _sealed(fold, system, threads)
+        sealed = run_sealed(
+            system.train, ask_lists, fold.train, users, pairs_of_asked=lambda _: tested, threads=threads
+        )
         rows.append({"system": name} | list_figures(fold, sealed))
         chosen = sealed.answer.settings
         notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
     if fold.name == "test":
         rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
-    return ResultTable(_title(data, fold), _protocol(data, fold, seed, threads), rows, notes)
+    share = "" if fold.name == "test" else "a validation part of "
+    title = f"Lists of {LENGTH} items on {share}{RANKING_SETS[data].title}"
+    return ResultTable(title, _protocol(data, fold, seed, threads), rows, notes)
 
 
 def list_figures(fold: Fold, sealed: Sealed) -> dict[str, float]:
-    """Return how good the lists of a system are, and what its training took."""
-    users = users_asked(fold)
-    relevant = sp.csr_array(fold.test.to_csr())[users]
+    """Return recall and NDCG of the lists of a system, and the costs of its training."""
+    relevant = sp.csr_array(fold.test.to_csr())[users_asked(fold)]
     lists = sealed.answer.items
-    return {
+    figures = {
         f"recall@{LENGTH}": recall_at_k(lists, relevant, lists.shape[1]),
         f"ndcg@{LENGTH}": ndcg_at_k(lists, relevant, lists.shape[1]),
-        "seconds": sealed.seconds,
-        "cpu_seconds": sealed.cpu_seconds,
-        "peak_gib": sealed.peak_gib,
     }
+    return figures | sealed.costs()
 
 
 def users_asked(fold: Fold) -> np.ndarray:
@@ -73,22 +73,9 @@ def users_asked(fold: Fold) -> np.ndarray:
     return np.unique(fold.test.user_index)
 
 
-def _sealed(fold: Fold, system: System, threads: int) -> Sealed:
-    def tested(_: Any) -> Pairs:
-        return rated_pairs(fold.test)
-
-    return run_sealed(system.train, ask_lists, fold.train, users_asked(fold), pairs_of_asked=tested, threads=threads)
-
-
-def _title(data: str, fold: Fold) -> str:
-    part = "" if fold.name == "test" else "a validation part of "
-    return f"Lists of {LENGTH} items on {part}{RANKING_SETS[data].title}"
-
-
 def _protocol(data: str, fold: Fold, seed: int, threads: int) -> str:
-    hidden = (
-        "" if fold.name == "test" else "; tested: a random fifth of each user's training items, not the test items"
-    )
+    validation = "; tested: a random fifth of each user's training items, not the test items"
+    hidden = "" if fold.name == "test" else validation
     return (
         f"{RANKING_SETS[data].title}, {RANKING_SETS[data].origin}{hidden}; {fold.train.n_ratings} interactions shown, "
         f"{fold.test.n_ratings} asked of {users_asked(fold).size} users; all items ranked that a user was not shown; "

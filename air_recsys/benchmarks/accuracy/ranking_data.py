@@ -14,7 +14,7 @@ _SHARE = 0.2
 
 
 class RankingSet(NamedTuple):
-    """Interactions with a fixed split: where it comes from, and what reads it from the data folder."""
+    """Interactions with a fixed split: title, origin, and a function that reads it from the data folder."""
 
     title: str
     origin: str
@@ -24,18 +24,10 @@ class RankingSet(NamedTuple):
 def validation_part(fold: Fold, seed: int = 0) -> Fold:
     """Return a fold within the training part: a fifth of each user's interactions is tested, at random.
 
-    The test interactions of `fold` take no part, so settings that are chosen here owe nothing to them.
+    The test interactions of `fold` take no part: settings can be chosen here.
     """
     split = user_holdout(fold.train, _SHARE, seed)
     return Fold("validation", fold.train.select(split.train), fold.train.select(split.test))
-
-
-def _gowalla(root: Path) -> Fold:
-    return Fold("test", *load_implicit_lists(root, "gowalla"))
-
-
-def _yelp2018(root: Path) -> Fold:
-    return Fold("test", *load_implicit_lists(root, "yelp2018"))
 
 
 def _movielens(root: Path) -> Fold:
@@ -47,8 +39,8 @@ def _movielens(root: Path) -> Fold:
 _LIGHTGCN = "the split published with NGCF and LightGCN"
 
 RANKING_SETS = {
-    "gowalla": RankingSet("Gowalla", _LIGHTGCN, _gowalla),
-    "yelp2018": RankingSet("Yelp2018", _LIGHTGCN, _yelp2018),
+    "gowalla": RankingSet("Gowalla", _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, "gowalla"))),
+    "yelp2018": RankingSet("Yelp2018", _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, "yelp2018"))),
     "ml-1m": RankingSet(
         "MovieLens-1M", "all ratings as interactions, a fifth of each user's hidden, seed 0", _movielens
     ),

@@ -32,8 +32,8 @@ class DenseScores:
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
         block = max(1, _BLOCK_ENTRIES // self.pattern.indptr.size)
-        parts = [self._lists(users[start : start + block], n) for start in range(0, users.size, block)]
-        return np.concatenate(parts)
+        blocks = [self._lists(users[start : start + block], n) for start in range(0, users.size, block)]
+        return np.concatenate(blocks)
 
     def _lists(self, users: np.ndarray, n: int) -> np.ndarray:
         scores = self._scores(users)
@@ -139,8 +139,8 @@ class GFCF(DenseScores):
         self.roots = np.sqrt(np.maximum(self.pattern.sum(axis=0), 1)).astype(np.float32)
         least = min(self.roots.size, self.pattern.indptr.size - 1)
         start = np.random.default_rng(self.random_state).standard_normal(least).astype(np.float32)
-        found: Any = svds(self.even, min(self.n_factors, least - 1), v0=start)
-        self.vectors = found[2]  # (r, n_items)
+        svd: Any = svds(self.even, min(self.n_factors, least - 1), v0=start)
+        self.vectors = svd[2]  # (r, n_items)
 
     def _scores(self, users: np.ndarray) -> np.ndarray:
         own = self.pattern[users]

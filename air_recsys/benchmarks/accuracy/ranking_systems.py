@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, GFCF, Popularity
-from air_recsys.benchmarks.accuracy.ranking_search import Chosen
+from air_recsys.benchmarks.accuracy.ranking_search import Chosen, Ranker
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.interactions import Interactions
 from air_recsys.models.ranking.ranker import GraphRanker
@@ -34,14 +34,14 @@ _GRIDS: dict[str, dict[str, Grid]] = {
         "EASE": {"decay": (250.0, 500.0, 1000.0, 2000.0)},
     },
 }
-"""What is searched, by the data and the system: data of few items, where a search takes minutes."""
+"""The settings to search, by the data and the system: data of few items, where a search takes minutes."""
 _FIXED: dict[str, dict[str, Any]] = {
     "implicit ALS": {"factors": 512, "regularization": 1.0, "alpha": 60.0, "iterations": 10},
     "implicit BPR": {"factors": 128, "learning_rate": 0.05, "regularization": 0.002, "iterations": 100},
     "GF-CF": {"n_factors": 256, "weight": 0.3},
     "EASE": {"decay": 200.0},
 }
-"""What serves where nothing is searched."""
+"""The settings without a search."""
 _ORIGIN = {
     "implicit ALS": "its own code",
     "implicit BPR": "its own code",
@@ -56,19 +56,11 @@ _HOW_FIXED = {
 }
 
 
-class Ranker(Protocol):
-    """What makes lists of items for users, all by their positions in the training data."""
-
-    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items, shape (b, n)."""
-        ...
-
-
 class Lists(NamedTuple):
-    """What a system answers with."""
+    """The answer of a system."""
 
     items: np.ndarray  # (b, 20), positions
-    settings: str  # what it has chosen by itself, or nothing
+    settings: str  # those that it has chosen by itself, in words
 
 
 class Recommending:
@@ -79,17 +71,17 @@ class Recommending:
 
     @property
     def settings_(self) -> dict[str, Any]:
-        """What the model has chosen."""
+        """The settings that the model has chosen."""
         return self.model.settings_._asdict()
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return what `recommend` does, by positions; -1 where it has no item left."""
+        """Return the lists of `recommend`, by positions; -1 where it has no item left."""
         data = self.model.interactions_
         table = self.model.recommend(data.user_ids[users], n)
-        found = np.full((users.size, n), -1, dtype=np.int64)
+        items = np.full((users.size, n), -1, dtype=np.int64)
         starts = np.cumsum(table["rank"].to_numpy() == 1) - 1  # every user has a first item
-        found[starts, table["rank"].to_numpy() - 1] = data.items.lookup(table["item"].to_numpy())
-        return found
+        items[starts, table["rank"].to_numpy() - 1] = data.items.lookup(table["item"].to_numpy())
+        return items
 
 
 def systems_by_default(data: str) -> list[str]:
@@ -124,12 +116,12 @@ def ranking_systems(
     return {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
         **{name: _peer(data, name, make, seed) for name, make in makers.items()},
-        "Popularity": System(_train_popularity, "the number of interactions"),
+        "Popularity": System(Popularity().fit, "the number of interactions"),
     }
 
 
 def ask_lists(model: Ranker, users: np.ndarray) -> Lists:
-    """Return the lists of some users, by positions, and what the model has chosen."""
+    """Return the lists of some users, by positions, and the settings that the model has chosen."""
     return Lists(model.lists(users, LENGTH), _told(getattr(model, "settings_", {})))
 
 
@@ -145,14 +137,8 @@ def _peer(data: str, name: str, make: Any, seed: int) -> System:
 
 
 def _told(settings: dict[str, Any]) -> str:
-    return ", ".join(
-        f"{name}={' | '.join(map(_short, value)) if isinstance(value, tuple) else _short(value)}"
-        for name, value in settings.items()
-    )
-
-
-def _short(value: float) -> str:
-    return f"{value:g}"
+    values = {name: value if isinstance(value, tuple) else (value,) for name, value in settings.items()}
+    return ", ".join(f"{name}={' | '.join(f'{each:g}' for each in tried)}" for name, tried in values.items())
 
 
 def _train_ranker(parameters: dict[str, Any], shown: Interactions) -> Recommending:
@@ -165,10 +151,6 @@ def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Ra
 
 def _train_chosen(make: Any, grid: Grid, seed: int, shown: Interactions) -> Chosen:
     return Chosen(make, grid, seed).fit(shown)
-
-
-def _train_popularity(shown: Interactions) -> Popularity:
-    return Popularity().fit(shown)
 
 
 def _implicit(algorithm: str, **parameters: Any) -> Any:

@@ -12,7 +12,7 @@ from tqdm import tqdm
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
 from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_ratings
-from air_recsys.benchmarks.accuracy.sealed import Sealed, run_sealed
+from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
 from air_recsys.metrics import mae, rmse
 from air_recsys.results import ResultTable
@@ -37,12 +37,10 @@ def bench_ratings(
         A key of `RATING_SETS`.
     folds : list of Fold
         Of that data.
-    systems : mapping of str to System
     validation : bool
         Whether these folds are within the training parts, so that no published figure stands beside.
     seed : int
         Of the systems, for the protocol.
-    threads : int
 
     Returns
     -------
@@ -57,30 +55,27 @@ def bench_ratings(
         for name, system in systems.items():
             errors = []
             for fold in folds:
-                errors.append(fold_errors(fold, _sealed(fold, system, threads)))
+                asked = rated_pairs(fold.test)
+                sealed = run_sealed(system.train, ask_ratings, fold.train, asked, threads=threads)
+                errors.append(fold_errors(fold, sealed))
                 bar.update()
             rows.append({"system": name} | _mean(folds, errors))
             notes.append(f"{name}: {system.settings}{_inside(errors)}")
     if not validation:
         rows += [{"system": name} | figure for name, figure in published_figures("ratings", data)]
-    return ResultTable(_title(data, validation), _protocol(data, folds, validation, seed, threads), rows, notes)
+    title = f"Error on {'validation parts of ' if validation else ''}{RATING_SETS[data].title}"
+    return ResultTable(title, _protocol(data, folds, validation, seed, threads), rows, notes)
 
 
 def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:
-    """Return what a system did on a fold, from what it answered to the test pairs."""
+    """Return the errors of a system's answers to the test pairs of a fold, and the costs of its training."""
     truth, (predicted, deviation) = fold.test.ratings, sealed.answer
     clipped = np.clip(predicted, fold.train.ratings.min(), fold.train.ratings.max())
-    found = {"rmse": rmse(truth, clipped), "mae": mae(truth, clipped)}
+    errors = {"rmse": rmse(truth, clipped), "mae": mae(truth, clipped)}
     if deviation is not None:
         inside = np.abs(truth - predicted) <= _HALF_WIDTH * deviation
-        found |= {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
-    return found | {"seconds": sealed.seconds, "cpu_seconds": sealed.cpu_seconds, "peak_gib": sealed.peak_gib}
-
-
-def _sealed(fold: Fold, system: System, threads: int) -> Sealed:
-    test = fold.test
-    asked = test.user_ids[test.user_index], test.item_ids[test.item_index]
-    return run_sealed(system.train, ask_ratings, fold.train, asked, threads=threads)
+        errors |= {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
+    return errors | sealed.costs()
 
 
 def _mean(folds: list[Fold], errors: list[dict[str, float]]) -> dict[str, Any]:
@@ -94,10 +89,6 @@ def _inside(errors: list[dict[str, float]]) -> str:
         return ""
     shares = ", ".join(f"{100 * each['inside 90 %']:.1f}" for each in errors)
     return f"; inside of its 90 % intervals are {shares} % of the test ratings of the single folds"
-
-
-def _title(data: str, validation: bool) -> str:
-    return f"Error on {'validation parts of ' if validation else ''}{RATING_SETS[data].title}"
 
 
 def _protocol(data: str, folds: list[Fold], validation: bool, seed: int, threads: int) -> str:

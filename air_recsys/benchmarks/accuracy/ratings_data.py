@@ -14,7 +14,7 @@ from air_recsys.validation import check_choice
 
 
 class RatingSet(NamedTuple):
-    """Rating data with fixed splits: where they come from, and what reads them from the data folder."""
+    """Rating data with fixed splits: title, origin, and a function that reads them from the data folder."""
 
     title: str
     origin: str
@@ -31,7 +31,7 @@ def chosen_folds(folds: list[Fold], names: list[str]) -> list[Fold]:
 def validation_fold(fold: Fold, seed: int = 0) -> Fold:
     """Return a fold within the training part: as large a share of it is tested as that fold tests of all ratings.
 
-    The test ratings of `fold` take no part, so settings that are chosen here owe nothing to them.
+    The test ratings of `fold` take no part: settings can be chosen here.
     """
     share = fold.test.n_ratings / (fold.test.n_ratings + fold.train.n_ratings)
     split = random_holdout(fold.train, share, random_state=seed)
@@ -43,23 +43,11 @@ def _movielens_folds(root: Path) -> list[Fold]:
     return [Fold(name, *load_movielens_fold(root, name)) for name in names]
 
 
-def _movielens_holdout(root: Path) -> list[Fold]:
-    return [movielens_split(root)]
-
-
-def _douban(root: Path) -> list[Fold]:
-    return [Fold("hold-out", *load_monti(root, "douban"))]
-
-
-def _flixster(root: Path) -> list[Fold]:
-    return [Fold("hold-out", *load_monti(root, "flixster"))]
-
-
 _MONTI = "the fixed split of Monti, Bronstein, Bresson 2017, 3000 x 3000; the graphs that come with it are not used"
 
 RATING_SETS = {
     "ml-100k": RatingSet("MovieLens-100K", "the predefined folds u1 .. u5", _movielens_folds),
-    "ml-1m": RatingSet("MovieLens-1M", SPLIT.partition(", ")[2], _movielens_holdout),
-    "douban": RatingSet("Douban", _MONTI, _douban),
-    "flixster": RatingSet("Flixster", _MONTI, _flixster),
+    "ml-1m": RatingSet("MovieLens-1M", SPLIT.partition(", ")[2], lambda root: [movielens_split(root)]),
+    "douban": RatingSet("Douban", _MONTI, lambda root: [Fold("hold-out", *load_monti(root, "douban"))]),
+    "flixster": RatingSet("Flixster", _MONTI, lambda root: [Fold("hold-out", *load_monti(root, "flixster"))]),
 }

@@ -21,7 +21,7 @@ AIR_SETTINGS: dict[str, dict[str, Any]] = {
     "AIR langevin": {"solver": "langevin"},
     "AIR adam": {"solver": "adam"},
 }
-"""What `AIR.for_ratings` gets, by the name of the system."""
+"""Parameters of `AIR.for_ratings` by the name of the system."""
 ABLATIONS: dict[str, dict[str, Any]] = {
     "AIR": {},
     "no pattern": {"pattern_features": 0},
@@ -37,7 +37,7 @@ ABLATIONS: dict[str, dict[str, Any]] = {
     "langevin, 1000 sweeps": {"solver": "langevin", "n_sweeps": 1000},
     "adam": {"solver": "adam"},
 }
-"""What `AIR.for_ratings` gets where its parts are taken out or changed one at a time."""
+"""Parameters of `AIR.for_ratings` that remove or change one component each."""
 
 
 class System(NamedTuple):
@@ -45,9 +45,9 @@ class System(NamedTuple):
 
     train: Callable[[Interactions], Any]
     settings: str
-    needs: str | None = None  # the package that it cannot do without
-    extra: str = ""  # what brings it
-    changed: tuple[str, ...] = ()  # which of the changes asked for it has taken
+    needs: str | None = None  # the package that it requires
+    extra: str = ""  # the extra that installs it
+    changed: tuple[str, ...] = ()  # the changes that it reads
 
 
 def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
@@ -58,35 +58,36 @@ def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int =
     data : str
         A key of `air_recsys.benchmarks.accuracy.ratings_data.RATING_SETS`: myFM takes more factors for the largest.
     changes : dict, optional
-        What AIR (and DMF, which takes the settings of AIR adam) gets on top of `AIR_SETTINGS`; each what its solver
-        reads.
+        Parameters of AIR on top of `AIR_SETTINGS`, and of DMF on top of AIR adam; each takes those that it reads.
     seed : int
         Of every system; myFM gets its own default, 42, for 0.
     """
-    changes = {} if changes is None else changes
-    found = air_systems(AIR_SETTINGS, changes, seed)
+    changes = changes or {}
+    systems = air_systems(AIR_SETTINGS, changes, seed)
     for_dmf = {name: value for name, value in changes.items() if name in parameter_names(DMF)}
     train = partial(_train_dmf, for_dmf, seed)
-    found["DMF"] = System(train, "the settings of AIR adam without its graphs", changed=tuple(for_dmf))
-    found["Biases"] = System(BiasModel().fit, "mean and biases, bias_decay=5")
+    systems["DMF"] = System(train, "the settings of AIR adam without its graphs", changed=tuple(for_dmf))
+    systems["Biases"] = System(BiasModel().fit, "mean and biases, bias_decay=5")
     for name, (algorithm, options) in _SURPRISE.items():
         options = options | ({"random_state": seed} if "SVD" in algorithm else {})
         train = partial(_train_surprise, algorithm, options)
-        found[f"Surprise {name}"] = System(train, "its own code and defaults", "surprise", "surprise")
+        systems[f"Surprise {name}"] = System(train, "its own code and defaults", "surprise", "surprise")
     rank, n_steps = (20, 200) if data == "ml-1m" else (10, 300)
     for name, implicit in (("Bayesian MF", False), ("Bayesian SVD++ flipped", True)):
         train = partial(_train_myfm, rank, n_steps, 42 + seed, implicit)
-        found[f"myFM {name}"] = System(train, f"its own code, rank {rank}, {n_steps} Gibbs steps", "myfm", "test")
-    return found
+        systems[f"myFM {name}"] = System(train, f"its own code, rank {rank}, {n_steps} Gibbs steps", "myfm", "test")
+    return systems
 
 
 def air_systems(settings: dict[str, dict[str, Any]], changes: dict[str, Any], seed: int) -> dict[str, System]:
     """Return `AIR.for_ratings` with each of the named settings and, on top, the changes that its solver reads."""
     systems = {}
     for name, parameters in settings.items():
-        read = _read_of(changes, parameters)
+        solver = as_solver((parameters | changes).get("solver", "variational"))
+        names = {*parameter_names(AIR), *parameter_names(type(solver))}
+        read = {key: value for key, value in changes.items() if key in names}
         given = parameters | read
-        text = _call("AIR.for_ratings", given)
+        text = f"AIR.for_ratings({', '.join(f'{key}={value!r}' for key, value in given.items())})"
         systems[name] = System(partial(_train_air, given, seed), text, changed=tuple(read))
     return systems
 
@@ -132,13 +133,6 @@ _SURPRISE: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def _read_of(changes: dict[str, Any], parameters: dict[str, Any]) -> dict[str, Any]:
-    """Return the changes that `AIR.for_ratings` with these parameters reads, or its solver."""
-    solver = as_solver((parameters | changes).get("solver", "variational"))
-    names = {*parameter_names(AIR), *parameter_names(type(solver))}
-    return {name: value for name, value in changes.items() if name in names}
-
-
 def _train_air(parameters: dict[str, Any], seed: int, shown: Interactions) -> AIR:
     return AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters).fit(shown)
 
@@ -158,7 +152,3 @@ def _train_myfm(rank: int, n_steps: int, seed: int, implicit: bool, shown: Inter
     from air_recsys.adapters.myfm_peer import MyFMModel
 
     return MyFMModel(rank, n_steps, seed, implicit).fit(shown)
-
-
-def _call(function: str, parameters: dict[str, Any]) -> str:
-    return f"{function}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"

@@ -1,4 +1,4 @@
-"""A test that cannot leak: the training knows nothing of what will be asked, the answers nothing of the truth."""
+"""Tests without leaks: the process of a system holds neither the tested pairs while it trains, nor ever the truth."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class LeakError(AirRecsysError):
 
 
 class Sealed(NamedTuple):
-    """What a system answered, and what its training took.
+    """The answer of a system, and the costs of its training.
 
     Attributes
     ----------
     answer : object
-        What `ask` returned.
+        The value that `ask` returned.
     seconds, cpu_seconds : float
         Of the training alone: on the clock, and of all its threads together.
     before_gib, peak_gib : float
@@ -39,6 +39,10 @@ class Sealed(NamedTuple):
     before_gib: float
     peak_gib: float
 
+    def costs(self) -> dict[str, float]:
+        """Return the columns of a table: both times, and the memory at the peak."""
+        return {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds, "peak_gib": self.peak_gib}
+
 
 def rated_pairs(shown: Any) -> Pairs:
     """Return the user ids and the item ids of `Interactions`."""
@@ -50,7 +54,8 @@ def rated_pairs(shown: Any) -> Pairs:
 def bare_pairs(asked: Any) -> Pairs:
     """Return `asked`, which has to be user ids and item ids and nothing else."""
     if not isinstance(asked, tuple) or len(asked) != 2:
-        raise LeakError(f"expected (user ids, item ids) without ratings, or pairs_of_asked, found {_shape(asked)}")
+        shape = f"a tuple of {len(asked)}" if isinstance(asked, tuple) else type(asked).__name__
+        raise LeakError(f"expected (user ids, item ids) without ratings, or pairs_of_asked, found {shape}")
     return asked
 
 
@@ -66,7 +71,7 @@ def run_sealed(
 ) -> Sealed:
     """Train a system in a new process and then ask it, there, for what it was not shown.
 
-    What is asked reaches the process after the training has ended, and the truth never does: fitting, tuning and
+    The question reaches the process after the training has ended, and the truth never does: fitting, tuning and
     stopping have nothing but `shown`.
 
     Parameters
@@ -79,12 +84,11 @@ def run_sealed(
     shown : Interactions or object
         The training data.
     asked : tuple of (user ids, item ids), or object
-        What is to be predicted, without its truth.
+        The pairs to predict, without their truth.
     pairs_of_shown, pairs_of_asked : callable
         Tell, here and not in that process, which (user, item) pairs the data show and which are tested; needed where
         `shown` is not `Interactions` or `asked` is not a tuple of two arrays of ids. For rankings, where only users
         are asked for, `pairs_of_asked` is to return the test pairs.
-    threads : int
 
     Raises
     ------
@@ -115,8 +119,8 @@ def run_sealed(
 
 def check_sealed(shown: Pairs, asked: Pairs) -> None:
     """Raise `LeakError` where a pair of `asked` is among those of `shown`."""
-    known, tested = (pd.MultiIndex.from_arrays([np.asarray(ids) for ids in pairs]) for pairs in (shown, asked))
-    leaked = tested.to_numpy()[tested.isin(known)]
+    trained, tested = (pd.MultiIndex.from_arrays([np.asarray(ids) for ids in pairs]) for pairs in (shown, asked))
+    leaked = tested.to_numpy()[tested.isin(trained)]
     if len(leaked):
         raise LeakError(f"{len(leaked)} of {len(tested)} tested pairs are among the training data, first {leaked[0]}")
 
@@ -144,7 +148,3 @@ def _name(function: Callable[..., Any]) -> str:
     if isinstance(function, partial):
         return f"{_name(function.func)}({', '.join(map(repr, function.args))})"
     return getattr(function, "__qualname__", type(function).__name__)
-
-
-def _shape(value: Any) -> str:
-    return f"a tuple of {len(value)}" if isinstance(value, tuple) else type(value).__name__

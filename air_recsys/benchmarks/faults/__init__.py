@@ -1,4 +1,4 @@
-"""What becomes of broken and hostile files, `bench_fuzz`, and of trainings that are killed, `bench_kills`."""
+"""Faults: broken and hostile files, `bench_fuzz`, and trainings that are killed, `bench_kills`."""
 
 from air_recsys.benchmarks.faults.fuzz import bench_fuzz
 from air_recsys.benchmarks.faults.kills import bench_kills

@@ -30,20 +30,20 @@ _SHOWN = 5  # unexpected inputs of a reader that are kept
 
 @dataclass
 class Count:
-    """What became of the inputs of one reader."""
+    """The outcomes of the inputs of one reader."""
 
     accepted: int = 0
     refused: int = 0
     unexpected: int = 0
     seconds: float = 0.0
     peak_gib: float = 0.0
-    found: list[str] = field(default_factory=list)  # of the first unexpected inputs: where it lies, and the traceback
+    found: list[str] = field(default_factory=list)  # path and traceback of the first unexpected inputs
 
 
 def bench_fuzz(
     n_inputs: int = 100_000, *, seed: int = 0, names: list[str] | None = None, kept: Path = Path("fuzz-unexpected")
 ) -> ResultTable:
-    """Break small valid files of every format, read them, and count what comes of it.
+    """Break small valid files of every format, read them, and count the outcomes.
 
     The readers work in a process apart, where an input may take 10 seconds and 4 GiB.
 
@@ -69,45 +69,30 @@ def bench_fuzz(
         raise ParameterError(f"expected readers of {', '.join(readers)}, found {unknown[0]!r}")
     chosen = [readers[name] for name in names or readers]
     total = sum(reader.share for reader in chosen)
-    report = ResultTable(f"Fuzzed files: {n_inputs:,} inputs", _protocol(seed))
     sizes = {reader.name: max(1, round(n_inputs * reader.share / total)) for reader in chosen}
-    for name, count in _counts(sizes, seed, kept).items():
-        report.rows.append(_row(name, count))
-        report.notes += [f"{name}: {text}" for text in count.found]
-    report.rows.append(_sum(report.rows))
-    return report
-
-
-def unexpected(report: ResultTable) -> int:
-    """Return how many inputs ended in neither data nor an error of the library."""
-    return report.rows[-1]["unexpected"]
-
-
-def _protocol(seed: int) -> str:
-    return (
+    counts = _counts(sizes, seed, kept)
+    sums = Count()
+    for count in counts.values():
+        _add(sums, count)
+    protocol = (
         f"valid files of a few kilobytes, broken by their format or by bytes, seed {seed}; unexpected: any error that "
         f"is not of air_recsys, a process that dies, more than {_SECONDS} s or {_ROOM >> 30} GiB for one input; peak "
         "GiB: of the reader's process, libraries included"
     )
+    rows = [_row(name, count) for name, count in (*counts.items(), ("all", sums))]
+    notes = [f"{name}: {text}" for name, count in counts.items() for text in count.found]
+    return ResultTable(f"Fuzzed files: {n_inputs:,} inputs", protocol, rows, notes)
+
+
+def unexpected(table: ResultTable) -> int:
+    """Return how many inputs ended in neither data nor an error of the library."""
+    return table.rows[-1]["unexpected"]
 
 
 def _row(name: str, count: Count) -> dict[str, Any]:
-    done = count.accepted + count.refused + count.unexpected
-    return {
-        "reader": name,
-        "inputs": done,
-        "accepted": count.accepted,
-        "refused": count.refused,
-        "unexpected": count.unexpected,
-        "seconds": count.seconds,
-        "peak GiB": count.peak_gib,
-    }
-
-
-def _sum(rows: list[dict[str, Any]]) -> dict[str, Any]:
-    names = ("inputs", "accepted", "refused", "unexpected", "seconds")
-    sums = {name: sum(row[name] for row in rows) for name in names}
-    return {"reader": "all", **sums, "peak GiB": max(row["peak GiB"] for row in rows)}
+    inputs = {"accepted": count.accepted, "refused": count.refused, "unexpected": count.unexpected}
+    costs = {"seconds": count.seconds, "peak GiB": count.peak_gib}
+    return {"reader": name, "inputs": sum(inputs.values()), **inputs, **costs}
 
 
 def _counts(sizes: dict[str, int], seed: int, kept: Path) -> dict[str, Count]:
@@ -132,18 +117,18 @@ def _counts(sizes: dict[str, int], seed: int, kept: Path) -> dict[str, Count]:
 def _before_death(name: str, start: int, fatal: int, seed: int, place: Path, kept: Path) -> Count:
     """Return what was counted before a process died, and keep the input that killed it."""
     with process_apart() as call:
-        part = call(_feed, name, start, fatal, seed, place, kept)
+        count = call(_feed, name, start, fatal, seed, place, kept)
         saved = call(_save, name, fatal, seed, place, kept)
-    part.unexpected += 1
-    part.found.append(f"{saved}: the process died")
-    return part
+    count.unexpected += 1
+    count.found.append(f"{saved}: the process died")
+    return count
 
 
-def _add(count: Count, part: Count) -> None:
+def _add(count: Count, further: Count) -> None:
     for name in ("accepted", "refused", "unexpected", "seconds"):
-        setattr(count, name, getattr(count, name) + getattr(part, name))
-    count.peak_gib = max(count.peak_gib, part.peak_gib)
-    count.found += part.found[: _SHOWN - len(count.found)]
+        setattr(count, name, getattr(count, name) + getattr(further, name))
+    count.peak_gib = max(count.peak_gib, further.peak_gib)
+    count.found += further.found[: _SHOWN - len(count.found)]
 
 
 def _feed(name: str, start: int, stop: int, seed: int, place: Path, kept: Path) -> Count:
@@ -165,8 +150,7 @@ def _feed(name: str, start: int, stop: int, seed: int, place: Path, kept: Path) 
 
 def _read_one(reader: Loader, folder: Path, number: int, count: Count, kept: Path) -> None:
     try:
-        with _limited(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with _limited(), warnings.catch_warnings(action="ignore"):
             reader.load(folder)
         count.accepted += 1
     except AirRecsysError:
@@ -191,7 +175,7 @@ def keep(folder: Path, kept: Path, name: str) -> Path:
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Raise `TimeoutError` inside of the block after some seconds."""
+    """Raise `TimeoutError` inside of the block after `_SECONDS`."""
 
     def stop(*_: object) -> None:
         raise TimeoutError(f"took more than {_SECONDS} s")

@@ -54,32 +54,24 @@ def bench_kills(n_kills: int = 50, *, seed: int = 0) -> ResultTable:
     """
     check_integer("n_kills", n_kills, minimum=1)
     rng = np.random.default_rng(seed)
-    report = ResultTable(f"Killed trainings: {n_kills} kills", _protocol(seed))
-    names = list(TRAININGS)
-    for number, name in enumerate(names):
-        kills = len(range(number, n_kills, len(names)))
-        if kills:
-            report.rows.append(_row(name, kills, rng))
-    sums = {key: sum(row[key] for row in report.rows) for key in ("kills", "exact", "lost")}
-    epochs = [row["earliest epoch"] for row in report.rows], [row["latest epoch"] for row in report.rows]
-    report.rows.append({"training": "all", **sums, "earliest epoch": min(epochs[0]), "latest epoch": max(epochs[1])})
-    return report
+    kills = {name: len(range(number, n_kills, len(TRAININGS))) for number, name in enumerate(TRAININGS)}
+    rows = [_row(name, times, rng) for name, times in kills.items() if times]
+    sums = {key: sum(row[key] for row in rows) for key in ("kills", "exact", "lost")}
+    epochs = min(row["earliest epoch"] for row in rows), max(row["latest epoch"] for row in rows)
+    rows.append({"training": "all", **sums, "earliest epoch": epochs[0], "latest epoch": epochs[1]})
+    return ResultTable(f"Killed trainings: {n_kills} kills", _protocol(seed), rows)
 
 
-def lost(report: ResultTable) -> int:
+def lost(table: ResultTable) -> int:
     """Return how many killed trainings did not end as they would have."""
-    return report.rows[-1]["lost"]
+    return table.rows[-1]["lost"]
 
 
 def train(name: str, path: Path, *, go_on: bool) -> str:
-    """Train with checkpoints at `path`, or go on from there; return a digest of all that was learned."""
+    """Train with checkpoints at `path`, or go on from there; return a digest of the learned state and the history."""
     data = make_planted_ratings(*_SHAPE, random_state=0).interactions
     model = AIR.for_ratings(**TRAININGS[name], random_state=0, device="cpu")
     model.fit(data, checkpoint=path, every=1, resume_from=path if go_on else None)
-    return _digest(model)
-
-
-def _digest(model: AIR) -> str:
     arrays = [model.user_factors_, model.item_factors_, model.user_biases_, model.item_biases_]
     for graph in (model.user_graph_, model.item_graph_):
         assert graph is not None

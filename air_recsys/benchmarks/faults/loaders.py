@@ -14,7 +14,6 @@ class Loader:
 
     Parameters
     ----------
-    name : str
     form : str
         A key of `air_recsys.benchmarks.faults.mutations.FORMS`.
     make : callable

@@ -37,12 +37,11 @@ def loaders() -> list[Loader]:
         "BiasModel": BiasModel,
         "GraphRanker": partial(GraphRanker, n_factors=2, settings={}),
     }
-    found = [
-        Loader(f"model file: {name}", "safetensors", partial(_save_model, make), _load_model)
-        for name, make in models.items()
-    ]
     return [
-        *found,
+        *(
+            Loader(f"model file: {name}", "safetensors", partial(_save_model, make), _load_model)
+            for name, make in models.items()
+        ),
         Loader("model file: DrugTargetAIR", "safetensors", _save_drug_target, _load_drug_target, 0.5),
         Loader("model file: ImplicitAIR", "zip", _save_implicit, _load_implicit),
         Loader("run of a recipe", "zip", _write_run, lambda folder: Outcome.read(folder / "run.npz")),
@@ -60,8 +59,7 @@ def _ratings() -> pd.DataFrame:
 
 
 def _save_model(make: Any, folder: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         make().fit(_ratings()).save(folder / "model.air")
 
 
@@ -76,8 +74,8 @@ def _load_model(folder: Path) -> None:
 
 
 def _save_drug_target(folder: Path) -> None:
-    known = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1.0]])
-    DrugTargetAIR(n_rounds=1, noise=0.1, similarity_weight=0.5).fit(known).save(folder / "model.air")
+    pairs = np.array([[1, 0, 0], [1, 1, 0], [0, 0, 1], [0, 1, 1.0]])
+    DrugTargetAIR(n_rounds=1, noise=0.1, similarity_weight=0.5).fit(pairs).save(folder / "model.air")
 
 
 def _load_drug_target(folder: Path) -> None:
@@ -106,14 +104,12 @@ def _write_run(folder: Path) -> None:
 
 
 def _write_checkpoint(make: Any, folder: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         make().fit(_ratings(), checkpoint=folder / "run.ckpt", every=2, callbacks=[lambda record: record.epoch == 2])
 
 
 def _resume(make: Any, folder: Path) -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         model = make().fit(_ratings(), resume_from=folder / "run.ckpt")
     if not np.isfinite(model.predict("u0", "é0")).all():
         raise AssertionError("a score that is no number")

@@ -19,7 +19,6 @@ from air_recsys.images import load_image, load_mask
 from air_recsys.tuning.storage import open_study, storage_url
 from air_recsys.validation import import_extra
 
-_PICTURES = ("png", "jpg", "bmp", "gif", "tiff", "webp", "ppm")
 _REGISTRY = """[toy]
 title = "Toy"
 folder = "toy"
@@ -41,8 +40,8 @@ unpack = "toy"
 def loaders() -> list[Loader]:
     """Return the readers of this module."""
     pictures = [
-        Loader(f"image, {suffix.upper()}", "bytes", partial(_draw, suffix), partial(_look, suffix), 0.5)
-        for suffix in _PICTURES
+        Loader(f"image, {suffix.upper()}", "bytes", partial(_write_image, suffix), partial(_read_image, suffix), 0.5)
+        for suffix in ("png", "jpg", "bmp", "gif", "tiff", "webp", "ppm")
     ]
     return [
         Loader("archive of a data set", "zip", _write_archive, _unpack),
@@ -50,16 +49,16 @@ def loaders() -> list[Loader]:
         *pictures,
         Loader("result file, reproduction", "json", _write_result, lambda folder: reproduction_page(folder, ".", ())),
         Loader("result file, accuracy", "json", _write_reports, lambda folder: accuracy_page([folder / "a.json"])),
-        Loader("study of a search", "bytes", _write_study, _read_study, 0.02),
+        Loader("study of a search", "bytes", _write_study, _study, 0.02),
     ]
 
 
-def _draw(suffix: str, folder: Path) -> None:
+def _write_image(suffix: str, folder: Path) -> None:
     levels = (np.arange(48).reshape(6, 8) * 5).astype(np.uint8)
     import_extra("PIL.Image", "images").fromarray(levels).save(folder / f"a.{suffix}")
 
 
-def _look(suffix: str, folder: Path) -> None:
+def _read_image(suffix: str, folder: Path) -> None:
     load_image(folder / f"a.{suffix}")
     load_mask(folder / f"a.{suffix}", 4)
 
@@ -71,7 +70,7 @@ def _write_archive(folder: Path) -> None:
 
 
 def _unpack(folder: Path) -> None:
-    """Unpack two folders deep, and see that nothing lies anywhere else."""
+    """Unpack two folders deep, and raise `AssertionError` for a file anywhere else."""
     inner = folder / "outer" / "inner"
     inner.mkdir(parents=True)
     try:
@@ -92,8 +91,8 @@ def _write_result(folder: Path) -> None:
 
 
 def _write_reports(folder: Path) -> None:
-    report = {"title": "t", "protocol": "p", "rows": [{"a": 1, "b|": 0.5}], "notes": ["n"]}
-    _write_json(folder / "a.json", [], reports=[report])
+    table = {"title": "t", "protocol": "p", "rows": [{"a": 1, "b|": 0.5}], "notes": ["n"]}
+    _write_json(folder / "a.json", [], reports=[table])
 
 
 def _write_json(path: Path, rows: list[dict[str, Any]], **more: Any) -> None:
@@ -102,19 +101,13 @@ def _write_json(path: Path, rows: list[dict[str, Any]], **more: Any) -> None:
     path.write_text(json.dumps(content), encoding="utf-8")
 
 
-_SEARCH = {"data": "d", "space": {"depth": [2, 3]}}
-
-
 def _write_study(folder: Path) -> None:
-    study = _open_study(folder / "study.db")
+    study = _study(folder)
     trial = study.ask()
     trial.suggest_int("depth", 2, 3)
     study.tell(trial, 0.5)
 
 
-def _read_study(folder: Path) -> None:
-    _open_study(folder / "study.db")
-
-
-def _open_study(path: Path) -> Any:
-    return open_study(storage_url(path), "search", "minimize", _SEARCH)
+def _study(folder: Path) -> Any:
+    search = {"data": "d", "space": {"depth": [2, 3]}}
+    return open_study(storage_url(folder / "study.db"), "search", "minimize", search)

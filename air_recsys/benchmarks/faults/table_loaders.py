@@ -19,6 +19,7 @@ from air_recsys.distributed.parquet import ParquetTable, read_piece
 from air_recsys.validation import import_extra
 
 _CSV = 'user,item,rating,when\nann,x,5,2020-01-01\nbob,"y",3.5,2021-02-03\nbob,x,1,2022-03-04\n'
+_TITLES = "id,title,year\nx,<b>Plums,1990\ny,,\n"
 _RATINGS_1M = "1::10::5::978300001\n1::30::3::978300002\n2::10::4::978300003\n"
 _FILMS_1M = "10::Äpfel: Part Two (1990)::Comedy|Children's\n30::Plums (1991)::Drama\n"
 _LISTS = {"train.txt": "0 1 2\n1 2\n", "test.txt": "0 3\n1 1\n"}
@@ -37,6 +38,10 @@ _DAVIS = {
 def loaders() -> list[Loader]:
     """Return the readers of this module."""
     csv = partial(datasets.read_ratings, timestamp="when")
+    fold = partial(datasets.load_movielens_fold, fold="u1")
+    items_1m = partial(datasets.load_movielens_items, variant="1m")
+    ids = np.array(["x", "y"], dtype=object)
+    syn_netflix, monti = (partial(_write_matlab, name) for name in ("synthetic_netflix.mat", "split_1.mat"))
     return [
         _text("ratings, CSV", {"mine.csv": _CSV}, lambda folder: csv(folder / "mine.csv")),
         Loader("ratings, CSV in gzip", "gzip", _write_gzip, lambda folder: csv(folder / "mine.csv.gz")),
@@ -44,20 +49,18 @@ def loaders() -> list[Loader]:
             "ratings, Parquet", "bytes", _write_parquet, lambda folder: datasets.read_ratings(folder / "m.parquet")
         ),
         Loader("table to score, Parquet", "bytes", _write_parquet, _read_pieces),
-        _text("titles, CSV", {"t.csv": "id,title,year\nx,<b>Plums,1990\ny,,\n"}, _read_titles),
+        _text("titles, CSV", {"t.csv": _TITLES}, lambda folder: titles_of(read_titles(folder / "t.csv", ids))),
         _text("MovieLens 100K, ratings", _movielens("u.data"), datasets.load_movielens),
-        _text("MovieLens 100K, folds", _movielens("u1.base", "u1.test"), _load_fold, 0.4),
+        _text("MovieLens 100K, folds", _movielens("u1.base", "u1.test"), fold, 0.4),
         _text("MovieLens 100K, films", _movielens("u.item", "u.genre"), datasets.load_movielens_items, 0.4),
         _text("MovieLens 1M, ratings", {"ratings.dat": _RATINGS_1M}, partial(datasets.load_movielens, variant="1m")),
-        _text(
-            "MovieLens 1M, films", {"movies.dat": _FILMS_1M}, partial(datasets.load_movielens_items, variant="1m"), 0.4
-        ),
+        _text("MovieLens 1M, films", {"movies.dat": _FILMS_1M}, items_1m, 0.4),
         _text("implicit lists", _LISTS, lambda folder: datasets.load_implicit_lists(folder, "gowalla")),
         _text("Yamanishi", _yamanishi("nr"), partial(datasets.load_yamanishi, name="nr"), 0.4),
         _text("Yamanishi, enzymes", _yamanishi("e"), partial(datasets.load_yamanishi, name="e"), 0.4),
         _text("Davis", _DAVIS, datasets.load_davis, 0.4),
-        Loader("Syn-Netflix, MATLAB", "bytes", partial(_write_matlab, "synthetic_netflix.mat"), _load_syn_netflix),
-        Loader("Monti, MATLAB", "bytes", partial(_write_matlab, "split_1.mat"), _load_monti),
+        Loader("Syn-Netflix, MATLAB", "bytes", syn_netflix, datasets.load_syn_netflix),
+        Loader("Monti, MATLAB", "bytes", monti, _load_monti),
     ]
 
 
@@ -88,10 +91,6 @@ def _read_pieces(folder: Path) -> None:
         read_piece(piece)
 
 
-def _read_titles(folder: Path) -> None:
-    titles_of(read_titles(folder / "t.csv", np.array(["x", "y"], dtype=object)))
-
-
 def _movielens(*names: str) -> dict[str, str]:
     rows = [(1, 1, 5, 874000001), (1, 2, 3, 874000002), (2, 1, 4, 874000003), (3, 3, 1, 874000004)]
     lines = ["\t".join(map(str, row)) + "\n" for row in rows]
@@ -102,10 +101,6 @@ def _movielens(*names: str) -> dict[str, str]:
     return {name: "".join(texts[name]) for name in names}
 
 
-def _load_fold(folder: Path) -> None:
-    datasets.load_movielens_fold(folder, "u1")
-
-
 def _matrix(rows: tuple[str, ...], columns: tuple[str, ...], values: list[list[float]]) -> str:
     lines = ["\t".join(["", *columns])]
     lines += ["\t".join([row, *map(str, line)]) for row, line in zip(rows, values, strict=True)]
@@ -113,9 +108,9 @@ def _matrix(rows: tuple[str, ...], columns: tuple[str, ...], values: list[list[f
 
 
 def _yamanishi(name: str) -> dict[str, str]:
-    known, drugs = _matrix(_TARGETS, _DRUGS, [[1, 0], [0, 0], [1, 1]]), _matrix(_DRUGS, _DRUGS, [[0.9, 0.2], [0.4, 1]])
+    pairs, drugs = _matrix(_TARGETS, _DRUGS, [[1, 0], [0, 0], [1, 1]]), _matrix(_DRUGS, _DRUGS, [[0.9, 0.2], [0.4, 1]])
     targets = _matrix(_TARGETS, _TARGETS, [[1, 0.31, 0.32], [0.31, 1, 0.12], [0.32, 0.12, 1]])
-    files = {f"{name}_admat_dgc.txt": known, f"{name}_simmat_dc.txt": drugs}
+    files = {f"{name}_admat_dgc.txt": pairs, f"{name}_simmat_dc.txt": drugs}
     if name == "e":
         return files | {"e_simmat_dg_sparse_1dp.txt": "hsa1\thsa3\t0.3\nhsa3\thsa1\t0.3\n"}
     return files | {"nr_simmat_dg.txt": targets}
@@ -133,10 +128,6 @@ def _write_matlab(name: str, folder: Path) -> None:
             group["data"], group["ir"] = np.ones(size), np.arange(size, dtype=np.uint64)
             group["jc"] = np.arange(size + 1, dtype=np.uint64)
             group.attrs["MATLAB_sparse"] = np.uint64(size)
-
-
-def _load_syn_netflix(folder: Path) -> None:
-    datasets.load_syn_netflix(folder)
 
 
 def _load_monti(folder: Path) -> None:

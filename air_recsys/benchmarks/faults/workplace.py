@@ -13,15 +13,14 @@ from air_recsys.benchmarks.faults.mutations import mutated
 
 
 class Workplace:
-    """Valid files of a reader, which is seen to read them.
+    """Valid files of a reader, which has to read them once.
 
     Parameters
     ----------
-    reader : Loader
     folder : Path
-        Made anew.
+        Emptied first.
     seed : int
-        Of all inputs: that of a number is the same in every process.
+        Of all inputs: the input of a number is the same in every process.
     """
 
     def __init__(self, reader: Loader, folder: Path, seed: int) -> None:
@@ -34,8 +33,7 @@ class Workplace:
         self._valid = {path: path.read_bytes() for path in files}
         self._broken: Path | None = None
         self._places = set(folder.rglob("*"))
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             reader.load(folder)
         self.tidy()
 
@@ -46,8 +44,7 @@ class Workplace:
         if self._broken is not None and self._broken != victim:
             self._broken.write_bytes(self._valid[self._broken])
         self._broken = victim
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of zipfile, about names that stand twice
+        with warnings.catch_warnings(action="ignore"):  # of zipfile, about names that stand twice
             victim.write_bytes(mutated(self._valid[victim], self._form(victim), rng))
         return self._folder
 

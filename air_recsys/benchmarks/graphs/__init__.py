@@ -1,4 +1,4 @@
-"""Whether a learned graph is right: AIR's graphs beside others, against what the models never saw."""
+"""Comparison of AIR's learned graphs and of other graphs with data that the models never saw."""
 
 from __future__ import annotations
 
@@ -28,35 +28,28 @@ def bench_graphs(
 
     Parameters
     ----------
-    root : Path
-        Folder of the benchmark data.
     sets : collection of {"syn-netflix", "movielens", "dti"}
     seeds : int
         Masks of Syn-Netflix.
     n_epochs : int, optional
         Epochs of AIR in place of those of the presets.
-    device : str
 
     Returns
     -------
     list of ResultTable
         One a set in the order of `GRAPH_SETS`, and the single runs of Syn-Netflix.
-
-    Raises
-    ------
-    ParameterError, DataFileError
     """
     check_integer("seeds", seeds, minimum=1)
     for name in sets:
         check_choice("sets", name, GRAPH_SETS)
     settings: dict[str, Any] = {"device": device}
     by_adam = settings | ({} if n_epochs is None else {"n_epochs": n_epochs})
-    reports: list[ResultTable] = []
+    tables: list[ResultTable] = []
     if "syn-netflix" in sets:
-        reports += bench_syn_netflix(load_syn_netflix(root), seeds, by_adam)
+        tables += bench_syn_netflix(load_syn_netflix(root), seeds, by_adam)
     if "movielens" in sets:
         data, genres = load_movielens(root, "100k"), load_movielens_genres(root, "100k")
-        reports.append(bench_movielens(data, genres, settings, by_adam))
+        tables.append(bench_movielens(data, genres, settings, by_adam))
     if "dti" in sets:
-        reports.append(bench_dti({name: load_yamanishi(root, name) for name in ("nr", "gpcr", "ic", "e")}, by_adam))
-    return reports
+        tables.append(bench_dti({name: load_yamanishi(root, name) for name in ("nr", "gpcr", "ic", "e")}, by_adam))
+    return tables

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.benchmarks.graphs.measures import lift, pair_correlation
@@ -24,12 +23,11 @@ def bench_dti(sets: dict[str, DrugTargetData], settings: dict[str, Any] | None =
 
     Parameters
     ----------
-    sets : dict of str to DrugTargetData
     settings : dict, optional
         Parameters that differ from `AIR.for_interactions`.
     """
     chosen = {"random_state": 0} | (settings or {})
-    report = ResultTable(
+    table = ResultTable(
         "Drug-target interactions: similarities never seen",
         "all pairs observed (0/1); Spearman correlation over all pairs, and mean similarity of the 10 nearest as a "
         f"multiple of that of all pairs, ties at random; AIR.for_interactions with {chosen}",
@@ -41,17 +39,14 @@ def bench_dti(sets: dict[str, DrugTargetData], settings: dict[str, Any] | None =
             ("drugs", matrix, model.user_graph_, data.drug_similarity),
             ("targets", matrix.T, model.item_graph_, data.target_similarity),
         )
-        for side, rows, graph, known in sides:
-            if known is None or graph is None:
+        for side, rows, graph, similarities in sides:
+            if similarities is None or graph is None:
                 continue
+            truth = similarities.to_numpy()
             for system, similarity in _systems(rows, graph.to_scipy()):
-                report.rows.append({"set": name.upper(), "side": side, "system": system} | _row(similarity, known))
-    return report
-
-
-def _row(similarity: Any, known: pd.DataFrame) -> dict[str, float]:
-    truth = known.to_numpy()
-    return {"spearman": pair_correlation(similarity, truth), "top_10": lift(similarity, truth)}
+                figures = {"spearman": pair_correlation(similarity, truth), "top_10": lift(similarity, truth)}
+                table.rows.append({"set": name.upper(), "side": side, "system": system} | figures)
+    return table
 
 
 def _systems(rows: np.ndarray, learned: Any) -> Iterator[tuple[str, Any]]:

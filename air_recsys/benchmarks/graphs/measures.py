@@ -1,4 +1,4 @@
-"""How well similarities of nodes agree with what is known about the nodes."""
+"""Measures of the agreement of nodes' similarities with other knowledge about the nodes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ def neighbor_agreement(similarity: Any, known: np.ndarray, n_neighbors: int = N_
     similarity : sparse or ndarray, shape (n, n)
         Row i says how near the others are to i.
     known : ndarray, shape (n, n)
-    n_neighbors : int
 
     Returns
     -------

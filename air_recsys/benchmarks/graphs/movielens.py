@@ -30,7 +30,6 @@ def bench_movielens(
 
     Parameters
     ----------
-    data : Interactions
     genres : DataFrame of bool
         One row a film, indexed by id; a column "unknown" is no genre.
     settings : dict, optional
@@ -41,25 +40,19 @@ def bench_movielens(
     settings = {"random_state": 0} | (settings or {})
     by_adam = settings | {"solver": "adam"} | (by_adam or {})
     flags = genres.drop(columns="unknown", errors="ignore").loc[data.item_ids].to_numpy()
-    known, counts = jaccard(flags), np.bincount(data.item_index, minlength=data.n_items)
+    alike, counts = jaccard(flags), np.bincount(data.item_index, minlength=data.n_items)
     often = counts >= _OFTEN
-    report = ResultTable(
+    table = ResultTable(
         "MovieLens: genres of neighbours",
         "mean Jaccard index of the genres of an item and its 10 nearest items, ties at random; all ratings; "
         f"{data!r}; AIR.for_ratings with {settings}, trained by Adam with {by_adam}",
     )
     for system, similarity in _systems(data, settings, by_adam):
-        agreement = neighbor_agreement(similarity, known)
-        report.rows.append(
-            {
-                "system": system,
-                "all rated items": float(agreement[counts > 0].mean()),
-                f"items with {_OFTEN} ratings or more": float(agreement[often].mean())
-                if often.any()
-                else float("nan"),
-            }
-        )
-    return report
+        agreement = neighbor_agreement(similarity, alike)
+        row = {"system": system, "all rated items": float(agreement[counts > 0].mean())}
+        of_often = float(agreement[often].mean()) if often.any() else float("nan")
+        table.rows.append(row | {f"items with {_OFTEN} ratings or more": of_often})
+    return table
 
 
 def _systems(data: Interactions, settings: dict[str, Any], by_adam: dict[str, Any]) -> Iterator[tuple[str, Any]]:

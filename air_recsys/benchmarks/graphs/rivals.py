@@ -18,7 +18,6 @@ def ease(rows: np.ndarray, decay: float) -> np.ndarray:
     ----------
     rows : ndarray, shape (n, m)
         For the item matrix of a rating matrix, its transpose.
-    decay : float
 
     Source: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019.
 

@@ -1,8 +1,9 @@
-"""Syn-Netflix: whether graphs find the groups that the ratings were made from."""
+"""Syn-Netflix: how well graphs recover the groups that the ratings were made from."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,27 +30,30 @@ def bench_syn_netflix(
 
     Parameters
     ----------
-    data : SynNetflix
     seeds : int
         Masks (and starts) to average over.
     settings : dict, optional
         Parameters of AIR that differ from the recipe "syn-netflix".
-    missing : tuple of float
 
     Returns
     -------
     means, single : ResultTable
     """
     used = recipe("syn-netflix")["settings"] | (settings or {})
-    single = ResultTable("Syn-Netflix, single runs", _protocol(used, seeds))
+    chosen = ", ".join(f"{name}={value}" for name, value in used.items())
+    protocol = (
+        f"uniform random masks, seeds 0..{seeds - 1}; AUC of a pair's weight for 'same group', NMI of Louvain "
+        f"communities with the groups; AIR.for_completion({chosen}), its learned graphs as they are; the others from "
+        "ratings less their mean, missing ones 0, communities of their graphs of 10 nearest neighbours"
+    )
+    single = ResultTable("Syn-Netflix, single runs", protocol)
     cases = [(share, seed) for share in missing for seed in range(seeds)]
     for share, seed in tqdm(cases, unit="mask", desc="Syn-Netflix"):
         observed = hide(data.matrix, share, seed).observed
         groups = data.user_groups, data.item_groups
-        for system, found in _results(observed, groups, used | {"random_state": seed}):
-            single.rows.append({"missing": share, "system": system, "seed": seed} | found)
-    means = ResultTable("Syn-Netflix: true groups", single.protocol, mean_of(single.rows, ("missing", "system")))
-    return means, single
+        for system, figures in _results(observed, groups, used | {"random_state": seed}):
+            single.rows.append({"missing": share, "system": system, "seed": seed} | figures)
+    return ResultTable("Syn-Netflix: true groups", protocol, mean_of(single.rows, ("missing", "system"))), single
 
 
 def _results(
@@ -61,28 +65,16 @@ def _results(
     yield "AIR", _row(group_recovery(model.user_graph_, groups[0]), group_recovery(model.item_graph_, groups[1]))
     centred = np.zeros((observed.n_users, observed.n_items))
     centred[observed.user_index, observed.item_index] = observed.ratings - observed.ratings.mean()
-    for system, similarity in _rivals().items():
+    rivals: dict[str, Callable[[np.ndarray], np.ndarray]] = {
+        "cosine": cosine,
+        **{f"EASE, decay {decay:g}": partial(ease, decay=decay) for decay in _EASE_DECAYS},
+        "GIP": gip,
+        "smooth signals": smooth_graph,
+    }
+    for system, similarity in rivals.items():
         sides = zip((centred, centred.T), groups, strict=True)
         yield system, _row(*(group_recovery_of(similarity(rows), truth) for rows, truth in sides))
 
 
-def _rivals() -> dict[str, Any]:
-    return {
-        "cosine": cosine,
-        **{f"EASE, decay {decay:g}": lambda rows, decay=decay: ease(rows, decay) for decay in _EASE_DECAYS},
-        "GIP": gip,
-        "smooth signals": smooth_graph,
-    }
-
-
 def _row(users: tuple[float, float], items: tuple[float, float]) -> dict[str, float]:
     return {"user_auc": users[0], "item_auc": items[0], "user_nmi": users[1], "item_nmi": items[1]}
-
-
-def _protocol(settings: dict[str, Any], seeds: int) -> str:
-    chosen = ", ".join(f"{name}={value}" for name, value in settings.items())
-    return (
-        f"uniform random masks, seeds 0..{seeds - 1}; AUC of a pair's weight for 'same group', NMI of Louvain "
-        f"communities with the groups; AIR.for_completion({chosen}), its learned graphs as they are; the others from "
-        "ratings less their mean, missing ones 0, communities of their graphs of 10 nearest neighbours"
-    )

@@ -13,7 +13,7 @@ from air_recsys.results import ResultTable
 
 
 def bench_host(host: str, root: Path | None) -> ResultTable:
-    """Return the report of one host, "surprise", "implicit", "cornac" or "sklearn".
+    """Return the table of one host, "surprise", "implicit", "cornac" or "sklearn".
 
     MovieLens-100K stands for ratings, MovieLens-1M for implicit feedback; both are read from `root`. scikit-learn
     brings its own tables.

@@ -27,7 +27,6 @@ def bench_cornac(data: Interactions, *, seeds: int = 3) -> ResultTable:
 
     Parameters
     ----------
-    data : Interactions
     seeds : int
         Random 80/20 splits to average over.
     """
@@ -46,23 +45,22 @@ def bench_cornac(data: Interactions, *, seeds: int = 3) -> ResultTable:
             single.append({"model": name} | _measure(make(seed), fold))
             chosen = _choose(make, _GRIDS[name], fold.train, seed)
             single.append({"model": f"{name}, tuned"} | _measure(make(seed, **chosen), fold))
-    report = ResultTable(
+    return ResultTable(
         "In Cornac",
         f"{data!r}, random 80/20 splits, seeds 0..{seeds - 1}; tuned: the best of eight settings on a validation part "
         "(10 % of the training ratings), then trained on all of them",
         mean_of(single, ("model",)),
+        [f"settings tried: {_GRIDS}"],
     )
-    report.notes.append(f"settings tried: {_GRIDS}")
-    return report
 
 
 def _choose(
     make: Callable[..., Any], grid: Mapping[str, Sequence[Any]], train: Interactions, seed: int
 ) -> dict[str, Any]:
     split = random_holdout(train, 0.1, random_state=seed)
-    part = Fold("validation", train.select(split.train), train.select(split.test))
+    validation = Fold("validation", train.select(split.train), train.select(split.test))
     settings = [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
-    errors = [_measure(make(seed, **each), part)["rmse"] for each in settings]
+    errors = [_measure(make(seed, **each), validation)["rmse"] for each in settings]
     return settings[int(np.argmin(errors))]
 
 

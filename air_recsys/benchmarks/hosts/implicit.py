@@ -18,7 +18,6 @@ from air_recsys.splits import user_holdout
 _LIKED = 4.0
 _N = 10
 _SETTINGS = ((0.01, 1.0), (10.0, 1.0), (30.0, 4.0))  # regularization, alpha
-_MEASURED = "no setting was chosen on these held-out likes"
 
 
 def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, rounds: int = 9) -> ResultTable:
@@ -28,7 +27,6 @@ def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, roun
     ----------
     data : Interactions
         Ratings; those of 4 and more are likes, a fifth of each user's is held out.
-    factors : int
     seed : int
         Of the split and of both models.
     rounds : int
@@ -58,18 +56,16 @@ def bench_implicit(data: Interactions, *, factors: int = 64, seed: int = 0, roun
     medians = median_seconds(
         {name: lambda m=model: m.recommend(users, train, N=_N) for name, model in first.items()}, rounds
     )
-    report = ResultTable(
+    times = ", ".join(f"{name} {1e3 * seconds:.0f} ms" for name, seconds in medians.items())
+    times += f"; ratio {medians['ImplicitAIR'] / medians['implicit ALS']:.2f}"
+    return ResultTable(
         "In implicit",
         f"{n_users} users, {n_items} items; {train.nnz} likes (ratings >= {_LIKED:g}) to train on, {test.nnz} held "
-        f"out, seed {seed}; {factors} factors, the first setting is the default of both; {_MEASURED}",
+        f"out, seed {seed}; {factors} factors, the first setting is the default of both; no setting was chosen on "
+        "these held-out likes",
         rows,
+        [f"top {_N} of all users, their likes left out, median of {rounds} rounds in turn: {times}"],
     )
-    times = ", ".join(f"{name} {1e3 * seconds:.0f} ms" for name, seconds in medians.items())
-    ratio = medians["ImplicitAIR"] / medians["implicit ALS"]
-    report.notes.append(
-        f"top {_N} of all users, their likes left out, median of {rounds} rounds in turn: {times}; ratio {ratio:.2f}"
-    )
-    return report
 
 
 def likes(data: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:

@@ -71,7 +71,6 @@ def standardised(table: str) -> np.ndarray:
 
 def _measure(imputer: Any, truth: np.ndarray, mask: np.ndarray) -> dict[str, float]:
     start = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # IterativeImputer at its default of ten rounds
+    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):  # IterativeImputer in ten rounds
         filled = imputer.fit_transform(np.where(mask, np.nan, truth))
     return {"rmse": rmse(truth[mask], filled[mask]), "seconds": time.perf_counter() - start}

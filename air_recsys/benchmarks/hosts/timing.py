@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import gc
 import statistics
-import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+import timeit
+from collections.abc import Callable, Mapping
 
 
 def median_seconds(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """Return the median seconds of one call of each contender, called in turn after one call that does not count.
 
-    The garbage collector rests meanwhile, as in `timeit`: whose turn it would fall into is chance.
+    The garbage collector is off in every call, see `timeit`: it would fall into one contender's turn by chance.
 
     Examples
     --------
@@ -22,22 +20,7 @@ def median_seconds(contenders: Mapping[str, Callable[[], object]], rounds: int) 
     times: dict[str, list[float]] = {name: [] for name in contenders}
     for call in contenders.values():
         call()
-    with _without_collector():
-        for _ in range(rounds):
-            for name, call in contenders.items():
-                start = time.perf_counter()
-                call()
-                times[name].append(time.perf_counter() - start)
+    for _ in range(rounds):
+        for name, call in contenders.items():
+            times[name].append(timeit.timeit(call, number=1))
     return {name: statistics.median(values) for name, values in times.items()}
-
-
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    collects = gc.isenabled()
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collects:
-            gc.enable()

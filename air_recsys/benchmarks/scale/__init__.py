@@ -1,4 +1,4 @@
-"""How time and memory grow with the data, and whether planted groups are found again."""
+"""Growth of time and memory with the data, and recovery of planted groups."""
 
 from air_recsys.benchmarks.scale.sweeps import SWEEPS, Size, bench_growth, sizes_of
 from air_recsys.benchmarks.scale.training import bench_planted

@@ -21,7 +21,7 @@ _FIGURES = (*MEASURES, "data_gib", "peak_gib")
 
 
 class Size(NamedTuple):
-    """What a training depends on."""
+    """The sizes that the time of a training depends on."""
 
     n_ratings: int
     n_users: int
@@ -36,7 +36,7 @@ class Size(NamedTuple):
 
 
 SWEEPS = Size._fields
-"""What can be changed."""
+"""The sizes that can be changed."""
 
 
 def sizes_of(base: Size, sweeps: Mapping[str, Iterable[int]]) -> list[tuple[str, Size]]:
@@ -67,7 +67,6 @@ def bench_growth(
         Further parameters of `AIR`, ``solver="adam"`` among them, not those of `Size`.
     seed : int
         Of data and start.
-    threads : int
 
     Returns
     -------
@@ -83,16 +82,16 @@ def bench_growth(
         Before any work, for settings that belong to the sizes.
     """
     check_further(settings)
-    found: dict[Size, dict[str, float]] = {}
+    figures: dict[Size, dict[str, float]] = {}
     lost: dict[Size, str] = {}
     growth, exponents = ResultTable("Time and memory by size", ""), ResultTable("Growth", "")
     for name, size in tqdm(points, unit="size", desc="bench scale"):
-        if size not in found:
+        if size not in figures:
             try:
-                found[size] = run_apart(measure_size, size, settings, seed, threads=threads)
+                figures[size] = run_apart(measure_size, size, settings, seed, threads=threads)
             except (ProcessEndedError, MemoryError) as error:
-                found[size], lost[size] = dict.fromkeys(_FIGURES, math.nan), str(error)
-        growth.rows.append({"sweep": name, **size._asdict(), **found[size]})
+                figures[size], lost[size] = dict.fromkeys(_FIGURES, math.nan), str(error)
+        growth.rows.append({"sweep": name, **size._asdict(), **figures[size]})
     growth.notes = [f"{size}: {reason}" for size, reason in lost.items()]
     for name in dict.fromkeys(name for name, _ in points):
         rows = [row for row in growth.rows if row["sweep"] == name]

@@ -1,4 +1,4 @@
-"""A full training on planted ratings: its error against the noise floor, and the groups that it finds."""
+"""A full training on planted ratings: its error against the noise floor, and its recovery of the groups."""
 
 from __future__ import annotations
 
@@ -30,12 +30,10 @@ def bench_planted(
 
     Parameters
     ----------
-    size : Size
     settings : dict
         Further parameters of `AIR`, not those of `Size`.
     seed : int
         Of data, split, start and clusterings.
-    threads : int
 
     Returns
     -------
@@ -56,15 +54,14 @@ def bench_planted(
         f"{threads} thread(s)"
     )
     note = "noise_floor: of the means that the ratings were drawn around, which no model can beat but by chance"
-    return ResultTable("Error on planted ratings", protocol, errors, [note]), ResultTable(
-        "Planted groups found again", protocol, groups
-    )
+    recovered = ResultTable("Planted groups found again", protocol, groups)
+    return ResultTable("Error on planted ratings", protocol, errors, [note]), recovered
 
 
 def train_planted(
     size: Size, settings: dict[str, Any], seed: int
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Make the ratings, train, and return the rows of both reports."""
+    """Make the ratings, train, and return the rows of both tables."""
     made = make_planted_ratings(size.n_users, size.n_items, size.n_ratings, *_GROUPS, random_state=seed)
     split = random_holdout(made.interactions, _HELD_OUT, random_state=seed)
     train, test = made.interactions.select(split.train), made.interactions.select(split.test)
@@ -85,34 +82,26 @@ def _recovered(model: AIR, made: PlantedRatings, seed: int) -> list[dict[str, An
         ("user", model.user_graph_, model.user_factors_, made.user_groups),
         ("item", model.item_graph_, model.item_factors_, made.item_groups),
     )
-    return [
-        {
-            "side": side,
-            "groups": int(groups.max()) + 1,
-            "spectral_nmi": _nmi(groups, _spectral(graph, int(groups.max()) + 1, seed)),
-            "louvain_nmi": _nmi(groups, _louvain(graph, seed)),
-            "k_means_nmi": _nmi(groups, _k_means(factors, int(groups.max()) + 1, seed)),
+    rows = []
+    for side, graph, factors, groups in sides:
+        n_groups = int(groups.max()) + 1
+        k_means = KMeans(n_groups, n_init=3, random_state=seed)  # pyright: ignore[reportArgumentType]
+        clusterings = {
+            "spectral_nmi": None if graph is None else _spectral(graph, n_groups, seed),
+            "louvain_nmi": None if graph is None or len(graph) > _LOUVAIN else graph.communities(seed).to_numpy(),
+            "k_means_nmi": k_means.fit_predict(factors),
         }
-        for side, graph, factors, groups in sides
-    ]
+        nmi = {name: _nmi(groups, clusters) for name, clusters in clusterings.items()}
+        rows.append({"side": side, "groups": n_groups, **nmi})
+    return rows
 
 
-def _nmi(groups: np.ndarray, found: np.ndarray | None) -> float:
-    return float("nan") if found is None else float(normalized_mutual_info_score(groups, found))
+def _nmi(groups: np.ndarray, clusters: np.ndarray | None) -> float:
+    return float("nan") if clusters is None else float(normalized_mutual_info_score(groups, clusters))
 
 
-def _spectral(graph: SimilarityGraph | None, n_groups: int, seed: int) -> np.ndarray | None:
-    if graph is None:
-        return None
+def _spectral(graph: SimilarityGraph, n_groups: int, seed: int) -> np.ndarray:
     sizes = np.bincount(graph.components().to_numpy())
     # The spectrum cannot join components: where there are more of them than groups, they are the communities.
     wanted = max(n_groups, int((sizes > 1).sum()))
     return graph.communities(seed, method="spectral", n_communities=wanted).to_numpy()
-
-
-def _louvain(graph: SimilarityGraph | None, seed: int) -> np.ndarray | None:
-    return None if graph is None or len(graph) > _LOUVAIN else graph.communities(seed).to_numpy()
-
-
-def _k_means(factors: np.ndarray, n_groups: int, seed: int) -> np.ndarray:
-    return KMeans(n_groups, n_init=3, random_state=seed).fit_predict(factors)  # pyright: ignore[reportArgumentType]

@@ -1,4 +1,4 @@
-"""How fast the library is: a step at full width, time to an accuracy, and ratings beside other libraries."""
+"""Speed of the library: a step at full width, time to an accuracy, and ratings beside other libraries."""
 
 from air_recsys.benchmarks.speed.accuracy import bench_accuracy, time_to_accuracy
 from air_recsys.benchmarks.speed.ratings import SPLIT, bench_ratings, contenders, movielens_split

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
-from air_recsys.benchmarks.apart import run_apart
+from air_recsys.benchmarks.apart import Stopwatch, run_apart
 from air_recsys.benchmarks.cases import load_case, observed_entries
 from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
 from air_recsys.benchmarks.recipes import recipes_of
@@ -25,7 +24,7 @@ _DEPTH, _STRENGTH, _LEARNING_RATE = 3, 1e-4, 1e-3  # of the program behind the p
 
 
 class Task(NamedTuple):
-    """A picture of which a part is shown, and when to look at the error on the rest."""
+    """A picture of which some entries are shown, and the steps between two looks at the error on the others."""
 
     truth: np.ndarray  # (m, n), brightness in [0, 1]
     observed: np.ndarray  # (m, n) of bool
@@ -44,6 +43,12 @@ class Curve(NamedTuple):
     seconds: list[float]
     errors: list[float]
 
+    def add(self, step: int, seconds: float, error: float) -> None:
+        """Append a look."""
+        self.steps.append(step)
+        self.seconds.append(seconds)
+        self.errors.append(error)
+
     def reached(self, target: float) -> int | None:
         """Return the first look at which the error was at most `target`."""
         return next((look for look, error in enumerate(self.errors) if error <= target), None)
@@ -56,23 +61,20 @@ def bench_accuracy(
 
     Parameters
     ----------
-    root : Path
-        Folder of the benchmark data.
     settings : dict
-        What `AIR.for_completion` gets; nothing is chosen here.
+        Parameters of `AIR.for_completion`; nothing is chosen here.
     n_steps : int
         Of plain autograd, at the settings of the program behind the published tables.
     seed : int
         Of the mask and of both starts.
-    threads : int
     """
     row = next(row for row in recipes_of("table1") if row.row == _ROW)
     case = load_case(row.data, root)
     every = AIR.for_completion(**settings).get_params()["solver__evaluate_every"]
     task = Task(case.truth, observed_entries(row, case, root, seed), every)
-    report = time_to_accuracy(task, row.published["AIR"], settings, n_steps=n_steps, seed=seed, threads=threads)
-    report.title = f"Time to the published accuracy: {row.title}"
-    return report
+    table = time_to_accuracy(task, row.published["AIR"], settings, n_steps=n_steps, seed=seed, threads=threads)
+    table.title = f"Time to the published accuracy: {row.title}"
+    return table
 
 
 def time_to_accuracy(
@@ -106,16 +108,15 @@ def time_to_accuracy(
 def engine_curve(task: Task, settings: dict[str, Any], seed: int) -> Curve:
     """Train the engine and return its curve."""
     model = AIR.for_completion(**{"random_state": seed, "device": "cpu"} | settings | {"evaluate_every": task.every})
-    curve, looking = Curve([], [], []), 0.0
+    curve, looking = Curve([], [], []), Stopwatch()
 
     def look(record: Record) -> None:
-        nonlocal looking
-        start = time.perf_counter()
-        factors = model.current_factors()
-        completed = factors.user_factors @ factors.item_factors.T + factors.mean
-        completed += factors.user_biases[:, None] + factors.item_biases
-        _append(curve, record.epoch, record.seconds - looking, task.error(completed))
-        looking += time.perf_counter() - start
+        seconds = record.seconds - looking.seconds
+        with looking:
+            factors = model.current_factors()
+            completed = factors.user_factors @ factors.item_factors.T + factors.mean
+            completed += factors.user_biases[:, None] + factors.item_biases
+            curve.add(record.epoch, seconds, task.error(completed))
 
     model.fit(Interactions.from_dense(np.where(task.observed, task.truth, np.nan)), callbacks=[look])
     return curve
@@ -127,21 +128,15 @@ def plain_curve(task: Task, n_steps: int, seed: int) -> Curve:
     n_rows, n_columns = task.truth.shape
     model = PlainAIR(n_rows, n_columns, _DEPTH, _STRENGTH, torch.Generator().manual_seed(seed))
     optimizers = plain_optimizers(model, _LEARNING_RATE)
-    curve, spent, done = Curve([], [], []), 0.0, 0
+    curve, training, done = Curve([], [], []), Stopwatch(), 0
     while done < n_steps:
         block = min(task.every, n_steps - done)
-        start = time.perf_counter()
-        for _ in range(block):
-            plain_step(model, optimizers, targets, mask)
-        spent, done = spent + time.perf_counter() - start, done + block
-        _append(curve, done, spent, task.error(model.completed().detach().numpy()))
+        with training:
+            for _ in range(block):
+                plain_step(model, optimizers, targets, mask)
+        done += block
+        curve.add(done, training.seconds, task.error(model.completed().detach().numpy()))
     return curve
-
-
-def _append(curve: Curve, step: int, seconds: float, error: float) -> None:
-    curve.steps.append(step)
-    curve.seconds.append(seconds)
-    curve.errors.append(error)
 
 
 def _row(curve: Curve, target: float) -> dict[str, Any]:

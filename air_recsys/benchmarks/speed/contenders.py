@@ -18,7 +18,7 @@ from air_recsys.training import Record
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training took and gave.
+    """The cost and the error of a training.
 
     Attributes
     ----------
@@ -55,9 +55,9 @@ def train_air(fold: Fold, settings: dict[str, Any]) -> Outcome:
         seconds = record.seconds - looking.seconds
         with looking:
             users, items, user_biases, item_biases, mean = model.current_factors()
-            found = np.einsum("nr,nr->n", users[test.user_index], items[test.item_index])
-            found += user_biases[test.user_index] + item_biases[test.item_index] + mean
-            curve.append((seconds, rmse(test.ratings, np.clip(found, *limits) if model.clip else found)))
+            scores = np.einsum("nr,nr->n", users[test.user_index], items[test.item_index])
+            scores += user_biases[test.user_index] + item_biases[test.item_index] + mean
+            curve.append((seconds, rmse(test.ratings, np.clip(scores, *limits) if model.clip else scores)))
 
     with training:
         model.fit(fold.train, callbacks=[look])

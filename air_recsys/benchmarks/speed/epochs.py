@@ -1,4 +1,4 @@
-"""The time of an epoch and of a choice of edges, told from the records of an ordinary fit."""
+"""The time of an epoch and of a choice of edges, from the records of an ordinary fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COUNTED = (
     f"{_EPOCHS} epochs, the first {_STRIDE} left out as warm-up; the median over runs of {_STRIDE} epochs, each with "
     "one record"
 )
-"""What `epoch_times` counts, for the protocol of a report."""
+"""The epochs that `epoch_times` counts, for the protocol of a table."""
 
 
 class EpochTimes(NamedTuple):
@@ -36,7 +36,6 @@ def epoch_times(settings: dict[str, Any], data: Interactions) -> EpochTimes:
     ----------
     settings : dict
         Parameters of `AIR` with ``solver="adam"``, but for those that say when to refresh, to record and to end.
-    data : Interactions
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What a training step on ratings must cost: the bytes that it has to move and the products that it has to make."""
+"""The least cost of a training step on ratings: the bytes that it has to move and the products that it has to make."""
 
 from __future__ import annotations
 
 import statistics
-import time
+import timeit
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -22,13 +22,13 @@ class Work(NamedTuple):
 
 
 class Machine(NamedTuple):
-    """What this process reaches, measured: bytes and operations a second."""
+    """The measured speed of this process: bytes and operations a second."""
 
     bandwidth: float
     flop_rate: float
 
     def seconds(self, work: Work) -> tuple[float, float]:
-        """Return how long the bytes and the operations take, each alone; the larger one is the floor."""
+        """Return the seconds of the bytes and of the operations, each alone; the larger one is the floor."""
         return work.bytes / self.bandwidth, work.flops / self.flop_rate
 
 
@@ -44,7 +44,6 @@ def step_work(shape: tuple[int, int], n_ratings: int, width: int, n_neighbors: i
     ----------
     shape : tuple of int
         m and n.
-    n_ratings, width, n_neighbors, depth : int
 
     Examples
     --------
@@ -79,9 +78,4 @@ def measure_machine(megabytes: int = 256, size: int = 1024) -> Machine:
 def median_time(call: Callable[[], object], rounds: int = _ROUNDS) -> float:
     """Return the median seconds of a call after one that does not count."""
     call()
-    times = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        call()
-        times.append(time.perf_counter() - start)
-    return statistics.median(times)
+    return statistics.median(timeit.repeat(call, number=1, repeat=rounds))

@@ -6,12 +6,14 @@ of a step on ratings and, in the tests, an independent statement of what the eng
 
 from __future__ import annotations
 
+import functools
 import itertools
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from air_recsys.benchmarks.plain_autograd import plain_step
 from air_recsys.nn.objective import Penalties
 
 
@@ -30,12 +32,10 @@ class PlainFactors(nn.Module):
     ----------
     neighbors : tuple of Tensor of int64, shape (m, k) and (n, k)
         Of the rows and of the columns; the self-edge comes on top.
-    width, depth : int
     strengths : tuple of float
         eta of the two energies.
     penalties : Penalties
         Weight decay and bias decay.
-    generator : torch.Generator
     """
 
     def __init__(
@@ -61,19 +61,16 @@ class PlainFactors(nn.Module):
     def factors(self) -> tuple[Tensor, Tensor]:
         """Return U (m, r) and V (n, r) with X = U V^T."""
         *left, right = self.layers
-        product = left[0]
-        for layer in left[1:]:
-            product = product @ layer
-        return product, right.T
+        return functools.reduce(torch.matmul, left), right.T
 
     def forward(self, entries: Entries) -> Tensor:
         """Return the objective."""
         left, right = self.factors()
-        found = (left[entries.rows] * right[entries.columns]).sum(dim=1)
-        found = found + self.biases[0][entries.rows] + self.biases[1][entries.columns]
+        scores = (left[entries.rows] * right[entries.columns]).sum(dim=1)
+        scores = scores + self.biases[0][entries.rows] + self.biases[1][entries.columns]
         decayed = self.penalties.weight_decay * sum(layer.square().sum() for layer in self.layers)
         decayed = decayed + self.penalties.bias_decay * sum(bias.square().sum() for bias in self.biases)
-        fit = ((found - entries.values).square().sum() + decayed) / (len(left) * len(right))
+        fit = ((scores - entries.values).square().sum() + decayed) / (len(left) * len(right))
         row_energy = _energy(left, right.T @ right, self.neighbors[0], self.logits[0])
         column_energy = _energy(right, left.T @ left, self.neighbors[1], self.logits[1])
         return fit + self.strengths[0] * row_energy + self.strengths[1] * column_energy
@@ -81,11 +78,7 @@ class PlainFactors(nn.Module):
 
 def plain_factors_step(model: PlainFactors, optimizer: torch.optim.Optimizer, entries: Entries) -> Tensor:
     """Make one step and return the objective before it."""
-    objective = model(entries)
-    optimizer.zero_grad()
-    objective.backward()
-    optimizer.step()
-    return objective.detach()
+    return plain_step(model, [optimizer], entries)
 
 
 def _energy(points: Tensor, gram: Tensor, neighbors: Tensor, logits: Tensor) -> Tensor:

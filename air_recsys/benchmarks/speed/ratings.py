@@ -26,8 +26,8 @@ class Contender(NamedTuple):
     train: Callable[..., Outcome]
     arguments: tuple[Any, ...]
     settings: str
-    needs: str | None = None  # the package that it cannot do without
-    extra: str = ""  # what brings it
+    needs: str | None = None  # the package that it requires
+    extra: str = ""  # the extra that installs it
 
 
 def movielens_split(root: Path) -> Fold:
@@ -45,7 +45,7 @@ def contenders(settings: dict[str, Any], threads: int, gibbs_steps: int = 200) -
     Parameters
     ----------
     settings : dict
-        What `AIR.for_ratings` gets.
+        Parameters of `AIR.for_ratings`.
     threads : int
         Of implicit, which has a parameter for it.
     gibbs_steps : int
@@ -76,7 +76,6 @@ def bench_ratings(
         Times are compared with the first one's.
     title : str
         Where the split comes from.
-    threads : int
 
     Returns
     -------
@@ -95,18 +94,15 @@ def bench_ratings(
         if contender.needs is not None and find_spec(contender.needs) is None:
             raise MissingExtraError(contender.needs, contender.extra)
     protocol = f"{title}; {threads} thread(s), a process each, one after the other; training alone is timed"
-    means, curves = (
-        ResultTable("Time, memory and error on ratings", protocol),
-        ResultTable("Error along the training", protocol),
-    )
+    means = ResultTable("Time, memory and error on ratings", protocol)
+    curves = ResultTable("Error along the training", protocol, notes=["nothing was chosen by these errors"])
     for name, contender in tqdm(entrants.items(), unit="model", desc="bench speed"):
-        found = run_apart(measure, contender.train, load, *contender.arguments, threads=threads)
-        outcome = found.pop("outcome")
+        memory = run_apart(measure, contender.train, load, *contender.arguments, threads=threads)
+        outcome = memory.pop("outcome")
         spent = {"seconds": outcome.seconds, "cpu_seconds": outcome.cpu_seconds}
-        means.rows.append({"model": name, **spent, "rmse": outcome.rmse, **found})
+        means.rows.append({"model": name, **spent, "rmse": outcome.rmse, **memory})
         curves.rows += [{"model": name, "seconds": seconds, "rmse": error} for seconds, error in outcome.curve]
     for row in means.rows:
         row["this / first"] = row["seconds"] / means.rows[0]["seconds"]
     means.notes = [f"{name}: {contender.settings}" for name, contender in entrants.items()]
-    curves.notes = ["nothing was chosen by these errors"]
     return means, curves

@@ -34,7 +34,6 @@ def bench_ratings_step(
         With ``solver="adam"``, `n_factors`, 20 where it is left out, and `graph_neighbors`, which the preset has.
     title : str
         Where the split comes from.
-    threads : int
     steps : int
         Of plain autograd, after one that does not count; the median counts.
 
@@ -44,17 +43,17 @@ def bench_ratings_step(
         For another solver, full width or graphs over all pairs.
     """
     settings = {"n_factors": 20} | settings
-    model, solver = _model(settings)
+    solver, width, n_neighbors = _model(settings)
     rows, notes = run_apart(_measure, load, settings, steps, threads=threads)
     protocol = (
-        f"{title}, training part; width {model.n_factors}, depth {solver.depth}, {model.graph_neighbors} neighbours, "
+        f"{title}, training part; width {width}, depth {solver.depth}, {n_neighbors} neighbours, "
         f"float32, CPU, {threads} thread(s); engine: {COUNTED}, choosing edges not counted; plain: median of {steps}"
     )
     return ResultTable("A step on ratings", protocol, rows, notes)
 
 
-def _model(settings: dict[str, Any]) -> tuple[AIR, Adam]:
-    """Return the model that is timed, and its solver."""
+def _model(settings: dict[str, Any]) -> tuple[Adam, int, int]:
+    """Return the solver, the width and the neighbours of the model that is timed."""
     model = AIR.for_ratings(**settings)
     if not isinstance(model.solver, Adam):
         raise ParameterError(f"a step is one of solver='adam', found {model.solver!r}")
@@ -62,19 +61,18 @@ def _model(settings: dict[str, Any]) -> tuple[AIR, Adam]:
         raise ParameterError(
             f"expected n_factors and graph_neighbors, found {model.n_factors} and {model.graph_neighbors}"
         )
-    return model, model.solver
+    assert isinstance(model.n_factors, int)
+    assert isinstance(model.graph_neighbors, int)
+    return model.solver, model.n_factors, model.graph_neighbors
 
 
 def _measure(load: Callable[[], Fold], settings: dict[str, Any], steps: int) -> tuple[list[dict[str, Any]], list[str]]:
     data = load().train
-    model, solver = _model(settings)
-    assert isinstance(model.n_factors, int)
-    assert isinstance(model.graph_neighbors, int)
+    solver, width, n_neighbors = _model(settings)
     engine = epoch_times({"random_state": 0, "device": "cpu"} | settings, data)
-    plain = median_time(_plain_step(model, solver, data), steps)
+    plain = median_time(_plain_step(solver, width, n_neighbors, data), steps)
     machine = measure_machine()
-    shape = data.n_users, data.n_items
-    work = step_work(shape, data.n_ratings, model.n_factors, model.graph_neighbors, solver.depth)
+    work = step_work((data.n_users, data.n_items), data.n_ratings, width, n_neighbors, solver.depth)
     floors = machine.seconds(work)
     seconds = {
         "engine": engine.epoch_seconds,
@@ -99,17 +97,15 @@ def _measure(load: Callable[[], Fold], settings: dict[str, Any], steps: int) -> 
     return rows, notes
 
 
-def _plain_step(model: AIR, solver: Adam, data: Interactions) -> Callable[[], object]:
-    assert isinstance(model.n_factors, int)
-    assert isinstance(model.graph_neighbors, int)
+def _plain_step(solver: Adam, width: int, n_neighbors: int, data: Interactions) -> Callable[[], object]:
     generator = torch.Generator().manual_seed(0)
     neighbors = [
-        torch.randint(size, (size, min(model.graph_neighbors, size - 1)), generator=generator)
+        torch.randint(size, (size, min(n_neighbors, size - 1)), generator=generator)
         for size in (data.n_users, data.n_items)
     ]
     plain = PlainFactors(
         (neighbors[0], neighbors[1]),
-        model.n_factors,
+        width,
         solver.depth,
         (graph_strength(solver.user_graph_reg, data), graph_strength(solver.item_graph_reg, data)),
         Penalties(solver.weight_decay, solver.bias_decay),

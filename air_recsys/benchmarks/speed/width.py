@@ -18,10 +18,8 @@ def bench_full_width(
     ----------
     size : int
         Rows and columns of the matrix.
-    depths : sequence of int
     rounds, steps : int
         Each contender runs `steps` steps in every round; the median round counts.
-    threads : int
 
     Returns
     -------
@@ -30,9 +28,9 @@ def bench_full_width(
     """
     rows = []
     for depth in depths:
-        report = run_apart(bench_step, size, depth, rounds, steps, threads=threads)
-        dmf = next(row["milliseconds"] for row in report.rows if row["contender"] == "engine, DMF")
-        rows += [{"depth": depth, **row, "this / DMF": row["milliseconds"] / dmf} for row in report.rows]
+        table = run_apart(bench_step, size, depth, rounds, steps, threads=threads)
+        dmf = next(row["milliseconds"] for row in table.rows if row["contender"] == "engine, DMF")
+        rows += [{"depth": depth, **row, "this / DMF": row["milliseconds"] / dmf} for row in table.rows]
     protocol = (
         f"{size} x {size}, full width, random matrices with 30 % missing, float32, Adam, on the CPU with {threads} "
         f"thread(s); median of {rounds} rounds of {steps} steps, contenders in turn, a process a depth"

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from air_recsys.cli import options
 from air_recsys.cli.evaluate import DataSet, load_dataset
-
-if TYPE_CHECKING:
-    from air_recsys.results import ResultTable
 
 bench_app = typer.Typer(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
 
@@ -28,11 +24,7 @@ def step(
     """Time of one training step against plain autograd and against the bare matrix products."""
     from air_recsys.benchmarks.step import bench_step
 
-    options.check_folder_of(json_file)
-    report = bench_step(size, depth, rounds, device=device)
-    options.show(report)
-    if json_file is not None:
-        report.to_json(json_file)
+    options.publish_means(bench_step(size, depth, rounds, device=device), None, json_file)
 
 
 class Host(StrEnum):
@@ -54,10 +46,9 @@ def adapters(
     from air_recsys.benchmarks.hosts import bench_host
     from air_recsys.datasets import data_root
 
-    options.check_folder_of(json_file)
     chosen = host or list(Host)
     root = None if chosen == [Host.SKLEARN] else data_root(data)
-    _publish_all([bench_host(each.value, root) for each in chosen], json_file)
+    options.publish([bench_host(each.value, root) for each in chosen], json_file)
 
 
 @bench_app.command("top-n")
@@ -71,10 +62,9 @@ def top_n(
     from air_recsys.datasets import data_root, load_movielens
     from air_recsys.nn.devices import resolve_device
 
-    options.check_folder_of(json_file)
     resolve_device(device)
     reports = [bench_blocks(load_movielens(data_root(data), "1m"), device=device), bench_indexes()]
-    _publish_all(reports, json_file)
+    options.publish(reports, json_file)
 
 
 class GraphSet(StrEnum):
@@ -98,9 +88,8 @@ def graphs(
     from air_recsys.benchmarks.graphs import bench_graphs
     from air_recsys.datasets import data_root
 
-    options.check_folder_of(json_file)
     chosen = [each.value for each in sets or GraphSet]
-    _publish_all(bench_graphs(data_root(data), chosen, seeds=seeds, n_epochs=epochs, device=device), json_file)
+    options.publish(bench_graphs(data_root(data), chosen, seeds=seeds, n_epochs=epochs, device=device), json_file)
 
 
 @bench_app.command("graph-build")
@@ -113,8 +102,7 @@ def graph_build(
     """Time and memory of the nearest-neighbour graph of many items."""
     from air_recsys.benchmarks.graph_build import bench_graph_build
 
-    options.check_folder_of(json_file)
-    _publish_all([bench_graph_build(items, width, k)], json_file)
+    options.publish([bench_graph_build(items, width, k)], json_file)
 
 
 @bench_app.command("nearest-rows")
@@ -125,8 +113,7 @@ def nearest_rows(
     """Time of the search for the nearest rows beside its product, a plain selection and faiss."""
     from air_recsys.benchmarks.nearest_rows import bench_nearest_rows
 
-    options.check_folder_of(json_file)
-    _publish_all([bench_nearest_rows(rows or (10_000, 40_000))], json_file)
+    options.publish([bench_nearest_rows(rows or (10_000, 40_000))], json_file)
 
 
 @bench_app.command("graph-ablation")
@@ -144,11 +131,8 @@ def graph_ablation(
     from air_recsys.benchmarks.graph_ablation import bench_graph_ablation
     from air_recsys.datasets import data_root
 
-    options.check_folder_of(json_file)
-    found = bench_graph_ablation(
-        data_root(data), tuple(sets or ()), tuple(variants or ()), seeds=seeds, n_epochs=epochs
-    )
-    _publish(*found, json_file)
+    chosen = tuple(sets or ()), tuple(variants or ())
+    options.publish_means(*bench_graph_ablation(data_root(data), *chosen, seeds=seeds, n_epochs=epochs), json_file)
 
 
 @bench_app.command("fold-in")
@@ -164,22 +148,8 @@ def fold_in(
     from air_recsys.benchmarks.fold_in import bench_fold_in
     from air_recsys.models import AIR
 
-    options.check_folder_of(json_file)
     chosen = options.parse_settings(settings)
     air = AIR.of_preset("ratings", **{"random_state": 0, "device": device} | chosen)
     ratings = load_dataset(dataset, data)
     protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
-    _publish(*bench_fold_in(ratings, air, seeds, protocol), json_file)
-
-
-def _publish(means: ResultTable, single: ResultTable, json_file: Path | None) -> None:
-    options.show(means)
-    if json_file is not None:
-        means.to_json(json_file, single=single)
-
-
-def _publish_all(reports: list[ResultTable], json_file: Path | None) -> None:
-    for report in reports:
-        options.show(report)
-        options.say("")
-    options.write_reports(reports, json_file)
+    options.publish_means(*bench_fold_in(ratings, air, seeds, protocol), json_file)

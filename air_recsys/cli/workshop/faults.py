@@ -39,14 +39,13 @@ def faults(
     from air_recsys.benchmarks.faults.fuzz import unexpected
     from air_recsys.benchmarks.faults.kills import lost
 
-    options.check_folder_of(json_file)
     reports, faults = [], 0
     if Part.FUZZ in (parts or Part):
         reports.append(bench_fuzz(inputs, seed=seed, names=readers, kept=keep))
         faults += unexpected(reports[-1])
-        options.show_last(reports, json_file)
+        options.publish(reports, json_file, shown=reports[-1:])
     if Part.KILLS in (parts or Part):
         reports.append(bench_kills(kills, seed=seed))
         faults += lost(reports[-1])
-        options.show_last(reports, json_file)
+        options.publish(reports, json_file, shown=reports[-1:])
     raise typer.Exit(1 if faults else 0)

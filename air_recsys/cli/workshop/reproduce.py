@@ -15,6 +15,8 @@ from air_recsys.cli import options
 from air_recsys.exceptions import DataFileError, ParameterError
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from air_recsys.benchmarks.runs import Options
     from air_recsys.results import ResultTable
 
@@ -46,8 +48,7 @@ def table_1(
     first_seed: FirstSeed = 0,
     validation: ValidationShare = 0.0,
     settings: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="A parameter of the chosen systems; may be repeated."),
+        list[str] | None, options.pairs("--set", "A parameter of the chosen systems; may be repeated.")
     ] = None,
     data: options.DataFolder = None,
     out: Out = _OUT,
@@ -59,7 +60,6 @@ def table_1(
     """Table 1: NMAE of every system on pictures, Syn-Netflix and drug-target data."""
     from air_recsys.benchmarks.table1 import pivot, table1
 
-    options.check_folder_of(json_file)
     how = _options(data, out, quick, jobs, device, validation)
     means, single = table1(
         how,
@@ -69,8 +69,8 @@ def table_1(
         first_seed=first_seed,
         overrides=options.parse_values(settings),
     )
-    _publish(means, out / "table1.json", json_file, single)
-    options.say("\n" + pivot(means.rows).to_string(na_rep="-"))
+    options.publish_means(means, single, out / "table1.json", json_file)
+    typer.echo("\n" + pivot(means.rows).to_string(na_rep="-"))
 
 
 @reproduce_app.command("table2")
@@ -80,9 +80,8 @@ def table_2(
     """Table 2: what total variation and the learned graphs add to the time of a step."""
     from air_recsys.benchmarks.table2 import table2
 
-    options.check_folder_of(json_file)
     _folder(out)
-    _publish(table2(device=device, quick=quick), out / "table2.json", json_file)
+    options.publish_means(table2(device=device, quick=quick), None, out / "table2.json", json_file)
 
 
 def _figure_command(name: str) -> Callable[..., None]:
@@ -95,15 +94,12 @@ def _figure_command(name: str) -> Callable[..., None]:
         device: options.Device = "auto",
         json_file: options.JsonFile = None,
     ) -> None:
-        from air_recsys.benchmarks.figures import reproduce_figure, save_figure
+        from air_recsys.benchmarks.figures import reproduce_figure
         from air_recsys.results import write_json
 
-        options.check_folder_of(json_file)
         how = _options(data, out, quick, jobs, device)
         drawn = reproduce_figure(name, how, seeds=seeds)
-        for path in save_figure(drawn.figure, out, name):
-            options.say(f"wrote {path}")
-        _publish(drawn.report, out / f"{name}.json", json_file)
+        _publish_drawn(name, drawn.report, drawn.figure, out, json_file)
         if drawn.curves:
             write_json(out / f"{name}-curves.json", drawn.curves)
 
@@ -123,10 +119,9 @@ def theorem_1(
     from air_recsys.benchmarks.theorem1 import theorem1
     from air_recsys.plotting.theorems import plot_theorem1
 
-    options.check_folder_of(json_file)
     _folder(out)
     report, curves = theorem1(seed=seed, quick=quick)
-    _theorem("theorem1", report, plot_theorem1(curves), out, json_file)
+    _publish_drawn("theorem1", report, plot_theorem1(curves), out, json_file)
 
 
 @reproduce_app.command("theorem2")
@@ -139,13 +134,19 @@ def theorem_2(
 ) -> None:
     """Theorem 2: how the learned graph moves, measured against bounds; with data also on Syn-Netflix."""
     from air_recsys.benchmarks.theorem2 import theorem2
+    from air_recsys.datasets import data_root
+    from air_recsys.datasets.folders import DATA_VARIABLE
     from air_recsys.plotting.theorems import plot_theorem2
 
-    options.check_folder_of(json_file)
-    root = _root_if_any(data)
+    try:
+        root = data_root(data)
+    except DataFileError:
+        if data is not None or os.environ.get(DATA_VARIABLE):
+            raise
+        root = None
     _folder(out)
     report, curves = theorem2(root, seed=seed, quick=quick)
-    _theorem("theorem2", report, plot_theorem2(curves), out, json_file)
+    _publish_drawn("theorem2", report, plot_theorem2(curves), out, json_file)
 
 
 @reproduce_app.command("all")
@@ -167,22 +168,21 @@ def everything(
     table_2(out=out, quick=quick, device=device, json_file=None)
     theorem_1(out=out, quick=quick, seed=0, json_file=None)
     theorem_2(data=data, out=out, quick=quick, seed=0, json_file=None)
-    options.say(f"everything took {(time.perf_counter() - start) / 60:.1f} minutes; results in {out}")
+    typer.echo(f"everything took {(time.perf_counter() - start) / 60:.1f} minutes; results in {out}")
 
 
 @reproduce_app.command("page")
 def page(
     results: Annotated[Path, typer.Argument(help="Folder that the other commands wrote their results to.")],
-    target: Annotated[Path, typer.Argument(help="The Markdown file to write.")],
+    target: Annotated[Path, typer.Argument(callback=options.writable, help="The Markdown file to write.")],
     figures: Annotated[str, typer.Option(help="Folder of the figures as the page shall name it.")] = "images",
 ) -> None:
     """Write the reproduction page of the docs from the result files."""
     from air_recsys.benchmarks.page import reproduction_page
 
-    options.check_folder_of(target)
     shown = [path.stem for path in (target.parent / figures).glob("*.png")]
     target.write_text(reproduction_page(results, figures, shown), encoding="utf-8")
-    options.say(f"wrote {target}")
+    typer.echo(f"wrote {target}")
 
 
 _OURS = {
@@ -205,7 +205,6 @@ def _our_command(name: str) -> Callable[..., None]:
         from air_recsys.benchmarks.reproduce import reproduce
         from air_recsys.datasets import data_root
 
-        options.check_folder_of(json_file)
         means, single = reproduce(
             name,
             data_root(data),
@@ -216,9 +215,7 @@ def _our_command(name: str) -> Callable[..., None]:
             names=options.parse_names(systems),
             device=device,
         )
-        options.show(means)
-        if json_file is not None:
-            means.to_json(json_file, single=single)
+        options.publish_means(means, single, json_file)
 
     command.__doc__ = _OURS[name]
     return command
@@ -228,45 +225,28 @@ for _name in _OURS:
     reproduce_app.command(_name)(_our_command(_name))
 
 
-def _theorem(name: str, report: ResultTable, figure: object, out: Path, json_file: Path | None) -> None:
+def _publish_drawn(name: str, report: ResultTable, figure: Figure, out: Path, json_file: Path | None) -> None:
     from air_recsys.benchmarks.figures import save_figure
 
-    for path in save_figure(figure, out, name):  # type: ignore[arg-type]
-        options.say(f"wrote {path}")
-    _publish(report, out / f"{name}.json", json_file)
+    for path in save_figure(figure, out, name):
+        typer.echo(f"wrote {path}")
+    options.publish_means(report, None, out / f"{name}.json", json_file)
 
 
 def _options(data: Path | None, out: Path, quick: bool, jobs: int, device: str, validation: float = 0.0) -> Options:
     from air_recsys.benchmarks.runs import Options
+    from air_recsys.datasets import data_root
     from air_recsys.nn.devices import resolve_device
 
     if device != "auto":  # which is always there
         resolve_device(device)
-    how = Options(_root(data), out / "runs", quick=quick, validation=validation, device=device, jobs=jobs)
-    _folder(out)
-    return how
-
-
-def _root(data: Path | None) -> Path:
-    from air_recsys.datasets import data_root
-
     try:
-        return data_root(data)
+        root = data_root(data)
     except DataFileError as error:
         raise DataFileError(f"{error}; --data names it; theorem1, theorem2 and table2 run without data") from None
-
-
-def _root_if_any(data: Path | None) -> Path | None:
-    """Return the folder of the data; None where none was named and none is found."""
-    from air_recsys.datasets import data_root
-    from air_recsys.datasets.folders import DATA_VARIABLE
-
-    try:
-        return data_root(data)
-    except DataFileError:
-        if data is not None or os.environ.get(DATA_VARIABLE):
-            raise
-        return None
+    how = Options(root, out / "runs", quick=quick, validation=validation, device=device, jobs=jobs)
+    _folder(out)
+    return how
 
 
 def _folder(out: Path) -> None:
@@ -279,10 +259,3 @@ def _folder(out: Path) -> None:
         raise ParameterError(f"--out expects a folder that can be made, found {out}: {error.strerror}") from None
     if not os.access(out, os.W_OK):
         raise ParameterError(f"--out expects a folder that can be written to, found {out}")
-
-
-def _publish(report: ResultTable, path: Path, json_file: Path | None, single: ResultTable | None = None) -> None:
-    options.show(report)
-    for target in (path, json_file):
-        if target is not None:
-            report.to_json(target, single)

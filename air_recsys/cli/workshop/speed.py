@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -16,8 +16,22 @@ from air_recsys.exceptions import ParameterError
 if TYPE_CHECKING:
     from air_recsys.results import ResultTable
 
+
+def _drawable(figure: Path | None) -> Path | None:
+    """Return the file of a figure; raise before any work where it could not be drawn."""
+    from air_recsys.validation import check_choice, import_extra
+
+    if figure is not None:
+        options.writable(figure)
+        check_choice("the suffix of --figure", figure.suffix, (".png", ".pdf", ".svg"))
+        import_extra("matplotlib", "viz")
+    return figure
+
+
 Threads = Annotated[int, typer.Option(min=1, help="Threads of every contender.")]
-Figure = Annotated[Path | None, typer.Option("--figure", help="Also draw to this PNG, PDF or SVG file.")]
+Figure = Annotated[
+    Path | None, typer.Option("--figure", callback=_drawable, help="Also draw to this PNG, PDF or SVG file.")
+]
 
 
 class Part(StrEnum):
@@ -32,12 +46,8 @@ class Part(StrEnum):
 def speed(
     parts: Annotated[list[Part] | None, typer.Option("--part", help="May be repeated. By default all.")] = None,
     data: options.DataFolder = None,
-    settings: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="For AIR on ratings; may be repeated.")
-    ] = None,
-    completion: Annotated[
-        list[str] | None, typer.Option("--completion", metavar="NAME=VALUE", help="For AIR on the picture; the same.")
-    ] = None,
+    settings: Annotated[list[str] | None, options.pairs("--set", "For AIR on ratings; may be repeated.")] = None,
+    completion: Annotated[list[str] | None, options.pairs("--completion", "For AIR on the picture; the same.")] = None,
     threads: Threads = 1,
     json_file: options.JsonFile = None,
     figure: Figure = None,
@@ -46,28 +56,24 @@ def speed(
     from air_recsys.datasets import data_root
     from air_recsys.plotting.speed import plot_error_over_time
 
-    _check_files(json_file, figure)
     chosen = parts or list(Part)
     if figure is not None and Part.RATINGS not in chosen:
         raise ParameterError(f"--figure draws the part {Part.RATINGS.value}, found {[part.value for part in chosen]}")
-    ratings, exact = (
-        _TRAINED | {"graph_neighbors": 50} | options.parse_settings(settings),
-        options.parse_settings(completion),
-    )
+    ratings = _TRAINED | {"graph_neighbors": 50} | options.parse_settings(settings)
+    exact = options.parse_settings(completion)
     root = None if chosen == [Part.WIDTH] else data_root(data)
     reports: list[ResultTable] = []
     for part in chosen:
-        found = _measured(part, root, ratings, exact, threads)
-        reports += found
-        _show_all(found[:1])  # curves are for the file
-        options.write_reports(reports, json_file)
+        times, *curves = _measured(part, root, ratings, exact, threads)
+        reports += [times, *curves]
+        options.publish(reports, json_file, shown=[times])  # curves are for the file
         if figure is not None and part is Part.RATINGS:
-            plot_error_over_time(found[0].rows, found[1].rows).savefig(figure)
+            plot_error_over_time(times.rows, curves[0].rows).savefig(figure)
 
 
 def _measured(
     part: Part, root: Path | None, ratings: dict[str, Any], exact: dict[str, Any], threads: int
-) -> tuple[ResultTable, ...]:
+) -> Sequence[ResultTable]:
     from air_recsys.benchmarks.speed import (
         SPLIT,
         bench_accuracy,
@@ -79,13 +85,13 @@ def _measured(
     )
 
     if part is Part.WIDTH:
-        return (bench_full_width(threads=threads),)
+        return [bench_full_width(threads=threads)]
     assert root is not None  # all other parts need data
     load = partial(movielens_split, root)
     if part is Part.ACCURACY:
-        return (bench_accuracy(root, exact, threads=threads),)
+        return [bench_accuracy(root, exact, threads=threads)]
     if part is Part.STEP:
-        return (bench_ratings_step(load, ratings, title=SPLIT, threads=threads),)
+        return [bench_ratings_step(load, ratings, title=SPLIT, threads=threads)]
     return bench_ratings(load, contenders(ratings, threads), title=SPLIT, threads=threads)
 
 
@@ -110,18 +116,15 @@ def scale(
     from air_recsys.benchmarks.scale import Size, bench_growth, bench_planted, sizes_of
     from air_recsys.plotting.speed import plot_growth
 
-    _check_files(json_file, figure)
     base, chosen = Size(ratings, users, items, factors, neighbors), _TRAINED | options.parse_settings(settings)
     points = sizes_of(base, _sweeps(sweep if sweep is not None else _BY_DEFAULT))
     growth = bench_growth(points, chosen, seed=seed, threads=threads)
-    _show_all(growth)
-    options.write_reports(growth, json_file)
+    options.publish(growth, json_file)
     if figure is not None:
         plot_growth(growth[0].rows, growth[1].rows).savefig(figure)
     if train:
         planted = bench_planted(base._replace(n_ratings=train), chosen, seed=seed, threads=threads)
-        _show_all(planted)
-        options.write_reports((*growth, *planted), json_file)
+        options.publish((*growth, *planted), json_file, shown=planted)
 
 
 _TRAINED = {"solver": "adam"}  # what is timed is the training of factors and graphs together
@@ -142,20 +145,3 @@ def _sweeps(texts: list[str]) -> dict[str, list[int]]:
         except ValueError:
             raise ParameterError(f"--sweep expects NAME=N,N,... with whole numbers, found {text!r}") from None
     return sweeps
-
-
-def _check_files(json_file: Path | None, figure: Path | None) -> None:
-    """Raise before any work where a file could not be written."""
-    from air_recsys.validation import check_choice, import_extra
-
-    options.check_folder_of(json_file)
-    options.check_folder_of(figure)
-    if figure is not None:
-        check_choice("the suffix of --figure", figure.suffix, (".png", ".pdf", ".svg"))
-        import_extra("matplotlib", "viz")
-
-
-def _show_all(reports: Iterable[ResultTable]) -> None:
-    for report in reports:
-        options.show(report)
-        options.say("")

@@ -56,7 +56,7 @@ class Explanation:
     >>> from air_recsys import AIR
     >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
     >>> ratings[0, 0] = np.nan
-    >>> model = AIR.for_ratings(n_factors=2, weight_decay=0.5, random_state=0, device="cpu").fit(ratings)
+    >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
     >>> explanation = model.explain(0, 0, n=3)
     >>> abs(explanation.total() - explanation.score) < 1e-5
     True

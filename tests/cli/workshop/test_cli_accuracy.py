@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
-from air_recsys.cli.workshop import accuracy_page, accuracy_ratings
+from air_recsys.cli.workshop import accuracy
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.evaluation.folds import holdout_folds
 from air_recsys.exceptions import ParameterError
@@ -21,8 +21,8 @@ def run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
     app = typer.Typer()
-    app.command("ratings")(accuracy_ratings.ratings)
-    app.command("page")(accuracy_page.page)
+    app.command("ratings")(accuracy.ratings)
+    app.command("page")(accuracy.page)
 
     def invoke(*arguments):
         result = CliRunner().invoke(app, [str(argument) for argument in arguments])

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from air_recsys.cli.workshop.accuracy_dti import Setting, _parameters, dti
+from air_recsys.cli.workshop.accuracy import Setting, _dti_parameters, dti
 from air_recsys.exceptions import DataError, ParameterError
 
 
 def test_parameters_are_read_as_values_or_words() -> None:
-    assert _parameters(["n_rounds=1", "similarity_weight=auto", "noise=0.5"]) == {
+    assert _dti_parameters(["n_rounds=1", "similarity_weight=auto", "noise=0.5"]) == {
         "n_rounds": 1,
         "similarity_weight": "auto",
         "noise": 0.5,
@@ -19,7 +19,7 @@ def test_parameters_are_read_as_values_or_words() -> None:
 @pytest.mark.parametrize("text", ["n_rounds", "rounds=1"])
 def test_other_parameters_are_refused(text: str) -> None:
     with pytest.raises(ParameterError, match="expects"):
-        _parameters([text])
+        _dti_parameters([text])
 
 
 def test_hidden_drugs_need_similarities() -> None:

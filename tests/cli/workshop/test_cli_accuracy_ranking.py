@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
-from air_recsys.cli.workshop import accuracy_ranking
+from air_recsys.cli.workshop import accuracy
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import ParameterError
 from air_recsys.results.table import ResultTable
@@ -40,7 +40,7 @@ def calls(monkeypatch, tmp_path):
 
 def invoke(*arguments):
     app = typer.Typer()
-    app.command("ranking")(accuracy_ranking.ranking)
+    app.command("ranking")(accuracy.ranking)
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     if result.exception is not None and not isinstance(result.exception, SystemExit):
         raise result.exception

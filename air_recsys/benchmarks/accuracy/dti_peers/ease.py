@@ -17,5 +17,5 @@ def ease_scores(values: np.ndarray, decay: float = 10.0) -> np.ndarray:
     >>> ease_scores(np.array([[1.0, 1.0], [1.0, np.nan]]), decay=1.0).round(2).tolist()
     [[0.5, 0.33], [0.0, 0.33]]
     """
-    known = np.nan_to_num(values)
-    return known @ ease(known.T, decay).T
+    pairs = np.nan_to_num(values)
+    return pairs @ ease(pairs.T, decay).T

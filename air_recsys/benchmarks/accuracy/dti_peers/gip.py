@@ -16,8 +16,8 @@ def gip_scores(values: np.ndarray, noise: float = 1.0) -> np.ndarray:
     Source: van Laarhoven, Nabuurs, Marchiori, Gaussian interaction profile kernels for predicting drug-target
     interaction, Bioinformatics 27(21), 2011.
     """
-    known = np.nan_to_num(values)
-    return smooth(known, gip(known), gip(known.T), noise)
+    pairs = np.nan_to_num(values)
+    return smooth(pairs, gip(pairs), gip(pairs.T), noise)
 
 
 def wnn_gip_scores(
@@ -42,10 +42,10 @@ def wnn_gip_scores(
     Source: van Laarhoven, Marchiori, Predicting drug-target interactions for new drug compounds using a weighted
     nearest neighbor profile, PLoS ONE 8(6), 2013.
     """
-    known = np.nan_to_num(values)
+    pairs = np.nan_to_num(values)
     drugs, targets = (each + 0.1 * np.eye(len(each)) for each in (drug_similarity, target_similarity))
-    kernels = _kernel(known, drugs, similarity_weight), _kernel(known.T, targets, similarity_weight)
-    filled = _fill(_fill(known, drugs, decay).T, targets, decay).T
+    kernels = _kernel(pairs, drugs, similarity_weight), _kernel(pairs.T, targets, similarity_weight)
+    filled = _fill(_fill(pairs, drugs, decay).T, targets, decay).T
     return smooth(filled, *kernels, noise)
 
 
@@ -57,9 +57,9 @@ def _kernel(rows: np.ndarray, similarity: np.ndarray, weight: float) -> np.ndarr
 
 
 def _fill(rows: np.ndarray, similarity: np.ndarray, decay: float) -> np.ndarray:
-    filled, known = rows.copy(), np.flatnonzero(rows.any(axis=1))
+    filled, present = rows.copy(), np.flatnonzero(rows.any(axis=1))
     for row in np.flatnonzero(~rows.any(axis=1)):
-        nearest = known[np.argsort(-similarity[row, known], kind="stable")]
+        nearest = present[np.argsort(-similarity[row, present], kind="stable")]
         weights = decay ** np.arange(nearest.size)
         weights = weights[weights >= _NEGLIGIBLE]
         filled[row] = weights @ rows[nearest[: weights.size]]

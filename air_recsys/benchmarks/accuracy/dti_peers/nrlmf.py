@@ -44,40 +44,37 @@ def nrlmf_scores(
     Parameters
     ----------
     values, drug_similarity, target_similarity : ndarray, shapes (m, n), (m, m) and (n, n)
-    n_factors : int
     importance : float
         Weight of an interaction against that of any other pair.
     decay, drug_graph, target_graph : float
         Weights of the squared factors and of their energies on the graphs of the five nearest neighbours.
     step : float
         Step size of AdaGrad.
-    n_epochs : int
-    seed : int
     """
-    known = np.nan_to_num(values)
+    pairs = np.nan_to_num(values)
     similarities = [each - np.diag(np.diag(each)) for each in (drug_similarity, target_similarity)]
     graphs = [
         decay * np.eye(len(each)) + strength * _laplacian(each)
         for each, strength in zip(similarities, (drug_graph, target_graph), strict=True)
     ]
     rng = np.random.RandomState(seed)
-    drugs, targets = (rng.normal(size=(size, n_factors)) / np.sqrt(n_factors) for size in known.shape)
-    drugs, targets = _ascend(drugs, targets, known, importance, graphs, step, n_epochs)
-    drugs = _from_neighbors(drugs, np.asarray(known.any(axis=1)), similarities[0])
-    targets = _from_neighbors(targets, np.asarray(known.any(axis=0)), similarities[1])
+    drugs, targets = (rng.normal(size=(size, n_factors)) / np.sqrt(n_factors) for size in pairs.shape)
+    drugs, targets = _ascend(drugs, targets, pairs, importance, graphs, step, n_epochs)
+    drugs = _from_neighbors(drugs, np.asarray(pairs.any(axis=1)), similarities[0])
+    targets = _from_neighbors(targets, np.asarray(pairs.any(axis=0)), similarities[1])
     return expit(drugs @ targets.T)
 
 
 def _ascend(
     drugs: np.ndarray,
     targets: np.ndarray,
-    known: np.ndarray,
+    pairs: np.ndarray,
     importance: float,
     graphs: list[np.ndarray],
     step: float,
     n_epochs: int,
 ) -> tuple[np.ndarray, np.ndarray]:
-    weighted, weights = importance * known, (importance - 1) * known + 1
+    weighted, weights = importance * pairs, (importance - 1) * pairs + 1
     squares = np.zeros_like(drugs), np.zeros_like(targets)
     last = -np.inf
     for _ in range(n_epochs):
@@ -107,10 +104,10 @@ def _laplacian(similarity: np.ndarray) -> np.ndarray:
     return np.diag(graph.sum(axis=1)) - graph
 
 
-def _from_neighbors(factors: np.ndarray, known: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+def _from_neighbors(factors: np.ndarray, linked: np.ndarray, similarity: np.ndarray) -> np.ndarray:
     """Give rows without interactions the weighted mean of the factors of their five nearest rows that have some."""
-    filled, present = factors.copy(), np.flatnonzero(known)
-    for row in np.flatnonzero(~known):
+    filled, present = factors.copy(), np.flatnonzero(linked)
+    for row in np.flatnonzero(~linked):
         nearest = present[np.argsort(-similarity[row, present], kind="stable")[:_NEIGHBORS]]
         weights = similarity[row, nearest]
         if weights.sum() > 0:

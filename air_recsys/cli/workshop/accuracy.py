@@ -1,0 +1,238 @@
+"""Commands that measure accuracy: bench ratings, ranking and dti, and the page of their tables."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from air_recsys.cli import options
+from air_recsys.exceptions import DataError, ParameterError
+
+if TYPE_CHECKING:
+    from air_recsys.benchmarks.accuracy.ratings_systems import System
+    from air_recsys.results import ResultTable
+
+_N_SEEDS = 5  # `air_recsys.benchmarks.accuracy.dti.SEEDS`
+Threads = Annotated[int, typer.Option(min=1, help="Threads of every system.")]
+Validation = Annotated[
+    bool, typer.Option("--validation", help="Test on parts of the training data; the test parts are left out.")
+]
+
+
+class RatingData(StrEnum):
+    """Rating data with fixed splits."""
+
+    ML_100K = "ml-100k"
+    ML_1M = "ml-1m"
+    DOUBAN = "douban"
+    FLIXSTER = "flixster"
+
+
+class RankingData(StrEnum):
+    """Interactions with fixed splits."""
+
+    GOWALLA = "gowalla"
+    YELP2018 = "yelp2018"
+    ML_1M = "ml-1m"
+
+
+class Set(StrEnum):
+    """The sets of Yamanishi et al., 2008."""
+
+    NR = "nr"
+    GPCR = "gpcr"
+    IC = "ic"
+    E = "e"
+
+
+class Setting(StrEnum):
+    """What is hidden: pairs, drugs, targets, or drugs and targets."""
+
+    CVS1 = "cvs1"
+    CVS2 = "cvs2"
+    CVS3 = "cvs3"
+    CVS4 = "cvs4"
+
+
+def ratings(
+    sets: Annotated[list[RatingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    names: Annotated[
+        list[str] | None, typer.Option("--system", help="Such as AIR; may be repeated. By default all.")
+    ] = None,
+    fold: Annotated[
+        list[str] | None, typer.Option(help="A fold, such as u1; may be repeated. By default all.")
+    ] = None,
+    validation: Validation = False,
+    ablation: Annotated[
+        bool, typer.Option("--ablation", help="AIR with its parts changed one at a time, with --validation.")
+    ] = False,
+    settings: Annotated[
+        list[str] | None,
+        options.pairs("--air", "A parameter of AIR, for the systems that read it; may be repeated."),
+    ] = None,
+    data: options.DataFolder = None,
+    seed: options.Seed = 0,
+    threads: Threads = 1,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Error on test ratings of AIR beside Surprise and myFM in one run, and beside published figures."""
+    from air_recsys.benchmarks.accuracy.ratings import bench_ratings
+    from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
+    from air_recsys.benchmarks.accuracy.ratings_systems import (
+        ABLATIONS,
+        air_systems,
+        check_changes,
+        chosen_systems,
+        rating_systems,
+    )
+    from air_recsys.datasets import data_root
+
+    if ablation and not validation:
+        raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
+    changes, chosen = options.parse_settings(settings), [each.value for each in sets or RatingData]
+    systems: dict[str, dict[str, System]] = {}
+    for name in chosen:
+        every = air_systems(ABLATIONS, changes, seed) if ablation else rating_systems(name, changes, seed)
+        systems[name] = chosen_systems(every, names or [])
+        check_changes(systems[name], changes)
+    root = data_root(data)
+    folds = {name: chosen_folds(RATING_SETS[name].load(root), fold or []) for name in chosen}
+    reports: list[ResultTable] = []
+    for name in chosen:
+        measured = [validation_fold(each, seed) for each in folds[name]] if validation else folds[name]
+        report = bench_ratings(name, measured, systems[name], validation=validation, seed=seed, threads=threads)
+        given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings}
+        flags = {"--validation": validation, "--ablation": ablation}
+        _publish_next(reports, report, benchmark_command("ratings", given, flags, seed), json_file)
+
+
+def ranking(
+    sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Option("--system", help="May be repeated. By default all, EASE on MovieLens alone: it takes memory."),
+    ] = None,
+    validation: Annotated[
+        bool, typer.Option("--validation", help="Test on a part of the training data; the test part is left out.")
+    ] = False,
+    settings: Annotated[list[str] | None, options.pairs("--ranker", "A parameter of GraphRanker.")] = None,
+    data: options.DataFolder = None,
+    seed: options.Seed = 0,
+    threads: Threads = 1,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Recall and NDCG of GraphRanker beside implicit's models in one run, and beside published figures."""
+    from air_recsys.benchmarks.accuracy.ranking import bench_ranking
+    from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
+    from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems, systems_by_default
+    from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems
+    from air_recsys.datasets import data_root
+    from air_recsys.models.ranking.ranker import GraphRanker
+
+    changes = options.parse_settings(settings, GraphRanker())
+    systems = {
+        name: chosen_systems(ranking_systems(name, changes, seed, threads), names or systems_by_default(name))
+        for name in [each.value for each in sets or RankingData]
+    }
+    root = data_root(data)
+    reports: list[ResultTable] = []
+    for name, chosen in systems.items():
+        fold = RANKING_SETS[name].load(root)
+        measured = validation_part(fold, seed) if validation else fold
+        report = bench_ranking(name, measured, chosen, seed=seed, threads=threads)
+        given = {"--set": [name], "--system": names, "--ranker": settings}
+        call = benchmark_command("ranking", given, {"--validation": validation}, seed)
+        _publish_next(reports, report, call, json_file)
+
+
+def dti(
+    sets: Annotated[list[Set] | None, typer.Option("--set", help="May be repeated. By default nr, gpcr, ic.")] = None,
+    settings: Annotated[
+        list[Setting] | None, typer.Option("--setting", help="May be repeated. By default cvs1.")
+    ] = None,
+    similarities: Annotated[
+        bool, typer.Option("--similarities", help="Show structures' and sequences' similarities too.")
+    ] = False,
+    seeds: Annotated[int, typer.Option(min=1, max=_N_SEEDS, help="Repetitions.")] = _N_SEEDS,
+    validation: Validation = False,
+    air: Annotated[list[str] | None, options.pairs("--air", "A parameter of AIR; may be repeated.")] = None,
+    data: options.DataFolder = None,
+    threads: Threads = 1,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN and NRLMF in one run, and published figures."""
+    from air_recsys.benchmarks.accuracy.dti import SEEDS, bench_dti
+    from air_recsys.benchmarks.accuracy.dti_systems import dti_systems
+    from air_recsys.datasets import data_root, load_yamanishi
+
+    chosen = [each.value for each in settings or [Setting.CVS1]]
+    if not similarities and chosen != ["cvs1"]:
+        raise DataError("whole hidden drugs and targets need --similarities: nothing else is known of them")
+    systems = dti_systems(similarities, _dti_parameters(air))
+    root = data_root(data)
+    reports: list[ResultTable] = []
+    for name, setting in itertools.product(sets or [Set.NR, Set.GPCR, Set.IC], chosen):
+        report = bench_dti(
+            name.value,
+            load_yamanishi(root, name.value),
+            setting,
+            systems,
+            similarities=similarities,
+            seeds=SEEDS[:seeds],
+            validation=validation,
+            threads=threads,
+        )
+        given = {"--set": [name.value], "--setting": [setting], "--air": air}
+        given["--seeds"] = None if seeds == _N_SEEDS else [str(seeds)]
+        flags = {"--similarities": similarities, "--validation": validation}
+        _publish_next(reports, report, benchmark_command("dti", given, flags), json_file)
+
+
+def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
+    """Return parameters of `DrugTargetAIR` from NAME=VALUE."""
+    from air_recsys.dti import DrugTargetAIR
+
+    names, parameters = list(DrugTargetAIR().get_params()), options.parse_values(texts)
+    for name in parameters:
+        if name not in names:
+            raise ParameterError(f"--air expects a parameter of DrugTargetAIR ({', '.join(names)}), found {name!r}")
+    return parameters
+
+
+def page(
+    results: Annotated[list[Path], typer.Argument(help="Files that --json of bench ratings, dti or ranking wrote.")],
+    out: Annotated[Path, typer.Option(callback=options.writable, help="The page to write, in Markdown.")],
+) -> None:
+    """Write the page of accuracy tables from result files."""
+    from air_recsys.benchmarks.accuracy.page import accuracy_page
+
+    out.write_text(accuracy_page(results), encoding="utf-8")
+    typer.echo(f"wrote {out}")
+
+
+def benchmark_command(
+    name: str, given: Mapping[str, Sequence[str] | None], flags: Mapping[str, bool], seed: int = 0
+) -> str:
+    """Return the call of `bench` that measures a report again, for the reader of its notes.
+
+    Examples
+    --------
+    >>> benchmark_command("ratings", {"--set": ["ml-1m"], "--system": ["Surprise SVD"]}, {"--validation": True})
+    "`air-recsys bench ratings --set ml-1m --system 'Surprise SVD' --validation`"
+    """
+    words = [f"{option} {shlex.quote(value)}" for option, values in given.items() for value in values or []]
+    words += [flag for flag, on in flags.items() if on] + ([f"--seed {seed}"] if seed else [])
+    return f"`{' '.join(['air-recsys bench', name, *words])}`"
+
+
+def _publish_next(reports: list[ResultTable], report: ResultTable, call: str, json_file: Path | None) -> None:
+    """Print a report with the call that measures it again, and write all so far: the next ones may take hours."""
+    report.notes.insert(0, call)
+    reports.append(report)
+    options.publish(reports, json_file, shown=[report])
