@@ -8,13 +8,40 @@ from __future__ import annotations
 
 from typing import Any
 
+_QUOTED = 200  # characters of a value of the caller in a message
+_MESSAGE = 2000  # characters of a message
+
+
+def quoted(value: object, most: int = _QUOTED) -> str:
+    """Return the representation of a value for a message, at most so many characters of it.
+
+    Examples
+    --------
+    >>> quoted("abc"), quoted("a" * 100, 10)
+    ("'abc'", "'aaaaaaaaa...")
+    """
+    # Of a long sequence no more is represented than is shown: it may have any length.
+    if isinstance(value, str | list | tuple) and len(value) > most:
+        return f"{repr(value[:most])[:most]}..."
+    text = repr(value)
+    return text if len(text) <= most else f"{text[:most]}..."
+
 
 class AirRecsysError(Exception):
-    """Base class of every error raised on purpose by the library."""
+    """Base class of every error raised on purpose by the library; a message of a page is cut in its middle."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*(_cut(each) if isinstance(each, str) else each for each in args))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors of other processes are pickled, and some classes have other parameters than a message.
         return _again, (type(self), self.args, self.__dict__)
+
+
+def _cut(message: str) -> str:
+    if len(message) <= _MESSAGE:
+        return message
+    return f"{message[: _MESSAGE - _QUOTED]} [...] {message[-_QUOTED:]}"
 
 
 def _again(kind: type[AirRecsysError], args: tuple[Any, ...], state: dict[str, Any]) -> AirRecsysError:
@@ -46,7 +73,7 @@ class UnknownIdError(AirRecsysError, KeyError):
     """
 
     def __init__(self, kind: str, unknown: list, hint: str = "") -> None:
-        shown = ", ".join(repr(value) for value in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
+        shown = ", ".join(quoted(value) for value in unknown[:5]) + (", ..." if len(unknown) > 5 else "")
         message = f"{len(unknown)} {kind} id(s) were not in the training data: {shown}"
         super().__init__(f"{message}; {hint}" if hint else message)
 

@@ -14,10 +14,14 @@ from air_recsys.exceptions import DataError
 def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
     """Return ids as a 1-D array: int64 where all are integers, else of objects.
 
+    Floating point numbers that are all whole, as pandas makes of integers beside a missing one, are integers.
+
     Examples
     --------
     >>> as_id_array([3, 1]).dtype, as_id_array(["a", 1]).dtype
     (dtype('int64'), dtype('O'))
+    >>> as_id_array(np.array([3.0, 1.0])), as_id_array(np.array([0.5, 1.0]))
+    (array([3, 1]), array([0.5, 1.0], dtype=object))
     """
     if isinstance(ids, np.ma.MaskedArray):
         ids = ids.tolist()  # None where an id is masked
@@ -28,8 +32,16 @@ def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
         array = np.empty(0, dtype=object)
     if array.ndim == 1 and (array.dtype.kind == "i" or (array.dtype.kind == "u" and array.max(initial=0) < 2**63)):
         return array.astype(np.int64)
+    if array.ndim == 1 and array.dtype.kind == "f" and _are_whole(array):
+        return array.astype(np.int64)
     objects = values if isinstance(values, list) else array.tolist()
     return np.fromiter(objects, dtype=object, count=len(objects))
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    """Return whether floating point numbers are integers, none of which may have been rounded."""
+    exact = 2.0 ** (np.finfo(numbers.dtype).nmant + 1)
+    return numbers.size > 0 and bool(((numbers == np.trunc(numbers)) & (np.abs(numbers) < exact)).all())
 
 
 def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
@@ -66,7 +78,10 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
         raise DataError(
             f"every rating needs its {kind} id, found {missing.size} without one, the first in row {missing[0]}"
         )
-    indices, ids = pd.factorize(array)
+    try:
+        indices, ids = pd.factorize(array)
+    except TypeError:
+        raise _unhashable(array, kind) from None
     ids = as_id_array(ids)
     try:
         order = np.argsort(ids, kind="stable")
@@ -97,18 +112,25 @@ class IdIndex:
     def __init__(self, ids: Iterable[Hashable], kind: str) -> None:
         self.ids = as_id_array(ids)
         self.kind = kind
+        if self.ids.dtype == object and not _all_hashable(self.ids):
+            raise _unhashable(self.ids, kind)
         self._index = pd.Index(self.ids, dtype=self.ids.dtype)
-        if not self._index.is_unique:
+        if not self._index.is_unique:  # which builds the table of `lookup` before a second thread can ask for it
             repeated = self.ids[self._index.duplicated()].tolist()[0]
             raise DataError(f"{kind} ids must be distinct, found {repeated!r} twice")
 
     def __len__(self) -> int:
         return self.ids.size
 
+    def __reduce__(self) -> tuple[type[IdIndex], tuple[np.ndarray, str]]:
+        # pandas would leave its table out, and build it at the first lookup, where threads can meet.
+        return type(self), (self.ids, self.kind)
+
     def lookup(self, ids: Any) -> np.ndarray:
         """Return the index of each id, -1 for an unknown one; shape (n,).
 
-        `ids` is one id or a sequence of them; anything else, as a set or an iterator, is a `DataError`.
+        `ids` is one id or a sequence of them; anything else, as a set or an iterator, is a `DataError`, and so is an
+        id that cannot be hashed, such as a list.
         """
         scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
         if scalar and isinstance(ids, np.ndarray):
@@ -119,4 +141,22 @@ class IdIndex:
         queried = as_id_array(column)
         if queried.dtype != self.ids.dtype:
             queried = queried.astype(object)
-        return self._index.get_indexer(pd.Index(queried, dtype=queried.dtype)).astype(np.int64)
+        try:
+            return self._index.get_indexer(pd.Index(queried, dtype=queried.dtype)).astype(np.int64)
+        except TypeError:
+            raise _unhashable(queried, self.kind) from None
+
+
+def _all_hashable(ids: Iterable[Any]) -> bool:
+    try:
+        for each in ids:
+            hash(each)
+    except TypeError:
+        return False
+    return True
+
+
+def _unhashable(ids: np.ndarray, kind: str) -> DataError:
+    """Return the error for ids of which one cannot be hashed."""
+    found = next(each for each in ids.tolist() if not _all_hashable([each]))
+    return DataError(f"expected {kind} ids that can be hashed, as numbers or text, found {found!r:.200}")

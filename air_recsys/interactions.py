@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -11,8 +10,9 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, quoted
 from air_recsys.ids import IdIndex, encode_ids
+from air_recsys.reading import checked_sparse
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Interactions:
         wanted = [name for name in (user, item, rating, timestamp, weight) if name is not None]
         absent = [name for name in wanted if name not in df.columns]
         if absent:
-            raise DataError(f"expected the column(s) {absent}, found {list(df.columns)}")
+            raise DataError(f"expected the column(s) {absent}, found {quoted(list(df.columns))}")
         if df.empty:
             raise DataError("expected at least one rating, found an empty table")
         users, user_ids = encode_ids(df[user], "user")
@@ -140,13 +140,14 @@ class Interactions:
     ) -> Interactions:
         """Read any SciPy sparse matrix or array (users x items); stored entries are the ratings.
 
-        Ids default to the row and column numbers. No dense copy is made.
+        Ids default to the row and column numbers. No dense copy is made. A matrix whose arrays do not fit each other
+        is a `DataError`.
         """
         if not sp.issparse(matrix):
             raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
         if matrix.ndim != 2:
             raise DataError(f"expected a 2-D matrix (users x items), found {matrix.ndim} dimension(s)")
-        coo = matrix.tocoo()
+        coo = checked_sparse("ratings", matrix).tocoo()
         n_users, n_items = coo.shape
         return cls(
             coo.row,
@@ -256,7 +257,7 @@ class Interactions:
         """Number of ratings."""
         return self.ratings.size
 
-    @cached_property
+    @property
     def density(self) -> float:
         """Share of the user-item pairs that are rated."""
         return self.n_ratings / (self.n_users * self.n_items)
@@ -330,9 +331,10 @@ class Interactions:
         if self.n_ratings == 0:
             raise DataError("expected at least one rating, found none")
         pair = self.user_index * self.n_items + self.item_index
-        _, first, group, counts = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
-        if first.size == pair.size:
+        ordered = np.sort(pair)
+        if (ordered[1:] != ordered[:-1]).all():
             return
+        _, first, group, counts = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
         if rule == "error":
             repeated = first[counts > 1].min()
             user, item = self.user_ids.item(self.user_index[repeated]), self.item_ids.item(self.item_index[repeated])

@@ -25,11 +25,13 @@ from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.validation import check_choice, check_integer, check_real
 
 _CHECK = "check"
+LARGEST = 2**31 - 1
+"""The largest count or size that a parameter takes: what an index of 32 bits holds."""
 
 
-def integer(default: Any, *, minimum: int = 0, besides: tuple[Any, ...] = ()) -> Any:
-    """Declare an integer >= `minimum`, or one of the values `besides`."""
-    return _parameter(default, partial(check_integer, minimum=minimum), besides)
+def integer(default: Any, *, minimum: int = 0, maximum: int = LARGEST, besides: tuple[Any, ...] = ()) -> Any:
+    """Declare an integer of minimum..maximum, or one of the values `besides`."""
+    return _parameter(default, partial(check_integer, minimum=minimum, maximum=maximum), besides)
 
 
 def real(

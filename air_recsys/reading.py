@@ -19,6 +19,7 @@ from typing import Any, BinaryIO
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.exceptions import DataError
 from air_recsys.validation import check_integer
 
 _ROOM = 64 * 2**20  # bytes that a small file may unpack to
@@ -121,6 +122,69 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
     if not indptr[-1] == indices.size == data.size or not ((indices >= 0) & (indices < shape[1])).all():
         raise ValueError(f"expected a sparse matrix of shape {shape}, found other places of its values")
     return sp.csr_array((data, indices, indptr), shape=shape)
+
+
+def checked_sparse(name: str, matrix: Any) -> Any:
+    """Return a sparse matrix of a caller whose arrays fit each other and its shape: compiled code trusts them.
+
+    Values are not looked at, duplicates stay, and nothing is copied where the matrix is CSR, CSC or COO already.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    matrix : SciPy sparse, two-dimensional
+        Of any format.
+
+    Returns
+    -------
+    csr_array, csc_array or coo_array
+
+    Raises
+    ------
+    DataError
+
+    Examples
+    --------
+    >>> checked_sparse("ratings", sp.csr_array(([5.0], [151], [0, 1]), shape=(1, 150)))
+    Traceback (most recent call last):
+    air_recsys.exceptions.DataError: expected ratings as a sparse matrix of shape (1, 150), found other places of its \
+values
+    """
+    if not sp.issparse(matrix) or matrix.ndim != 2:
+        raise DataError(f"expected {name} as a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
+    try:
+        return _checked_by_format(matrix)
+    except (ValueError, TypeError, AttributeError, LookupError, OverflowError) as error:
+        fault = str(error).removeprefix("expected a sparse matrix")
+        whole = fault != str(error)
+        raise DataError(f"expected {name} as a sparse matrix{fault if whole else f', found {fault}'}") from None
+
+
+def _checked_by_format(matrix: Any) -> Any:
+    form, (n_rows, n_columns) = matrix.format, matrix.shape
+    if form == "csr":
+        return _checked_compressed(matrix, (n_rows, n_columns))
+    if form == "csc":
+        rows = _checked_compressed(matrix, (n_columns, n_rows))
+        return sp.csc_array((rows.data, rows.indices, rows.indptr), shape=matrix.shape)
+    if form == "bsr":
+        height, width = matrix.blocksize
+        blocks = np.arange(len(matrix.data))
+        checked_csr(blocks, matrix.indices, matrix.indptr, (n_rows // height, n_columns // width))
+    coo = matrix.tocoo()
+    data, rows, columns = (np.asarray(array) for array in (coo.data, coo.row, coo.col))
+    for array, size in ((rows, n_rows), (columns, n_columns)):
+        checked_csr(data, array, np.array([0, array.size]), (1, size))
+    return sp.coo_array((data, (rows, columns)), shape=matrix.shape)
+
+
+def _checked_compressed(matrix: Any, shape: tuple[int, int]) -> sp.csr_array:
+    data, indices, indptr = (np.asarray(array) for array in (matrix.data, matrix.indices, matrix.indptr))
+    stored = int(indptr[-1]) if indptr.size else 0  # beyond that lies room for more
+    if min(data.size, indices.size) < stored:
+        raise ValueError(f"expected a sparse matrix, found {data.size} values and {indices.size} places of {stored}")
+    return checked_csr(data[:stored], indices[:stored], indptr, shape)
 
 
 def _array(content: bytes) -> np.ndarray:

@@ -17,6 +17,9 @@ from sklearn.base import BaseEstimator, clone
 from air_recsys.exceptions import ParameterError
 from air_recsys.parameters import check_parameters, choice, flag, integer, real
 from air_recsys.training.schedules import SCHEDULES
+from air_recsys.validation import check_integer, check_real
+
+_MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
 class Solver(BaseEstimator):
@@ -49,7 +52,7 @@ class Descent:
     depth : int
         Number of factors L >= 2.
     n_epochs : int
-        Passes over all ratings.
+        Passes over all ratings, at most 1,000,000,000: at a millisecond each they take 12 days.
     n_batches : int
         Optimiser steps an epoch: each sees a random part of the ratings, drawn once, and a range of the rows of sparse
         graphs (at most one part a rating, user and item). Not with `transforms` or `tv_reg`.
@@ -61,8 +64,11 @@ class Descent:
         Weights of the squared factors and biases against the sum of squared errors.
     biases : bool
         Add a trained bias per user and item.
-    center, scale : bool
-        Subtract the mean rating; divide by the largest absolute one. Undone in all results.
+    center : bool
+        Subtract the mean rating. Undone in all results.
+    scale : bool or "deviation"
+        Unit of the values trained on: True is the largest absolute rating, "deviation" is the unit in which ratings
+        vary as those of MovieLens-100K do, with the standard deviation 1.126, False is 1. Undone in all results.
     unobserved_weight : float
         Weight, against that of a rating, with which every pair without a rating is drawn to 0; for data where only
         positive pairs are recorded. Goes without biases and centring.
@@ -75,7 +81,7 @@ class Descent:
     """
 
     depth: int = integer(3, minimum=2)
-    n_epochs: int = integer(10_000, minimum=1)
+    n_epochs: int = integer(10_000, minimum=1, maximum=_MOST_EPOCHS)
     n_batches: int = integer(1, minimum=1)
     learning_rate: float = real(1e-3, strict=True)
     schedule: str = choice("constant", list(SCHEDULES))
@@ -83,7 +89,7 @@ class Descent:
     bias_decay: float = real(0.0)
     biases: bool = flag(False)
     center: bool = flag(False)
-    scale: bool = flag(True)
+    scale: bool | str = choice(True, (True, False, "deviation"))
     unobserved_weight: float = real(0.0)
     init_mean: float = real(1e-3, minimum=-np.inf)
     init_std: float = real(1e-3, strict=True)
@@ -147,6 +153,11 @@ class Adam(Regularization, Descent, Solver):
     name: ClassVar[str] = "adam"
     unit: ClassVar[str] = "epoch"
 
+    def check(self) -> None:
+        """Raise `ParameterError` for a parameter out of its range."""
+        super().check()
+        check_transforms(self.transforms)
+
     def to_json(self) -> dict[str, Any]:
         """Return the shorthand and all parameters; functions among the transforms by their names."""
         transforms = [(_transform_name(transform), *map(plain, rest)) for transform, *rest in self.transforms]
@@ -160,7 +171,7 @@ class Sweeping(Solver):
     Parameters
     ----------
     n_sweeps : int
-        Passes over all users and items.
+        Passes over all users and items, at most 1,000,000: thousands of times what they need to settle.
     pattern_features : int
         Singular vectors of who rated what that the posterior sees; 0 for pairs that are missing at random.
     user_graph_reg, item_graph_reg : {"auto", 0}
@@ -168,7 +179,7 @@ class Sweeping(Solver):
         out. Scores do not depend on it.
     """
 
-    n_sweeps: int = integer(30, minimum=1)
+    n_sweeps: int = integer(30, minimum=1, maximum=_MOST_SWEEPS)
     pattern_features: int = integer(100)
     user_graph_reg: float | str = choice("auto", ("auto", 0))
     item_graph_reg: float | str = choice("auto", ("auto", 0))
@@ -218,7 +229,7 @@ class Langevin(Sweeping):
 
     name: ClassVar[str] = "langevin"
 
-    n_sweeps: int = integer(200, minimum=1)
+    n_sweeps: int = integer(200, minimum=1, maximum=_MOST_SWEEPS)
 
 
 SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variational, Langevin)}
@@ -249,7 +260,7 @@ def solver_from_json(content: Any) -> Solver:
     Langevin(n_sweeps=50)
     """
     parameters = dict(content)
-    kind = SOLVERS[parameters.pop("name")]
+    kind = type(as_solver(parameters.pop("name")))
     if "transforms" in parameters:
         parameters["transforms"] = tuple(tuple(entry) for entry in parameters["transforms"])
     return kind(**parameters)
@@ -294,6 +305,21 @@ def readers_of(name: str) -> list[type[Solver]]:
     ['Variational', 'Langevin']
     """
     return [kind for kind in SOLVERS.values() if name in parameter_names(kind)]
+
+
+def check_transforms(transforms: Any) -> None:
+    """Raise `ParameterError` for transforms that are of no data, see `air_recsys.models.engines.transforms`."""
+    form = "(transform, strength) or (transform, strength, n_neighbors)"
+    if isinstance(transforms, str) or not isinstance(transforms, Sequence):
+        raise ParameterError(f"transforms must be a list of {form}, found {transforms!r}")
+    for entry in transforms:
+        if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
+            raise ParameterError(f"an entry of transforms must be {form}, found {entry!r}")
+        check_real("the strength of a transform", entry[1], strict=True)
+        if len(entry) == 3 and entry[2] is not None:
+            check_integer("the neighbours of a transform", entry[2], minimum=1)
+        if not callable(entry[0]) and not isinstance(entry[0], str):
+            raise ParameterError(f"a transform must be a name or a function, found {type(entry[0]).__name__}")
 
 
 def plain(value: Any) -> Any:

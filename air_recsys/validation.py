@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib
 import math
 import numbers
+import os
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -14,11 +16,12 @@ import numpy as np
 
 from air_recsys.exceptions import MissingExtraError, ParameterError
 
+_SHOWN_BITS = 512  # Python turns no integer of more than 4,300 digits into text
 RandomState = int | np.random.RandomState | np.random.Generator | None
 
 
-def check_integer(name: str, value: Any, *, minimum: int = 0) -> int:
-    """Return `value` as an int, or raise `ParameterError` unless it is an integer >= `minimum`.
+def check_integer(name: str, value: Any, *, minimum: int = 0, maximum: int | None = None) -> int:
+    """Return `value` as an int, or raise `ParameterError` unless it is an integer of minimum..maximum.
 
     Examples
     --------
@@ -27,7 +30,11 @@ def check_integer(name: str, value: Any, *, minimum: int = 0) -> int:
     """
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or value < minimum:
         raise ParameterError(f"{name} must be an integer >= {minimum}, found {value!r}")
-    return int(value)
+    number = int(value)
+    if maximum is not None and number > maximum:
+        found = str(number) if number.bit_length() < _SHOWN_BITS else f"one of {number.bit_length()} bits"
+        raise ParameterError(f"{name} must be an integer >= {minimum} and <= {maximum}, found {found}")
+    return number
 
 
 def check_real(
@@ -44,12 +51,29 @@ def check_real(
         The interval; `minimum` itself is excluded where `strict`.
     strict : bool
     """
-    number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    try:
+        number = float(value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else math.nan
+    except OverflowError:  # an integer
+        number = math.inf
     too_low = number <= minimum if strict else number < minimum
     if not math.isfinite(number) or too_low or number > maximum:
         bound = f"{'>' if strict else '>='} {minimum:g}" + ("" if math.isinf(maximum) else f" and <= {maximum:g}")
         raise ParameterError(f"{name} must be a number {bound}, found {value!r}")
     return number
+
+
+def check_path(name: str, value: Any) -> Path:
+    """Return `value` as a path, or raise `ParameterError` unless it is one or a string.
+
+    Examples
+    --------
+    >>> check_path("path", None)
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: path must be a string or a Path, found None
+    """
+    if not isinstance(value, str | os.PathLike) or isinstance(os.fspath(value), bytes):
+        raise ParameterError(f"{name} must be a string or a Path, found {value!r}")
+    return Path(value)
 
 
 def check_choice(name: str, value: Any, choices: Collection[Any]) -> Any:

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 # The models in the tests are tiny: threads would only wait for each other.
-torch.set_num_threads(1)
+torch.set_num_threads(int(os.environ.get("AIR_RECSYS_TEST_THREADS", "1")))
 
 with contextlib.suppress(ImportError):  # the GPU tests go without
     from hypothesis import settings

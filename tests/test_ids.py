@@ -140,6 +140,22 @@ def test_what_is_neither_an_id_nor_a_sequence_is_refused(ids):
         IdIndex([1, 2, 3], "user").lookup(ids)
 
 
+@pytest.mark.parametrize("bad", [["a"], {"a": 1}, {"a"}, ("a", ["b"])], ids=["list", "dict", "set", "tuple"])
+def test_ids_that_cannot_be_hashed_are_refused(bad):
+    message = re.escape(f"expected user ids that can be hashed, as numbers or text, found {bad!r}")
+    for known in (["a", "b"], [1, 2]):
+        with pytest.raises(DataError, match=message):
+            IdIndex(known, "user").lookup([bad])
+        with pytest.raises(DataError, match=message):
+            IdIndex(known, "user").lookup([known[0], bad])
+    with pytest.raises(DataError, match=message):
+        IdIndex([bad, "a"], "user")
+    with pytest.raises(DataError, match=message):
+        encode_ids([bad, "a", "a"], "user")
+    with pytest.raises(DataError, match=message):
+        encode_ids(pd.Series([bad, bad]), "user")
+
+
 @pytest.mark.parametrize("ids", [2, np.int64(2), np.array(2), [2], (2,), range(2, 3), np.array([2]), pd.array([2])])
 def test_one_id_comes_in_many_forms(ids):
     assert IdIndex([1, 2, 3], "user").lookup(ids).tolist() == [1]

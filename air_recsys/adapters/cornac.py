@@ -13,6 +13,7 @@ from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
+from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.state import Factors
 from air_recsys.solvers import Solver
 from air_recsys.training import Record
@@ -220,11 +221,31 @@ class CornacAIR(Recommender, ANNMixin):
         users, items, user_biases, item_biases, mean = self._fitted_factors()
         if self.is_unknown_user(user_idx):
             raise ScoreException(f"Can't make score prediction for user {user_idx}")
+        own = users[user_idx].astype(np.float64)  # in single precision equal items would differ by rounding
         if item_idx is None:
-            return items @ users[user_idx] + item_biases + (user_biases[user_idx] + mean)
+            return items.astype(np.float64) @ own + item_biases + (user_biases[user_idx] + mean)
         if self.is_unknown_item(item_idx):
             raise ScoreException(f"Can't make score prediction for item {item_idx}")
-        return items[item_idx] @ users[user_idx] + item_biases[item_idx] + (user_biases[user_idx] + mean)
+        return items[item_idx] @ own + item_biases[item_idx] + (user_biases[user_idx] + mean)
+
+    def rank(
+        self, user_idx: int, item_indices: Any = None, k: int = -1, **kwargs: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return items, best first, and the scores of `item_indices` in their order, as all models of Cornac do.
+
+        Scores that differ by rounding alone tie, and the item with the lower index comes first, see
+        `air_recsys.models.ranking.ties`; Cornac leaves such items in any order. Behind the first k all others follow
+        in the order of their indices.
+        """
+        _, scores = super().rank(user_idx, item_indices, **kwargs)
+        given = np.arange(len(scores)) if item_indices is None else np.asarray(item_indices)
+        if not given.size:
+            return given, scores
+        by_index = np.argsort(given, kind="stable")
+        sorted_scores = np.asarray(scores, dtype=np.float64)[by_index]
+        n = given.size if k == -1 else min(check_integer("k", k, minimum=1), given.size)
+        first = best_of(sorted_scores[None], n, float(np.abs(sorted_scores).max()))[0][0]
+        return given[np.r_[by_index[first], np.delete(by_index, first)]], scores
 
     def _fitted_factors(self) -> Factors:
         if self._factors is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
@@ -16,20 +17,23 @@ from air_recsys.adapters.implicit_input import (
     check_ids,
     check_width,
     list_length,
+    norms_of,
     ones_at,
     replaced,
     shape_of,
     widened,
     with_zero_rows,
 )
+from air_recsys.adapters.implicit_lists import alike, recommended, unit_rows
 from air_recsys.adapters.implicit_split import leave_k_out_split
-from air_recsys.adapters.implicit_threads import best_items
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
+from air_recsys.models.locks import lock_of
 from air_recsys.models.rows import LeastSquaresRows
 from air_recsys.nn.devices import torch_threads
+from air_recsys.reading import checked_sparse
 from air_recsys.solvers import Adam
 from air_recsys.training import Callback, Record
 from air_recsys.validation import RandomState, check_choice, check_integer, check_real, needs_extra
@@ -39,8 +43,6 @@ with needs_extra("implicit"):
     from implicit.utils import check_csr
 
 __all__ = ["ImplicitAIR", "leave_k_out_split"]
-
-_MANY_USERS = 64  # for fewer, implicit's own search is faster
 
 
 @dataclass(eq=False, repr=False)
@@ -140,7 +142,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         self.item_graph_: SimilarityGraph | None = None
         self._user_penalty: np.ndarray | None = None
         self._item_penalty: np.ndarray | None = None
-        self._solvers: dict[str, LeastSquaresRows] = {}
+        self._kept: dict[str, tuple[tuple[Any, ...], Any]] = {}
 
     # ---------------------------------------------------------------- fitting
 
@@ -171,6 +173,8 @@ class ImplicitAIR(MatrixFactorizationBase):
             For a parameter out of range.
         """
         self._check_parameters()
+        if callback is not None and not callable(callback):
+            raise ParameterError(f"callback must be a function or None, found {callback!r}")
         likes = as_confidences(user_items, self.alpha)
         shape = shape_of(likes)
         if likes.nnz == 0:
@@ -226,20 +230,39 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     def _keep(self, model: AIR, shape: tuple[int, int]) -> None:
         users, items = model.interactions_.user_ids, model.interactions_.item_ids
-        self.user_factors = with_zero_rows(model.user_factors_, users, shape[0])
-        self.item_factors = with_zero_rows(model.item_factors_, items, shape[1])
-        self.user_graph_, self.item_graph_ = widened(model.user_graph_, shape[0]), widened(model.item_graph_, shape[1])
         solvers = model.row_solver("user"), model.row_solver("item")
         assert isinstance(solvers[0], LeastSquaresRows)  # those of AIR's objective
         assert isinstance(solvers[1], LeastSquaresRows)
-        self._user_penalty, self._item_penalty = solvers[0].penalty, solvers[1].penalty
-        self._forget()
+        learned = {
+            "user_factors": with_zero_rows(model.user_factors_, users, shape[0]),
+            "item_factors": with_zero_rows(model.item_factors_, items, shape[1]),
+            "user_graph_": widened(model.user_graph_, shape[0]),
+            "item_graph_": widened(model.item_graph_, shape[1]),
+            "_user_penalty": solvers[0].penalty,
+            "_item_penalty": solvers[1].penalty,
+        }
+        with lock_of(self):
+            vars(self).update(learned)  # in one step: other threads read all of it or nothing
         self._check_fit_errors()
 
-    def _forget(self) -> None:
-        """Drop all values that were computed from the factors."""
-        self._user_norms = self._item_norms = None
-        self._solvers.clear()
+    def _once(self, name: str, sources: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """Return what `make` computes from the sources, kept for as long as they are the same objects."""
+        kept = self._kept.get(name)
+        if kept is None or any(old is not new for old, new in zip(kept[0], sources, strict=True)):
+            kept = self._kept[name] = sources, make()
+        return kept[1]
+
+    @property
+    def user_norms(self) -> np.ndarray:
+        """Lengths of the users' factors, never 0, shape (n_users,)."""
+        factors = self.user_factors
+        return self._once("user norms", (factors,), lambda: norms_of(factors))
+
+    @property
+    def item_norms(self) -> np.ndarray:
+        """Lengths of the items' factors, never 0, shape (n_items,)."""
+        factors = self.item_factors
+        return self._once("item norms", (factors,), lambda: norms_of(factors))
 
     # ---------------------------------------------------------------- recommendations and similarities
 
@@ -255,8 +278,9 @@ class ImplicitAIR(MatrixFactorizationBase):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Recommend as every model of implicit does; see ``implicit.als.AlternatingLeastSquares.recommend``.
 
-        Lists have at most as many items as the model. With `recalculate_user` the factors are solved for from
-        `user_items`, and only the number of `userid` counts.
+        Lists have at most as many items as the model. Scores that differ by rounding alone tie, see
+        `air_recsys.models.ranking.ties`; the item with the lower id comes first. With `recalculate_user` the factors
+        are solved for from `user_items`, and only the number of `userid` counts.
 
         Raises
         ------
@@ -267,31 +291,34 @@ class ImplicitAIR(MatrixFactorizationBase):
         NotFittedError
             Before `fit`.
         """
-        n_users, n_items = self._sizes()
+        model = copy.copy(self)  # what is learned at this moment, whatever another thread writes
+        n_users, n_items = model._sizes()
         n_queried = 1 if np.isscalar(userid) else len(userid)
         if not recalculate_user:
             check_ids("userid", userid, n_users)
         if filter_items is not None:
             check_ids("filter_items", filter_items, n_items)
         if sp.issparse(user_items):
-            check_width(user_items, n_items, "items")
-        n = list_length(N, items, n_items)
-        by_blocks = items is None and filter_already_liked_items and not recalculate_user
-        if by_blocks and n_queried >= _MANY_USERS and _has_rows(user_items, n_queried):
-            ids, scores = self._best_items(np.asarray(userid), user_items, n, filter_items)
-            if (ids >= 0).all():
-                return ids, scores
-        return super().recommend(
-            userid, user_items, n, filter_already_liked_items, filter_items, recalculate_user, items
+            check_width(checked_sparse("user_items", user_items), n_items, "items")
+        if items is not None:
+            check_ids("items", items, n_items)
+            _check_either(items, filter_items)
+        reads = filter_already_liked_items or recalculate_user
+        if reads and not isinstance(user_items, sp.csr_matrix):
+            raise ValueError("user_items needs to be a CSR sparse matrix")
+        if reads and shape_of(user_items)[0] != n_queried:
+            raise ValueError("user_items must contain 1 row for every user in userids")
+        factors = model._user_factor(userid, user_items, recalculate_user)
+        ids, scores = recommended(
+            np.atleast_2d(factors),
+            model.item_factors,
+            list_length(N, items, n_items),
+            user_items if filter_already_liked_items else None,
+            filter_items,
+            items,
+            self.num_threads,
         )
-
-    def _best_items(self, users: np.ndarray, liked: Any, n: int, hidden: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Return the lists of `recommend` by a faster way; with the id -1 where a user has fewer than n items left."""
-        offsets = np.zeros(len(self.item_factors), self.item_factors.dtype)
-        if hidden is not None:
-            offsets[hidden] = -np.inf
-        seen = sp.csr_matrix((liked.data, liked.indices, liked.indptr), shape=(len(users), len(offsets)))
-        return best_items(self.user_factors[users], self.item_factors, offsets, n, seen, self.num_threads)
+        return (ids[0], scores[0]) if np.isscalar(userid) else (ids, scores)
 
     def similar_users(
         self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None
@@ -300,11 +327,13 @@ class ImplicitAIR(MatrixFactorizationBase):
 
         `user_graph_` holds the learned neighbours.
         """
-        n_users, _ = self._sizes()
+        model = copy.copy(self)
+        n_users, _ = model._sizes()
         check_ids("userid", userid, n_users)
         if filter_users is not None:
             check_ids("filter_users", filter_users, n_users)
-        return super().similar_users(userid, list_length(N, users, n_users), filter_users, users)
+        units = model._once("unit users", (model.user_factors,), lambda: unit_rows(model.user_factors))
+        return model._alike(units, userid, None, list_length(N, users, n_users), filter_users, users)
 
     def similar_items(
         self,
@@ -320,13 +349,28 @@ class ImplicitAIR(MatrixFactorizationBase):
         `item_graph_` holds the learned neighbours. With `recalculate_item` the factors are solved for from
         `item_users`, one row for each item.
         """
-        _, n_items = self._sizes()
+        model = copy.copy(self)
+        _, n_items = model._sizes()
         if not recalculate_item:
             check_ids("itemid", itemid, n_items)
         if filter_items is not None:
             check_ids("filter_items", filter_items, n_items)
-        n = list_length(N, items, n_items)
-        return super().similar_items(itemid, n, recalculate_item, item_users, filter_items, items)
+        units = model._once("unit items", (model.item_factors,), lambda: unit_rows(model.item_factors))
+        solved = model.recalculate_item(itemid, item_users) if recalculate_item else None
+        return model._alike(units, itemid, solved, list_length(N, items, n_items), filter_items, items)
+
+    def _alike(
+        self, units: np.ndarray, ids: Any, solved: np.ndarray | None, n: int, filtered: Any, chosen: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows most alike to those of some ids, or to other factors that were solved for."""
+        if chosen is not None:
+            check_ids("the ids to choose from", chosen, len(units))
+            _check_either(chosen, filtered)
+        own = np.atleast_1d(np.asarray(ids)) if solved is None else None
+        queries = units[own] if solved is None else np.atleast_2d(unit_rows(solved))
+        found, scores = alike(queries, units, n, own, filtered, chosen, self.num_threads)
+        scores = scores.astype(self.item_factors.dtype)
+        return (found[0], scores[0]) if np.isscalar(ids) else (found, scores)
 
     # ---------------------------------------------------------------- new rows
 
@@ -353,7 +397,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         return self._recalculate("item", itemid, item_users)
 
     def _recalculate(self, side: str, ids: Any, rows: Any) -> np.ndarray:
-        solver = self._solver(side)
+        solver = copy.copy(self)._solver(side)
         confidences = as_confidences(rows, self.alpha)
         n_rows, expected = shape_of(confidences)[0], 1 if np.isscalar(ids) else len(ids)
         if n_rows != expected:
@@ -364,13 +408,15 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     def _solver(self, side: str) -> LeastSquaresRows:
         self._sizes()
-        if side not in self._solvers:
-            others, penalty = self.item_factors, self._user_penalty
-            if side == "item":
-                others, penalty = self.user_factors, self._item_penalty
-            assert penalty is not None
-            self._solvers[side] = LeastSquaresRows(others, np.zeros(len(others)), penalty, unobserved_weight=1.0)
-        return self._solvers[side]
+        others, penalty = self.item_factors, self._user_penalty
+        if side == "item":
+            others, penalty = self.user_factors, self._item_penalty
+        assert penalty is not None
+
+        def make() -> LeastSquaresRows:
+            return LeastSquaresRows(others, np.zeros(len(others)), penalty, unobserved_weight=1.0)
+
+        return self._once(f"solver of a {side}", (others, penalty), make)
 
     def partial_fit_users(self, userids: Any, user_items: Any) -> None:
         """Set the factors of users of the model, and of new ones, to those of `recalculate_user`.
@@ -378,14 +424,14 @@ class ImplicitAIR(MatrixFactorizationBase):
         An id beyond the last adds all users up to it, with zero factors.
         """
         check_ids("userids", userids)
-        self.user_factors = replaced(self.user_factors, userids, self._recalculate("user", userids, user_items))
-        self._forget()
+        with lock_of(self):
+            self.user_factors = replaced(self.user_factors, userids, self._recalculate("user", userids, user_items))
 
     def partial_fit_items(self, itemids: Any, item_users: Any) -> None:
         """Set the factors of items to those of `recalculate_item`; see `partial_fit_users`."""
         check_ids("itemids", itemids)
-        self.item_factors = replaced(self.item_factors, itemids, self._recalculate("item", itemids, item_users))
-        self._forget()
+        with lock_of(self):
+            self.item_factors = replaced(self.item_factors, itemids, self._recalculate("item", itemids, item_users))
 
     def explain(
         self, userid: int, user_items: Any, itemid: int, user_weights: np.ndarray | None = None, N: int = 10
@@ -417,7 +463,9 @@ class ImplicitAIR(MatrixFactorizationBase):
         user_weights : ndarray, shape (n_likes, factors)
             The contribution of each like to the user's factors, which are their sum.
         """
-        _, n_items = self._sizes()
+        model = copy.copy(self)
+        _, n_items = model._sizes()
+        checked_sparse("user_items", user_items)
         user_items = check_csr(user_items)
         check_ids("userid", userid, user_items.shape[0])
         check_ids("itemid", itemid, n_items)
@@ -425,10 +473,10 @@ class ImplicitAIR(MatrixFactorizationBase):
         check_width(likes, n_items, "items")
         ones = np.ones(likes.nnz)
         if user_weights is None:
-            user_weights = self._solver("user").contributions(likes.indices, ones, likes.data)
-        if user_weights.shape != (likes.nnz, self.item_factors.shape[1]):
+            user_weights = model._solver("user").contributions(likes.indices, ones, likes.data)
+        if user_weights.shape != (likes.nnz, model.item_factors.shape[1]):
             raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {user_weights.shape}")
-        contributions = user_weights @ self.item_factors[itemid]
+        contributions = user_weights @ model.item_factors[itemid]
         best = np.argsort(-contributions, kind="stable")[: check_integer("N", N, minimum=1)]
         top = [(int(likes.indices[like]), float(contributions[like])) for like in best]
         return float(contributions.sum()), top, user_weights
@@ -443,9 +491,10 @@ class ImplicitAIR(MatrixFactorizationBase):
         file : str, Path or binary file
             ".npz" is added to a name that lacks it.
         """
-        parameters = {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
-        penalties, graphs = (self._user_penalty, self._item_penalty), (self.user_graph_, self.item_graph_)
-        learned = implicit_files.Learned(self.user_factors, self.item_factors, *penalties, *graphs)
+        model = copy.copy(self)
+        parameters = {name: getattr(model, name) for name in inspect.signature(type(self)).parameters}
+        penalties, graphs = (model._user_penalty, model._item_penalty), (model.user_graph_, model.item_graph_)
+        learned = implicit_files.Learned(model.user_factors, model.item_factors, *penalties, *graphs)
         implicit_files.write(file, parameters, learned)
 
     @classmethod
@@ -460,6 +509,7 @@ class ImplicitAIR(MatrixFactorizationBase):
 
         def restored(parameters: dict[str, Any], learned: implicit_files.Learned) -> Self:
             model = cls(**parameters)
+            model._check_parameters()
             model.user_factors, model.item_factors = learned.user_factors, learned.item_factors
             model._user_penalty, model._item_penalty = learned.user_penalty, learned.item_penalty
             model.user_graph_, model.item_graph_ = learned.user_graph, learned.item_graph
@@ -488,5 +538,6 @@ class ImplicitAIR(MatrixFactorizationBase):
             raise ParameterError(f"give use_gpu or device, found use_gpu={self.use_gpu} and device={self.device!r}")
 
 
-def _has_rows(matrix: Any, number: int) -> bool:
-    return isinstance(matrix, sp.csr_matrix) and shape_of(matrix)[0] == number
+def _check_either(chosen: Any, filtered: Any) -> None:
+    if filtered is not None and len(filtered):
+        raise ValueError("give the candidates or what to filter out of all, not both")

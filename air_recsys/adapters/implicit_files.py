@@ -1,23 +1,25 @@
-"""Files of `ImplicitAIR`: NumPy's ``.npz``, as in all of implicit, without pickles."""
+"""Files of `ImplicitAIR`: NumPy's ``.npz``, as in all of implicit, without pickles and with digests."""
 
 from __future__ import annotations
 
 import io
-import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from air_recsys.digests import DIGEST, DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.reading import checked_csr, parse_json, read_arrays
 from air_recsys.solvers import plain
+from air_recsys.validation import check_path
 from air_recsys.writing import replace_file
 
-FORMAT = "air_recsys implicit 1"
+FORMAT = "air_recsys implicit 2"  # 2: digests
+_WITHOUT_DIGESTS = "air_recsys implicit 1"
 _ARRAYS = ("user_factors", "item_factors", "_user_penalty", "_item_penalty")
 _GRAPHS = ("user_graph_", "item_graph_")
 _CSR = ("data", "indices", "indptr")
@@ -37,7 +39,13 @@ class Learned(NamedTuple):
 
 
 def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
-    """Write a model, fitted or not; a file at a path is replaced in one step."""
+    """Write a model, fitted or not; a file at a path is replaced in one step, by none that `read` would refuse.
+
+    Raises
+    ------
+    ModelFileError
+        For factors that are not finite numbers, and where a file cannot be written.
+    """
     arrays: dict[str, Any] = {name: array for name, array in zip(_ARRAYS, learned, strict=False) if array is not None}
     for name, graph in zip(_GRAPHS, (learned.user_graph, learned.item_graph), strict=True):
         if graph is not None:
@@ -46,13 +54,21 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
     values = {name: plain(value) for name, value in parameters.items()} | {"dtype": parameters["dtype"].name}
     if not isinstance(values["random_state"], int):
         values["random_state"] = None  # the position of a generator is not stored
-    arrays["header"] = json.dumps({"format": FORMAT, "parameters": values})
+    try:
+        _check(arrays)
+    except ValueError as error:
+        raise ModelFileError(f"cannot save the model, it would not load: {error}") from None
+    header = {"format": FORMAT, "parameters": values, "digests": digests_of(arrays)}
     content = io.BytesIO()
-    np.savez(content, **arrays)
+    np.savez(content, **arrays, header=np.array(to_sealed_json(header).decode()))
     if hasattr(file, "write"):
         file.write(content.getvalue())
-    else:
-        replace_file(_npz(file), content.getvalue())
+        return
+    target = _npz(file)
+    try:
+        replace_file(target, content.getvalue())
+    except OSError as error:
+        raise ModelFileError(f"cannot write {target}: {error.strerror or error}") from None
 
 
 def read(file: Any, restore: Callable[[dict[str, Any], Learned], Restored]) -> Restored:
@@ -60,15 +76,33 @@ def read(file: Any, restore: Callable[[dict[str, Any], Learned], Restored]) -> R
     whole = file.read() if hasattr(file, "read") else _npz(file).read_bytes()
     try:
         arrays = read_arrays(whole)
-        header = parse_json(arrays.pop("header").item())
-        if header["format"] != FORMAT:
+        text = arrays.pop("header").item()
+        header = parse_json(text)
+        if header["format"] not in (FORMAT, _WITHOUT_DIGESTS):
             raise ValueError(f"its format is {header['format']!r}, not {FORMAT!r}")
+        if header["format"] == FORMAT or DIGEST in header:
+            check_seal(text.encode())
+            _compare(digests_of(arrays), header["digests"])
         _check(arrays)
         users, items, user_penalty, item_penalty = (arrays.get(name) for name in _ARRAYS)
         graphs = _graph(arrays, "user_graph_"), _graph(arrays, "item_graph_")
         return restore(header["parameters"], Learned(users, items, user_penalty, item_penalty, *graphs))
-    except (ValueError, KeyError, TypeError, AttributeError, ArithmeticError) as error:
+    except DamagedError as error:
+        raise ModelFileError(f"the file of ImplicitAIR is damaged: {error}") from None
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         raise ModelFileError(f"expected a file that ImplicitAIR.save wrote, found another: {error}") from None
+
+
+def digests_of(arrays: Mapping[str, np.ndarray]) -> dict[str, str]:
+    """Return the digest of each array, of its type and shape too."""
+    forms = {name: f"{array.dtype.str} {array.shape}".encode() for name, array in arrays.items()}
+    return {name: digest_of(forms[name], np.ascontiguousarray(array)) for name, array in arrays.items()}
+
+
+def _compare(found: Mapping[str, str], written: Mapping[str, str]) -> None:
+    for name in [*found, *written]:
+        if found.get(name) != written.get(name):
+            raise DamagedError(f"array {name} differs from its digest")
 
 
 def _graph(arrays: dict[str, np.ndarray], name: str) -> SimilarityGraph | None:
@@ -94,5 +128,5 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
 
 
 def _npz(path: str | os.PathLike[str]) -> Path:
-    target = Path(path)
+    target = check_path("path", path)
     return target if target.suffix == ".npz" else target.with_name(f"{target.name}.npz")

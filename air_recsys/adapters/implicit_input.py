@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.reading import checked_sparse
 from air_recsys.validation import check_integer, needs_extra
 
 with needs_extra("implicit"):
@@ -22,7 +23,8 @@ def as_confidences(matrix: Any, alpha: float) -> sp.csr_matrix:
     Raises
     ------
     DataError
-        For anything but a 2-D sparse matrix, and for NaN, infinite or negative values, with the first place.
+        For anything but a 2-D sparse matrix whose arrays fit each other, and for NaN, infinite or negative values,
+        with the first place.
 
     Examples
     --------
@@ -31,6 +33,7 @@ def as_confidences(matrix: Any, alpha: float) -> sp.csr_matrix:
     """
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
+    checked_sparse("the matrix", matrix)
     likes = sp.csr_matrix(check_csr(matrix), dtype=np.float64, copy=True)
     likes.sum_duplicates()
     broken = np.flatnonzero(~(likes.data >= 0) | np.isinf(likes.data))
@@ -75,6 +78,13 @@ def check_width(matrix: Any, size: int, kind: str) -> None:
 def list_length(n: Any, chosen: Any, size: int) -> int:
     """Return n, at most the number of candidates: implicit fills longer lists with the id 0."""
     return min(check_integer("N", n, minimum=1), size if chosen is None else len(chosen))
+
+
+def norms_of(factors: np.ndarray) -> np.ndarray:
+    """Return the length of each row, 1e-10 in place of 0 as in all of implicit."""
+    norms = np.linalg.norm(factors, axis=-1)
+    norms[norms == 0] = 1e-10
+    return norms
 
 
 def with_zero_rows(factors: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:

@@ -84,9 +84,10 @@ def check_keys(path: Path, content: Any, keys: tuple[str, ...], expected: tuple[
 
 
 def _section(name: str, content: dict[str, Any], figures: str, shown: Collection[str]) -> str:
-    lines = [f"## {content['title']}", "", f"`air-recsys reproduce {name}`: {content['protocol']}.", ""]
+    title, protocol = markdown_text(content["title"]), markdown_text(content["protocol"])
+    lines = [f"## {title}", "", f"`air-recsys reproduce {name}`: {protocol}.", ""]
     if name in shown:
-        lines += [f"![{content['title']}]({figures}/{name}.png)", ""]
+        lines += [f"![{title}]({figures}/{name}.png)", ""]
     elif name.startswith(("fig-", "theorem")):
         lines += [f"The command writes the figure, {name}.png and {name}.svg; it is not shown here.", ""]
     if name == "table1":
@@ -94,10 +95,22 @@ def _section(name: str, content: dict[str, Any], figures: str, shown: Collection
         rows = [{str(column): value for column, value in row.items()} for row in frame.to_dict("records")]
         lines += ["NMAE, ours (published):", "", markdown_table(rows, None), ""]
     lines += [markdown_table(content["rows"], _COLUMNS.get(name)), ""]
-    lines += [f"* {note}" for note in content["notes"]]
+    lines += [f"* {markdown_text(note)}" for note in content["notes"]]
     where, versions = content["machine"]["gpu"] or content["machine"]["processor"], content["versions"]
-    lines += ["", f"Measured on {where}, torch {versions['torch']}, air_recsys {versions['air-recsys']}.", ""]
+    measured = f"Measured on {where}, torch {versions['torch']}, air_recsys {versions['air-recsys']}."
+    lines += ["", markdown_text(measured), ""]
     return "\n".join(lines)
+
+
+def markdown_text(value: Any) -> str:
+    r"""Return a value as one line of Markdown in which no element of HTML begins.
+
+    Examples
+    --------
+    >>> markdown_text("a < b <script>\n# no heading")
+    'a < b &lt;script> # no heading'
+    """
+    return _TAG.sub("&lt;", " ".join(str(value).split()))
 
 
 def markdown_table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) -> str:
@@ -114,7 +127,7 @@ def markdown_table(rows: list[dict[str, Any]], columns: tuple[str, ...] | None) 
     names = list(dict.fromkeys(name for row in rows for name in row))
     if columns is not None:
         names = [name for name in columns if name in names]
-    lines = ["| " + " | ".join(names) + " |", "|" + "---|" * len(names)]
+    lines = ["| " + " | ".join(map(_cell, names)) + " |", "|" + "---|" * len(names)]
     lines += ["| " + " | ".join(_cell(row.get(name)) for name in names) + " |" for row in rows]
     return "\n".join(lines)
 
@@ -124,4 +137,4 @@ def _cell(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return format_number(value)  # NaN is a dash
-    return "" if value is None else _TAG.sub("&lt;", " ".join(str(value).split())).replace("|", "\\|")
+    return "" if value is None else markdown_text(value).replace("|", "\\|")

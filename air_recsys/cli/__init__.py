@@ -1,5 +1,30 @@
 """The command ``air-recsys``: thin, one module a group of commands."""
 
-from air_recsys.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+import signal
+import sys
+
+_ABORTED = 130  # the status of shells after Ctrl-C
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit; see `air_recsys.cli.app.run`. Ctrl-C ends it, also while it still imports.
+
+    Parameters
+    ----------
+    arguments : list of str, optional
+        By default those of the process, which then hears no Ctrl-C on its way out.
+    """
+    status = _ABORTED
+    try:
+        try:
+            from air_recsys.cli.app import run
+
+            status = run(arguments)
+        finally:
+            if arguments is None:
+                signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except KeyboardInterrupt:
+        sys.stderr.write("error: aborted\n")
+    sys.exit(status)

@@ -6,14 +6,18 @@ once.
 
 from __future__ import annotations
 
+import errno
+import io
 import logging
+import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from air_recsys import __version__
-from air_recsys.cli import data, demo, evaluate, explain, inpaint, models, report, score, tune
+from air_recsys.cli import data, demo, evaluate, explain, inpaint, models, paths, report, score, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -21,7 +25,9 @@ try:
 except ImportError:  # typer before 0.28 raises click's errors
     from click import ClickException as TyperException
 
-app = typer.Typer(
+_OF_STREAMS = (errno.EPIPE, errno.ENOSPC, errno.EBADF, errno.EIO)  # all files are written with their names
+
+app = paths.App(
     help="Collaborative filtering that learns which users and which items are alike.",
     no_args_is_help=True,
     add_completion=False,
@@ -63,20 +69,38 @@ def common(
     """Collaborative filtering that learns which users and which items are alike."""
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Run the command line; every expected failure ends with one line on the standard error and a status > 0."""
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its status; every expected failure is one line on the standard error."""
+    if sys.stdout is None:
+        return fail("the standard output is closed", 1)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # ids that the locale cannot show
+    if sys.stderr is None:
+        sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115, for the rest of the process
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     try:
         status = app(arguments, standalone_mode=False)
+        sys.stdout.flush()
     except TyperException as error:
-        sys.exit(_fail(_message(error), 2))
-    except typer.Abort:
-        sys.exit(_fail("aborted", 130))
+        return fail(_message(error), 2)
+    except typer.Abort as error:
+        raise KeyboardInterrupt from error
     except AirRecsysError as error:
-        sys.exit(_fail(str(error), 1))
+        return fail(str(error), 1)
     except OSError as error:
-        sys.exit(_fail(f"{error.strerror}: {error.filename}" if error.filename else str(error), 1))
-    sys.exit(status if isinstance(status, int) else 0)
+        return fail(_of_system(error), 1)
+    except Exception as error:
+        if _was_interrupted(error):
+            raise KeyboardInterrupt from error
+        raise
+    return status if isinstance(status, int) else 0
+
+
+def fail(message: str, status: int) -> int:
+    """Write the line of a failure to the standard error, and return its status."""
+    sys.stderr.write(f"error: {message}\n")
+    return status
 
 
 def _message(error: Exception) -> str:
@@ -84,6 +108,19 @@ def _message(error: Exception) -> str:
     return " ".join(text.split()) or "see --help"
 
 
-def _fail(message: str, status: int) -> int:
-    sys.stderr.write(f"error: {message}\n")
-    return status
+def _of_system(error: OSError) -> str:
+    """Return what the system refused, and the file; where the standard output fails, nothing more goes there."""
+    if error.filename:
+        return f"{error.strerror}: {error.filename}"
+    if error.errno not in _OF_STREAMS:
+        return str(error)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return f"cannot write to the standard output: {error.strerror}"
+
+
+def _was_interrupted(error: BaseException | None) -> bool:
+    """Return whether Ctrl-C is behind an error: compiled modules turn it into errors of their import."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None

@@ -7,9 +7,9 @@ from typing import Annotated
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 
-app = typer.Typer(help="Data sets: what there is, and downloads from their publishers.", no_args_is_help=True)
+app = paths.App(help="Data sets: what there is, and downloads from their publishers.", no_args_is_help=True)
 
 
 @app.command("list")

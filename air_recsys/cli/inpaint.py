@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -29,9 +29,7 @@ def inpaint(
     image: Annotated[Path, typer.Argument(help="Image with hidden pixels; colours become grey.")],
     out: Annotated[
         Path,
-        typer.Option(
-            "--out", callback=options.writable, help="Where to write the completed image: a PNG or JPEG file."
-        ),
+        typer.Option("--out", callback=paths.writable, help="Where to write the completed image: a PNG or JPEG file."),
     ],
     mask: Annotated[Path | None, typer.Option(help="Image whose pure white pixels are the observed ones.")] = None,
     missing: Annotated[

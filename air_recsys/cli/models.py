@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ class Side(StrEnum):
 
 def train(
     file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating a row.")],
-    model: Annotated[
-        Path, typer.Option("--model", callback=options.writable, help="Where to write the model.")
-    ] = Path("model.air"),
+    model: Annotated[Path, typer.Option("--model", callback=paths.writable, help="Where to write the model.")] = Path(
+        "model.air"
+    ),
     preset: options.PresetName = options.Preset.RATINGS,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
@@ -40,7 +40,8 @@ def train(
     seed: options.Seed = 0,
     device: options.Device = "auto",
     checkpoint: Annotated[
-        Path | None, typer.Option(help="File for the state of the training; if it exists, training goes on from it.")
+        Path | None,
+        typer.Option(callback=paths.writable, help="File of the training; if it exists, training goes on from it."),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Epochs or sweeps between two checkpoints.")] = 50,
     json_file: options.JsonFile = None,
@@ -54,7 +55,7 @@ def train(
     air = AIR.of_preset(preset.value, **parameters)
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
     typer.echo(repr(data))
-    ended = _fit(air, data, checkpoint, every)
+    status = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
     unit = as_solver(air.solver).unit
     typer.echo(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
@@ -63,21 +64,23 @@ def train(
     typer.echo(f"wrote {air.save(model)}")
     figures = {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index}
     options.write_figures(json_file, figures, origin=False)
-    if not ended:
-        raise typer.Exit(_INTERRUPTED)
+    if status:
+        raise typer.Exit(status)
 
 
-def _fit(model: AIR, data: Interactions, checkpoint: Path | None, every: int) -> bool:
-    """Train, and return whether it came to its end: not where Ctrl-C cut it short and the model is usable."""
+def _fit(model: AIR, data: Interactions, checkpoint: Path | None, every: int) -> int:
+    """Train, and return 0, or the status of the signal that cut the training short, with a usable model."""
+    from air_recsys.training.interrupts import Terminated
+
     go_on = checkpoint if checkpoint is not None and checkpoint.exists() else None
     try:
         model.fit(data, checkpoint=checkpoint, every=every, resume_from=go_on)
-    except KeyboardInterrupt as interrupt:
+    except (KeyboardInterrupt, Terminated) as interrupt:
         if getattr(model, "stopped_by_", None) != "interrupt":
             raise
         typer.echo(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
-        return False
-    return True
+        return interrupt.status if isinstance(interrupt, Terminated) else _INTERRUPTED
+    return 0
 
 
 def recommend(
@@ -136,10 +139,10 @@ def graph(
     model: ModelFile,
     side: Annotated[Side, typer.Option(help="Which of the two graphs.")] = Side.ITEMS,
     graphml: Annotated[
-        Path | None, typer.Option(callback=options.writable, help="Write the graph as GraphML to this file.")
+        Path | None, typer.Option(callback=paths.writable, help="Write the graph as GraphML to this file.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(callback=options.writable, help="Write a page to explore both graphs in a browser.")
+        Path | None, typer.Option(callback=paths.writable, help="Write a page to explore both graphs in a browser.")
     ] = None,
     titles: Annotated[
         Path | None, typer.Option(help="CSV with a column id and what is known of the items: title, year, ...")

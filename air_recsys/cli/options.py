@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from air_recsys.cli import paths
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -30,26 +30,13 @@ class Preset(StrEnum):
     COMPLETION = "completion"
 
 
-def writable(path: Path | None) -> Path | None:
-    """Return the file of an option; raise before any work where it could not be written."""
-    if path is None:
-        return None
-    if path.is_dir():
-        raise ParameterError(f"expected a file to write to, found the folder {path}")
-    if not path.parent.is_dir():
-        raise ParameterError(f"expected an existing folder for {path.name}, found no {path.parent}")
-    if not os.access(path.parent, os.W_OK):
-        raise ParameterError(f"expected a folder that can be written to for {path.name}, found {path.parent}")
-    return path
-
-
 def pairs(option: str, text: str) -> Any:
     """Declare an option that takes NAME=VALUE."""
     return typer.Option(option, metavar="NAME=VALUE", help=text)
 
 
 JsonFile = Annotated[
-    Path | None, typer.Option("--json", callback=writable, help="Also write the figures to this JSON file.")
+    Path | None, typer.Option("--json", callback=paths.writable, help="Also write the figures to this JSON file.")
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, or auto.")]

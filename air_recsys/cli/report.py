@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.cli.models import ModelFile
 from air_recsys.exceptions import ParameterError
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 def report(
     model: ModelFile,
-    out: Annotated[Path, typer.Option(callback=options.writable, help="The page to write.")] = Path("report.html"),
+    out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write.")] = Path("report.html"),
     test: Annotated[
         Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
     ] = None,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
@@ -36,7 +36,8 @@ def tune(
     preset: options.PresetName = options.Preset.RATINGS,
     trials: Annotated[int, typer.Option(min=1, help="Trials wanted in all, earlier calls included.")] = 50,
     study: Annotated[
-        str | None, typer.Option(help="File that keeps the study, to go on later; or a database's address.")
+        str | None,
+        typer.Option(callback=paths.kept, help="File that keeps the study, to go on later; or a database's address."),
     ] = None,
     metric: Annotated[Metric, typer.Option(help="What to optimise on the validation part.")] = Metric.RMSE,
     validation_fraction: Annotated[float, typer.Option(help="Share of the ratings to hold out.")] = 0.1,
@@ -54,7 +55,7 @@ def tune(
     device: options.Device = "auto",
     save: Annotated[
         Path | None,
-        typer.Option(callback=options.writable, help="Fit the best settings on the whole table and write it."),
+        typer.Option(callback=paths.writable, help="Fit the best settings on the whole table and write it."),
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:

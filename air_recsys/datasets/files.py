@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.exceptions import DataError, DataFileError
+from air_recsys.exceptions import DataError, DataFileError, quoted
 from air_recsys.interactions import Interactions
 from air_recsys.reading import open_unpacked
 
@@ -20,9 +20,7 @@ _KINDS: dict[type, str] = {int: "an integer", float: "a finite number", str: "te
 
 def malformed(path: Path, line: int, expected: str, value: object) -> DataFileError:
     """Return the error for one line of a file; lines count from 1."""
-    shown = repr(value)
-    shown = shown if len(shown) <= 200 else f"{shown[:200]}..."
-    return DataFileError(f"{path}, line {line}: expected {expected}, found {shown}")
+    return DataFileError(f"{path}, line {line}: expected {expected}, found {quoted(value)}")
 
 
 def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:

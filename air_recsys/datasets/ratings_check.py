@@ -15,6 +15,7 @@ from air_recsys.exceptions import DataFileError
 from air_recsys.reading import open_unpacked
 
 _MOST_COLUMNS = 1000
+MOST_EMPTY_LINES = 1000  # in a row
 
 
 @contextmanager
@@ -79,11 +80,14 @@ def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str
 
 def _numbered_records(path: Path, reader: Any) -> Iterator[tuple[int, list[str]]]:
     """Yield the line on which each record starts, and its fields; empty lines are left out."""
-    line = 1
+    line, n_empty = 1, 0
     try:
         for fields in reader:
+            n_empty = 0 if fields else n_empty + 1
             if fields:
                 yield line, fields
+            elif n_empty > MOST_EMPTY_LINES:
+                raise DataFileError(f"{path}, line {line}: expected fields, found {n_empty:,} empty lines")
             line = reader.line_num + 1
     except csv.Error as error:
         raise DataFileError(f"{path}, line {line}: expected fields with closed quotes, found: {error}") from None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import string
 import zlib
 from contextlib import nullcontext
@@ -14,8 +15,8 @@ import pandas as pd
 
 from air_recsys.datasets.files import build_interactions
 from air_recsys.datasets.parquet_checks import read_columns
-from air_recsys.datasets.ratings_check import check_fields, check_width, open_text
-from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.datasets.ratings_check import MOST_EMPTY_LINES, check_fields, check_width, open_text
+from air_recsys.exceptions import DataFileError, ParameterError, quoted
 from air_recsys.interactions import Duplicates, Interactions
 from air_recsys.reading import open_gzip
 from air_recsys.validation import import_extra
@@ -23,6 +24,7 @@ from air_recsys.validation import import_extra
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 _ALLOWED_SEPARATORS = frozenset(string.punctuation + " \t") - {'"'}
 _OTHER_SEPARATORS = (",", "\t", ";", "|")
+_ROWS_AT_ONCE = 1_000_000
 
 
 def read_ratings(
@@ -120,15 +122,18 @@ def _choose_separator(path: Path, columns: list[str], sep: str | None, kind: str
     fields = _split(header, default)
     broken = [column for column in columns if fields.count(column) != 1]
     raise DataFileError(
-        f"{path}, line 1: expected the column(s) {broken} once each, found {fields} (separated by {default!r})"
+        f"{path}, line 1: expected the column(s) {broken} once each, found {quoted(fields)} (separated by {default!r})"
     )
 
 
 def _read_header(path: Path) -> str:
     with open_text(path) as lines:
-        header = next((line.strip("\r\n") for line in lines if line.strip("\r\n")), "")
+        first = itertools.islice(lines, MOST_EMPTY_LINES)
+        header = next((line.strip("\r\n") for line in first if line.strip("\r\n")), "")
+        more = next(lines, "")
     if not header or "\0" in header:
-        fault = "a NUL byte" if header else "an empty file"
+        empty = f"no text in the first {MOST_EMPTY_LINES} lines" if more else "an empty file"
+        fault = "a NUL byte" if header else empty
         raise DataFileError(f"{path}: expected text that starts with a header line, found {fault}")
     return header
 
@@ -149,18 +154,34 @@ def _read_text(path: Path, columns: list[str], rating: str | None, separator: st
     check_width(path, separator)
     try:
         with open_gzip(path) if path.suffix.lower() == ".gz" else nullcontext(path) as source:
-            frame: Any = pd.read_csv(source, **how)
+            frame, broken = _read_chunks(source, how, columns, rating)
     except (ValueError, OSError, EOFError, zlib.error) as error:  # pandas' parser errors are ValueErrors
         check_fields(path, separator, columns, rating)
         raise DataFileError(f"{path}: expected a table of text, found: {' '.join(str(error).split())}") from None
     if frame.empty:
         raise DataFileError(f"{path}: expected at least one rating, found the header only")
-    broken = _is_broken(frame, columns, rating)
     if broken or frame.iloc[:, -1].isna().any():  # pandas fills up lines that are too short
         check_fields(path, separator, columns, rating)
     if broken:
         raise DataFileError(f"{path}: expected one rating per line, found lines that cannot be read as such")
-    return pd.DataFrame({name: _as_ids(frame[name]) if name in ids else frame[name] for name in columns})
+    return pd.DataFrame({name: _as_ids(pd.Series(frame[name])) if name in ids else frame[name] for name in columns})
+
+
+def _read_chunks(
+    source: Any, how: dict[str, Any], columns: list[str], rating: str | None
+) -> tuple[pd.DataFrame, bool]:
+    """Return all rows, or those up to the first chunk that is broken, and whether there is one.
+
+    A file of many rows without content is so not read to its end.
+    """
+    chunks: list[pd.DataFrame] = []
+    opened: Any = pd.read_csv(source, chunksize=_ROWS_AT_ONCE, **how)
+    with opened as reader:
+        for chunk in reader:
+            chunks.append(chunk)
+            if _is_broken(chunk, columns, rating):
+                return pd.concat(chunks), True
+    return pd.concat(chunks) if chunks else pd.DataFrame(), False
 
 
 def _is_broken(frame: pd.DataFrame, columns: list[str], rating: str | None) -> bool:
@@ -210,5 +231,5 @@ def _read_parquet(path: Path, columns: list[str]) -> pd.DataFrame:
         raise DataFileError(f"{path}: expected a Parquet file, found: {reason}") from None
     absent = [name for name in columns if names.count(name) != 1]
     if absent:
-        raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {names}")
+        raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {quoted(names)}")
     return frame

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.datasets.ratings_check import check_width, open_text
-from air_recsys.exceptions import DataFileError
+from air_recsys.exceptions import DataFileError, quoted
 
 
 def read_titles(file: Path, item_ids: np.ndarray) -> pd.DataFrame:
@@ -28,7 +28,8 @@ def read_titles(file: Path, item_ids: np.ndarray) -> pd.DataFrame:
             f"expected a CSV with the model's item ids in column id of {file}, found: {error}"
         ) from None
     if "id" not in table or len(table.columns) < 2:
-        raise DataFileError(f"expected the column id and at least one more in {file}, found {list(table.columns)}")
+        names = quoted(list(table.columns))
+        raise DataFileError(f"expected the column id and at least one more in {file}, found {names}")
     named = table.dropna(subset=["id"]).set_index("id")
     if not named.index.is_unique:
         raise DataFileError(

@@ -6,8 +6,9 @@ A checkpoint is a folder ``epoch-N`` of `torch.distributed.checkpoint` files, wr
 
 from __future__ import annotations
 
-import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -20,17 +21,20 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor._shards_wrapper import LocalShardsWrapper
 
+from air_recsys.digests import DamagedError, check_seal, to_sealed_json
 from air_recsys.distributed.checkpoint_files import Reader, Writer
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.exceptions import CheckpointError
+from air_recsys.held_files import HeldFile
 from air_recsys.reading import parse_json
 from air_recsys.training.checkpoint import compare
+from air_recsys.training.checkpointer import hold_checkpoint
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys checkpoint"
-FORMAT_VERSION = 3  # 2: the index of the tensors is no pickle any more; 3: parameters stand with their solver
-_COURSE = "course.json"
+FORMAT_VERSION = 3  # 2: the index of the tensors is no pickle; 3: parameters stand with their solver, and digests
+_COURSE, _LOCK = "course.json", ".lock"
 
 
 class Checkpoints:
@@ -46,6 +50,24 @@ class Checkpoints:
             raise CheckpointError(f"checkpoint must be a folder, found a file {folder}")
         self._group, self.folder, self._fingerprint = group, folder, fingerprint
 
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Let no other training write to the folder while the block runs, which all ranks enter."""
+        locks: list[HeldFile] = []
+        self._first(self._hold, locks)
+        try:
+            yield
+        finally:
+            for lock in locks:
+                lock.remove()
+
+    def _hold(self, locks: list[HeldFile]) -> None:
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise CheckpointError(f"cannot write the checkpoint {self.folder}: {error.strerror}") from None
+        locks.append(hold_checkpoint(self.folder, self.folder / _LOCK))
+
     def latest(self) -> Path | None:
         """Return the newest whole checkpoint that rank 0 sees."""
         folders = sorted(self.folder.glob("epoch-*")) if self._group.rank == 0 else []
@@ -54,13 +76,17 @@ class Checkpoints:
     def course(self, path: Path) -> dict[str, Any]:
         """Return the values that `write` was given beside the tensors."""
         try:
-            course = parse_json((path / _COURSE).read_bytes())
+            text = (path / _COURSE).read_bytes()
+            course = parse_json(text)
             if course["format"] != FORMAT or course["format_version"] != FORMAT_VERSION:
                 raise ValueError(f"format {course['format']!r}, version {course['format_version']!r}")
+            check_seal(text, _COURSE)
             compare(path, course["fingerprint"], self._fingerprint)
             return course
         except CheckpointError:
             raise
+        except DamagedError as error:
+            raise CheckpointError(f"{path} is damaged: {error}") from None
         except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
 
@@ -70,11 +96,19 @@ class Checkpoints:
             with self._group.contact():
                 load(self._sharded(tensors), storage_reader=Reader(path), process_group=self._group.handle)
         except (CheckpointException, OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+            damage = _damage(error)
+            if damage is not None:
+                raise CheckpointError(f"{path} is damaged: {damage}") from None
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
+        broken = self.broken(tensors)
+        if broken is not None:
+            raise CheckpointError(f"{path} holds NaN or infinity in {broken}")
+
+    def broken(self, tensors: dict[str, tuple[Tensor, Cut | None]]) -> str | None:
+        """Return the name of a tensor with NaN or infinity on any rank, None where there is none."""
         broken = [name for name, (tensor, _) in tensors.items() if not torch.isfinite(tensor).all()]
         everywhere = [name for names in self._group.of_all(broken) for name in names]
-        if everywhere:
-            raise CheckpointError(f"{path} holds NaN or infinity in {everywhere[0]}")
+        return everywhere[0] if everywhere else None
 
     def write(self, epoch: int, tensors: dict[str, tuple[Tensor, Cut | None]], course: dict[str, Any]) -> None:
         """Write a checkpoint and then remove those before it.
@@ -90,7 +124,7 @@ class Checkpoints:
                 writer = Writer(partial)
                 save(self._sharded(tensors), storage_writer=writer, process_group=self._group.handle)
             about = {"format": FORMAT, "format_version": FORMAT_VERSION, "fingerprint": self._fingerprint}
-            self._first(_finish, partial, target, json.dumps(about | course).encode())
+            self._first(_finish, partial, target, to_sealed_json(about | course))
         except (CheckpointException, OSError) as error:
             raise CheckpointError(f"cannot write the checkpoint {target}: {error}") from None
 
@@ -100,7 +134,7 @@ class Checkpoints:
         if self._group.rank == 0:
             try:
                 work(*arguments)
-            except OSError as error:
+            except (OSError, CheckpointError) as error:
                 failure = error
         failure = self._group.of_first(failure)
         if failure is not None:
@@ -112,6 +146,13 @@ class Checkpoints:
             name: tensor if cut is None else _as_dtensor(tensor, cut, self._group.rank, mesh)
             for name, (tensor, cut) in tensors.items()
         }
+
+
+def _damage(error: BaseException) -> DamagedError | None:
+    """Return what says that a file is damaged, of any rank."""
+    if isinstance(error, CheckpointException):
+        return next((each for each, _ in error.failures.values() if isinstance(each, DamagedError)), None)
+    return error if isinstance(error, DamagedError) else None
 
 
 def _as_dtensor(own: Tensor, cut: Cut, rank: int, mesh: DeviceMesh) -> DTensor:

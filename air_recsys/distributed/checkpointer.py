@@ -42,9 +42,14 @@ class ShardedCheckpointer:
         return self._kept
 
     def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
-        """Write a checkpoint where one is due: of the state at a position, before its record."""
+        """Write a checkpoint where one is due: of the state at a position, before its record.
+
+        A state that has left the finite numbers replaces none; the record that follows says so.
+        """
         if position > self._kept and (position % self._every == 0 or ends):
             tensors = _tensors(*_sharded(trainee))
+            if self._checkpoints.broken(tensors) is not None:
+                return
             self._checkpoints.write(position, tensors, {"epoch": position, "records": result.records})
             self._kept = position
 

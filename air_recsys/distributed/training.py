@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -65,7 +66,8 @@ def fit(
         Before any work: for a model that cannot be shared out, fewer users or items than ranks, or ranks with
         different data or parameters.
     CheckpointError
-        Where a checkpoint cannot be written or read, or is of other data or parameters.
+        Where a checkpoint cannot be written or read, is of other data or parameters, or where another training writes
+        to the folder.
     MemoryLimitError
         Where a rank will need more than `max_memory`, or its machine has.
     DistributedError
@@ -92,21 +94,22 @@ def fit(
         check_memory(group, engine, data, model.max_memory)
         if not engine.learns_from_constant:
             warn_if_constant(data)
-        kept = None if checkpoint is None else ShardedCheckpointer(Checkpoints(group, Path(checkpoint), mark), every)
+        checkpoints = None if checkpoint is None else Checkpoints(group, Path(checkpoint), mark)
         asked = list(callbacks)
 
         def agreed(record: Record) -> bool:
             answers = [asks_to_stop(callback(record)) for callback in asked]
             return any(group.of_all(any(answers)))
 
-        return model.train_by(
-            ShardedEngine(group, engine),
-            data,
-            as_generator(model.random_state),
-            callbacks=[agreed] if asked else [],
-            checkpointer=kept,
-            progress=model.verbose and group.rank == 0,
-        )
+        with nullcontext() if checkpoints is None else checkpoints.held():
+            return model.train_by(
+                ShardedEngine(group, engine),
+                data,
+                as_generator(model.random_state),
+                callbacks=[agreed] if asked else [],
+                checkpointer=None if checkpoints is None else ShardedCheckpointer(checkpoints, every),
+                progress=model.verbose and group.rank == 0,
+            )
 
 
 class ShardedEngine(ObjectiveEngine):

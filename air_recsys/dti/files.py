@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,7 +11,6 @@ import numpy as np
 
 from air_recsys.dti.sides import Similarities
 from air_recsys.dti.similarities import as_similarity
-from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.storage import files
@@ -33,8 +33,14 @@ class Learned(NamedTuple):
     graphs: tuple[SimilarityGraph, SimilarityGraph]
 
 
-def write(path: str | os.PathLike[str], model: str, parameters: dict[str, Any], learned: Learned) -> Path:
-    """Write a fitted model; the file at `path` is replaced in one step once the new one is complete."""
+def write(
+    path: str | os.PathLike[str],
+    model: str,
+    parameters: dict[str, Any],
+    learned: Learned,
+    check: Callable[[files.Contents], Any],
+) -> Path:
+    """Write a fitted model that `check` lets pass; the file at `path` is replaced in one step."""
     attributes = {"similarity_weight_": learned.similarity_weight, "noise": float(learned.noise)}
     arrays = {"scores_": learned.scores, **files.interactions_to_arrays(learned.data)}
     if learned.open_scores is not None:
@@ -44,7 +50,7 @@ def write(path: str | os.PathLike[str], model: str, parameters: dict[str, Any], 
     for name, graph in zip(_GRAPHS, learned.graphs, strict=True):
         arrays |= files.graph_to_arrays(name, graph)
     plainly = {name: plain(value) for name, value in parameters.items()}
-    return files.write_contents(path, model, plainly, attributes, arrays)
+    return files.write_contents(path, model, plainly, attributes, arrays, check)
 
 
 def learned_of(contents: files.Contents) -> Learned:
@@ -69,9 +75,8 @@ def learned_of(contents: files.Contents) -> Learned:
 def _scores(contents: files.Contents, name: str, data: Interactions) -> np.ndarray:
     expected, scores = (data.n_users, data.n_items), contents.arrays[name]
     if scores.shape != expected or scores.dtype != np.float64 or not np.isfinite(scores).all():
-        raise ModelFileError(
-            f"{contents.source} is inconsistent: expected finite {name} of shape {expected} in float64, found shape "
-            f"{scores.shape} in {scores.dtype}"
+        raise ValueError(
+            f"expected finite {name} of shape {expected} in float64, found shape {scores.shape} in {scores.dtype}"
         )
     return scores
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
@@ -21,6 +21,7 @@ from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.parameters import check_parameters, integer, real
 from air_recsys.validation import check_integer
@@ -101,12 +102,19 @@ class DrugTargetAIR(BaseEstimator):
         """
         data = as_interactions(interactions)
         check_parameters(self)
+        fitted = copy.copy(self)._learn(data, drug_similarity, target_similarity)
+        parameters = self.get_params(deep=False)
+        learned = {name: value for name, value in vars(fitted).items() if name not in parameters}
+        vars(self).update(learned)  # in one step: other threads read all of it or nothing
+        return self
+
+    def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any) -> Self:
         values, weights = self._recorded(data)
         given = (
             as_similarity("drug_similarity", drug_similarity, data.user_ids),
             as_similarity("target_similarity", target_similarity, data.item_ids),
         )
-        self.__dict__.pop("open_scores_", None)
+        self._open: dict[str, np.ndarray] = {}
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_ = self._chosen_weight(values, weights, given)
         self.scores_, profiles = self._completed(values, weights, given)
@@ -124,11 +132,11 @@ class DrugTargetAIR(BaseEstimator):
         UnknownIdError
             For ids that were not in the data of `fit`.
         """
-        self._check_fitted()
-        drugs, targets = _places(self.drugs_, drug_ids), _places(self.targets_, target_ids)
+        model = self._fitted()
+        drugs, targets = _places(model.drugs_, drug_ids), _places(model.targets_, target_ids)
         if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
             raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
-        return self.scores_[drugs, targets]
+        return model.scores_[drugs, targets]
 
     def new_interactions(self, n: int = 10, drug_ids: Any = None, target_ids: Any = None) -> pd.DataFrame:
         """Return the most probable of the pairs that are not known to interact, best first.
@@ -143,36 +151,46 @@ class DrugTargetAIR(BaseEstimator):
         -------
         DataFrame
             Columns drug, target, score (of `open_scores_`), rank and recorded: True for a recorded 0, False for an
-            absent pair.
+            absent pair. Scores that differ by rounding alone tie, and come in the order of the drugs, then of the
+            targets; see `air_recsys.models.ranking.ties`.
         """
-        self._check_fitted()
+        model = self._fitted()
         check_integer("n", n, minimum=1)
-        recorded = self.interactions_.to_dense()
+        recorded = model.interactions_.to_dense()
         open_pairs = recorded != 1  # NaN too
-        for axis, (index, ids) in enumerate(((self.drugs_, drug_ids), (self.targets_, target_ids))):
+        for axis, (index, ids) in enumerate(((model.drugs_, drug_ids), (model.targets_, target_ids))):
             if ids is not None:
                 wanted = np.isin(np.arange(len(index)), _places(index, ids))
                 open_pairs &= wanted[:, None] if axis == 0 else wanted
         drugs, targets = np.nonzero(open_pairs)
-        scores = self.open_scores_[drugs, targets]
-        best = np.argsort(-scores, kind="stable")[:n]
+        scores = model.open_scores_[drugs, targets]
+        if not scores.size:
+            best, values = np.empty(0, dtype=np.int64), scores
+        else:
+            found = best_of(scores[None], min(n, scores.size), float(np.abs(scores).max()))
+            best, values = found[0][0], found[1][0]
         return pd.DataFrame(
             {
-                "drug": self.drugs_.ids[drugs[best]],
-                "target": self.targets_.ids[targets[best]],
-                "score": scores[best],
+                "drug": model.drugs_.ids[drugs[best]],
+                "target": model.targets_.ids[targets[best]],
+                "score": values,
                 "rank": np.arange(1, best.size + 1),
                 "recorded": ~np.isnan(recorded[drugs[best], targets[best]]),
             }
         )
 
-    @cached_property
+    @property
     def open_scores_(self) -> np.ndarray:
         """`scores_`, with every recorded 0 scored by a model that lacks it: a tenth of the zeros is missing at a time.
 
         A recorded 0 draws its score to 0, though the pair is only not known to interact. Computed on first use.
         """
-        self._check_fitted()
+        model = self._fitted()
+        if not model._open:
+            model._open.setdefault("scores", model._scores_of_zeros())
+        return model._open["scores"]
+
+    def _scores_of_zeros(self) -> np.ndarray:
         values, weights, similarities = self._given
         scores = self.scores_.copy()
         zeros = np.flatnonzero((weights > 0) & (values == 0))
@@ -189,17 +207,17 @@ class DrugTargetAIR(BaseEstimator):
 
         The file holds the similarities that `fit` was given, and `open_scores_` where they were computed.
         """
-        self._check_fitted()
+        model = self._fitted()
         learned = files.Learned(
-            self.interactions_,
-            self.similarity_weight_,
-            self._noise,
-            self._given[2],
-            self.scores_,
-            vars(self).get("open_scores_"),
-            (self.drug_graph_, self.target_graph_),
+            model.interactions_,
+            model.similarity_weight_,
+            model._noise,
+            model._given[2],
+            model.scores_,
+            model._open.get("scores"),
+            (model.drug_graph_, model.target_graph_),
         )
-        return files.write(path, type(self).__name__, self.get_params(deep=False), learned)
+        return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self._restored)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -211,11 +229,12 @@ class DrugTargetAIR(BaseEstimator):
         model = class_of(cls, contents)(**contents.parameters)
         check_parameters(model)
         learned = files.learned_of(contents)
+        model._open = {}
         model._given = *model._recorded(learned.data), learned.similarities
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
         model.scores_ = learned.scores
         if learned.open_scores is not None:
-            model.open_scores_ = learned.open_scores
+            model._open["scores"] = learned.open_scores
         model._name_sides(learned.data)
         model.drug_graph_, model.target_graph_ = learned.graphs
         return model
@@ -272,9 +291,11 @@ class DrugTargetAIR(BaseEstimator):
         np.fill_diagonal(adjacency, 0)
         return SimilarityGraph(adjacency, index.ids, index.kind)
 
-    def _check_fitted(self) -> None:
+    def _fitted(self) -> Self:
+        """Return a model that holds what this one has learned at this moment, whatever another thread writes."""
         if not hasattr(self, "scores_"):
             raise NotFittedError("this DrugTargetAIR is not fitted yet: call fit first")
+        return copy.copy(self)
 
 
 def _places(index: IdIndex, ids: Any) -> np.ndarray:

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
+from air_recsys.columns import as_float
 from air_recsys.exceptions import DataError
 
 
@@ -38,7 +40,9 @@ def as_similarity(name: str, given: Any, ids: np.ndarray) -> np.ndarray | None:
             if not labels.is_unique or not pd.Index(ids).isin(labels).all():
                 raise DataError(f"expected {name} with the {len(ids)} ids as {axis}, each once, found others")
         given = given.loc[ids, ids]
-    matrix = np.array(given, dtype=np.float64)
+    if sp.issparse(given):
+        raise DataError(f"expected {name} as a DataFrame or an array, found a {type(given).__name__}")
+    matrix = as_float(given, name).copy()
     if matrix.shape != (len(ids), len(ids)):
         raise DataError(f"expected {name} of shape {(len(ids), len(ids))}, found {matrix.shape}")
     outside = matrix[~((matrix >= 0) & (matrix <= 1))]  # NaN too

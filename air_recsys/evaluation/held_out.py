@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +76,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
     """
     if test is not None and refit:
         raise ParameterError("expected either test ratings or refit, found both")
+    model = copy.copy(model)  # the state of this moment, whatever another thread writes
     data = model.interactions_
     if test is not None:
         unseen = as_interactions(test, allow_negative=True)

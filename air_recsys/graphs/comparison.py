@@ -17,6 +17,7 @@ from air_recsys.graphs.communities import louvain
 from air_recsys.graphs.nodes import Nodes
 from air_recsys.graphs.pruning import strongest_of_each
 from air_recsys.ids import IdIndex
+from air_recsys.reading import checked_sparse
 
 _MOST_PAIRS = 2_000_000
 _BLOCK_ENTRIES = 4_000_000  # entries of gathered features in a block
@@ -124,15 +125,16 @@ def read_side(information: Any, nodes: Nodes) -> Side:
         if information.shape[0] == information.shape[1] and (columns >= 0).all():
             return _matrix(_numbers(information.iloc[positions, columns[positions]]), rows)
         return _features(_numbers(information.iloc[positions]), rows)
-    array = information if sp.issparse(information) else np.asarray(information)
+    sparse = sp.issparse(information)
+    array: Any = checked_sparse("side information", information) if sparse else np.asarray(information)
     if array.ndim not in (1, 2) or array.shape[0] != len(nodes.ids):
         raise DataError(f"expected side information of {len(nodes.ids)} {nodes.kind}s, found shape {array.shape}")
     rows = np.arange(len(nodes.ids))
     if array.ndim == 1:
         return _labels(pd.Series(array), rows)
     if array.shape[1] == len(rows):
-        return _matrix(array if sp.issparse(array) else as_float(array, "similarities"), rows)
-    return _features(as_float(information.toarray() if sp.issparse(information) else array, "features"), rows)
+        return _matrix(array if sparse else as_float(array, "similarities"), rows)
+    return _features(as_float(array.toarray() if sparse else array, "features"), rows)
 
 
 def _shared_ids(index: pd.Index, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
+from air_recsys.reading import checked_sparse
 from air_recsys.validation import check_integer, check_real
 
 _BLOCK_ENTRIES = 4_000_000  # mean number of products in a block
@@ -51,7 +52,7 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
     check_real("column_exponent", column_exponent)
     if not sp.issparse(matrix):
         raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
-    pattern = sp.csr_array(matrix, dtype=np.float32, copy=True)
+    pattern = sp.csr_array(checked_sparse("the pattern", matrix), dtype=np.float32, copy=True)
     pattern.sum_duplicates()
     pattern.data[:] = 1
     rows = scaled(pattern, 0.5, column_exponent / 2)
@@ -102,10 +103,19 @@ def _cuts(rows: Csr, others: Csr) -> list[tuple[int, int]]:
 
 def _strongest(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
     products = sp.csr_array(rows @ others.T)
+    products.sort_indices()
     products.data[np.repeat(own, np.diff(products.indptr)) == products.indices] = 0
     for first, last in zip(products.indptr[:-1], products.indptr[1:], strict=True):
         if last - first > k:
             row = products.data[first:last]
-            row[np.argpartition(row, row.size - k)[: row.size - k]] = 0
+            row[~_are_largest(row, k)] = 0
     products.eliminate_zeros()
     return products
+
+
+def _are_largest(values: np.ndarray, k: int) -> np.ndarray:
+    """Return which k values are the largest, the first of equal ones; `argpartition` chooses by the processor."""
+    least = np.partition(values, values.size - k)[values.size - k]
+    chosen, equal = values > least, values == least
+    chosen[np.flatnonzero(equal)[: k - chosen.sum()]] = True
+    return chosen

@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
+from air_recsys.reading import checked_sparse
 from air_recsys.writing import replace_file
 
 if TYPE_CHECKING:
@@ -171,7 +172,8 @@ class WeightedGraph:
 
 
 def _clean(adjacency: Any, size: int) -> sp.csr_array:
-    matrix = sp.csr_array(adjacency, dtype=np.float64)
+    whole = checked_sparse("the adjacency", adjacency) if sp.issparse(adjacency) else adjacency
+    matrix = sp.csr_array(whole, dtype=np.float64)
     if matrix.shape != (size, size):
         raise DataError(f"expected an adjacency of {size} x {size}, one row per id, found shape {matrix.shape}")
     if matrix.nnz and (not np.isfinite(matrix.data).all() or matrix.data.min() < 0):

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
+from air_recsys.reading import checked_sparse
 
 Csr = Any  # a csr_array, whose methods have no type annotations
 
@@ -35,7 +36,7 @@ def check_sparse(name: str, matrix: Any, shape: tuple[int | None, int | None]) -
     for size, expected, kind in zip(matrix.shape, shape, ("users", "items"), strict=True):
         if expected is not None and size != expected:
             raise DataError(f"expected {name} with {expected} {kind}, found {size}")
-    return sp.csr_array(matrix)
+    return sp.csr_array(checked_sparse(name, matrix))
 
 
 def as_finite(name: str, values: Any, ndim: int) -> np.ndarray:

@@ -16,7 +16,9 @@ from air_recsys.validation import check_integer
 def top_k(scores: Any, k: int = 10) -> np.ndarray:
     """Return the k items with the highest scores of each user, best first.
 
-    Of items with equal scores the one with the lower index comes first, so the result is the same everywhere.
+    Of items with equal scores the one with the lower index comes first: equal to the last bit, since nothing is known
+    of how the scores were computed. Lists of models also tie scores that differ by rounding alone, see
+    `air_recsys.models.ranking.ties`.
 
     Parameters
     ----------

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Self
-
-import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
@@ -16,6 +15,7 @@ from air_recsys.graphs.postprocess import LEARNED_SHARE, with_pattern
 from air_recsys.interactions import Interactions
 from air_recsys.models.engines import Engine, engine_of
 from air_recsys.models.presets import OffersPresets, preset_parameters
+from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.parameters import choice, flag, integer
@@ -168,7 +168,6 @@ give solver='adam'
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
-        as_solver(self.solver).check()
         super().check(data, validation)
         if self.graph_neighbors is not None and self.adjacency != "row_softmin":
             raise ParameterError(
@@ -176,7 +175,12 @@ give solver='adam'
             )
         self._check_snapshots(self.engine().n_steps)
 
-    def _check_snapshots(self, last: int) -> None:
+    def _check_parameters(self) -> None:
+        as_solver(self.solver).check()
+        super()._check_parameters()
+        self._check_snapshots(math.inf)
+
+    def _check_snapshots(self, last: float) -> None:
         if isinstance(self.snapshot_epochs, str) or not isinstance(self.snapshot_epochs, Iterable):
             raise ParameterError(f"snapshot_epochs must be a list of epochs, found {self.snapshot_epochs!r}")
         for epoch in self.snapshot_epochs:
@@ -188,24 +192,11 @@ give solver='adam'
 
     # ---------------------------------------------------------------- similarities
 
-    @property
-    def user_similarities_(self) -> SimilarityGraph | None:
-        """`user_graph_`, joined with the pattern of who rated what where `pattern_graphs` says so."""
-        state = self._fitted()
-        return state.once("user similarities", lambda: self._joined(state, state.user_graph, state.data.to_csr()))
-
-    @property
-    def item_similarities_(self) -> SimilarityGraph | None:
-        """`item_graph_`, joined with the pattern of who rated what where `pattern_graphs` says so."""
-        state = self._fitted()
-        return state.once("item similarities", lambda: self._joined(state, state.item_graph, state.data.to_csr().T))
-
-    def _joined(self, state: FittedState, graph: SimilarityGraph | None, rated: sp.sparray) -> SimilarityGraph | None:
+    def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
+        graph = state.graph(side)
         if graph is None or not self.pattern_graphs:
             return graph
-        sees_pattern = state.equations is not None and state.equations.sees_pattern
-        share = _SEES_PATTERN if sees_pattern else LEARNED_SHARE
-        return SimilarityGraph(with_pattern(graph.to_scipy(), rated, share=share), graph.ids, graph.kind)
+        return state.once(f"{side} similarities", lambda: _joined(state, graph, side))
 
     # ---------------------------------------------------------------- files
 
@@ -217,6 +208,15 @@ give solver='adam'
     def _from_saved(cls, parameters: dict[str, Any]) -> Self:
         solver, epochs = solver_from_json(parameters["solver"]), tuple(parameters.get("snapshot_epochs", ()))
         return cls(**parameters | {"solver": solver, "snapshot_epochs": epochs})
+
+
+def _joined(state: FittedState, graph: SimilarityGraph, side: Side) -> SimilarityGraph:
+    """Return a learned graph joined with the pattern of who rated what."""
+    ratings = state.data.to_csr()
+    sees_pattern = state.equations is not None and state.equations.sees_pattern
+    share = _SEES_PATTERN if sees_pattern else LEARNED_SHARE
+    joined = with_pattern(graph.to_scipy(), ratings if side == "user" else ratings.T, share=share)
+    return SimilarityGraph(joined, graph.ids, graph.kind)
 
 
 def _naming_solvers(init: Callable[..., None]) -> Callable[..., None]:

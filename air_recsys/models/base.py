@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
@@ -15,16 +15,21 @@ from sklearn.base import BaseEstimator
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.metrics.ranking import top_k
+from air_recsys.models.locks import lock_of
+from air_recsys.models.pairs import fallback_scores, pair_indices
 from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import recommend_with
+from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.ranking.top_items import top_items
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.rows import Side
+from air_recsys.models.state import Ending, Factors, FittedState
+from air_recsys.models.storage.checks import check_attributes, check_state
 from air_recsys.models.storage.files import (
     FORMAT_VERSION,
     Contents,
     class_of,
     read_contents,
+    saving,
     state_from_contents,
     state_to_contents,
     write_contents,
@@ -32,10 +37,10 @@ from air_recsys.models.storage.files import (
 from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.parameters import check_parameters
 from air_recsys.solvers import plain
-from air_recsys.training import Callback
-from air_recsys.validation import check_choice, check_integer
+from air_recsys.training import Callback, check_callbacks
+from air_recsys.validation import check_integer
 
-_OF_TRAINING = ("n_iter_", "stopped_by_", "device_")  # what training left besides the state
+_OF_TRAINING = ("n_iter", "stopped_by", "device")  # what a file holds of the ending
 
 
 class Recommender(BaseEstimator):
@@ -43,10 +48,16 @@ class Recommender(BaseEstimator):
 
     What was learned is one value, an `air_recsys.models.state.FittedState`, that is replaced in one step; the
     attributes read from it.
+
+    Several threads may use one model. A method answers from the one state that it found, whatever is written
+    meanwhile; `fit`, `partial_fit` and new graphs wait for each other. Several attributes, or answers, that have to
+    belong together are those of a shallow copy, ``copy.copy(model)``: it holds the state of its moment, costs nothing
+    and never changes.
     """
 
     _clips = False
     _state: FittedState | None = None
+    _not_copied: ClassVar[tuple[str, ...]] = ("_lock",)
 
     # ---------------------------------------------------------------- fitting
 
@@ -67,35 +78,48 @@ class Recommender(BaseEstimator):
             Before any work, with what was expected and what was found.
         DivergenceError
             Where training left the finite numbers; the model then holds its last good state.
+
+        Notes
+        -----
+        A model that was fitted before keeps, and answers from, what it had learned until the new training ends; where
+        that fails with any other error, for good. Other threads that write wait so long.
         """
+        check_callbacks(callbacks)
         data = as_interactions(interactions)
         if data.weights is not None:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
         self.check(data)
-        self._forget()
-        self._state = self._fit(data)
+        with lock_of(self):
+            self._state = self._fit(data)
         return self
-
-    def _forget(self) -> None:
-        """Drop all that an earlier fit has left: a fit that fails leaves no half of two models."""
-        parameters = self.get_params(deep=False)
-        for name in [name for name in vars(self) if name not in parameters]:
-            delattr(self, name)
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
         if is_dataclass(self):
             check_parameters(self)
+        state = getattr(self, "random_state", None)
+        if not isinstance(state, np.random.Generator | np.random.RandomState | None):
+            check_integer("random_state", state)
 
     def _fit(self, data: Interactions) -> FittedState:
         raise NotImplementedError
 
     # ---------------------------------------------------------------- what was learned
 
+    def __getstate__(self) -> dict[str, Any]:
+        state: Any = super().__getstate__()
+        return {name: value for name, value in dict(state).items() if name not in self._not_copied}
+
     def _fitted(self) -> FittedState:
-        if self._state is None:
+        """Return the state of this moment; a method asks once, since the next one may be another."""
+        state = self._state
+        if state is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
-        return self._state
+        return state
 
     def check_fitted(self) -> None:
         """Raise `NotFittedError` before `fit`."""
@@ -108,6 +132,11 @@ class Recommender(BaseEstimator):
     def interactions_(self) -> Interactions:
         """The training data."""
         return self._fitted().data
+
+    @property
+    def rating_scale_(self) -> tuple[float, float]:
+        """Smallest and largest rating that `fit` saw: the ends of `clip`, and of the scale of new ratings."""
+        return self._fitted().rating_scale
 
     @property
     def factors_(self) -> Factors:
@@ -146,7 +175,8 @@ class Recommender(BaseEstimator):
 
     @user_graph_.setter
     def user_graph_(self, graph: SimilarityGraph) -> None:
-        self._state = self._fitted().with_graph("user", graph)
+        with lock_of(self):
+            self._state = self._fitted().with_graph("user", graph)
 
     @property
     def item_graph_(self) -> SimilarityGraph | None:
@@ -155,7 +185,8 @@ class Recommender(BaseEstimator):
 
     @item_graph_.setter
     def item_graph_(self, graph: SimilarityGraph) -> None:
-        self._state = self._fitted().with_graph("item", graph)
+        with lock_of(self):
+            self._state = self._fitted().with_graph("item", graph)
 
     @property
     def transform_graphs_(self) -> list[SimilarityGraph]:
@@ -166,6 +197,22 @@ class Recommender(BaseEstimator):
     def history_(self) -> pd.DataFrame:
         """The course of training; empty where there was none."""
         return self._fitted().history
+
+    @property
+    def n_iter_(self) -> int:
+        """Steps of the training that led to the state that was kept; only of models that are trained in steps."""
+        return self._of_ending("n_iter")
+
+    @property
+    def stopped_by_(self) -> str:
+        """What ended the training; only of models that are trained in steps."""
+        return self._of_ending("stopped_by")
+
+    def _of_ending(self, name: str) -> Any:
+        value = getattr(self._fitted().ending, name)
+        if value is None:
+            raise AttributeError(f"this {type(self).__name__} has no {name}_")
+        return value
 
     # ---------------------------------------------------------------- scores
 
@@ -189,38 +236,20 @@ class Recommender(BaseEstimator):
         UnknownIdError
             With ``unknown="error"``.
         """
-        self._fitted()
-        check_choice("unknown", unknown, ("mean", "error"))
-        users, items = self._pair_indices(user_ids, item_ids, unknown)
+        state = self._fitted()
+        return self._predicted(state, *pair_indices(state, user_ids, item_ids, unknown))
+
+    def _predicted(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the score of each pair of indices, -1 for unknown ids."""
         known = (users >= 0) & (items >= 0)
         scores = np.empty(users.size)
-        scores[known] = self._score_pairs(users[known], items[known])
+        scores[known] = self._score_pairs(state, users[known], items[known])
         if not known.all():
-            scores[~known] = self._fallback(users[~known], items[~known])
+            scores[~known] = fallback_scores(state, users[~known], items[~known])
         return scores
 
-    def _pair_indices(self, user_ids: Any, item_ids: Any, unknown: str) -> tuple[np.ndarray, np.ndarray]:
-        users, items = self._lookup("user", user_ids, unknown), self._lookup("item", item_ids, unknown)
-        if users.size != items.size and 1 not in (users.size, items.size):
-            raise DataError(f"expected as many users as items, found {users.size} and {items.size}")
-        users, items = np.broadcast_arrays(users, items)
-        return users, items
-
-    def _lookup(self, kind: str, ids: Any, unknown: str) -> np.ndarray:
-        index = self.interactions_.users if kind == "user" else self.interactions_.items
-        places = index.lookup(ids)
-        if unknown == "error" and (places < 0).any():
-            queried = np.atleast_1d(np.asarray(ids, dtype=object))
-            raise UnknownIdError(kind, queried[places < 0].tolist(), "unknown='mean' predicts a mean instead")
-        return places
-
-    def _score_pairs(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return self._fitted().scores(users, items, self._clips)
-
-    def _fallback(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        statistics = self._fitted().statistics
-        by_item = np.where(items >= 0, statistics.item_means[items], statistics.mean)
-        return np.where(users >= 0, statistics.user_means[users], by_item)
+    def _score_pairs(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        return state.scores(users, items, self._clips)
 
     # ---------------------------------------------------------------- recommendations and similarities
 
@@ -242,7 +271,8 @@ class Recommender(BaseEstimator):
         DataFrame
             Columns user, item, score, rank (1 is best) and source: "model", or "popular" for a user who was not in
             the training data and gets the most rated items, scored by their mean rating. Items are ranked by scores
-            before clipping, which makes ties; of equal ones the first in the training data comes first.
+            before clipping, which makes ties; of equal ones, and of those that rounding alone tells apart, the first
+            in the training data comes first, see `air_recsys.models.ranking.ties`.
 
         Raises
         ------
@@ -281,34 +311,41 @@ class Recommender(BaseEstimator):
     @property
     def user_similarities_(self) -> SimilarityGraph | None:
         """What `similar_users` looks at: the learned graph."""
-        return self.user_graph_
+        return self._similarities(self._fitted(), "user")
 
     @property
     def item_similarities_(self) -> SimilarityGraph | None:
         """What `similar_items` looks at: the learned graph."""
-        return self.item_graph_
+        return self._similarities(self._fitted(), "item")
+
+    def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
+        return state.graph(side)
 
     def similar_users(self, user_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n users most alike to one: from the learned graph, else by the cosine of the factors."""
-        return self._similar(self.user_similarities_, self.interactions_.users, self.user_factors_, user_id, n)
+        return self._similar("user", user_id, n)
 
     def similar_items(self, item_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n items most alike to one: from the learned graph, else by the cosine of the factors."""
-        return self._similar(self.item_similarities_, self.interactions_.items, self.item_factors_, item_id, n)
+        return self._similar("item", item_id, n)
 
-    @staticmethod
-    def _similar(graph: SimilarityGraph | None, index: Any, factors: np.ndarray, id: Any, n: int) -> pd.DataFrame:
+    def _similar(self, side: Side, id: Any, n: int) -> pd.DataFrame:
+        state = self._fitted()
+        graph = self._similarities(state, side)
         if graph is not None:
             return graph.neighbors(id, n)
         check_integer("n", n, minimum=1)
+        index, factors = state.index(side), state.factors.of(side)[0]
         row = index.lookup([id])[0]
         if row < 0:
-            raise UnknownIdError(index.kind, [id])
-        norms = np.linalg.norm(factors, axis=1)
-        cosine = factors @ factors[row] / np.maximum(norms * norms[row], np.finfo(np.float32).tiny)
-        cosine[row] = -np.inf  # last, so never among all but one
-        best = top_k(cosine[None], min(n, cosine.size))[0][: cosine.size - 1]
-        return pd.DataFrame({index.kind: index.ids[best], "weight": cosine[best]})
+            raise UnknownIdError(side, [id])
+        wide = factors.astype(np.float64)
+        norms = np.linalg.norm(wide, axis=1)
+        wide /= np.where(norms > 0, norms, 1)[:, None]
+        cosine = wide @ wide[row]
+        cosine[row] = -np.inf  # itself is not among them
+        best, weights = (each[0, : cosine.size - 1] for each in best_of(cosine[None], min(n, cosine.size), 1.0))
+        return pd.DataFrame({side: index.ids[best], "weight": weights})
 
     # ---------------------------------------------------------------- files
 
@@ -332,11 +369,28 @@ class Recommender(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one file (safetensors with JSON metadata), replacing an older one at once.
 
-        An interrupted save leaves the old file whole. Ids must be all integers or all strings on a side.
+        An interrupted save leaves the old file whole, and so does a model that `load` would refuse. Ids must be all
+        integers or all strings on a side. A file that is replaced hands on its permissions; a symbolic link stays.
+
+        Raises
+        ------
+        DataError
+            For ids of other kinds.
+        ModelFileError
+            Where the file cannot be written, or would not load: the message says what was expected and found.
         """
-        attributes, arrays = state_to_contents(self._fitted())
-        attributes["course"] = {name: vars(self)[name] for name in _OF_TRAINING if name in vars(self)}
-        return write_contents(path, type(self).__name__, self._saved_parameters(), attributes, arrays)
+        state = self._fitted()
+        with saving(path):
+            check_state(state)
+        attributes, arrays = state_to_contents(state)
+        ending = {name: getattr(state.ending, name) for name in _OF_TRAINING}
+        attributes["course"] = {f"{name}_": value for name, value in ending.items() if value is not None}
+
+        def check(contents: Contents) -> None:
+            check_attributes(contents.attributes)
+            self._unfitted(contents)._restore(state, contents.arrays)
+
+        return write_contents(path, type(self).__name__, self._saved_parameters(), attributes, arrays, check)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
@@ -345,19 +399,26 @@ class Recommender(BaseEstimator):
         Raises
         ------
         ModelFileError
-            Where the file is truncated, not a model, of another model class, or of a newer format.
+            Where the file is truncated or damaged, not a model, of another model class, of a newer format, or holds
+            what no model does, such as parameters out of their range.
         """
         return read_contents(path, cls._read)
 
     @classmethod
-    def _read(cls, contents: Contents) -> Self:
+    def _unfitted(cls, contents: Contents) -> Self:
+        """Return the model of a file without what it has learned, its parameters checked."""
         kind, parameters = class_of(cls, contents), contents.parameters
         if contents.version < FORMAT_VERSION:
             parameters = upgraded(contents.model, parameters, list(kind().get_params(deep=False)))
         model = kind._from_saved(parameters)
+        model._check_parameters()
+        return model
+
+    @classmethod
+    def _read(cls, contents: Contents) -> Self:
+        model = cls._unfitted(contents)
         state = state_from_contents(contents)
-        for name, value in contents.attributes["course"].items():
-            if name in _OF_TRAINING:
-                setattr(model, name, value)
-        model._state = model._restore(state, contents.arrays)
+        course = contents.attributes["course"]
+        ending = Ending(**{name: course[f"{name}_"] for name in _OF_TRAINING if f"{name}_" in course})
+        model._state = model._restore(replace(state, ending=ending), contents.arrays)
         return model

@@ -7,6 +7,7 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from air_recsys.models.base import Recommender
+from air_recsys.models.pairs import pair_indices
 
 
 class PredictsDeviations(Recommender):
@@ -66,12 +67,11 @@ class PredictsDeviations(Recommender):
         >>> bool((deviations > 0).all())
         True
         """
-        scores = super().predict(user_ids, item_ids, unknown=unknown)
         if not return_std:
-            return scores
-        users, items = self._pair_indices(user_ids, item_ids, unknown)
-        known, equations = (users >= 0) & (items >= 0), self._fitted().equations
-        assert equations is not None
-        deviations = np.full(users.size, self.interactions_.ratings.std())
-        deviations[known] = equations.deviations(users[known], items[known])
-        return scores, deviations
+            return super().predict(user_ids, item_ids, unknown=unknown)
+        state = self._fitted()
+        users, items = pair_indices(state, user_ids, item_ids, unknown)
+        assert state.equations is not None
+        known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.data.ratings.std())
+        deviations[known] = state.equations.deviations(users[known], items[known])
+        return self._predicted(state, users, items), deviations

@@ -19,7 +19,7 @@ from air_recsys.models.presets import TakesValuesOfAdam
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.fingerprint import hash_arrays
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.parameters import check_parameters, integer, real
+from air_recsys.parameters import integer, real
 from air_recsys.solvers import Adam, Descent, Regularization, as_solver, parameter_names
 
 
@@ -148,13 +148,19 @@ device, random_state, max_memory, verbose
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
-        check_parameters(self)
+        self._check_parameters()
         for kind, graph in self._graphs():
             if isinstance(graph, str):
                 _check_name(graph, kind)  # building it belongs to the work
             elif graph is not None:
                 _adjacency(graph, kind, data, self.n_neighbors)
         super().check(data, validation)
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        for kind, graph in self._graphs():
+            if isinstance(graph, str) and graph != _GIVEN:
+                _check_name(graph, kind)
 
     def _saved_parameters(self) -> dict[str, Any]:
         saved = super()._saved_parameters()

@@ -11,11 +11,22 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
 from air_recsys.models.rows import Side, stored_rows
+from air_recsys.models.scale import check_finite, check_on_scale
 from air_recsys.models.state import Factors, FittedState
 
 
 def updated(state: FittedState, new: Interactions) -> FittedState:
-    """Return a state with new ratings taken in: the steps of `AIR.partial_fit`."""
+    """Return a state with new ratings taken in: the steps of `AIR.partial_fit`.
+
+    Raises
+    ------
+    DataError
+        For ratings off the scale, and where the factors of a row would not be finite.
+    ParameterError
+        Where a row is tied to all others.
+    """
+    state.row_solver("user")  # refuses what cannot be folded in
+    check_on_scale(state, new.ratings)
     merged = merge(state.data, new)
     users = np.unique(merged.users.lookup(new.user_ids)[new.user_index])
     n_known = state.data.n_items
@@ -70,6 +81,7 @@ def _grown(state: FittedState, merged: Interactions) -> FittedState:
         user_graph=_widened(state.user_graph, merged.user_ids),
         item_graph=_widened(state.item_graph, merged.item_ids),
         equations=None if equations is None else equations.grown(*sizes),
+        scale=state.rating_scale,
     )
 
 
@@ -90,6 +102,7 @@ def _solved(before: FittedState, draft: FittedState, side: Side, rows: np.ndarra
     assert draft.equations is not None
     ratings, weights = _rows_of(draft.data, side, rows, n_others)
     folded, equations = draft.equations.take_in(before, draft, side, rows, ratings, weights)
+    check_finite(folded)
     factors, biases = (array.copy() for array in draft.factors.of(side))
     factors[rows], biases[rows] = folded.factors, folded.biases
     changed = {f"{side}_factors": factors, f"{side}_biases": biases}

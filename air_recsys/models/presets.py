@@ -57,7 +57,7 @@ PRESETS: dict[str, Preset] = {
                 "bias_decay": 1.0,
                 "biases": True,
                 "center": True,
-                "scale": False,
+                "scale": "deviation",
                 "user_graph_reg": "auto",
                 "item_graph_reg": "auto",
                 "init_mean": 0.0,

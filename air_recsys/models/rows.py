@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from air_recsys.columns import as_weights
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.interactions import Interactions
+from air_recsys.reading import checked_sparse
 
 Side = Literal["user", "item"]
 SIDES = ("user", "item")
@@ -147,6 +148,7 @@ class LeastSquaresRows:
         ties : Ties, optional
             Edges to fixed rows of the own side: rho sum_k a_k (u - u_k) V^T V (u - u_k)^T is added.
         """
+        ratings = checked_rows(ratings, len(self.others))
         matrix, right = np.empty_like(self._base), np.empty(len(self._base))
         width = self.others.shape[1]
         solved = np.zeros((len(ratings.indptr) - 1, len(self._base)))
@@ -184,6 +186,14 @@ class LeastSquaresRows:
         np.matmul(inputs.T * (confidence - self.unobserved_weight), inputs, out=matrix)
         matrix += self._base
         np.matmul(inputs.T, confidence * (ratings - self.offsets[columns]), out=right)
+
+
+def checked_rows(ratings: Any, n_others: int) -> sp.csr_array:
+    """Return ratings of rows over at most `n_others`, in the order of their entries, or raise `DataError`."""
+    rows = checked_sparse("ratings", ratings)
+    if rows.format != "csr" or rows.shape[1] > n_others:
+        raise DataError(f"expected a CSR array of {n_others} columns, found {rows.format} of shape {rows.shape}")
+    return rows
 
 
 def made_definite(matrix: np.ndarray) -> np.ndarray:
@@ -233,10 +243,19 @@ def as_rows(
     if ratings.ndim != 2 or ratings.shape[1] != n_others:
         other = "item" if side == "user" else "user"
         raise DataError(f"expected {n_others} columns, one a known {other}, found shape {ratings.shape}")
-    rows = sp.csr_array(ratings, dtype=np.float64)
+    whole = checked_sparse("ratings", ratings)
+    _check_pairs(whole.tocoo())
+    rows = sp.csr_array(whole, dtype=np.float64)
     if not np.isfinite(rows.data).all():
         raise DataError("ratings must be finite, found NaN or infinite ones")
     return rows, None if weights is None else as_weights(weights, rows.nnz)
+
+
+def _check_pairs(ratings: Any) -> None:
+    """Raise `DataError` where a pair is rated twice."""
+    place = np.sort(ratings.row.astype(np.int64) * ratings.shape[1] + ratings.col)
+    if repeated := np.count_nonzero(place[1:] == place[:-1]):
+        raise DataError(f"expected one rating per pair, found {repeated} duplicate(s)")
 
 
 def _rows_of_interactions(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
@@ -13,8 +13,10 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
 from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
+from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.training import Record
 
 Value = TypeVar("Value")
@@ -67,60 +69,13 @@ class Snapshot(NamedTuple):
         return cls(users, items, [SimilarityGraph(each, range(len(each.indptr) - 1)) for each in present])
 
 
-class TrainingStatistics:
-    """Means, counts and seen items of some interactions, each computed when it is first asked for.
+class Ending(NamedTuple):
+    """How a training ended; None is what a model does not have."""
 
-    Parameters
-    ----------
-    data : Interactions
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[5, float("nan")], [2, 1]])
-    >>> statistics = TrainingStatistics(data)
-    >>> statistics.user_means, statistics.item_counts, statistics.rating_range
-    (array([5. , 1.5]), array([2, 1]), (1.0, 5.0))
-    """
-
-    def __init__(self, data: Interactions) -> None:
-        self._data = data
-
-    @cached_property
-    def mean(self) -> float:
-        """Mean of all ratings."""
-        return float(self._data.ratings.mean())
-
-    @cached_property
-    def rating_range(self) -> tuple[float, float]:
-        """Smallest and largest rating."""
-        return float(self._data.ratings.min()), float(self._data.ratings.max())
-
-    @cached_property
-    def item_counts(self) -> np.ndarray:
-        """Number of ratings of each item, shape (n_items,)."""
-        return np.bincount(self._data.item_index, minlength=self._data.n_items)
-
-    @cached_property
-    def user_means(self) -> np.ndarray:
-        """Mean rating of each user, that of all ratings for a user without any; shape (n_users,)."""
-        return self._means(self._data.user_index, self._data.n_users)
-
-    @cached_property
-    def item_means(self) -> np.ndarray:
-        """Mean rating of each item, that of all ratings for an item without any; shape (n_items,)."""
-        return self._means(self._data.item_index, self._data.n_items)
-
-    @cached_property
-    def seen(self) -> sp.csr_array:
-        """Which items each user has rated, shape (n_users, n_items), of bool."""
-        data = self._data
-        ones = np.ones(data.n_ratings, dtype=bool)
-        return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
-
-    def _means(self, index: np.ndarray, size: int) -> np.ndarray:
-        counts = np.bincount(index, minlength=size)
-        sums = np.bincount(index, weights=self._data.ratings, minlength=size)
-        return np.where(counts > 0, sums / np.maximum(counts, 1), self.mean)
+    n_iter: int | None = None
+    stopped_by: str | None = None
+    device: str | None = None
+    snapshots: dict[int, Snapshot] | None = None
 
 
 class RowEquations(Protocol):
@@ -190,6 +145,12 @@ class FittedState:
         The course of training; empty where there was none.
     equations : RowEquations, optional
         Of models that take new rows in.
+    ending : Ending
+        How the training ended.
+    scale : tuple of float, optional
+        Smallest and largest rating that `fit` saw, where new ratings have been taken in since; see `rating_scale`.
+
+    Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
 
     data: Interactions
@@ -199,6 +160,9 @@ class FittedState:
     transform_graphs: list[SimilarityGraph] = field(default_factory=list)
     history: pd.DataFrame = field(default_factory=pd.DataFrame)
     equations: RowEquations | None = None
+    ending: Ending = field(default_factory=Ending)
+    scale: tuple[float, float] | None = None
+    _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         # The order in memory decides the last bits of a product: so they are the same after loading from a file.
@@ -210,15 +174,27 @@ class FittedState:
         """Counts and means of the training data."""
         return TrainingStatistics(self.data)
 
-    @cached_property
-    def _values(self) -> dict[str, Any]:
-        return {}
+    def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
+        # Without what was computed: another thread may add to it while a copy is made.
+        return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
+
+    @property
+    def rating_scale(self) -> tuple[float, float]:
+        """Smallest and largest rating that `fit` saw: where predictions are clipped and new ratings have to lie."""
+        return self.statistics.rating_range if self.scale is None else self.scale
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
-        """Return what `make` returns, made when it is first asked for under that name."""
+        """Return what `make` returns, made when it is first asked for under that name.
+
+        Threads that ask at the same time may each make one; all of them get the first that is ready.
+        """
         if name not in self._values:
-            self._values[name] = make()
+            self._values.setdefault(name, make())
         return self._values[name]
+
+    def index(self, side: Side) -> IdIndex:
+        """Return the ids of users or of items."""
+        return self.data.users if side == "user" else self.data.items
 
     def graph(self, side: Side) -> SimilarityGraph | None:
         """Return the learned graph of users or of items."""
@@ -241,6 +217,12 @@ class FittedState:
         """Return the score of each pair of indices, within the range of the training ratings where `clips`."""
         return self.limited(self.factors.scores(users, items), clips)
 
+    def row_solver(self, side: Side) -> RowSolver:
+        """Return what solves for new rows of a side, or raise `ParameterError` where a row is tied to all others."""
+        assert self.equations is not None
+        self.equations.check()
+        return self.equations.solver(self, side)
+
     def sources(self, user: int, neighbors: np.ndarray) -> Sources:
         """Return the ratings of a user, beside the given neighbours."""
         place = np.flatnonzero(self.data.user_index == user)
@@ -252,7 +234,7 @@ class FittedState:
 
     def limited(self, scores: np.ndarray, clips: bool) -> np.ndarray:
         """Return scores within the range of the training ratings where `clips`."""
-        return scores.clip(*self.statistics.rating_range) if clips else scores
+        return scores.clip(*self.rating_scale) if clips else scores
 
 
 def history_of(records: list[Record]) -> pd.DataFrame:

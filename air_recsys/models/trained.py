@@ -7,7 +7,7 @@ import sys
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from tqdm import tqdm
@@ -16,20 +16,22 @@ from air_recsys.exceptions import DataError, DataWarning, NotFittedError, Parame
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.engines import DTYPES, Engine, Setup
-from air_recsys.models.engines.memory import announcement, check_memory, naming_what_fits
+from air_recsys.models.engines.memory import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.explanation import Explanation, Labels, explain
+from air_recsys.models.locks import lock_of
 from air_recsys.models.partial_fit import updated
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side, as_rows
-from air_recsys.models.state import Factors, FittedState, Snapshot, history_of
+from air_recsys.models.scale import check_finite, check_on_scale
+from air_recsys.models.state import Ending, Factors, FittedState, Snapshot, history_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.models.storage.old_versions import upgraded
-from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.parameters import check_parameters, choice, flag, integer, real
+from air_recsys.parameters import choice, flag, integer, real
 from air_recsys.splits import random_holdout
-from air_recsys.training import Callback, train
+from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
-from air_recsys.validation import RandomState, check_choice
+from air_recsys.validation import RandomState, check_choice, check_path
 
 Path = str | os.PathLike[str]
 
@@ -69,6 +71,8 @@ class TrainedRecommender(PredictsDeviations):
     device_ : str
         Where the model was trained.
     """
+
+    _not_copied: ClassVar[tuple[str, ...]] = (*PredictsDeviations._not_copied, "_at_work")
 
     validation_fraction: float = real(0.0, maximum=0.9)
     patience: int | None = integer(None, minimum=1, besides=(None,))
@@ -111,7 +115,11 @@ class TrainedRecommender(PredictsDeviations):
         """Train on interactions and return the model; see `Recommender.fit`.
 
         Ctrl-C ends the training at the next epoch or sweep: the model is fitted with what it has learned, the
-        checkpoint is written, and `KeyboardInterrupt` goes on. A second Ctrl-C interrupts at once.
+        checkpoint is written, and `KeyboardInterrupt` goes on. A second Ctrl-C interrupts at once, and the model stays
+        as it was before. SIGTERM and SIGHUP do the same with `SystemExit`, of status 143 and 129.
+
+        While a fitted model trains again, other threads read what it had learned before. A `partial_fit` of theirs
+        waits for the end, and goes into the new model.
 
         Parameters
         ----------
@@ -131,8 +139,9 @@ class TrainedRecommender(PredictsDeviations):
         Raises
         ------
         CheckpointError
-            Before any work where a checkpoint cannot be read or cannot stand at its path, or is of other data or
-            parameters. Where one cannot be written later on; the model then holds what it has learned so far.
+            Before any work where a checkpoint cannot be read or cannot stand at its path, is of other data or
+            parameters, or is written by another training at the same time. Where one cannot be written later on; the
+            model then holds what it has learned so far.
 
         Examples
         --------
@@ -149,19 +158,22 @@ class TrainedRecommender(PredictsDeviations):
         >>> np.array_equal(whole.predict(0, 0), resumed.predict(0, 0))
         True
         """
+        callbacks = check_callbacks(callbacks)
         data, engine = as_interactions(interactions), self.engine()
         self.check(data, validation)
         check_memory(engine, data, self.max_memory, self.device)
-        checkpointer = self._checkpointer(data, validation, checkpoint, every, resume_from)
-        if not engine.learns_from_constant:
-            warn_if_constant(data)
-        if self.verbose:
-            tqdm.write(announcement(engine, data), file=sys.stderr)
-        rng = checkpointer.generator(self.random_state)
-        training, held_out = self._split(data, validation, rng)
-        with naming_what_fits(engine, data):
+        with (
+            self._checkpointer(data, validation, checkpoint, every, resume_from) as kept,
+            naming_what_fits(engine, data),
+        ):
+            if not engine.learns_from_constant:
+                warn_if_constant(data)
+            if self.verbose:
+                tqdm.write(announcement(engine, data), file=sys.stderr)
+            rng = kept.generator(self.random_state)
+            training, held_out = self._split(data, validation, rng)
             return self.train_by(
-                engine, data, rng, training=training, held_out=held_out, callbacks=callbacks, checkpointer=checkpointer
+                engine, data, rng, training=training, held_out=held_out, callbacks=callbacks, checkpointer=kept
             )
 
     def train_by(
@@ -192,32 +204,28 @@ class TrainedRecommender(PredictsDeviations):
         progress : bool, optional
             Show a progress bar; by default where `verbose`.
         """
-        self._forget()
-        self._at_work = engine
-        try:
-            trainee = engine.start(data if training is None else training, held_out, rng)
-            result = train(
-                trainee,
-                patience=self.patience,
-                snapshot_epochs=self._snapshot_epochs(),
-                callbacks=callbacks,
-                checkpointer=checkpointer,
-                progress=self.verbose if progress is None else progress,
-            )
-        finally:
-            del self._at_work
-        graphs, history = Snapshot.of(trainee.adjacencies(), data), history_of(result.records)
-        self._state = FittedState(data, engine.factors(), *graphs, history, engine.equations())
-        self.snapshots_ = {epoch: Snapshot.of(kept, data) for epoch, kept in result.snapshots.items()}
-        self.n_iter_, self.stopped_by_ = result.kept_epoch, result.stopped_by
-        self.device_ = str(engine.device)
+        with lock_of(self):
+            self._at_work = engine
+            try:
+                trainee = engine.start(data if training is None else training, held_out, rng)
+                result = train(
+                    trainee,
+                    patience=self.patience,
+                    snapshot_epochs=self._snapshot_epochs(),
+                    callbacks=callbacks,
+                    checkpointer=checkpointer,
+                    progress=self.verbose if progress is None else progress,
+                )
+                self._state = _learned(engine, trainee, result, data)
+            finally:
+                vars(self).pop("_at_work", None)
         if result.error is not None:
             raise result.error
         return self
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
-        check_parameters(self)
+        self._check_parameters()
         resolve_device(self.device)
         if self.patience is not None and validation is None and self.validation_fraction == 0:
             raise ParameterError("patience needs a validation part, found validation_fraction=0")
@@ -225,10 +233,19 @@ class TrainedRecommender(PredictsDeviations):
         if validation is not None:
             _check_validation(data, validation)
 
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        check_device_name(self.device)
+        if self.max_memory is not None:
+            parse_size(self.max_memory)
+
     def _checkpointer(
         self, data: Interactions, validation: Any, checkpoint: Path | None, every: int, resume_from: Path | None
     ) -> FileCheckpointer:
         """Return what keeps the states of a training; a file to go on from is read here."""
+        for name, path in (("checkpoint", checkpoint), ("resume_from", resume_from)):
+            if path is not None:
+                check_path(name, path)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
             mark = self.fingerprint(data, validation)
@@ -277,6 +294,16 @@ class TrainedRecommender(PredictsDeviations):
             raise NotFittedError("current_factors is for callbacks while fit runs")
         return self._at_work.factors()
 
+    @property
+    def device_(self) -> str:
+        """Where the model was trained."""
+        return self._of_ending("device")
+
+    @property
+    def snapshots_(self) -> dict[int, Snapshot]:
+        """The graphs at the epochs asked for; none where the model comes from a file."""
+        return dict(self._fitted().ending.snapshots or {})
+
     # ---------------------------------------------------------------- new rows and new ratings
 
     def row_solver(self, side: Side = "user") -> RowSolver:
@@ -287,11 +314,8 @@ class TrainedRecommender(PredictsDeviations):
         ParameterError
             For models with `transforms` or `tv_reg`, which tie a row to all others.
         """
-        state = self._fitted()
         check_choice("side", side, SIDES)
-        assert state.equations is not None
-        state.equations.check()
-        return state.equations.solver(state, side)
+        return self._fitted().row_solver(side)
 
     def fold_in(self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user") -> Folded:
         """Return factors and biases of new users (or items) from their ratings, without training and without a trace.
@@ -321,7 +345,9 @@ class TrainedRecommender(PredictsDeviations):
         Raises
         ------
         DataError, UnknownIdError
-            Where the ratings do not fit the model.
+            Where the ratings do not fit the model. The rules are those of `fit`: finite, a pair once, weights finite
+            and >= 0. Ratings have to lie on the scale of the training data, from the smallest to the largest one that
+            `fit` saw. Where all of these were equal there is no scale, and only negative ratings are refused.
 
         Examples
         --------
@@ -333,9 +359,14 @@ class TrainedRecommender(PredictsDeviations):
         >>> (new.factors @ model.item_factors_.T).round(0)[0, :5]
         array([2., 2., 2., 2., 4.], dtype=float32)
         """
-        solver = self.row_solver(side)
-        rows, confidence = as_rows(self.interactions_, ratings, weights, side, "partial_fit takes new ones in")
-        return solver.solve(rows, weights=confidence)
+        check_choice("side", side, SIDES)
+        state = self._fitted()
+        solver = state.row_solver(side)
+        rows, confidence = as_rows(state.data, ratings, weights, side, "partial_fit takes new ones in")
+        check_on_scale(state, rows.data)
+        folded = solver.solve(rows, weights=confidence)
+        check_finite(folded)
+        return folded
 
     def partial_fit(self, interactions: Any) -> Self:
         """Take new ratings in without training: of known users, of new users, and of new items.
@@ -345,6 +376,10 @@ class TrainedRecommender(PredictsDeviations):
         every new item from all of its ratings; then those users once more, now that the new items are there. All else
         stays. New users and items stand alone in the learned graphs until the next `fit`.
 
+        The new state is made beside the old one and takes its place in one step: readers in other threads see one or
+        the other, and writers wait for each other, so no ratings are lost. The range that `clip` limits predictions to
+        stays that of `fit`.
+
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
@@ -353,7 +388,8 @@ class TrainedRecommender(PredictsDeviations):
         Raises
         ------
         DataError
-            Before anything is changed.
+            Before anything is changed: where ratings break a rule of `fit`, or do not lie on the scale of the training
+            data, see `fold_in`.
 
         Examples
         --------
@@ -365,9 +401,10 @@ class TrainedRecommender(PredictsDeviations):
         >>> model.partial_fit(new).interactions_
         Interactions(n_users=3, n_items=2, n_ratings=5, density=83.33 %, ratings 1..5)
         """
+        self.check_fitted()
         data = as_interactions(interactions, allow_negative=True)
-        self.row_solver()  # refuses what cannot be folded in
-        self._state = updated(self._fitted(), data)
+        with lock_of(self):
+            self._state = updated(self._fitted(), data)
         return self
 
     # ---------------------------------------------------------------- explanations
@@ -417,13 +454,22 @@ class TrainedRecommender(PredictsDeviations):
     # ---------------------------------------------------------------- files
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
-        self.snapshots_: dict[int, Snapshot] = {}
+        if state.factors.user_factors.shape[1] == 0:
+            raise ValueError("expected factors of at least one column, found none")
         shape = state.data.n_users, state.data.n_items
         return replace(state, equations=self.engine().equations_from(arrays, shape))
 
     @property
     def _clips(self) -> bool:
         return self.clip
+
+
+def _learned(engine: Engine, trainee: Trainee, result: Result, data: Interactions) -> FittedState:
+    """Return what a training has left."""
+    graphs, history = Snapshot.of(trainee.adjacencies(), data), history_of(result.records)
+    snapshots = {epoch: Snapshot.of(kept, data) for epoch, kept in result.snapshots.items()}
+    ending = Ending(result.kept_epoch, result.stopped_by, str(engine.device), snapshots)
+    return FittedState(data, engine.factors(), *graphs, history, engine.equations(), ending)
 
 
 def _check_validation(data: Interactions, validation: Interactions) -> None:

@@ -23,18 +23,23 @@ def resolve_device(device: str) -> torch.device:
     DeviceError
         Where a GPU is asked for by name and there is none.
     """
+    check_device_name(device)
     if device == "auto":
         if torch.cuda.is_available():
             return torch.device("cuda")
         _say_once("no CUDA device found, training on the CPU")
         return torch.device("cpu")
-    if not isinstance(device, str) or not re.fullmatch(r"cpu|cuda(:\d+)?", device):
-        raise ParameterError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}")
     chosen = torch.device(device)
     count = torch.cuda.device_count()
     if chosen.type == "cuda" and (chosen.index or 0) >= count:
         raise DeviceError(f"device={device!r} was asked for, found {count} CUDA device(s); use device='cpu' or 'auto'")
     return chosen
+
+
+def check_device_name(device: str) -> None:
+    """Raise `ParameterError` for what names a device on no machine."""
+    if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):
+        raise ParameterError(f"device must be 'auto', 'cpu', 'cuda' or 'cuda:N', found {device!r}")
 
 
 @functools.cache

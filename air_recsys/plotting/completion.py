@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def plot_completion(model: Recommender) -> Figure:
     DataError
         For a model without graphs, or too large to be drawn as matrices.
     """
-    figure = new_figure((11, 9))
+    figure, model = new_figure((11, 9)), copy.copy(model)  # the state of this moment, whatever another thread writes
     data = model.interactions_
     if model.user_graph_ is None or model.item_graph_ is None:
         raise DataError(f"expected a model with both graphs, found a {type(model).__name__} without")

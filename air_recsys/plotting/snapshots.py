@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
@@ -48,6 +49,7 @@ def graphs_over_time(model: Recommender) -> Course:
     {'user': [5, 20], 'item': [5, 20]}
     """
     course: Course = {}
+    model = copy.copy(model)  # the state of this moment, whatever another thread writes
     for kind in ("user", "item"):
         graphs = snapshots_of(model, kind)
         kept, epoch = getattr(model, f"{kind}_graph_", None), getattr(model, "n_iter_", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -131,6 +132,7 @@ def explorer_of(
     """
     if not hasattr(model, "interactions_"):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
+    model = copy.copy(model)  # the state of this moment, whatever another thread writes
     graphs = {"items": model.item_graph_, "users": model.user_graph_}
     learned = {name: graph for name, graph in graphs.items() if graph is not None}
     if not learned:

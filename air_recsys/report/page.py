@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from collections.abc import Hashable, Mapping
 from pathlib import Path
@@ -84,7 +85,7 @@ def write_report(
     >>> "This model has learned no graph of users." in page
     True
     """
-    target = Path(path)
+    target, model = Path(path), copy.copy(model)  # the state of this moment, whatever another thread writes
     check_report(model, target)
     titles = _by_id(titles)
     replace_file(target, report_html(model, evaluate_model(model, test, evaluate), titles).encode("utf-8", "replace"))

@@ -43,7 +43,7 @@ _REASONS = {  # of the end of a training
     "patience": "the validation error fell no more",
     "stopping_delta": "the objective hardly changed",
     "callback": "a callback stopped it",
-    "interrupt": "Ctrl-C ended it",
+    "interrupt": "Ctrl-C or another signal ended it",
     "checkpoint": "a checkpoint could not be written",
     "divergence": "it diverged and was set back",
     "memory": "the device ran out of memory and it was set back",
@@ -115,10 +115,10 @@ def training_section(model: Recommender) -> Markup:
     history = model.history_
     if history.empty:
         return section("training", "Training", note(f"{type(model).__name__} is not trained in epochs."))
-    last, attributes = history.iloc[-1], vars(model)
+    last, place = history.iloc[-1], getattr(model, "device_", None)
     unit = "sweep" if has_swept(history) else "epoch"
-    device = f" on {attributes['device_']}" if "device_" in attributes else ""
-    state = f"the model holds the state of {unit} {attributes.get('n_iter_', int(last['epoch'])):,}"
+    device = "" if place is None else f" on {place}"
+    state = f"the model holds the state of {unit} {getattr(model, 'n_iter_', int(last['epoch'])):,}"
     reason = _REASONS.get(str(getattr(model, "stopped_by_", "")))
     end = f" ({reason})." if reason else "."
     lead = element("p", f"{int(last['epoch']):,} {unit}s in {last['seconds']:.1f} s{device}; {state}{end}")

@@ -13,6 +13,7 @@ import pandas as pd
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.results.environment import machine, versions
+from air_recsys.writing import replace_file
 
 
 @dataclass
@@ -58,7 +59,7 @@ class ResultTable:
 
 
 def write_json(path: str | Path, content: Any) -> None:
-    """Write figures as JSON, which knows no NaN: null stands for it.
+    """Write figures as JSON, in one step; JSON knows no NaN, null stands for it.
 
     Raises
     ------
@@ -68,7 +69,18 @@ def write_json(path: str | Path, content: Any) -> None:
     target = Path(path)
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
-    target.write_text(json.dumps(_plain(content), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    text = json.dumps(_plain(content), indent=2, allow_nan=False) + "\n"
+    if target.exists() and not target.is_file():  # such as /dev/stdout
+        _write_device(target, text)
+    else:
+        replace_file(target, text.encode())
+
+
+def _write_device(target: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from None
 
 
 def format_number(value: Any) -> str:

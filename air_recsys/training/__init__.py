@@ -3,7 +3,7 @@
 from air_recsys.training.course import train
 from air_recsys.training.descent import GradientDescent
 from air_recsys.training.plan import Plan
-from air_recsys.training.result import Callback, Record, Result
+from air_recsys.training.result import Callback, Record, Result, check_callbacks
 from air_recsys.training.schedules import SCHEDULES
 from air_recsys.training.sweeps import PosteriorSweeps
 from air_recsys.training.trainee import Trainee
@@ -17,5 +17,6 @@ __all__ = [
     "Record",
     "Result",
     "Trainee",
+    "check_callbacks",
     "train",
 ]

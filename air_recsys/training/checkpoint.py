@@ -12,17 +12,17 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import save as to_bytes
 from torch import Tensor
 
+from air_recsys.digests import DamagedError
 from air_recsys.exceptions import CheckpointError
 from air_recsys.reading import checked_csr, parse_json
+from air_recsys.tensor_files import TensorFile, header_of, tensor_chunks
 from air_recsys.training.checkpoint_version_1 import upgraded
-from air_recsys.writing import replace_file
+from air_recsys.writing import is_file, is_folder, replace_file
 
 FORMAT = "air_recsys training"
-FORMAT_VERSION = 2  # 2: parameters stand with the solver that reads them, and all solvers have one form of state
+FORMAT_VERSION = 2  # 2: parameters stand with their solver, all solvers have one form of state, and digests
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 """Brings the "parameters" of a fingerprint of version 1 into the present form."""
 _ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
@@ -58,10 +58,22 @@ class CheckpointFile:
 
     def __init__(self, path: str | os.PathLike[str], fingerprint: Mapping[str, Any]) -> None:
         self.path, self._fingerprint = Path(path), fingerprint
-        if self.path.is_dir():
+        if is_folder(self.path):
             raise CheckpointError(f"a checkpoint is a file, found the folder {self.path}")
-        if not self.path.parent.is_dir():
+        if not is_folder(self.path.parent):
             raise CheckpointError(f"cannot write {self.path.name}: there is no folder {self.path.parent}")
+
+    def check_replaceable(self) -> None:
+        """Raise `CheckpointError` where a file stands at the path that is neither empty nor a checkpoint."""
+        try:
+            text = header_of(self.path)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise CheckpointError(f"cannot write the checkpoint {self.path}: {error.strerror}") from None
+        if text and FORMAT.encode() not in text:
+            expected = "expected no file, or an older checkpoint to replace"
+            raise CheckpointError(f"{expected}, found another file at {self.path}; give another path")
 
     def write(self, state: Mapping[str, Any]) -> None:
         """Replace the checkpoint in one step.
@@ -71,7 +83,7 @@ class CheckpointFile:
         CheckpointError
             Where the file cannot be written; what stood there before still does.
         """
-        tensors: dict[str, Tensor] = {}
+        tensors: dict[str, np.ndarray] = {}
         metadata = {
             "format": FORMAT,
             "format_version": str(FORMAT_VERSION),
@@ -79,9 +91,12 @@ class CheckpointFile:
             "state": json.dumps(_packed(state, tensors)),
         }
         try:
-            replace_file(self.path, to_bytes(tensors, metadata))
-        except OSError as error:
-            raise CheckpointError(f"cannot write the checkpoint {self.path}: {error}") from None
+            for name, array in tensors.items():
+                _check_finite(name, array)
+            replace_file(self.path, tensor_chunks(tensors, metadata))
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise CheckpointError(f"cannot write the checkpoint {self.path}: {reason}") from None
 
     def read(self, upgrade: Upgrade | None = None) -> dict[str, Any]:
         """Return what `write` was given.
@@ -96,22 +111,25 @@ class CheckpointFile:
         CheckpointError
             Where the file is no whole checkpoint, or one of other data or parameters.
         """
-        if not self.path.is_file():
+        if not is_file(self.path):
             raise CheckpointError(f"expected a checkpoint, found no file {self.path}")
         try:
-            with safe_open(self.path, framework="pt") as file:
-                metadata = file.metadata() or {}
-                old = _is_of_version_1(metadata, upgrade)
-                written = parse_json(metadata["fingerprint"])
-                parameters = written["parameters"]
-                if old and upgrade is not None:
-                    written |= {"parameters": upgrade(dict(parameters))}
-                compare(self.path, written, self._fingerprint)
-                state = _unpacked(parse_json(metadata["state"]), file.get_tensor)
-                state = upgraded(state, parameters) if old else state
+            file = TensorFile.read(self.path)
+            metadata = file.metadata
+            old = _is_of_version_1(metadata, upgrade)
+            file.verify(required=not old)
+            written = parse_json(metadata["fingerprint"])
+            parameters = written["parameters"]
+            if old and upgrade is not None:
+                written |= {"parameters": upgrade(dict(parameters))}
+            compare(self.path, written, self._fingerprint)
+            state = _unpacked(parse_json(metadata["state"]), file.arrays)
+            state = upgraded(state, parameters) if old else state
         except CheckpointError:  # of another training, which is not a broken file
             raise
-        except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
+        except DamagedError as error:
+            raise CheckpointError(f"{self.path} is damaged: {error}") from None
+        except (OSError, LookupError, ValueError, TypeError, AttributeError, RuntimeError) as error:
             raise CheckpointError(f"{self.path} is no whole checkpoint that this release can read: {error}") from None
         if not isinstance(state, dict):
             raise CheckpointError(f"{self.path} is no whole checkpoint that this release can read: found no state")
@@ -152,7 +170,7 @@ def of_this_training() -> Iterator[None]:
         raise CheckpointError(f"the checkpoint holds no state of this training: {error}") from None
 
 
-def _packed(value: Any, tensors: dict[str, Tensor]) -> Any:
+def _packed(value: Any, tensors: dict[str, np.ndarray]) -> Any:
     """Return `value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there.
 
     The order of their axes in memory is kept, since the rounding of a product depends on it.
@@ -165,27 +183,30 @@ def _packed(value: Any, tensors: dict[str, Tensor]) -> Any:
         name = str(len(tensors))
         tensor = value if isinstance(value, Tensor) else torch.from_numpy(np.array(value))
         order = sorted(range(tensor.ndim), key=lambda axis: -tensor.stride(axis))
-        tensors[name] = tensor.detach().permute(order).clone(memory_format=torch.contiguous_format)
+        tensors[name] = tensor.detach().cpu().permute(order).contiguous().numpy()
         return {_TENSOR if isinstance(value, Tensor) else _ARRAY: [name, order]}
     if isinstance(value, sp.csr_array):
         return {_MATRIX: _packed([value.data, value.indices, value.indptr, value.shape], tensors)}
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _unpacked(value: Any, tensor_of: Any) -> Any:
+def _unpacked(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
     if isinstance(value, list):
-        return [_unpacked(entry, tensor_of) for entry in value]
+        return [_unpacked(entry, arrays) for entry in value]
     if not isinstance(value, dict):
         return value
     ((kind, content),) = value.items()
     if kind == "":
-        return {name: _unpacked(entry, tensor_of) for name, entry in content.items()}
+        return {name: _unpacked(entry, arrays) for name, entry in content.items()}
     if kind == _MATRIX:
-        data, indices, indptr, shape = _unpacked(content, tensor_of)
+        data, indices, indptr, shape = _unpacked(content, arrays)
         return checked_csr(data, indices, indptr, tuple(shape))
     name, order = content
-    stored = tensor_of(name)
-    if stored.is_floating_point() and not stored.isfinite().all():
-        raise ValueError("found NaN or infinity in a tensor")
-    tensor = stored.permute([order.index(axis) for axis in range(len(order))])
+    _check_finite(name, arrays[name])
+    tensor = torch.from_numpy(arrays[name]).permute([order.index(axis) for axis in range(len(order))])
     return tensor if kind == _TENSOR else tensor.numpy()
+
+
+def _check_finite(name: str, array: np.ndarray) -> None:
+    if array.dtype.kind == "f" and not np.isfinite(array).all():
+        raise ValueError(f"found NaN or infinity in tensor {name}")

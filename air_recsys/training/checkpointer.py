@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
+import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from air_recsys.exceptions import CheckpointError
+from air_recsys.held_files import HeldError, HeldFile, hold
 from air_recsys.training.checkpoint import CheckpointFile, Upgrade, of_this_training
 from air_recsys.training.result import Record, Remembered, Result
 from air_recsys.training.trainee import Trainee
 from air_recsys.validation import RandomState, as_generator, check_integer
-from air_recsys.writing import remove_leftovers
+from air_recsys.writing import beside, real_place, remove_leftovers
 
 
 class Checkpointer(Protocol):
@@ -31,6 +33,8 @@ class Checkpointer(Protocol):
 
 class FileCheckpointer:
     """Keeps the newest state in one file, and brings one back: from then on all goes as if it had never stopped.
+
+    A training holds its file until `close`, or until its process ends: another one is refused.
 
     Parameters
     ----------
@@ -50,7 +54,8 @@ class FileCheckpointer:
     ParameterError
         For `every` below 1.
     CheckpointError
-        Where a file cannot be read or cannot stand at its path, or is of other data or parameters.
+        Where a file cannot be read or cannot stand at its path, is of other data or parameters, or where another
+        training writes to it.
     """
 
     def __init__(
@@ -66,11 +71,29 @@ class FileCheckpointer:
         self._state: dict[str, Any] | None = None
         self._start: dict[str, Any] = {}
         self._kept = 0
-        if resume_from is not None:
-            self._state = CheckpointFile(resume_from, fingerprint).read(upgrade)
         if checkpoint is not None:
             self._file = CheckpointFile(checkpoint, fingerprint)
-            remove_leftovers(Path(checkpoint))
+            self._release = weakref.finalize(self, hold_checkpoint(self._file.path).remove)
+        try:
+            if resume_from is not None:
+                self._state = CheckpointFile(resume_from, fingerprint).read(upgrade)
+            if self._file is not None:
+                self._file.check_replaceable()
+                remove_leftovers(self._file.path)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let other trainings have the file."""
+        if self._file is not None:
+            self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def generator(self, random_state: RandomState) -> np.random.Generator:
         """Return the generator that the training starts with, at the position where it stood then."""
@@ -127,6 +150,24 @@ def _remembered(course: Mapping[str, Any], trainee: Trainee) -> Remembered:
     for _, state in (*states.values(), present):
         trainee.load_state(state)  # shows that it can be gone back to
     return Remembered(states.get("last_good", present), states.get("best", present), float(course["best_rmse"]))
+
+
+def hold_checkpoint(path: Path, lock: Path | None = None) -> HeldFile:
+    """Hold the lock file of a checkpoint, by default beside it.
+
+    Raises
+    ------
+    CheckpointError
+        Where another training holds it, in another process or in another thread, or where it cannot be made.
+    """
+    try:
+        return hold(lock or beside(real_place(path), "lock"))
+    except HeldError as error:
+        holder = "" if error.args[0] is None else f" (process {error.args[0]})"
+        raise CheckpointError(f"another training{holder} writes to {path}; give another path") from None
+    except (OSError, ValueError) as error:  # a ValueError for a path with a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointError(f"cannot write the checkpoint {path}: {reason}") from None
 
 
 def position_of(rng: np.random.Generator) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, NumericalError
 from air_recsys.training.checkpointer import Checkpointer
-from air_recsys.training.interrupts import interruptible
+from air_recsys.training.interrupts import interruptible, interruption
 from air_recsys.training.result import Callback, Fault, Record, Remembered, Result
 from air_recsys.training.trainee import Measures, Trainee
 
@@ -98,7 +98,7 @@ class _Course:
         alone = self.trainee.alone
         try:
             # Processes that train together have to end together, which no signal to one of them can bring about.
-            with interruptible() if alone else nullcontext(lambda: False) as interrupted:
+            with interruptible() if alone else nullcontext(lambda: 0) as interrupted:
                 self._run(interrupted)
         except torch.OutOfMemoryError as error:
             if not alone or not self.trainee.ready:
@@ -108,7 +108,7 @@ class _Course:
             self.result.error = MemoryLimitError(f"{error}; {last_good}")
         return self.result
 
-    def _run(self, interrupted: Callable[[], bool]) -> None:
+    def _run(self, interrupted: Callable[[], int]) -> None:
         with self.bar:
             for position in range(self._begin(), self.trainee.n_steps + 1):
                 self._take_snapshot(position)
@@ -131,7 +131,7 @@ class _Course:
         if position in self.snapshot_epochs:
             self.result.snapshots[position] = self.trainee.adjacencies()
 
-    def _ends_at(self, position: int, interrupted: Callable[[], bool]) -> bool:
+    def _ends_at(self, position: int, interrupted: Callable[[], int]) -> bool:
         """Keep, measure and record the state at a position as far as it is due; return whether training ends here."""
         trainee, fault = self.trainee, self._keep(position, interrupted)
         last = fault is not None or position == trainee.n_steps
@@ -146,22 +146,22 @@ class _Course:
                 self.result.stopped_by = "stopping_delta"
         if fault is not None and self.result.error is None:
             self.result.error = fault
-            self.result.stopped_by = "interrupt" if isinstance(fault, KeyboardInterrupt) else "checkpoint"
+            self.result.stopped_by = "checkpoint" if isinstance(fault, CheckpointError) else "interrupt"
         return stops or last
 
-    def _keep(self, position: int, interrupted: Callable[[], bool]) -> Fault | None:
+    def _keep(self, position: int, interrupted: Callable[[], int]) -> Fault | None:
         """Let the checkpointer take note of the state; return what has gone wrong."""
         trainee = self.trainee
-        cut_short = interrupted() and trainee.ready
+        number = interrupted() if trainee.ready else 0
         try:
             if self.checkpointer is not None:
-                ends = cut_short or position == trainee.n_steps
+                ends = number > 0 or position == trainee.n_steps
                 self.checkpointer.keep(position, trainee, self.result, ends=ends)
         except CheckpointError as error:
             if not trainee.alone:
                 raise
             return error if trainee.ready else None
-        return KeyboardInterrupt(f"training was interrupted at {trainee.unit} {position}") if cut_short else None
+        return interruption(number, f"training was interrupted at {trainee.unit} {position}") if number else None
 
     def _advance(self, position: int) -> bool:
         """Take a step; return False where it failed and the trainee went back."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import scipy.sparse as sp
 
-from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError
+from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
 
 
 class Record(NamedTuple):
@@ -28,11 +28,29 @@ class Record(NamedTuple):
     noise: float = math.nan  # of a posterior: standard deviation, in the unit of the ratings
 
 
-Fault = CheckpointError | KeyboardInterrupt
+Fault = CheckpointError | KeyboardInterrupt | SystemExit
 """What ends a training early with all that it has reached."""
 
 Callback = Callable[[Record], bool | None]
 """Called with every record; training stops where one returns True."""
+
+
+def check_callbacks(callbacks: Any) -> list[Callback]:
+    """Return callbacks as a list, or raise `ParameterError` where one cannot be called.
+
+    Examples
+    --------
+    >>> check_callbacks([5])
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: callbacks must be functions of a record, found 5
+    """
+    if not isinstance(callbacks, Iterable):
+        raise ParameterError(f"callbacks must be a list of functions, found {callbacks!r}")
+    listed = list(callbacks)
+    for each in listed:
+        if not callable(each):
+            raise ParameterError(f"callbacks must be functions of a record, found {each!r}")
+    return listed
 
 
 @dataclass

@@ -237,6 +237,23 @@ def test_users_and_items_of_a_test_set_rank_last_and_are_rated_by_the_mean():
     assert np.isfinite(rating_eval(model, [RMSE()], known.test_set)[0][0])
 
 
+@pytest.mark.order
+@pytest.mark.parametrize("k", [-1, 1, 5, 24])
+def test_scores_that_tie_rank_in_the_order_of_the_items(fitted, k):
+    model = fitted.clone()
+    model.__dict__.update(fitted.__dict__)
+    factors, kind = fitted._factors, np.arange(N_ITEMS) % 3
+    model._factors = factors._replace(item_factors=factors.item_factors[kind], item_biases=factors.item_biases[kind])
+    for asked in (None, np.arange(N_ITEMS), np.arange(N_ITEMS)[::-1]):
+        ranked, scores = model.rank(2, asked, k)
+        np.testing.assert_allclose(scores, model.score(2)[slice(None) if asked is None else asked])
+        assert sorted(ranked) == list(range(N_ITEMS))
+        best = np.argsort(-model.score(2)[:3], kind="stable")
+        expected = np.concatenate([np.arange(first, N_ITEMS, 3) for first in best])
+        sure = N_ITEMS if k == -1 else k
+        assert ranked[:sure].tolist() == expected[:sure].tolist()
+
+
 def test_it_learns_the_tastes(fitted, data):
     users, items, ratings = data.uir_tuple
     scores = scores_of(fitted)[users, items]

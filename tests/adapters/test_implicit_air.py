@@ -1,7 +1,9 @@
 """`ImplicitAIR`: the objective of ALS with graphs, under implicit's contract, and input at the edges."""
 
+import copy
 import importlib
 import io
+import json
 import re
 import sys
 import warnings
@@ -254,6 +256,7 @@ def test_a_gpu_that_is_not_there_is_not_replaced():
 # -------------------------------------------------------------------- recommendations
 
 
+@pytest.mark.order
 @pytest.mark.parametrize("threads", [0, 1, 2])
 @pytest.mark.parametrize("more", [{}, {"filter_items": [3, 4, 5]}, {"N": 3}])
 def test_many_users_get_what_implicit_finds(model, threads, more):
@@ -267,6 +270,7 @@ def test_many_users_get_what_implicit_finds(model, threads, more):
     np.testing.assert_allclose(scores, expected[1], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.order
 def test_many_users_and_one_user_agree(model):
     users = np.arange(N_USERS)
     batch, scores = model.recommend(users, LIKES)
@@ -276,6 +280,7 @@ def test_many_users_and_one_user_agree(model):
         np.testing.assert_allclose(single, scores[user], rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.order
 @pytest.mark.parametrize("users", [[0], range(70)])
 def test_lists_are_no_longer_than_there_are_items(model, users):
     users = np.array(users)
@@ -287,6 +292,7 @@ def test_lists_are_no_longer_than_there_are_items(model, users):
         assert set(ids[row, N_ITEMS - len(liked) :]) == liked  # last, as implicit has it
 
 
+@pytest.mark.order
 def test_liked_items_stay_where_asked_for(model):
     users = np.arange(80)
     ids, scores = model.recommend(users, LIKES[users], N=5, filter_already_liked_items=False)
@@ -336,6 +342,7 @@ def test_items_out_of_range_are_index_errors(model, queried):
                 call([1, filtered])
 
 
+@pytest.mark.order
 def test_similar_ones_are_at_most_all(model):
     ids, scores = model.similar_users([3, 4], N=1000)
     assert ids.shape == (2, N_USERS)
@@ -363,6 +370,62 @@ def test_similar_ones_are_at_most_all(model):
 def test_an_unfitted_model_says_so(call):
     with fails(NotFittedError, "this ImplicitAIR is not fitted yet: call fit first"):
         call(small())
+
+
+def copied(n_kinds: int) -> ImplicitAIR:
+    """A model whose users and items are copies of a few, so that most scores tie."""
+    model, rng = fitted(), np.random.default_rng(0)
+    model.user_factors = model.user_factors[rng.integers(n_kinds, size=N_USERS)]
+    model.item_factors = model.item_factors[rng.integers(n_kinds, size=N_ITEMS)]
+    return model
+
+
+@pytest.mark.order
+@pytest.mark.parametrize("n_kinds", [1, 3, 12])
+@pytest.mark.parametrize(
+    "more",
+    [
+        {},
+        {"filter_items": [0, 1, 7]},
+        {"items": np.arange(N_ITEMS)[::-2]},
+        {"filter_already_liked_items": False},
+        {"N": N_ITEMS},
+    ],
+)
+def test_ties_come_in_the_order_of_the_items_for_one_user_and_for_many(n_kinds, more):
+    model, users = copied(n_kinds), np.arange(N_USERS)
+    batch, scores = model.recommend(users, LIKES, **more)
+    few, _ = model.recommend(users[:9], LIKES[:9], **more)
+    np.testing.assert_array_equal(few, batch[:9])
+    for user in users:
+        ids, single = model.recommend(user, LIKES[user], **more)
+        np.testing.assert_array_equal(ids, batch[user])
+        np.testing.assert_array_equal(single, scores[user])
+        ties = np.flatnonzero(np.diff(single) == 0)
+        assert (ids[ties] < ids[ties + 1]).all()
+        kinds = [model.item_factors[ids[first]] - model.item_factors[ids[first + 1]] for first in ties[:3]]
+        assert np.ravel(kinds).size == 0 or np.abs(kinds).max() < 1e-6 or single[ties].min() < -1e30
+
+
+@pytest.mark.order
+@pytest.mark.parametrize("n_kinds", [1, 3, 12])
+@pytest.mark.parametrize("more", [{}, {"filter": [0, 5]}, {"chosen": np.arange(3, 30, 4)}, {"N": 30}])
+def test_copies_are_alike_in_their_order_after_the_one_that_was_asked_for(n_kinds, more):
+    model = copied(n_kinds)
+    for kind, factors in (("user", model.user_factors), ("item", model.item_factors)):
+        ask, names = getattr(model, f"similar_{kind}s"), {"filter": f"filter_{kind}s", "chosen": f"{kind}s"}
+        options = {names.get(name, name): value for name, value in more.items()}
+        batch, scores = ask(np.arange(20), **options)
+        for one in range(20):
+            ids, single = ask(one, **options)
+            np.testing.assert_array_equal(ids, batch[one])
+            np.testing.assert_array_equal(single, scores[one])
+            candidates = options.get(f"{kind}s", np.arange(len(factors)))
+            allowed = one in candidates and one not in options.get(f"filter_{kind}s", [])
+            assert bool(ids[0] == one) == allowed
+            others = ids[ids != one]
+            tied = np.flatnonzero(np.diff(single[ids != one]) == 0)
+            assert (others[tied] < others[tied + 1]).all()
 
 
 # -------------------------------------------------------------------- new rows
@@ -541,7 +604,7 @@ def test_other_files_are_refused(tmp_path, model):
     whole = path.read_bytes()
     np.savez(tmp_path / "pickled.npz", header=np.array([{}], dtype=object))
     np.savez(tmp_path / "foreign.npz", user_factors=np.ones((2, 2)))
-    np.savez(tmp_path / "newer.npz", header=np.array('{"format": "air_recsys implicit 2", "parameters": {}}'))
+    np.savez(tmp_path / "newer.npz", header=np.array('{"format": "air_recsys implicit 3", "parameters": {}}'))
     (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "empty.npz").write_bytes(b"")
     for name in ("pickled", "foreign", "newer", "cut", "empty"):
@@ -549,6 +612,40 @@ def test_other_files_are_refused(tmp_path, model):
             ImplicitAIR.load(tmp_path / f"{name}.npz")
     with pytest.raises(FileNotFoundError):
         ImplicitAIR.load(tmp_path / "absent.npz")
+
+
+def rewrite(path, header, **changed):
+    """Write a file again with another header, and with other arrays."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files}
+    text = json.loads(arrays.pop("header").item())
+    np.savez(path, **arrays | changed, header=np.array(json.dumps(header(text))))
+
+
+def test_files_of_release_0_1_0_have_no_digests_and_load(tmp_path, model):
+    path = tmp_path / "model.npz"
+    model.save(path)
+    rewrite(path, lambda text: {"format": "air_recsys implicit 1", "parameters": text["parameters"]})
+    np.testing.assert_array_equal(ImplicitAIR.load(path).item_factors, model.item_factors)
+
+
+def test_damage_is_named_and_digests_cannot_be_left_out(tmp_path, model):
+    path = tmp_path / "model.npz"
+    for header in (lambda text: {**text, "format": "air_recsys implicit 1"}, lambda text: text):
+        model.save(path)
+        rewrite(path, header, item_factors=model.item_factors + 1)
+        with fails(ModelFileError, "the file of ImplicitAIR is damaged"):
+            ImplicitAIR.load(path)
+
+
+def test_what_would_not_load_is_not_saved(tmp_path, model):
+    broken, path = copy.copy(model), tmp_path / "model.npz"
+    model.save(path)
+    before = path.read_bytes()
+    broken.item_factors = np.full_like(model.item_factors, np.nan)
+    with fails(ModelFileError, "cannot save the model, it would not load: expected a finite matrix item_factors"):
+        broken.save(path)
+    assert path.read_bytes() == before
 
 
 # -------------------------------------------------------------------- evaluation and splits

@@ -44,11 +44,7 @@ class FittedOnce(ImplicitAIR):
 
 
 class HostTests(base.RecommenderBaseTestMixin):
-    """The mixin is written for unittest.
-
-    It asks for the same order of liked items alone and in a batch, whose scores differ by less than what single
-    precision can tell: hence double precision.
-    """
+    """The mixin is written for unittest."""
 
     settings: ClassVar[dict]
 
@@ -68,8 +64,9 @@ class HostTests(base.RecommenderBaseTestMixin):
         return pytest.raises(error)
 
 
+@pytest.mark.order
 class TestDefault(HostTests):
-    settings: ClassVar[dict] = {"regularization": 1.0, "dtype": np.float64}
+    settings: ClassVar[dict] = {"regularization": 1.0}
 
 
 class TestWithoutGraphs(HostTests):
@@ -82,7 +79,7 @@ class TestWithoutGraphs(HostTests):
 
 
 class TestDenseGraphs(HostTests):
-    settings: ClassVar[dict] = {"regularization": 1.0, "graph_neighbors": None, "iterations": 30, "dtype": np.float64}
+    settings: ClassVar[dict] = {"regularization": 1.0, "graph_neighbors": None, "iterations": 30}
 
 
 class TestConfident(HostTests):

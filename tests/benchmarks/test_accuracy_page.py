@@ -61,3 +61,14 @@ def test_the_committed_page_is_what_the_committed_results_give():
     for path in results:  # every report tells how it was measured
         for report in json.loads(path.read_text(encoding="utf-8"))["reports"]:
             assert any("`air-recsys bench " in note for note in report["notes"])
+
+
+def test_every_text_is_one_line_without_elements_of_html(tmp_path):
+    hostile = "<script>alert(1)</script>\n# heading\n| a |"
+    table = ResultTable(hostile, hostile, [{hostile: hostile}], [hostile]).content()
+    content = {"reports": [table], "versions": {hostile: hostile}, "machine": {**machine(), "gpu": hostile}}
+    write_json(tmp_path / "a.json", content)
+    page = accuracy_page([tmp_path / "a.json"])
+    assert "<script" not in page
+    assert "</script" not in page
+    assert len(re.findall("^#+ ", page, re.MULTILINE)) == 2  # the page's own heading, and that of the table

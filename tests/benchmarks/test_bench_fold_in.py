@@ -12,7 +12,7 @@ def data():
     rng = np.random.default_rng(0)
     rows, columns = np.nonzero(rng.random((40, 30)) < 0.6)
     ratings = np.where(rows % 2 == columns % 2, 4.5, 1.5) + 0.3 * rng.normal(size=rows.size)
-    return Interactions(rows, columns, ratings, range(40), range(30))
+    return Interactions(rows, columns, ratings.clip(1, 5), range(40), range(30))
 
 
 def test_every_case_is_there_and_folding_in_beats_biases(data):

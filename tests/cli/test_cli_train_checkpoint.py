@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from air_recsys import AIR
-from air_recsys.cli.app import main
+from air_recsys.cli import main
 from air_recsys.datasets import make_planted_ratings
 
 
@@ -35,7 +35,7 @@ def run(arguments, status=0):
 def test_ctrl_c_writes_the_model_and_the_same_command_goes_on(table, tmp_path):
     checkpoint, model, whole = tmp_path / "run.ckpt", tmp_path / "model.air", tmp_path / "whole.air"
     command = options(table, "--model", model, "--checkpoint", checkpoint, "--every", 5)
-    program = [sys.executable, "-c", "from air_recsys.cli.app import main; main()", *command]
+    program = [sys.executable, "-c", "from air_recsys.cli import main; main()", *command]
     # A job in the background ignores Ctrl-C, and so would what it starts.
     options_of = {"stdout": subprocess.PIPE, "preexec_fn": lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)}
     with subprocess.Popen(program, env=os.environ | {"OMP_NUM_THREADS": "1"}, **options_of) as process:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import pickle
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from sealing import reseal_folder
 from training_jobs import arrays, model, ratings
 
 from air_recsys import AIR, Interactions
@@ -20,6 +22,7 @@ from air_recsys.distributed.planning import table
 from air_recsys.distributed.start import normal_rows, uniform_rows
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
 from air_recsys.graphs.candidates import nearest_among, nearest_rows
+from air_recsys.held_files import hold
 from air_recsys.models import DMF, DirichletDMF
 
 needs_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
@@ -227,7 +230,28 @@ def test_a_damaged_checkpoint_is_an_error(kept, part, fault):
     file.unlink()
     if fault != "absent":
         file.write_bytes(content[: len(content) // 2] if fault == "cut off" else b"\x80\x05something else")
-    with pytest.raises(CheckpointError, match="no whole checkpoint"):
+    with pytest.raises(CheckpointError, match=r"no whole checkpoint|is damaged"):
+        fit(model(n_epochs=4), ratings(), checkpoint=kept)
+
+
+@needs_gloo
+def test_one_training_at_a_time_writes_to_a_folder(kept):
+    lock = hold(kept / ".lock")
+    with pytest.raises(CheckpointError, match=rf"another training \(process {os.getpid()}\) writes to"):
+        fit(model(n_epochs=4), ratings(), checkpoint=kept)
+    lock.remove()
+    (kept / ".lock").write_text("4711")  # of a training that was killed
+    fit(model(n_epochs=4), ratings(), checkpoint=kept)
+    assert [path.name for path in kept.iterdir()] == ["epoch-0000000004"]
+
+
+@needs_gloo
+def test_a_damaged_tensor_is_named(kept):
+    file = next(kept.iterdir()) / "__0_0.distcp"
+    content = bytearray(file.read_bytes())
+    content[len(content) // 2] ^= 1
+    file.write_bytes(content)
+    with pytest.raises(CheckpointError, match=r"is damaged: tensor \w+(\.\w+)? differs from its digest"):
         fit(model(n_epochs=4), ratings(), checkpoint=kept)
 
 
@@ -237,12 +261,17 @@ def test_nothing_in_a_checkpoint_is_executed(kept):
         def __reduce__(self) -> tuple[Any, ...]:
             return Path.touch, (kept / "executed",)
 
-    for file in sorted(next(kept.iterdir()).iterdir()):
+    folder = next(kept.iterdir())
+    index = (folder / "index.json").read_bytes()
+    for file in sorted(folder.iterdir()):
         content = file.read_bytes()
         file.write_bytes(pickle.dumps(Harmful()).ljust(len(content), b"."))
+        if file.suffix == ".distcp":
+            reseal_folder(folder)
         with pytest.raises(CheckpointError, match="no whole checkpoint"):
             fit(model(n_epochs=4), ratings(), checkpoint=kept)
         file.write_bytes(content)
+        (folder / "index.json").write_bytes(index)
     assert not (kept / "executed").exists()
 
 

@@ -40,6 +40,22 @@ def test_known_interactions_are_never_new() -> None:
     assert table["recorded"].tolist() == [True] * 24
 
 
+@pytest.mark.order
+def test_pairs_whose_scores_tie_come_in_the_order_of_drugs_and_targets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Noise of the size of rounding does not order pairs that are alike."""
+    model = DrugTargetAIR().fit(data((1, 2), (6, 0)))
+    scores = np.round(model.open_scores_, 4)
+    noise = 1e-15 * np.random.default_rng(0).uniform(-1, 1, scores.shape)
+    lists = []
+    for values in (scores, scores + noise):
+        monkeypatch.setattr(DrugTargetAIR, "open_scores_", values)
+        lists.append(model.new_interactions(100))
+    assert lists[0][["drug", "target"]].equals(lists[1][["drug", "target"]])
+    for _, tied in lists[1].groupby("score"):
+        assert tied[["drug", "target"]].values.tolist() == sorted(tied[["drug", "target"]].values.tolist())
+    assert lists[1]["score"].duplicated().any()
+
+
 def test_new_interactions_of_one_drug_or_target() -> None:
     model = DrugTargetAIR().fit(data())
     assert set(model.new_interactions(100, drug_ids="D1")["drug"]) == {"D1"}

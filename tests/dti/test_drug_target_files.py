@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from safetensors import safe_open
-from safetensors.numpy import save_file
+from sealing import rewrite
 
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import DataError, ModelFileError, NotFittedError
@@ -44,17 +43,6 @@ def assert_same_answers(first: DrugTargetAIR, second: DrugTargetAIR) -> None:
         assert (one.kind, one.ids.tolist()) == (other.kind, other.ids.tolist())
     assert first.similarity_weight_ == second.similarity_weight_
     assert first.get_params() == second.get_params()
-
-
-def rewrite(
-    path: Path, metadata: dict[str, str] | None = None, arrays: Any = None, drop: tuple[str, ...] = ()
-) -> None:
-    """Write a model file again with parts of it changed."""
-    with safe_open(path, framework="numpy") as file:
-        old = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-    changed = (old[0] | (metadata or {}), old[1] | (arrays or {}))
-    kept = [{name: part for name, part in parts.items() if name not in drop} for parts in changed]
-    save_file(kept[1], path, kept[0])
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ from random import Random
 import numpy as np
 import pandas as pd
 import pytest
+from sealing import reseal_folder
 
 from air_recsys import reading
 from air_recsys.benchmarks.recipes import recipe
@@ -224,12 +225,15 @@ def test_checkpoints_of_several_ranks_run_nothing(tmp_path):
         tensors = next(path.glob("*.distcp"))
         whole, index = tensors.read_bytes(), json.loads((path / "index.json").read_text())
         tensors.write_bytes(pickle.dumps(Bomb(tmp_path / "trace")).ljust(len(whole), b"."))
+        with pytest.raises(CheckpointError, match="is damaged: tensor a differs from its digest"):
+            checkpoints.read(path, {"a": (torch.zeros(3), None)})
+        reseal_folder(path)
         with pytest.raises(CheckpointError, match="is no whole checkpoint"):
             checkpoints.read(path, {"a": (torch.zeros(3), None)})
         tensors.write_bytes(whole)
         for changed in ("../x.distcp", "/etc/passwd", "x.pt"):
             index["places"][0][3] = changed
-            (path / "index.json").write_text(json.dumps(index))
+            reseal_folder(path, index)
             with pytest.raises(CheckpointError, match="is no whole checkpoint"):
                 checkpoints.read(path, {"a": (torch.zeros(3), None)})
     assert not (tmp_path / "trace").exists()

@@ -8,16 +8,14 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.numpy import save_file
+from sealing import rewrite
 
 pytest.importorskip("implicit")
 pytest.importorskip("h5py")
 pytest.importorskip("optuna")
 
-from air_recsys.benchmarks.faults import bench_fuzz
+from air_recsys.benchmarks.faults import bench_fuzz, n_faults
 from air_recsys.benchmarks.faults.all_loaders import all_loaders
-from air_recsys.benchmarks.faults.fuzz import unexpected
 from air_recsys.benchmarks.faults.mutations import FORMS, mutated
 from air_recsys.benchmarks.faults.workplace import Workplace
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
@@ -60,7 +58,7 @@ def test_the_benchmark_counts_every_input(tmp_path):
     for row in report.rows:
         assert row["inputs"] == row["accepted"] + row["refused"] + row["unexpected"]
     assert report.rows[-1]["inputs"] == 60
-    assert unexpected(report) == 0
+    assert n_faults(report) == 0
     assert not (tmp_path / "kept").exists()
     with pytest.raises(ParameterError, match="expected readers of"):
         bench_fuzz(1, names=["none"])
@@ -69,12 +67,9 @@ def test_the_benchmark_counts_every_input(tmp_path):
 # -------------------------------------------------------------------- model files, one fault at a time
 
 
-def rewrite(path, **changed):
-    with safe_open(path, framework="numpy") as file:
-        metadata, arrays = file.metadata(), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    for name, value in changed.items():
-        (metadata if isinstance(value, str) else arrays)[name] = value
-    save_file(arrays, path, metadata)
+def changed(path, **parts):
+    texts = {name: part for name, part in parts.items() if isinstance(part, str)}
+    rewrite(path, texts, {name: part for name, part in parts.items() if name not in texts})
 
 
 @pytest.mark.parametrize(
@@ -94,6 +89,6 @@ def rewrite(path, **changed):
 )
 def test_model_files_that_could_do_harm_are_refused(tmp_path, name, value, message):
     LOADERS["model file: AIR"].make(tmp_path)
-    rewrite(tmp_path / "model.air", **{name: value})
+    changed(tmp_path / "model.air", **{name: value})
     with pytest.raises(ModelFileError, match=message):
         Recommender.load(tmp_path / "model.air")

@@ -50,6 +50,20 @@ def test_lists_of_real_factors_agree():
     np.testing.assert_allclose(scores, best, rtol=1e-12)
 
 
+@pytest.mark.order
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("n_kinds", [1, 30, 3000])
+def test_copies_of_items_are_ranked_there_as_here_to_the_bit(dtype, n_kinds):
+    rng = np.random.default_rng(3)
+    kind = rng.integers(n_kinds, size=4000)
+    users, items, offsets = (rng.normal(size=shape).astype(dtype) for shape in ((200, 33), (n_kinds, 33), n_kinds))
+    found, expected = (
+        top_items(users, items[kind], offsets[kind], 12, device=device, block_size=64) for device in ("cuda", "cpu")
+    )
+    np.testing.assert_array_equal(found[0], expected[0])
+    np.testing.assert_array_equal(found[1], expected[1])
+
+
 def test_nan_is_refused_there_too():
     users, items, offsets = arrays()
     users[3, 2] = np.nan

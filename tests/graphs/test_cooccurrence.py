@@ -131,3 +131,14 @@ def test_parameters_out_of_range_are_errors(pattern, changes, message):
 def test_a_dense_matrix_is_an_error():
     with pytest.raises(DataError, match="expected a SciPy sparse matrix, found ndarray"):
         cooccurrence_neighbors(np.ones((2, 2)), 1)
+
+
+def test_of_equal_weights_the_first_are_chosen():
+    """A row of one column and 40 rows that share it: all weights are equal, whatever sorts them."""
+    rows = sp.csr_array(np.ones((41, 1), dtype=np.float32))
+    found = strongest_products(rows, rows, 7, np.arange(41))
+    for row in range(41):
+        assert (
+            found.indices[found.indptr[row] : found.indptr[row + 1]].tolist()
+            == [other for other in range(8) if other != row][:7]
+        )

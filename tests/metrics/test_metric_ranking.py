@@ -17,6 +17,8 @@ from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import ranking_report, top_k
 
 fast = settings(max_examples=60)
+pytestmark = pytest.mark.order
+
 NAMES = ["precision_at_k", "recall_at_k", "ndcg_at_k", "map_at_k", "hit_rate_at_k"]
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 7))
 

@@ -20,7 +20,7 @@ POSITIVE_OR = {
 STRENGTHS = ["user_graph_reg", "item_graph_reg"]
 NOT_NEGATIVE = ["weight_decay", "bias_decay", "unobserved_weight"]
 POSITIVE = ["learning_rate", "graph_rate", "init_std"]
-FLAGS = ["biases", "center", "scale", "clip", "verbose"]
+FLAGS = ["biases", "center", "clip", "verbose"]
 
 CASES = [
     *(
@@ -45,7 +45,11 @@ CASES = [
         for name, others in POSITIVE_OR.items()
         for value in (0, 2.5, "3", True)
     ),
+    *(("scale", value, "scale must be one of True, False, 'deviation', found") for value in ("no", None, 2.0)),
     ("depth", 1, "depth must be an integer >= 2, found 1"),
+    ("n_epochs", 10**30, f"n_epochs must be an integer >= 1 and <= 1000000000, found {10**30}"),
+    ("evaluate_every", 10**30, f"evaluate_every must be an integer >= 1 and <= 2147483647, found {10**30}"),
+    ("learning_rate", 10**400, "learning_rate must be a number > 0, found 1000"),
     ("depth", None, "depth must be an integer >= 2, found None"),
     ("init_mean", "small", "init_mean must be a number"),
     ("init_mean", np.nan, "init_mean must be a number"),
@@ -96,6 +100,14 @@ def test_combinations_that_make_no_sense_are_named(options, message):
 def test_dmf_checks_the_parameters_that_it_has(name, value):
     with pytest.raises(ParameterError, match=f"^{name} must be"):
         DMF(**{"device": "cpu", name: value}).fit(dense())
+
+
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+@pytest.mark.parametrize("number", [10**6 + 1, 10**30])
+def test_more_sweeps_than_any_training_needs_are_refused(solver, number):
+    message = f"n_sweeps must be an integer >= 1 and <= 1000000, found {number}"
+    with pytest.raises(ParameterError, match=re.escape(message)):
+        AIR.for_ratings(solver=solver, n_sweeps=number, device="cpu").fit(dense())
 
 
 def test_numbers_of_numpy_are_numbers():

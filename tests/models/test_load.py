@@ -46,6 +46,7 @@ def questions() -> list[Question]:
     """What is asked, each question of a few kinds with numbers of its own."""
     found: list[Question] = []
     new = sp.random_array((5, N_ITEMS), density=0.3, format="csr", rng=np.random.default_rng(1))
+    new.data = 1 + 4 * new.data  # on the scale
     for number in range(5):
         users, row = np.arange(number, number + 7), new[[number]]
         found += [

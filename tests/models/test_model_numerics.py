@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 import thread_cases
 from model_cases import BY_DESCENT, MODELS, N_ITEMS, N_USERS, POSTERIORS, TRAINED, all_scores, dense, frame
 
@@ -32,8 +32,7 @@ def scores_of(model: Recommender, data: Any) -> np.ndarray:
 
 # -------------------------------------------------------------------- units
 
-# Decays are in the unit of the ratings: that of "ratings" goes with all units once it is told to scale them.
-IN_UNITS = {"AIR-ratings": {"scale": True}}
+TIED = ["AIR-transforms", "RDMF"]  # a row to all others: no new rows
 BLIND = ["GraphRanker"]  # to what ratings say
 # What training in float32 leaves of a rating, after all its epochs, against the largest one; the others use float64.
 ROUNDING = dict.fromkeys([*TRAINED, "PatchAIR"], 2e-5)
@@ -42,8 +41,7 @@ ROUNDING = dict.fromkeys([*TRAINED, "PatchAIR"], 2e-5)
 @pytest.mark.parametrize("unit", [1e-6, 1e6, 1e-30, 1e30])
 @pytest.mark.parametrize("name", [name for name in MODELS if name not in BLIND])
 def test_scores_are_in_the_unit_of_the_ratings(name, unit):
-    make: Callable[..., Recommender] = lambda: MODELS[name](**IN_UNITS.get(name, {}))  # noqa: E731
-    plain, scaled = scores_of(make(), untied()), scores_of(make(), unit * untied())
+    plain, scaled = scores_of(MODELS[name](), untied()), scores_of(MODELS[name](), unit * untied())
     np.testing.assert_allclose(scaled / unit, plain, atol=6 * ROUNDING.get(name, 1e-12), rtol=0)
 
 
@@ -53,9 +51,13 @@ def test_what_is_blind_to_ratings_is_so_in_every_unit(unit):
     np.testing.assert_array_equal(scores_of(make(), unit * untied()), scores_of(make(), untied()))
 
 
-@pytest.mark.parametrize("unit", [1e-6, 1e6])
-def test_decays_in_the_unit_of_the_ratings_are_finite_in_every_unit(unit):
-    assert np.isfinite(scores_of(MODELS["AIR-ratings"](), unit * untied())).all()
+@pytest.mark.parametrize("unit", [1e-9, 1e30])
+@pytest.mark.parametrize("name", [name for name in TRAINED if name not in TIED])
+def test_new_rows_are_in_the_unit_of_the_ratings(name, unit):
+    first = np.arange(N_ITEMS) < 3
+    new = sp.csr_array(np.where(first, untied()[:1], 0))
+    plain, scaled = (MODELS[name]().fit(factor * untied()).fold_in(factor * new) for factor in (1, unit))
+    np.testing.assert_allclose(scaled.biases / unit, plain.biases, atol=1e-3, rtol=0)
 
 
 # -------------------------------------------------------------------- ill-conditioned data

@@ -13,10 +13,12 @@ SMALL = {"device": "cpu", "random_state": 0, "n_factors": 4}
 
 
 def ratings(seed=0, n_users=30, n_items=20, density=0.6):
-    """Two groups of users, two of items, a rating of 4.5 within and of 1.5 across."""
+    """Two groups of users, two of items, a rating of 4.5 within and of 1.5 across, on a scale of 1 to 5."""
     rng = np.random.default_rng(seed)
     rows, columns = np.nonzero(rng.random((n_users, n_items)) < density)
-    values = np.where(rows % 2 == columns % 2, 4.5, 1.5) + rng.normal(size=rows.size) * 0.2
+    alike = rows % 2 == columns % 2
+    values = (np.where(alike, 4.5, 1.5) + rng.normal(size=rows.size) * 0.2).clip(1, 5)
+    values[[alike.argmax(), alike.argmin()]] = 5, 1  # both ends are there
     return pd.DataFrame({"user": [f"u{i}" for i in rows], "item": [f"i{j}" for j in columns], "rating": values})
 
 

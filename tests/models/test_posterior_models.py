@@ -288,7 +288,7 @@ def test_new_ratings_come_in_with_deviations(fitted):
     scores, deviations = grown.predict(["somebody", "u00", "u01"], ["i1", "novel", "i1"], return_std=True)
     assert np.isfinite(scores).all()
     assert (deviations > 0).all()
-    np.testing.assert_array_equal(deviations[2], fitted.predict("u01", "i1", return_std=True)[1][0])
+    np.testing.assert_allclose(deviations[2], fitted.predict("u01", "i1", return_std=True)[1][0], rtol=1e-9)
 
 
 def test_a_score_is_explained(fitted):

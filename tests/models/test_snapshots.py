@@ -261,16 +261,13 @@ def test_an_error_in_a_callback_passes_through_and_leaves_no_half_state(make):
     model = make().fit(frame())
     with pytest.raises(Boom):
         model.fit(frame(1), callbacks=[fail])
-    with pytest.raises(NotFittedError, match="not fitted yet"):
-        model.predict(USERS[0], ITEMS[0])
     with pytest.raises(NotFittedError, match="while fit runs"):
         model.current_factors()
-    assert not hasattr(model, "user_graph_")
-    assert not hasattr(model, "history_")
+    assert_same_answers(model, make().fit(frame()))  # what it had learned before
     assert_same_answers(model.fit(frame()), make().fit(frame()))
 
 
-def test_a_fit_that_fails_leaves_no_snapshots_of_the_one_before():
+def test_a_fit_that_fails_leaves_the_snapshots_of_the_one_before():
     model = short(snapshot_epochs=[0, 5]).fit(frame())
 
     def fail(record):
@@ -278,4 +275,4 @@ def test_a_fit_that_fails_leaves_no_snapshots_of_the_one_before():
 
     with pytest.raises(KeyboardInterrupt):
         model.fit(frame(1), callbacks=[fail])
-    assert not getattr(model, "snapshots_", {})
+    assert sorted(model.snapshots_) == [0, 5]

@@ -123,3 +123,13 @@ def test_a_state_of_something_else_is_refused(harm, tmp_path, monkeypatch):
     harm(handed.states[0])
     with pytest.raises(CheckpointError, match="no state of this training"):
         train(build(), plan(), checkpointer=FileCheckpointer(MARK, resume_from=path))
+
+
+def test_a_checkpoint_replaces_no_file_that_is_none(tmp_path):
+    path = tmp_path / "precious.csv"
+    path.write_text("user,item,rating\n")
+    with pytest.raises(CheckpointError, match="expected no file, or an older checkpoint to replace, found another"):
+        FileCheckpointer(MARK, path)
+    assert path.read_text() == "user,item,rating\n"
+    path.write_text("")  # as of `tempfile`
+    FileCheckpointer(MARK, path).close()

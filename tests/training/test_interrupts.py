@@ -101,3 +101,29 @@ def test_ctrl_c_in_the_last_step_is_not_lost():
     last = train(build(), plan(evaluate_every=59), callbacks=[press_at(59)])
     assert isinstance(last.error, KeyboardInterrupt)
     assert (last.stopped_by, last.records[-1].epoch) == ("interrupt", 60)
+
+
+@pytest.mark.parametrize(("name", "status"), [("SIGTERM", 143), ("SIGHUP", 129)])
+def test_signals_that_end_a_process_end_a_training_like_ctrl_c(name, status):
+    number = getattr(signal, name)
+    objective, shorter = build(), build()
+
+    def press(record):
+        if record.epoch == 20:
+            signal.raise_signal(number)
+
+    result = train(objective, plan(), callbacks=[press])
+    assert isinstance(result.error, SystemExit)
+    assert result.error.code == status
+    assert (result.stopped_by, result.kept_epoch) == ("interrupt", 21)
+    assert signal.getsignal(number) is signal.SIG_DFL
+    train(shorter, plan(n_epochs=21))
+    assert same(objective.state(), shorter.state())
+
+
+def test_the_second_signal_of_a_kind_does_what_it_did_before():
+    with interruptible() as interrupted:
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupted() == signal.SIGTERM
+        assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGINT) is not signal.default_int_handler

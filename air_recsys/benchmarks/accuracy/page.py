@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from air_recsys.benchmarks.page import check_keys, markdown_table, result_file
+from air_recsys.benchmarks.page import check_keys, markdown_table, markdown_text, result_file
 from air_recsys.exceptions import ParameterError
 from air_recsys.reading import parse_json
 
@@ -46,9 +46,11 @@ def _section_of(path: Path) -> str:
         lines: list[str] = []
         for table in content["reports"]:
             check_keys(path, table, _TABLE_KEYS, _KEYS)
-            lines += [f"## {table['title']}", "", f"{table['protocol']}.", "", markdown_table(table["rows"], None), ""]
-            lines += [f"* {note}" for note in table["notes"]] + [""]
+            title, protocol = markdown_text(table["title"]), markdown_text(table["protocol"])
+            lines += [f"## {title}", "", f"{protocol}.", "", markdown_table(table["rows"], None), ""]
+            lines += [f"* {markdown_text(note)}" for note in table["notes"]] + [""]
         machine = content["machine"]
         versions = ", ".join(f"{package} {version}" for package, version in content["versions"].items())
-        lines += [f"Measured on {machine['gpu'] or machine['processor']}, {machine['cores']} cores; {versions}.", ""]
+        measured = f"Measured on {machine['gpu'] or machine['processor']}, {machine['cores']} cores; {versions}."
+        lines += [markdown_text(measured), ""]
     return "\n".join(lines)

@@ -84,11 +84,6 @@ def bench_fuzz(
     return ResultTable(f"Fuzzed files: {n_inputs:,} inputs", protocol, rows, notes)
 
 
-def unexpected(table: ResultTable) -> int:
-    """Return how many inputs ended in neither data nor an error of the library."""
-    return table.rows[-1]["unexpected"]
-
-
 def _row(name: str, count: Count) -> dict[str, Any]:
     inputs = {"accepted": count.accepted, "refused": count.refused, "unexpected": count.unexpected}
     costs = {"seconds": count.seconds, "peak GiB": count.peak_gib}

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors import safe_open
 
 from air_recsys.benchmarks.apart import thread_variables
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.models import AIR
 from air_recsys.models.storage.fingerprint import hash_arrays
 from air_recsys.results import ResultTable
+from air_recsys.tensor_files import TensorFile
 from air_recsys.validation import check_integer
 
 _SHAPE = 200, 120, 4_000  # users, items, ratings
@@ -60,11 +60,6 @@ def bench_kills(n_kills: int = 50, *, seed: int = 0) -> ResultTable:
     epochs = min(row["earliest epoch"] for row in rows), max(row["latest epoch"] for row in rows)
     rows.append({"training": "all", **sums, "earliest epoch": epochs[0], "latest epoch": epochs[1]})
     return ResultTable(f"Killed trainings: {n_kills} kills", _protocol(seed), rows)
-
-
-def lost(table: ResultTable) -> int:
-    """Return how many killed trainings did not end as they would have."""
-    return table.rows[-1]["lost"]
 
 
 def train(name: str, path: Path, *, go_on: bool) -> str:
@@ -109,8 +104,7 @@ def _row(name: str, kills: int, rng: np.random.Generator) -> dict[str, Any]:
 
 def _epochs_in(path: Path) -> int:
     """Return how far a training had come, by the records in its checkpoint."""
-    with safe_open(path, framework="numpy") as file:
-        state = json.loads(file.metadata()["state"])[""]
+    state = json.loads(TensorFile.read(path).metadata["state"])[""]
     records = state["course"][""]["records"]
     return records[-1][0] if records else 0
 

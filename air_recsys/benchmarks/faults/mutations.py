@@ -11,6 +11,8 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from air_recsys.benchmarks.faults.reseal import resealed_header, resealed_json, resealed_members
+
 Mutation = Callable[[bytes, Random], bytes]
 
 _NUMBERS = (0, 1, 0x7F, 0xFF, 0x7FFF, 0xFFFF, 2**31 - 1, 2**32 - 1, 2**62, 2**63 - 1, 2**64 - 1, 10**12)
@@ -53,6 +55,7 @@ _VALUES: tuple[Any, ...] = (
     *("nan", "../x", "<script>", "\ud800", [], {}, [[]], [1, 2, 3], {"a": 1}, "x" * 2000, [10**12, 0], "float32"),
 )
 _DTYPES = ("BOOL", "U8", "I8", "I16", "U16", "F16", "BF16", "I32", "U32", "F32", "F64", "I64", "U64", "C64", "F8_E4M3")
+_WITH_DIGESTS = 0.8  # share of the files that get right digests again: else the checks behind those would see none
 _NAMES = ("../x", "/etc/x", "C:\\x", "a/../../x", "..\\..\\x", "", ".", "x" * 300, "nul\0l", "content", "header.npy")
 
 
@@ -123,7 +126,8 @@ def of_json(content: bytes, rng: Random) -> bytes:
     """Change the value that a JSON text holds."""
     if rng.random() < 0.02:
         return b"[" * 100_000
-    return json.dumps(of_value(json.loads(content), rng)).encode()
+    value = of_value(json.loads(content), rng)
+    return (resealed_json(value) if rng.random() < _WITH_DIGESTS else None) or json.dumps(value).encode()
 
 
 def of_safetensors(content: bytes, rng: Random) -> bytes:
@@ -150,6 +154,8 @@ def of_safetensors(content: bytes, rng: Random) -> bytes:
     else:
         header = of_value(header, rng)
     text = json.dumps(header).encode()
+    if rng.random() < _WITH_DIGESTS:
+        text = resealed_header(header, bytes(body)) or text
     return len(text).to_bytes(8, "little") + text + bytes(body)
 
 
@@ -168,6 +174,8 @@ def of_zip(content: bytes, rng: Random) -> bytes:
         members.append((rng.choice(members)[0], data))
     else:
         members[at] = name, of_bytes(data, rng) if rng.random() < 0.6 else of_text(data, rng)
+    if rng.random() < _WITH_DIGESTS:
+        members = resealed_members(members)
     whole = io.BytesIO()
     with zipfile.ZipFile(whole, "w", rng.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2))) as new:
         for name, data in members:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -207,7 +207,7 @@ def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
 
 def page(
     results: Annotated[list[Path], typer.Argument(help="Files that --json of bench ratings, dti or ranking wrote.")],
-    out: Annotated[Path, typer.Option(callback=options.writable, help="The page to write, in Markdown.")],
+    out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write, in Markdown.")],
 ) -> None:
     """Write the page of accuracy tables from result files."""
     from air_recsys.benchmarks.accuracy.page import accuracy_page

@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.cli.evaluate import DataSet, load_dataset
 
-bench_app = typer.Typer(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
+bench_app = paths.App(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
 
 
 @bench_app.command("step")

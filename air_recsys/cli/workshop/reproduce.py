@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.exceptions import DataFileError, ParameterError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from air_recsys.benchmarks.runs import Options
     from air_recsys.results import ResultTable
 
-reproduce_app = typer.Typer(help="Measure again what the paper prints.", no_args_is_help=True)
+reproduce_app = paths.App(help="Measure again what the paper prints.", no_args_is_help=True)
 
 Out = Annotated[Path, typer.Option("--out", help="Folder of figures and of single runs, which are never repeated.")]
 Quick = Annotated[bool, typer.Option("--quick", help="A few epochs: shows that everything runs, no more.")]
@@ -174,7 +174,7 @@ def everything(
 @reproduce_app.command("page")
 def page(
     results: Annotated[Path, typer.Argument(help="Folder that the other commands wrote their results to.")],
-    target: Annotated[Path, typer.Argument(callback=options.writable, help="The Markdown file to write.")],
+    target: Annotated[Path, typer.Argument(callback=paths.writable, help="The Markdown file to write.")],
     figures: Annotated[str, typer.Option(help="Folder of the figures as the page shall name it.")] = "images",
 ) -> None:
     """Write the reproduction page of the docs from the result files."""

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from air_recsys.cli import options
+from air_recsys.cli import options, paths
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
     from air_recsys.results import ResultTable
 
 
-def _drawable(figure: Path | None) -> Path | None:
+def _drawable(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
     """Return the file of a figure; raise before any work where it could not be drawn."""
     from air_recsys.validation import check_choice, import_extra
 
-    if figure is not None:
-        options.writable(figure)
-        check_choice("the suffix of --figure", figure.suffix, (".png", ".pdf", ".svg"))
+    if value is not None:
+        check_choice("the suffix of --figure", value.suffix, (".png", ".pdf", ".svg"))
         import_extra("matplotlib", "viz")
-    return figure
+    return paths.writable(context, parameter, value)
 
 
 Threads = Annotated[int, typer.Option(min=1, help="Threads of every contender.")]

@@ -13,7 +13,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
-from air_recsys.models.engines.scaling import Scaling, edges_per_node, graph_strength, width_of
+from air_recsys.models.engines.scaling import Scaling, counted_ratings, edges_per_node, graph_strength, width_of
 from air_recsys.models.engines.transforms import parse_transforms
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, build_objective, observations
@@ -151,7 +151,10 @@ class ObjectiveEngine:
 
     def scaling(self, data: Interactions) -> Scaling:
         """Return the map from ratings to the values trained on."""
-        return Scaling.of(data.ratings, center=self.descent.center, scale=self.descent.scale)
+        return self._scaling_of(counted_ratings(data))
+
+    def _scaling_of(self, ratings: np.ndarray) -> Scaling:
+        return Scaling.of(ratings, center=self.descent.center, scale=self.descent.scale)
 
     def width(self, data: Interactions) -> int | None:
         """Return the columns of the factors; None is full width."""
@@ -180,11 +183,18 @@ class ObjectiveEngine:
 
     def equations(self) -> ObjectiveRows:
         """Return the equations of a row."""
-        return ObjectiveRows.of(self.descent, self.terms, self.setup.clips)
+        return self._equations(self._scaling.unit)
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> ObjectiveRows:
-        """Return the equations of a row, which follow from factors and parameters."""
-        return self.equations()
+        """Return the equations of a row, which follow from factors, parameters and the unit."""
+        ratings = arrays["ratings"]
+        unit = float(arrays["unit"][0]) if "unit" in arrays else self._scaling_of(ratings).unit  # older files: no unit
+        if not unit > 0:
+            raise ValueError(f"expected a unit above 0, found {unit}")
+        return self._equations(unit)
+
+    def _equations(self, unit: float) -> ObjectiveRows:
+        return ObjectiveRows.of(self.descent, self.terms, self.setup.clips, unit)
 
 
 @torch.no_grad()

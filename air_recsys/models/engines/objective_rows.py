@@ -25,7 +25,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models.engines.objective_contributions import Contributing, contributions_of
-from air_recsys.models.engines.scaling import Scaling, energy_weight
+from air_recsys.models.engines.scaling import energy_weight
 from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
 from air_recsys.models.state import FittedState
 from air_recsys.solvers import Descent, Regularization
@@ -46,8 +46,8 @@ class ObjectiveRows:
     bias_decay : float, optional
         None for a model without biases.
     unobserved_weight : float
-    scale : bool
-        Whether the values trained on are those of the ratings over their largest one.
+    unit : float
+        Ratings per value trained on.
     strengths : tuple of float or "auto"
         Of the user graph and of the item graph.
     ties_all : bool
@@ -60,7 +60,7 @@ class ObjectiveRows:
     weight_decay: float
     bias_decay: float | None
     unobserved_weight: float
-    scale: bool
+    unit: float
     strengths: tuple[float | str, float | str]
     ties_all: bool
     clips: bool
@@ -68,14 +68,14 @@ class ObjectiveRows:
     sees_pattern = knows_deviations = False
 
     @classmethod
-    def of(cls, descent: Descent, terms: Regularization, clips: bool) -> ObjectiveRows:
-        """Take the parameters of a training."""
+    def of(cls, descent: Descent, terms: Regularization, clips: bool, unit: float) -> ObjectiveRows:
+        """Take the parameters of a training, and its unit."""
         return cls(
             descent.depth,
             descent.weight_decay,
             descent.bias_decay if descent.biases else None,
             descent.unobserved_weight,
-            descent.scale,
+            unit,
             (terms.user_graph_reg, terms.item_graph_reg),
             bool(terms.transforms) or terms.tv_reg > 0,
             clips,
@@ -133,8 +133,8 @@ class ObjectiveRows:
         return self
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return nothing: all follows from factors and parameters."""
-        return {}
+        """Return the unit; all else follows from factors and parameters."""
+        return {"unit": np.array([self.unit])}
 
     def _weight(self, state: FittedState, side: Side) -> float:
         """Return what the energy of a side weighs in the equations of one row."""
@@ -164,8 +164,7 @@ class ObjectiveRows:
         others = state.factors.item_factors.astype(np.float64)
         width = others.shape[1]
         if side == "item":
-            unit = Scaling.of(state.data.ratings, center=False, scale=self.scale).unit
-            return self.weight_decay * unit**2 * np.eye(width)
+            return self.weight_decay * self.unit**2 * np.eye(width)
         if self.depth == 2:
             return self.weight_decay * np.eye(width)
         values, axes = np.linalg.eigh(others.T @ others)

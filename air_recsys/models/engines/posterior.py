@@ -13,7 +13,7 @@ from air_recsys.interactions import Interactions
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
-from air_recsys.models.engines.scaling import Scaling, edges_per_node, width_of
+from air_recsys.models.engines.scaling import Scaling, counted_ratings, edges_per_node, width_of
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import resolve_device
@@ -105,7 +105,7 @@ class PosteriorEngine:
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> PosteriorSweeps:
         """Return the start of a training."""
-        self._scaling, self._ratings = Scaling.standard(training.ratings), training.to_csr()
+        self._scaling, self._ratings = Scaling.standard(counted_ratings(training)), training.to_csr()
         dtype, device = DTYPES[self.setup.dtype], self.device
         self._features = pattern_features(self._ratings, self.solver.pattern_features, rng)
         weights = training.weights_to_csr()

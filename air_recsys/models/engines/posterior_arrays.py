@@ -85,19 +85,33 @@ class PosteriorArrays(NamedTuple):
         Raises
         ------
         ValueError
-            Where an array has another shape than the others ask for, or a variance is negative.
+            Where an array has another shape than the others ask for, a unit or variance is not above 0, or a precision
+            is not positive definite.
         """
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
         whole = cls(**own)
-        for name, expected in whole._shapes(*shape).items():
+        whole._check_form(own, shape)
+        for name in ("scales", "user_noise", "item_noise"):
+            _check_positive(name, own[name])
+        for side in ("user", "item"):
+            _check_precisions(f"{side}_precisions", own[f"{side}_precisions"])
+            if whole.user_covariances is not None:
+                name = f"{side}_covariances"
+                _check_positive(f"the diagonal of {name}", own[name][:, _diagonal(own[name].shape[1])])
+        return whole
+
+    def _check_form(self, own: Mapping[str, np.ndarray], shape: tuple[int, int]) -> None:
+        if any(array.dtype.kind != "f" for array in own.values()):
+            raise ValueError("expected floating point numbers in what a posterior has left, found others")
+        for name, expected in self._shapes(*shape).items():
             array = own.get(name)
             if array is not None and array.shape != expected:
                 raise ValueError(f"expected {name} of shape {expected}, found {array.shape}")
-        if min(float(own[name].min(initial=0)) for name in ("scales", "user_noise", "item_noise")) < 0:
-            raise ValueError("expected variances >= 0, found a negative one")
-        if (whole.user_covariances is None) != (whole.item_covariances is None):
-            raise ValueError("expected covariances of both sides, found those of one")
-        return whole
+        beside_means = self.users.ndim == 2
+        if {self.user_covariances is not None, self.item_covariances is not None} != {beside_means}:
+            raise ValueError("expected covariances of both sides beside means, and of none beside draws, found others")
+        if beside_means and len(self.user_weights) != 1:
+            raise ValueError(f"expected one prior beside means, found {len(self.user_weights)}")
 
     def _shapes(self, n_users: int, n_items: int) -> dict[str, tuple[int, ...]]:
         """Return what the shapes have to be, given those of the priors' weights."""
@@ -156,7 +170,8 @@ class PosteriorArrays(NamedTuple):
         for start in range(0, users.size, block):
             pairs = slice(start, start + block)
             score[pairs] = self._score_variance(users[pairs], items[pairs])
-        return unit * np.sqrt(score + noise * self.user_noise[users] * self.item_noise[items])
+        # A covariance that was rounded may have an eigenvalue a little below 0.
+        return unit * np.sqrt(score.clip(min=0) + noise * self.user_noise[users] * self.item_noise[items])
 
     def _score_variance(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         left, right = self.users[users].astype(np.float64), self.items[items].astype(np.float64)
@@ -169,9 +184,32 @@ class PosteriorArrays(NamedTuple):
         return variance + np.einsum("bij,bij->b", of_left[:, :-1, :-1], of_right[:, :-1, :-1])
 
 
+def _check_positive(name: str, values: np.ndarray) -> None:
+    if not (values > 0).all():
+        raise ValueError(f"expected numbers above 0 in {name}, found {values[~(values > 0)][0]}")
+
+
+def _check_precisions(name: str, matrices: np.ndarray) -> None:
+    try:
+        np.linalg.cholesky(matrices.astype(np.float64))
+    except np.linalg.LinAlgError:
+        raise ValueError(f"expected positive definite matrices in {name}, found another") from None
+
+
+def _diagonal(size: int) -> np.ndarray:
+    """Return where the diagonal lies in an upper triangle of so many entries."""
+    width = _width(size)
+    return np.cumsum([0, *range(width, 1, -1)])
+
+
+def _width(size: int) -> int:
+    """Return the rows of a triangle of so many entries."""
+    return (int(np.sqrt(8 * size + 1)) - 1) // 2
+
+
 def full(triangles: np.ndarray) -> np.ndarray:
     """Return symmetric matrices from their upper triangles."""
-    width = (int(np.sqrt(8 * triangles.shape[1] + 1)) - 1) // 2
+    width = _width(triangles.shape[1])
     place = np.zeros((width, width), dtype=np.intp)
     upper = np.triu_indices(width)
     place[upper] = np.arange(triangles.shape[1])

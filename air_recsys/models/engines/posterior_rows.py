@@ -32,7 +32,7 @@ import torch
 from torch import Tensor
 
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
-from air_recsys.models.rows import Edges, Folded, ScoreContributions, Side
+from air_recsys.models.rows import Edges, Folded, ScoreContributions, Side, checked_rows
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
@@ -140,6 +140,7 @@ class PosteriorSolver:
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
         """Return the posterior means of new rows, see `air_recsys.models.rows.RowSolver`."""
+        ratings = checked_rows(ratings, len(self.others))
         n_rows = len(ratings.indptr) - 1
         factors, biases = np.zeros((n_rows, self.others.shape[1]), self.others.dtype), np.zeros(n_rows)
         for block, solved in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool)):

@@ -12,6 +12,7 @@ from air_recsys.interactions import Interactions
 _ALL_PAIRS, _EDGES = 1000, 20  # see docs/sparse-graphs.md
 _NARROWEST, _WIDEST, _RATINGS_PER_FACTOR = 20, 40, 2  # see docs/presets.md
 _SAME = 1e-12  # relative range of ratings below which they count as equal
+_DEVIATION = 1.126  # of the ratings of MovieLens-100K, in whose unit the values of the ratings preset were chosen
 _AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
 
 
@@ -32,18 +33,44 @@ class Scaling:
     @classmethod
     def standard(cls, ratings: np.ndarray) -> Self:
         """Take mean and standard deviation from the ratings; where they hardly vary the unit is 1."""
-        deviation = float(ratings.std())
-        return cls(float(ratings.mean()), deviation if deviation > _SAME * np.abs(ratings).max() else 1.0)
+        return cls(float(ratings.mean()), _deviation(ratings))
 
     @classmethod
-    def of(cls, ratings: np.ndarray, *, center: bool, scale: bool) -> Self:
-        """Take the mean from the ratings if `center`, and their largest absolute value as unit if `scale`."""
-        largest = float(np.abs(ratings).max())
-        return cls(float(ratings.mean()) if center else 0.0, largest if scale and largest > 0 else 1.0)
+    def of(cls, ratings: np.ndarray, *, center: bool, scale: bool | str) -> Self:
+        """Take the mean from the ratings if `center`, and the unit that `scale` says.
+
+        True is the largest absolute rating. "deviation" is the unit in which ratings vary as those of MovieLens-100K
+        do. False is 1.
+        """
+        unit = 1.0
+        if scale == "deviation":
+            unit = _deviation(ratings, _DEVIATION)
+        elif scale:
+            unit = float(np.abs(ratings).max()) or 1.0
+        return cls(float(ratings.mean()) if center else 0.0, unit)
 
     def forward(self, ratings: np.ndarray) -> np.ndarray:
         """Return the values that stand for `ratings`."""
         return (ratings - self.mean) / self.unit
+
+
+def _deviation(ratings: np.ndarray, of_unit: float = 1.0) -> float:
+    """Return the unit in which the standard deviation is `of_unit`; where ratings hardly vary it is their largest."""
+    largest, deviation = float(np.abs(ratings).max()), float(ratings.std())
+    return deviation / of_unit if deviation > _SAME * largest else (largest or 1.0)
+
+
+def counted_ratings(data: Interactions) -> np.ndarray:
+    """Return the ratings whose weight is above 0, which mean and unit are taken from; all where there is none.
+
+    Examples
+    --------
+    >>> pairs = {"user_index": [0, 1], "item_index": [0, 1], "user_ids": [0, 1], "item_ids": [0, 1]}
+    >>> counted_ratings(Interactions(ratings=[3.0, 5.0], weights=[1.0, 0.0], **pairs))
+    array([3.])
+    """
+    counted = None if data.weights is None else data.weights > 0
+    return data.ratings if counted is None or not counted.any() else data.ratings[counted]
 
 
 def width_of(n_factors: int | str | None, data: Interactions, *, by_size: bool) -> int | None:

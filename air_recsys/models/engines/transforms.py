@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from typing import Any, cast
 
 import torch
@@ -11,10 +10,9 @@ import torch
 from air_recsys.exceptions import ParameterError
 from air_recsys.nn.build import TransformedGraph
 from air_recsys.nn.terms import Transform, blocks
-from air_recsys.validation import check_integer, check_real
+from air_recsys.solvers import check_transforms
 
 _BLOCKS = re.compile(r"blocks:(\d+)(?:x(\d+))?(?:/(\d+))?")
-_FORM = "(transform, strength) or (transform, strength, n_neighbors)"
 
 
 def parse_transforms(transforms: Any, shape: tuple[int, int]) -> tuple[TransformedGraph, ...]:
@@ -41,21 +39,13 @@ def parse_transforms(transforms: Any, shape: tuple[int, int]) -> tuple[Transform
     >>> energy.transform(torch.zeros(4, 6)).shape, energy.strength, energy.n_neighbors
     (torch.Size([12, 6]), 0.0001, 5)
     """
-    if isinstance(transforms, str) or not isinstance(transforms, Sequence):
-        raise ParameterError(f"transforms must be a list of {_FORM}, found {transforms!r}")
+    check_transforms(transforms)
     return tuple(_parse(entry, shape) for entry in transforms)
 
 
 def _parse(entry: Any, shape: tuple[int, int]) -> TransformedGraph:
-    if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
-        raise ParameterError(f"an entry of transforms must be {_FORM}, found {entry!r}")
     transform, strength = entry[:2]
     n_neighbors = entry[2] if len(entry) == 3 else None
-    check_real("the strength of a transform", strength, strict=True)
-    if n_neighbors is not None:
-        check_integer("the neighbours of a transform", n_neighbors, minimum=1)
-    if not callable(transform) and not isinstance(transform, str):
-        raise ParameterError(f"a transform must be a name or a function, found {type(transform).__name__}")
     function = _named(transform, shape) if isinstance(transform, str) else cast(Transform, transform)
     _check_result(transform, function, shape)
     return TransformedGraph(function, float(strength), None if n_neighbors is None else int(n_neighbors))

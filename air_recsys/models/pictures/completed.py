@@ -10,7 +10,8 @@ import pandas as pd
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.base import Recommender
-from air_recsys.models.state import Factors, FittedState, TrainingStatistics
+from air_recsys.models.state import Ending, Factors, FittedState
+from air_recsys.models.statistics import TrainingStatistics
 
 
 class Completion(NamedTuple):
@@ -19,6 +20,7 @@ class Completion(NamedTuple):
     matrix: np.ndarray  # (m, n), finite
     history: pd.DataFrame | None = None
     graphs: tuple[SimilarityGraph, ...] = ()
+    ending: Ending = Ending()
 
 
 class CompletedMatrix(Recommender):
@@ -33,7 +35,8 @@ class CompletedMatrix(Recommender):
         whole = np.where(np.isnan(ratings), completion.matrix, ratings)
         factors = exact_factors(whole, statistics.mean)
         history = pd.DataFrame() if completion.history is None else completion.history
-        return FittedState(data, factors, transform_graphs=list(completion.graphs), history=history)
+        graphs = list(completion.graphs)
+        return FittedState(data, factors, transform_graphs=graphs, history=history, ending=completion.ending)
 
     def _complete(self, ratings: np.ndarray, statistics: TrainingStatistics) -> Completion:
         """Return `ratings` (m, n), which are NaN where there is none, without gaps."""

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.impute import KNNImputer
 
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
-from air_recsys.models.state import TrainingStatistics
+from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.parameters import choice, integer
 
 

@@ -11,7 +11,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
-from air_recsys.models.state import TrainingStatistics
+from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.nn.terms import blocks
 from air_recsys.parameters import integer, real
 from air_recsys.solvers import Adam
@@ -71,6 +71,11 @@ class PatchAIR(CompletedMatrix):
     device: str = "auto"
     random_state: RandomState = None
     verbose: bool = False
+
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
+        air = self._air(1)
+        air._check_parameters()
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""

@@ -15,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
-from air_recsys.models.state import TrainingStatistics
+from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.parameters import integer
 
 _SWEEPS = 3  # truncations of a group per round; more of them give what more rounds give

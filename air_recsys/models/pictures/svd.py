@@ -10,7 +10,8 @@ from sklearn.utils.extmath import randomized_svd
 
 from air_recsys.interactions import Interactions
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
-from air_recsys.models.state import TrainingStatistics
+from air_recsys.models.state import Ending
+from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.parameters import integer, real
 from air_recsys.validation import RandomState, as_generator
 
@@ -82,17 +83,16 @@ class IterativeSVD(CompletedMatrix):
         seed = int(as_generator(self.random_state).integers(2**31))
         rank = min(self.rank, *ratings.shape)
         filled, changes = np.where(missing, statistics.item_means, ratings), []  # (m, n)
-        self.stopped_by_ = "n_iterations"
+        stopped_by = "n_iterations"
         for _ in range(self.n_iterations):
             update = (_truncate(filled, rank, seed) - filled)[missing]
             changes.append(float(np.linalg.norm(update) / (np.linalg.norm(filled) or 1.0)))
             filled[missing] += update
             if changes[-1] <= self.tolerance:
-                self.stopped_by_ = "tolerance"
+                stopped_by = "tolerance"
                 break
-        self.n_iter_ = len(changes)
         history = pd.DataFrame({"iteration": np.arange(1, len(changes) + 1), "change": changes})
-        return Completion(filled, history)
+        return Completion(filled, history, ending=Ending(len(changes), stopped_by))
 
 
 def _truncate(matrix: np.ndarray, rank: int, seed: int) -> np.ndarray:

@@ -9,9 +9,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from air_recsys.exceptions import ParameterError, UnknownIdError
+from air_recsys.models.ranking import ties
+from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.lists import as_queried_ids, recommend_with
+from air_recsys.models.ranking.top_items import as_arrays, top_items
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.files import write_atomically
 from air_recsys.validation import check_choice, import_extra
@@ -33,9 +37,10 @@ class FaissItems:
     so the nearest items, by distance or by cosine, are again the best ones. That is for services and kinds of index
     that know no inner product.
 
-    The index finds candidates; their scores are then computed from the factors. An exact index ("Flat") gives what
-    `recommend` gives, up to items whose scores differ by rounding only. An approximate one may miss items, and may
-    return fewer than n; how much it looks at is set on `index`, such as ``index.nprobe`` of an "IVF" index.
+    The index finds candidates; their scores are then computed from the factors, and tie as in
+    `air_recsys.models.ranking.ties`. An exact index ("Flat") gives what `recommend` gives: where single precision may
+    have hidden an item, all items are looked at. An approximate one may miss items, and may return fewer than n; how
+    much it looks at is set on `index`, such as ``index.nprobe`` of an "IVF" index.
 
     The index is that of the model as it was: after a further training make a new one.
 
@@ -77,7 +82,14 @@ class FaissItems:
         self.metric = metric
         self.item_ids = state.data.item_ids
         self._state, self._clips = state, clips
-        self.index = _build(_item_vectors(state.factors, metric), metric, "Flat" if factory is None else factory)
+        vectors = _item_vectors(state.factors, metric)
+        self._largest_square = float((vectors.astype(np.float64) ** 2).sum(axis=1).max())
+        self.index = _build(vectors, metric, "Flat" if factory is None else factory)
+        self._is_exact = factory in (None, "Flat")
+        factors = state.factors
+        arrays = as_arrays(factors.user_factors[:1], factors.item_factors, factors.item_biases)
+        self._dtype = arrays[1].dtype
+        self._catalogue = Catalogue(arrays[1], arrays[2], torch.device("cpu"))
 
     def search(self, user_ids: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
         """Return the best n items of each user that the index finds, as the table of `Recommender.recommend`.
@@ -161,16 +173,35 @@ class FaissItems:
 
     def _search(self, users: np.ndarray, size: int, n: int, exclude_seen: bool) -> tuple[np.ndarray, np.ndarray]:
         """Ask the index for `size` items of each user, and rank those that may be shown by their scores."""
-        state, factors = self._state, self._state.factors
-        _, items = self.index.search(self._queries(users), size)  # (b, size), -1 where it found none
-        hidden = items < 0
-        if exclude_seen:
-            hidden |= _are_seen(items, state.statistics.seen[users])
-        products = np.einsum("br,bkr->bk", factors.user_factors[users], factors.item_factors[items])
-        scores = np.where(hidden, -np.inf, products + factors.item_biases[items])
-        order = np.lexsort((items, -scores), axis=-1)[:, :n]
-        items = np.where(hidden, -1, items)
-        return np.take_along_axis(items, order, axis=1), np.take_along_axis(scores, order, axis=1)
+        queries, catalogue, factors = self._queries(users), self._catalogue, self._state.factors
+        _, items = self.index.search(queries, size)  # (b, size), -1 where it found none
+        seen = self._state.statistics.seen[users] if exclude_seen else None
+        hidden = (items < 0) if seen is None else (items < 0) | _are_seen(items, seen)
+        own, found = torch.from_numpy(factors.user_factors[users]), torch.from_numpy(np.where(items < 0, 0, items))
+        reach, exact = catalogue.reach(own), catalogue.exact(own, found)
+        others = torch.full_like(reach, -torch.inf)
+        if self._is_exact and size < len(catalogue):
+            others = exact[:, -1] + torch.from_numpy(self._error(queries)) + catalogue.error(reach)
+        exact[torch.from_numpy(hidden)] = -torch.inf
+        sure, *best = ties.choose(exact, found, n, ties.tolerance_of(reach), others)
+        scores, items = (each.numpy().copy() for each in best)
+        items[np.isneginf(scores)] = -1
+        scores = scores.astype(self._dtype)  # as those of `top_items`
+        if not sure.all():
+            again = (~sure).numpy()
+            left_out = None if seen is None else seen[again]
+            arrays = factors.user_factors[users[again]], factors.item_factors, factors.item_biases
+            items[again], scores[again] = top_items(*arrays, n, seen=left_out)
+        return items, scores
+
+    def _error(self, queries: np.ndarray) -> np.ndarray:
+        """Return how far two comparisons of an exact index may be off in all, in the unit of the scores; (b,).
+
+        A product or half a squared distance of vectors x and y has an error of some units of roundoff of
+        |x|^2 + |y|^2 for each coordinate.
+        """
+        squares = (queries.astype(np.float64) ** 2).sum(axis=1) + self._largest_square
+        return 2 * (queries.shape[1] + 8) * np.finfo(np.float32).eps * squares
 
 
 def _are_seen(items: np.ndarray, seen: Any) -> np.ndarray:

@@ -26,9 +26,10 @@ from air_recsys.models.ranking import smoothings
 from air_recsys.models.ranking.lists import check_list_length, recommendation_frame
 from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, interaction_pattern
 from air_recsys.models.rows import as_rows
+from air_recsys.models.scale import check_signs
 from air_recsys.models.state import FittedState
 
-_BLOCK_ENTRIES = 16_000_000  # scores held at a time
+_BLOCK_ENTRIES = 8_000_000  # scores held at a time
 
 
 class RankerState(NamedTuple):
@@ -56,6 +57,7 @@ class FoldedUsers:
     def __init__(self, ranker: RankerState, ratings: Any) -> None:
         data = Interactions.from_frame(ratings, allow_negative=True) if isinstance(ratings, pd.DataFrame) else ratings
         rows, _ = as_rows(ranker.fitted.data, data, None, "user")
+        check_signs(ranker.fitted, rows.data)
         if isinstance(data, Interactions):
             self.user_ids, own = data.user_ids, ranker.fitted.data.users.lookup(data.user_ids)
         else:
@@ -97,7 +99,7 @@ class FoldedUsers:
         for start in range(0, n_users, block):
             users = np.arange(start, min(start + block, n_users))[known[start : start + block]]
             seen = self._pattern[users] if exclude_seen else None
-            items[users], scores[users] = smoothings.best_items(self.scores(users), seen, n)
+            items[users], scores[users] = smoothings.best_items(self.scores(users), seen, n, self._ranker.weights)
         return recommendation_frame(self.user_ids, data.item_ids, items, scores, known)
 
 
@@ -116,7 +118,7 @@ def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> tuple[
     trained = interaction_pattern(ranker.fitted.data)
     counts = smoothings.popularity(trained)
     even = divided(pattern, counts, 0.5)
-    axes = ranker.fitted.factors.item_factors * counts[:, None] ** np.float32(settings.factor_target)
+    axes = ranker.fitted.factors.item_factors * smoothings.to_power(counts, settings.factor_target)[:, None]
     return (
         Smoothing(divided(pattern, counts, settings.item_source), over_items.right),
         Smoothing(_edges(trained, pattern, own, settings), over_users.right),

@@ -11,7 +11,7 @@ from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.ranking import smoothings
-from air_recsys.models.ranking.smoothings import RankerSettings
+from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing
 
 _SHARE = 0.2
 _MAX_ENTRIES = 100_000_000  # most scores of one smoothing
@@ -81,20 +81,25 @@ class HeldOut:
     def item_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the smoothing over items alone, (n_users asked, n_items), as those of the others."""
         graph = self._item_graph(_only(settings, "item_neighbors", "item_exponent"))
-        return smoothings.over_items(self._shown, smoothings.raised(graph, settings.item_power), settings).scores(
-            self.users
+        return self._scores(
+            smoothings.over_items(self._shown, smoothings.raised(graph, settings.item_power), settings)
         )
 
     def user_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the smoothing over users alone."""
         graph = self._user_graph(_only(settings, "user_neighbors", "user_exponent"))
-        return smoothings.over_users(self._shown, smoothings.raised(graph, settings.user_power), settings).scores(
-            self.users
+        return self._scores(
+            smoothings.over_users(self._shown, smoothings.raised(graph, settings.user_power), settings)
         )
 
     def factor_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the factors alone."""
-        return smoothings.over_axes(*smoothings.factors(self._shown, self._axes(), settings)).scores(self.users)
+        return self._scores(smoothings.over_axes(*smoothings.factors(self._shown, self._axes(), settings)))
+
+    def _scores(self, smoothing: Smoothing) -> np.ndarray:
+        """Return scores rounded to float32: a search holds those of several smoothings."""
+        blocks = range(0, self.users.size, _BLOCK)
+        return np.concatenate([smoothing.scores(self.users[i : i + _BLOCK]).astype(np.float32) for i in blocks])
 
     def measure(self, scores: np.ndarray) -> tuple[float, float]:
         """Return NDCG and recall of the lists of 20 that scores make."""

@@ -23,7 +23,7 @@ from air_recsys.models.state import Factors, FittedState
 from air_recsys.parameters import integer
 from air_recsys.validation import check_choice, check_integer, check_real
 
-_BLOCK_ENTRIES = 16_000_000  # scores held at a time
+_BLOCK_ENTRIES = 8_000_000  # scores held at a time
 
 
 @dataclass(eq=False, repr=False)
@@ -84,11 +84,10 @@ class GraphRanker(Recommender):
     n_factors: int = integer(512, minimum=1)
     settings: Mapping[str, float] | None = None
     n_validation: int = integer(1000, minimum=1)
-    random_state: int = integer(0)
+    random_state: int = integer(0, maximum=2**32 - 1)
 
-    def check(self, data: Interactions) -> None:
-        """Raise `ParameterError` where `fit` on these interactions would, before any work."""
-        super().check(data)
+    def _check_parameters(self) -> None:
+        super()._check_parameters()
         if self.settings is None:
             return
         if not isinstance(self.settings, Mapping):
@@ -143,24 +142,15 @@ class GraphRanker(Recommender):
 
     # ---------------------------------------------------------------- scores
 
-    def _ranking(self) -> RankerState:
-        state = self._fitted()
-        return state.once("ranking", lambda: _ranker_state(state))
-
-    def _scores(self, users: np.ndarray) -> np.ndarray:
-        """Return the scores of all items for some users, shape (b, n_items)."""
-        ranking = self._ranking()
-        return smoothings.blend(ranking.smoothings, ranking.weights, users)
-
-    def _score_pairs(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _score_pairs(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         different, place = np.unique(users, return_inverse=True)
         order = np.argsort(place, kind="stable")
         scores = np.empty(users.size)
-        block = max(1, _BLOCK_ENTRIES // self.interactions_.n_items)
+        block = max(1, _BLOCK_ENTRIES // state.data.n_items)
         for start in range(0, different.size, block):
             first, last = np.searchsorted(place[order], (start, start + block))
             pairs = order[first:last]
-            scores[pairs] = self._scores(different[start : start + block])[place[pairs] - start, items[pairs]]
+            scores[pairs] = _scores(state, different[start : start + block])[place[pairs] - start, items[pairs]]
         return scores
 
     def recommend(self, user_ids: Any, n: int = 10, exclude_seen: bool = True, *, device: str = "cpu") -> pd.DataFrame:
@@ -176,7 +166,7 @@ class GraphRanker(Recommender):
 
         def best_of(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             seen = state.statistics.seen[users] if exclude_seen else None
-            return smoothings.best_items(self._scores(users), seen, n)
+            return smoothings.best_items(_scores(state, users), seen, n, _ranking(state).weights)
 
         return recommend_with(best, state, user_ids, n, clips=False)
 
@@ -206,7 +196,7 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        return FoldedUsers(self._ranking(), interactions)
+        return FoldedUsers(_ranking(self._fitted()), interactions)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise: no index of factors holds these scores."""
@@ -220,6 +210,16 @@ def _settings_of(state: FittedState) -> RankerSettings:
     chosen, defaults = state.history.iloc[-1], RankerSettings()._asdict()
     values: dict[str, Any] = {name: type(default)(chosen.get(name, default)) for name, default in defaults.items()}
     return RankerSettings(**values)
+
+
+def _ranking(state: FittedState) -> RankerState:
+    return state.once("ranking", lambda: _ranker_state(state))
+
+
+def _scores(state: FittedState, users: np.ndarray) -> np.ndarray:
+    """Return the scores of all items for some users, shape (b, n_items)."""
+    ranking = _ranking(state)
+    return smoothings.blend(ranking.smoothings, ranking.weights, users)
 
 
 def _ranker_state(state: FittedState) -> RankerState:

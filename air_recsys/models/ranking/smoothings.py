@@ -1,4 +1,8 @@
-"""The smoothings of a `GraphRanker`: each scores a block of users by one product of two matrices."""
+"""The smoothings of a `GraphRanker`: each scores a block of users by one product of two matrices.
+
+Sparse products are sums in one order, on every processor. Dense ones and powers are computed in double precision,
+since their last bits depend on the processor.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,7 @@ from sklearn.utils.extmath import randomized_svd
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
-from air_recsys.metrics.ranking import top_k
+from air_recsys.models.ranking import ties
 
 _ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
 
@@ -46,9 +50,9 @@ class Smoothing(NamedTuple):
     right: Csr | np.ndarray  # (r, n_items)
 
     def scores(self, users: np.ndarray) -> np.ndarray:
-        """Return the scores of all items for some users, of length 1 each (or 0); shape (b, n_items)."""
+        """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
         product: Any = self.left[users] @ self.right
-        dense = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float32)
+        dense = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
         lengths = np.linalg.norm(dense, axis=1, keepdims=True)
         dense /= np.maximum(lengths, np.finfo(np.float32).tiny)
         return dense
@@ -76,14 +80,25 @@ def user_graph(pattern: Csr, settings: RankerSettings) -> Csr:
     return cooccurrence_neighbors(pattern, settings.user_neighbors, settings.user_exponent)
 
 
+def to_power(values: np.ndarray, exponent: float) -> np.ndarray:
+    """Return powers of float32 numbers, rounded once from double precision.
+
+    Examples
+    --------
+    >>> to_power(np.array([4.0], dtype=np.float32), 0.5)
+    array([2.], dtype=float32)
+    """
+    return (values.astype(np.float64) ** exponent).astype(np.float32)
+
+
 def raised(graph: Csr, power: float) -> Csr:
     """Return a graph with its weights to a power."""
-    return sp.csr_array((graph.data ** np.float32(power), graph.indices, graph.indptr), shape=graph.shape)
+    return sp.csr_array((to_power(graph.data, power), graph.indices, graph.indptr), shape=graph.shape)
 
 
 def over_items(pattern: Csr, graph: Csr, settings: RankerSettings) -> Smoothing:
     """Return the smoothing of a user's items over the item graph."""
-    right = sp.csr_array(graph * popularity(pattern) ** np.float32(-settings.item_target))
+    right = sp.csr_array(graph * to_power(popularity(pattern), -settings.item_target))
     return Smoothing(scaled(pattern, 0, settings.item_source), right)
 
 
@@ -94,7 +109,7 @@ def over_users(pattern: Csr, graph: Csr, settings: RankerSettings) -> Smoothing:
 
 def over_axes(user_factors: np.ndarray, item_factors: np.ndarray) -> Smoothing:
     """Return the smoothing over the axes of the factors, shapes (n_users, r) and (n_items, r)."""
-    return Smoothing(user_factors, item_factors.T)
+    return Smoothing(user_factors, item_factors.T.astype(np.float64))
 
 
 def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
@@ -108,7 +123,7 @@ def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
 def factors(pattern: Csr, axes: np.ndarray, settings: RankerSettings) -> tuple[np.ndarray, np.ndarray]:
     """Return factors of users and items: a user's items, projected onto the axes."""
     used = axes[:, : settings.n_axes]
-    raised_by = popularity(pattern)[:, None] ** np.float32(-settings.factor_target)
+    raised_by = to_power(popularity(pattern), -settings.factor_target)[:, None]
     return np.asarray(scaled(pattern, 0, 0.5) @ used, dtype=np.float32), used * raised_by
 
 
@@ -121,15 +136,22 @@ def blend(smoothings: Sequence[Smoothing], weights: Sequence[float], users: np.n
     return scores
 
 
-def best_items(scores: np.ndarray, seen: Csr | None, n: int) -> tuple[np.ndarray, np.ndarray]:
+def best_items(
+    scores: np.ndarray, seen: Csr | None, n: int, weights: Sequence[float]
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the n items with the highest scores, best first, and these scores; `scores` loses those of items seen.
+
+    Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights.
 
     Parameters
     ----------
     scores : ndarray, shape (b, n_items)
+        As from `blend`.
     seen : csr_array, shape (b, n_items), optional
         Stored entries are items to leave out.
     n : int
+    weights : sequence of float
+        Of the smoothings.
 
     Returns
     -------
@@ -138,6 +160,4 @@ def best_items(scores: np.ndarray, seen: Csr | None, n: int) -> tuple[np.ndarray
     """
     if seen is not None:
         scores[seen.nonzero()] = -np.inf
-    items = top_k(scores, n)
-    best = np.take_along_axis(scores, items, axis=1)
-    return np.where(np.isneginf(best), -1, items), best
+    return ties.best_of(scores, n, float(sum(weights)))

@@ -9,12 +9,16 @@ import torch
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr, check_sparse
+from air_recsys.models.ranking import ties
+from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.devices import resolve_device
 from air_recsys.validation import check_integer
 
 _MAX_ENTRIES = 2**25  # scores of a block: 128 MB in float32
 _CACHE_ENTRIES = 2**20  # scores that stay in the cache of a CPU between the product and the selection
 _ROWS_WORTH_A_PRODUCT = 64  # users; with fewer the product is bounded by reading the item factors
+_CANDIDATES = 2**17  # places of lists that are filled at a time
+_WIDER = 8  # times more candidates, where the first do not settle a list
 
 
 def top_items(
@@ -29,8 +33,13 @@ def top_items(
 ) -> tuple[np.ndarray, np.ndarray]:
     r"""Return the n items with the highest scores :math:`p_u \cdot q_i + c_i` of each user, best first.
 
-    Of items with equal scores the one with the lower index comes first, on every device, as in
-    `air_recsys.metrics.top_k`.
+    Scores that differ by rounding alone tie: sorted from the highest, neighbours that differ by at most
+    :math:`2^{-40}` of the largest score that the user could have, :math:`\sum_k |p_{uk}| \max_i |q_{ik}| + \max_i
+    |c_i|`. Of such items the one with the lower index comes first, and all show the highest of their scores; the
+    list is cut after that. So lists and scores are the same on every processor and device, in blocks of any size.
+
+    A product in the precision of the factors finds candidates; their scores are computed again in double precision,
+    and items that its error could have left out are looked for among all.
 
     Parameters
     ----------
@@ -73,29 +82,30 @@ def top_items(
     """
     check_integer("n", n, minimum=1)
     target = resolve_device(device)
-    users, factors, offsets = _as_arrays(user_factors, item_factors, item_offsets)
+    users, factors, offsets = as_arrays(user_factors, item_factors, item_offsets)
     n_users, n_items = len(users), len(factors)
     hidden = None if seen is None else check_sparse("seen", seen, (n_users, n_items))
     size = (
         _default_block(n_items, target) if block_size is None else check_integer("block_size", block_size, minimum=1)
     )
+    catalogue = Catalogue(factors, offsets, target)
     buffer = torch.empty((min(size, n_users), n_items), dtype=_tensor(offsets).dtype, device=target)
-    on_device = _tensor(factors).to(target).T, _tensor(offsets).to(target)
     items = np.full((n_users, n), -1, dtype=np.int64)
     scores = np.full((n_users, n), -np.inf, dtype=offsets.dtype)
-    for start in range(0, n_users, size):
-        rows = slice(start, min(start + size, n_users))
-        block = buffer[: rows.stop - rows.start]  # (b, n_items)
-        torch.addmm(on_device[1], _tensor(users[rows]).to(target), on_device[0], out=block)
-        if hidden is not None:
-            _hide(block, hidden, rows)
-        best, chosen = _best(block, min(n, n_items))
-        scores[rows, : best.shape[1]], items[rows, : best.shape[1]] = best.cpu().numpy(), chosen.cpu().numpy()
-    items[np.isneginf(scores)] = -1
+    together = max(size, _CANDIDATES // n)
+    for start in range(0, n_users, together):
+        rows = slice(start, min(start + together, n_users))
+        whole = rows.stop - start == n_users
+        own, left_out = _tensor(users[rows]).to(target), hidden if whole or hidden is None else hidden[rows]
+        best, chosen = _best(catalogue, own, left_out, min(n, n_items), buffer)
+        items[rows, : best.shape[1]] = torch.where(best.isneginf(), -1, chosen).cpu().numpy()
+        with np.errstate(over="ignore"):  # factors in single precision may have scores beyond it
+            scores[rows, : best.shape[1]] = best.cpu().numpy()
     return items, scores
 
 
-def _as_arrays(user_factors: Any, item_factors: Any, item_offsets: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def as_arrays(user_factors: Any, item_factors: Any, item_offsets: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return factors and offsets of one type, as PyTorch takes them; `DataError` for shapes that do not match."""
     arrays = [np.asarray(values) for values in (user_factors, item_factors, item_offsets)]
     users, items, offsets = (array.shape for array in arrays)
     if (len(users), len(items), len(offsets)) != (2, 2, 1) or users[1] != items[1] or items[0] != offsets[0]:
@@ -118,32 +128,56 @@ def _default_block(n_items: int, device: torch.device) -> int:
     return most if device.type == "cuda" else min(most, max(_ROWS_WORTH_A_PRODUCT, _CACHE_ENTRIES // n_items))
 
 
-def _hide(block: torch.Tensor, seen: Csr, users: slice) -> None:
-    """Set the scores of seen items to -inf, in place."""
-    indptr = seen.indptr[users.start : users.stop + 1].astype(np.int64)
-    rows = np.repeat(np.arange(len(block)), np.diff(indptr))
-    places = rows * block.shape[1] + seen.indices[indptr[0] : indptr[-1]]
-    block.view(-1)[_tensor(places).to(block.device)] = -torch.inf
+def _hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor:
+    """Set the scores of seen items to -inf, in place, and return the scores; `start` is the first row in `seen`."""
+    if seen is not None:
+        indptr = seen.indptr[start : start + len(block) + 1].astype(np.int64)
+        rows = np.repeat(np.arange(len(block)), np.diff(indptr))
+        places = rows * block.shape[1] + seen.indices[indptr[0] : indptr[-1]]
+        block.view(-1)[_tensor(places).to(block.device)] = -torch.inf
+    return block
 
 
-def _best(scores: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the n highest scores of each row and where they stand, both (b, n)."""
-    values, items = scores.topk(min(n + 1, scores.shape[1]))  # one more shows whether the last one ties
-    if values[:, 0].isnan().any():  # NaN sorts as the highest
-        raise DataError("expected scores without NaN: the factors or the offsets hold NaN or are infinite")
-    ties = ((values[:, 1:] == values[:, :-1]) & (values[:, 1:] > -torch.inf)).any(dim=1).nonzero()[:, 0]
-    values, items = values[:, :n], items[:, :n]
-    if len(ties):
-        values[ties], items[ties] = _best_with_ties(scores[ties], n)
+def _best(
+    catalogue: Catalogue, users: torch.Tensor, seen: Csr | None, n: int, buffer: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the n best items of each user and their scores in double precision, both (b, n)."""
+    reach = catalogue.reach(users)
+    tolerance = ties.tolerance_of(reach)
+    values = torch.empty((len(users), n), dtype=torch.float64, device=users.device)
+    items = torch.empty((len(users), n), dtype=torch.int64, device=users.device)
+    left = torch.arange(len(users), device=users.device)  # whose lists are not settled
+    first = n + max(4, n // 16)
+    for size in [size for size in (first, _WIDER * first) if size < len(catalogue)]:
+        asked, hidden = (users, seen) if len(left) == len(users) else (users[left], _of(seen, left))
+        near, found = _candidates(catalogue, asked, hidden, size, buffer)
+        exact = torch.where(near.isneginf(), -torch.inf, catalogue.exact(asked, found))
+        others = near[:, -1] + catalogue.error(reach[left])  # -inf where all others are seen
+        sure, *found = ties.choose(exact, found, n, tolerance[left], others)
+        values[left[sure]], items[left[sure]] = (each[sure] for each in found)
+        left = left[~sure]
+        if not len(left):
+            return values, items
+    for rows in left.split(max(1, _CACHE_ENTRIES // len(catalogue))):
+        scores = _hide(catalogue.exact_of_all(users[rows]), _of(seen, rows))
+        if scores.isnan().any():
+            raise DataError("expected scores without NaN: the factors or the offsets hold NaN or are infinite")
+        values[rows], items[rows] = ties.best(scores, n, tolerance[rows])
     return values, items
 
 
-def _best_with_ties(scores: torch.Tensor, n: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Do what `_best` does where `topk` would choose and order equal scores as it likes."""
-    threshold = scores.topk(n).values[:, -1:]  # (b, 1)
-    above, equal = scores > threshold, scores == threshold
-    room = n - above.sum(dim=1, keepdim=True)
-    chosen = above | (equal & (equal.cumsum(dim=1, dtype=torch.int32) <= room))  # n in each row
-    items = chosen.nonzero()[:, 1].view(-1, n)  # in the order of the items
-    values, order = scores.gather(1, items).sort(dim=1, descending=True, stable=True)
-    return values, items.gather(1, order)
+def _candidates(
+    catalogue: Catalogue, users: torch.Tensor, seen: Csr | None, size: int, buffer: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the highest approximate scores of each user and their items, both (b, size), best first."""
+    scores = torch.empty((len(users), size), dtype=buffer.dtype, device=users.device)
+    items = torch.empty((len(users), size), dtype=torch.int64, device=users.device)
+    for start in range(0, len(users), len(buffer)):
+        rows = slice(start, min(start + len(buffer), len(users)))
+        block = catalogue.approximate(users[rows], buffer[: rows.stop - start])
+        torch.topk(_hide(block, seen, start), size, out=(scores[rows], items[rows]))
+    return scores, items
+
+
+def _of(seen: Csr | None, rows: torch.Tensor) -> Csr | None:
+    return None if seen is None else seen[rows.cpu().numpy()]

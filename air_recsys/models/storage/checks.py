@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from air_recsys.interactions import Interactions
+from air_recsys.models.state import Factors, FittedState
+
 _FREE = "history_"  # prefix of arrays that may hold NaN: a validation error is NaN without held-out ratings
 _FIELDS: dict[str, type | tuple[type, ...]] = {
     "global_mean_": (int, float),
@@ -51,6 +54,35 @@ def check_starts(starts: np.ndarray, size: int) -> list[int]:
     return starts.tolist()
 
 
+def check_shapes(data: Interactions, factors: Factors) -> None:
+    """Raise `ValueError` where factors and biases are not those of as many users and items, of one width."""
+    width = factors.user_factors.shape[-1]
+    expected = ((data.n_users, width), (data.n_items, width), (data.n_users,), (data.n_items,))
+    shapes = tuple(array.shape for array in factors.arrays())
+    if shapes != expected:
+        raise ValueError(f"expected factors of shapes {expected}, found {shapes}")
+
+
+def check_state(state: FittedState) -> None:
+    """Raise `ValueError` where a state that is to be written is not what a file can hold of one.
+
+    That no pair is rated twice was seen when the interactions were made, and that numbers are finite `check_arrays`
+    sees.
+    """
+    data = state.data
+    check_shapes(data, state.factors)
+    if data.ratings.dtype != np.float64 or not data.ratings.size:
+        raise ValueError(f"expected ratings in float64, found {data.ratings.size} in {data.ratings.dtype}")
+    for kind, index, size in (("user", data.user_index, data.n_users), ("item", data.item_index, data.n_items)):
+        if index.shape != data.ratings.shape or index.dtype.kind != "i":
+            raise ValueError(f"expected {data.ratings.size} places of {kind}s, found {index.dtype} {index.shape}")
+        if index.min() < 0 or index.max() >= size:
+            raise ValueError(f"expected places of {kind}s in 0..{size - 1}, found {index.min()}..{index.max()}")
+    for kind, graph, size in (("user", state.user_graph, data.n_users), ("item", state.item_graph, data.n_items)):
+        if graph is not None and len(graph) != size:
+            raise ValueError(f"expected a graph of {size} {kind}s, found one of {len(graph)}")
+
+
 def check_attributes(attributes: Any) -> dict[str, Any]:
     """Return the attributes of a model file, or raise `ValueError` where one is absent or of another type."""
     if not isinstance(attributes, dict):
@@ -67,6 +99,22 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
     if not math.isfinite(whole["global_mean_"]):
         raise ValueError(f"expected a finite global_mean_, found {whole['global_mean_']}")
     return whole
+
+
+def check_scale(scale: Any) -> tuple[float, float] | None:
+    """Return the smallest and the largest rating that `fit` saw, None where an older file does not tell.
+
+    Examples
+    --------
+    >>> check_scale([1, 5]), check_scale(None)
+    ((1.0, 5.0), None)
+    """
+    if scale is None:
+        return None
+    numbers = isinstance(scale, list) and all(type(each) in (int, float) for each in scale)
+    if not numbers or len(scale) != 2 or not -math.inf < scale[0] <= scale[1] < math.inf:
+        raise ValueError("expected the smallest and the largest rating as rating_scale, found others")
+    return float(scale[0]), float(scale[1])
 
 
 def _check_type(name: str, value: Any, kind: type | tuple[type, ...]) -> None:

@@ -5,26 +5,30 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save as to_bytes
 
+from air_recsys.digests import DamagedError
 from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.state import Factors, FittedState
-from air_recsys.models.storage.checks import check_arrays, check_attributes, check_starts
+from air_recsys.models.storage.checks import check_arrays, check_attributes, check_scale, check_shapes, check_starts
 from air_recsys.reading import checked_csr, parse_json
-from air_recsys.writing import replace_file
+from air_recsys.tensor_files import Chunk, TensorFile, tensor_chunks
+from air_recsys.validation import check_path
+from air_recsys.writing import is_file, is_folder, replace_file
 
 FORMAT = "air_recsys model"
-FORMAT_VERSION = 3  # 2: what deviations and new rows of a posterior need; 3: parameters stand with their solver
+FORMAT_VERSION = 3  # 2: what deviations and new rows need; 3: parameters stand with their solver, and digests
+_FIRST_WITH_DIGESTS = 3
+_FAULTS = (OSError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError)
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 
 Restored = TypeVar("Restored")
@@ -47,47 +51,74 @@ def write_contents(
     parameters: Mapping[str, Any],
     attributes: Mapping[str, Any],
     arrays: Mapping[str, np.ndarray],
+    check: Callable[[Contents], Any],
 ) -> Path:
-    """Write a model of the class of that name: parameters and attributes that JSON can hold, and arrays."""
-    target = Path(path)
-    metadata = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
-        "model": model,
-        "parameters": json.dumps(parameters),
-        "attributes": json.dumps(attributes),
-    }
-    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-    write_atomically(target, to_bytes(whole, metadata))
+    """Write a model of the class of that name: parameters and attributes that JSON can hold, and arrays.
+
+    What is to be written goes through the checks of `read_contents`, and through `check`, which stands for its
+    `restore`: a file that would not load replaces none.
+    """
+    target = check_path("path", path)
+    _check_place(target)
+    with saving(target):
+        texts = {"parameters": json.dumps(parameters), "attributes": json.dumps(attributes)}
+        named = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": model}
+        size = sum(array.nbytes for array in arrays.values()) + sum(map(len, texts.values()))
+        check(_contents(target, FORMAT_VERSION, named | texts, dict(arrays), size))
+        chunks = tensor_chunks(arrays, named | texts)
+    write_atomically(target, chunks)
     return target
+
+
+@contextmanager
+def saving(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Turn what fails in a check of what is to be written into a `ModelFileError`."""
+    try:
+        yield
+    except _FAULTS as error:
+        raise ModelFileError(f"cannot save the model to {path}, it would not load: {error}") from None
 
 
 def read_contents(path: str | os.PathLike[str], restore: Callable[[Contents], Restored]) -> Restored:
     """Return what `restore` makes of a model file; whatever is amiss in it is a `ModelFileError`."""
-    source = Path(path)
-    if not source.is_file():
+    source = check_path("path", path)
+    if not is_file(source):
         raise ModelFileError(f"expected a model file, found no file {source}")
     try:
-        with safe_open(source, framework="numpy") as file:
-            metadata = file.metadata() or {}
-            version = _version(source, metadata)
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-        check_arrays(arrays, source.stat().st_size)
-        parameters, attributes = (parse_json(metadata[name]) for name in ("parameters", "attributes"))
-        return restore(Contents(source, version, metadata["model"], parameters, attributes, arrays))
+        file = TensorFile.read(source)
+        version = _version(source, file.metadata)
+        file.verify(required=version >= _FIRST_WITH_DIGESTS)
+        return restore(_contents(source, version, file.metadata, file.arrays, file.size))
     except ModelFileError:
         raise
-    except (SafetensorError, OSError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError) as error:
+    except DamagedError as error:
+        raise ModelFileError(f"{source} is damaged: {error}") from None
+    except _FAULTS as error:
         raise ModelFileError(f"{source} is not a whole air_recsys model file: {error}") from None
 
 
-def write_atomically(target: Path, content: bytes) -> None:
+def _contents(
+    place: Path, version: int, metadata: Mapping[str, str], arrays: dict[str, np.ndarray], size: int
+) -> Contents:
+    check_arrays(arrays, size)
+    parameters, attributes = (parse_json(metadata[name]) for name in ("parameters", "attributes"))
+    return Contents(place, version, metadata["model"], parameters, attributes, arrays)
+
+
+def write_atomically(target: Path, content: bytes | Iterable[Chunk]) -> None:
     """Replace a model file in one step, or raise `ModelFileError` where it cannot stand."""
-    if not target.parent.is_dir():
+    _check_place(target)
+    try:
+        replace_file(target, content)
+    except (OSError, ValueError) as error:  # a ValueError for a path with a null byte
+        raise ModelFileError(f"cannot write {target}: {getattr(error, 'strerror', None) or error}") from None
+
+
+def _check_place(target: Path) -> None:
+    if not is_folder(target.parent):
         raise ModelFileError(f"cannot write {target.name}: there is no folder {target.parent}")
-    if target.is_dir():
+    if is_folder(target):
         raise ModelFileError(f"cannot write {target.name}: it is a folder")
-    replace_file(target, content)
 
 
 def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -106,6 +137,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
             arrays |= graph_to_arrays(name, graph)
     attributes = {
         "global_mean_": factors.mean,
+        "rating_scale": list(state.rating_scale),
         "history_": list(history.columns),
         "transform_graphs": [len(graph) for graph in state.transform_graphs],
     }
@@ -118,7 +150,7 @@ def state_from_contents(contents: Contents) -> FittedState:
     data = interactions_from_arrays(arrays)
     users, items, user_biases, item_biases = (arrays[name] for name in _FACTORS)
     factors = Factors(users, items, user_biases, item_biases, float(attributes["global_mean_"]))
-    _check_shapes(contents.source, data, factors)
+    check_shapes(data, factors)
     return FittedState(
         data,
         factors,
@@ -129,6 +161,7 @@ def state_from_contents(contents: Contents) -> FittedState:
             for number, size in enumerate(attributes["transform_graphs"])
         ],
         pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
+        scale=check_scale(attributes.get("rating_scale")),
     )
 
 
@@ -177,7 +210,10 @@ def _ids_to_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
         return {name: ids}
     if not all(isinstance(value, str) for value in ids):
         kind = next(type(value).__name__ for value in ids if not isinstance(value, str))
-        raise DataError(f"a model file holds ids that are all integers or all strings, found a {kind} in {name}")
+        raise DataError(
+            f"a model file holds ids that are all integers or all strings, found a {kind} in {name}; give others as "
+            "text"
+        )
     try:
         encoded = [value.encode() for value in ids]
     except UnicodeEncodeError as error:
@@ -211,14 +247,6 @@ def class_of(cls: type[Restored], contents: Contents) -> type[Restored]:
     if contents.model not in by_name:
         raise ModelFileError(f"{contents.source} holds a model of class {contents.model}, expected {cls.__name__}")
     return by_name[contents.model]
-
-
-def _check_shapes(source: Path, data: Interactions, factors: Factors) -> None:
-    width = factors.user_factors.shape[-1]
-    expected = ((data.n_users, width), (data.n_items, width), (data.n_users,), (data.n_items,))
-    shapes = tuple(array.shape for array in factors.arrays())
-    if shapes != expected:
-        raise ModelFileError(f"{source} is inconsistent: expected factors of shapes {expected}, found {shapes}")
 
 
 def _adjacency(name: str, size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:

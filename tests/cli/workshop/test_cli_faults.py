@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from air_recsys.benchmarks.faults import fuzz, kills
+from air_recsys.benchmarks.faults import fuzz, kills, n_faults
 from air_recsys.benchmarks.faults.loaders import Loader
-from air_recsys.cli.app import main
+from air_recsys.cli import main
 
 pytest.importorskip("implicit")
 pytest.importorskip("optuna")
@@ -54,4 +54,4 @@ def test_a_training_that_ends_otherwise_is_lost(monkeypatch):
     stand_ins = {"_whole": ("one digest", 0.5), "_killed": True, "_epochs_in": 3, "_run": "another digest"}
     for name, answer in stand_ins.items():
         monkeypatch.setattr(kills, name, lambda *_, answer=answer, **__: answer)
-    assert kills.lost(kills.bench_kills(1)) == 1
+    assert n_faults(kills.bench_kills(1)) == 1

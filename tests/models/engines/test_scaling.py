@@ -11,7 +11,10 @@ from air_recsys.models.engines.scaling import Scaling, width_of
 ratings = st.lists(st.floats(-100, 100), min_size=1, max_size=20).map(np.array)
 
 
-@given(ratings, st.booleans(), st.booleans())
+SCALES = [False, True, "deviation"]
+
+
+@given(ratings, st.booleans(), st.sampled_from(SCALES))
 def test_the_map_is_undone_by_its_mean_and_unit(values, center, scale):
     scaling = Scaling.of(values, center=center, scale=scale)
     assert scaling.unit > 0
@@ -27,7 +30,20 @@ def test_only_what_is_asked_for_is_done(values):
 
 
 def test_ratings_of_zero_have_unit_one():
-    assert Scaling.of(np.zeros(3), center=True, scale=True) == Scaling(0.0, 1.0)
+    for scale in SCALES:
+        assert Scaling.of(np.zeros(3), center=True, scale=scale) == Scaling(0.0, 1.0)
+
+
+def test_the_deviation_is_that_of_movielens_in_the_unit_of_its_name():
+    values = np.array([1.0, 2.0, 5.0])
+    assert Scaling.of(values, center=True, scale="deviation").forward(values).std() == pytest.approx(1.126)
+
+
+@pytest.mark.parametrize("scale", [True, "deviation"])
+@pytest.mark.parametrize("values", [[1.0, 2.0, 5.0], [3.0, 3.0]])
+def test_the_unit_goes_with_the_ratings(scale, values):
+    plain, large = (Scaling.of(factor * np.array(values), center=False, scale=scale).unit for factor in (1, 1e30))
+    assert large == pytest.approx(1e30 * plain)
 
 
 def random_pairs(shape, n_ratings):

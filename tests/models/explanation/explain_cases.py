@@ -43,6 +43,7 @@ def ratings_model(**overrides: Any) -> AIR:
         "graph_neighbors": 5,
         "n_epochs": 1500,
         "clip": False,
+        "scale": False,  # the decay is one for the unit of these ratings
         "solver": "adam",
     }
     return AIR.for_ratings(**CPU | options | overrides)

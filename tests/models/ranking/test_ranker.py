@@ -15,6 +15,8 @@ from air_recsys.models.ranking.holdout import HeldOut, hide_leaning
 from air_recsys.models.ranking.ranker import GraphRanker
 from air_recsys.models.ranking.smoothings import RankerSettings
 
+pytestmark = pytest.mark.order
+
 SMALL: dict[str, Any] = {"n_factors": 6, "n_validation": 200}
 
 

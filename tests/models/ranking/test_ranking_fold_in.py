@@ -12,7 +12,9 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
-from air_recsys.models.ranking import fold_in
+from air_recsys.models.ranking import fold_in, ranker
+
+pytestmark = pytest.mark.order
 
 SETTINGS: dict[str, Any] = {"user_weight": 0.7, "user_power": 1.3, "item_source": 0.4}
 
@@ -41,7 +43,9 @@ def test_a_trained_user_folds_in_as_itself(settings: dict[str, Any]) -> None:
     data = named(planted()[0])
     model = fitted(data, **settings)
     found = model.fold_in(data)
-    np.testing.assert_allclose(found.scores(), model._scores(np.arange(data.n_users)), rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(
+        found.scores(), ranker._scores(model._fitted(), np.arange(data.n_users)), rtol=1e-4, atol=1e-6
+    )
     assert found.recommend(5)["item"].equals(model.recommend(data.user_ids, 5)["item"])
 
 
@@ -81,7 +85,7 @@ def test_tables_interactions_and_matrices_fold_in_alike_and_values_do_not_count(
     pattern, _ = planted()
     model, strangers = fitted(named(pattern)), planted(seed=2)[0][:4]
     users, items = np.nonzero(strangers)
-    table = pd.DataFrame({"user": users + 1000, "item": items, "rating": np.linspace(-2, 5, users.size)})
+    table = pd.DataFrame({"user": users + 1000, "item": items, "rating": np.linspace(0, 5, users.size)})
     found = [model.fold_in(each) for each in (table, named(strangers, "new"), sp.coo_array(7 * strangers))]
     assert [each.user_ids.tolist() for each in found] == [
         [1000, 1001, 1002, 1003],

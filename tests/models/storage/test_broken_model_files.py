@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from model_cases import USERS, dense
-from safetensors import safe_open
 from safetensors.numpy import save_file
+from sealing import rewrite
 
 from air_recsys import AIR, GlobalMean
 from air_recsys.exceptions import ModelFileError
@@ -16,16 +16,6 @@ from air_recsys.exceptions import ModelFileError
 
 def fails(message):
     return pytest.raises(ModelFileError, match=re.escape(message))
-
-
-def rewrite(path, metadata=None, arrays=None, drop=()):
-    """Write a model file again with parts of it changed."""
-    with safe_open(path, framework="numpy") as file:
-        old_metadata = file.metadata()
-        old_arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118, not a dict
-    new_arrays = {name: array for name, array in (old_arrays | (arrays or {})).items() if name not in drop}
-    new_metadata = {name: text for name, text in (old_metadata | (metadata or {})).items() if name not in drop}
-    save_file({name: np.ascontiguousarray(array) for name, array in new_arrays.items()}, path, new_metadata)
 
 
 # -------------------------------------------------------------------- files that are no models

@@ -1,0 +1,82 @@
+"""The files of a command: what it writes replaces neither what it reads nor what else it writes."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.core import TyperCommand
+
+from air_recsys.exceptions import ParameterError
+
+_OUTPUTS = "air_recsys.outputs"  # key of `Context.meta`: files to write by the names of their parameters
+
+
+def writable(context: typer.Context, parameter: typer.CallbackParam, value: Path | None) -> Path | None:
+    """Return the file that a parameter says to write; raise before any work where it could not be written."""
+    if value is None:
+        return None
+    if value.is_dir():
+        raise ParameterError(f"expected a file to write to, found the folder {value}")
+    if not value.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {value.name}, found no {value.parent}")
+    if not os.access(value.parent, os.W_OK):
+        raise ParameterError(f"expected a folder that can be written to for {value.name}, found {value.parent}")
+    _note(context, parameter, value)
+    return value
+
+
+def kept(context: typer.Context, parameter: typer.CallbackParam, value: str | None) -> str | None:
+    """Return the value of a parameter that names a file to write, or a database by its address."""
+    if value is not None and "://" not in value:
+        _note(context, parameter, Path(value))
+    return value
+
+
+class CommandOfFiles(TyperCommand):
+    """A command that is refused before any work where one of its outputs is another of its files."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Compare the files, then run."""
+        outputs: dict[str, Path] = ctx.meta.get(_OUTPUTS, {})
+        files = {name: value for name, value in ctx.params.items() if isinstance(value, Path)} | outputs
+        names = {each.name: _shown(each) for each in self.params}
+        for output, written in outputs.items():
+            for other, path in files.items():
+                if other != output and is_same_file(written, path):
+                    expected = f"expected {names[output]} and {names[other]} to be two files"
+                    raise ParameterError(f"{expected}, found {written} for both")
+        return super().invoke(ctx)
+
+
+class App(typer.Typer):
+    """An application whose commands are `CommandOfFiles`."""
+
+    def command(self, name: str | None = None, *, cls: Any = CommandOfFiles, **options: Any) -> Any:
+        """Return the decorator of a command."""
+        return super().command(name, cls=cls, **options)
+
+
+def is_same_file(one: Path, other: Path) -> bool:
+    """Return whether two paths lead to one file, there or not yet.
+
+    Examples
+    --------
+    >>> is_same_file(Path("a.csv"), Path(".") / "a.csv"), is_same_file(Path("a.csv"), Path("b.csv"))
+    (True, False)
+    """
+    try:
+        return one.samefile(other)
+    except OSError:
+        return one.expanduser().resolve() == other.expanduser().resolve()
+
+
+def _note(context: typer.Context, parameter: typer.CallbackParam, path: Path) -> None:
+    context.meta.setdefault(_OUTPUTS, {})[parameter.name] = path
+
+
+def _shown(parameter: Any) -> str:
+    """Return how a user writes a parameter: ``--model``, ``FILE``."""
+    return parameter.opts[0] if parameter.param_type_name == "option" else parameter.name.upper()

@@ -1,0 +1,42 @@
+"""What new ratings have to keep to: the rules of `fit`, and the scale of the training data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from air_recsys.exceptions import DataError
+from air_recsys.models.rows import Folded
+from air_recsys.models.state import FittedState
+
+_ROUNDING = 1e-6  # share of the scale by which a rating may lie outside: numbers that were float32 once
+
+
+def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:
+    """Raise `DataError` for ratings that the training data could not hold.
+
+    These are ratings outside of what `fit` saw, smallest to largest. Where all that it saw are equal there is no
+    scale, and only negative ones are refused.
+    """
+    low, high = state.rating_scale
+    if low < high:
+        margin = _ROUNDING * (high - low)
+        outside = ratings[(ratings < low - margin) | (ratings > high + margin)]
+        if outside.size:
+            raise DataError(
+                f"expected ratings in {low:g}..{high:g} (the scale of the training data), found {outside[0]:g}; "
+                "clip them to rating_scale_, or fit again"
+            )
+    check_signs(state, ratings)
+
+
+def check_signs(state: FittedState, ratings: np.ndarray) -> None:
+    """Raise `DataError` for negative ratings where the training data had none."""
+    negative = ratings[ratings < 0]
+    if negative.size and state.rating_scale[0] >= 0:
+        raise DataError(f"ratings must be >= 0, as those of the training data are, found {negative[0]:g}")
+
+
+def check_finite(folded: Folded) -> None:
+    """Raise `DataError` where factors or biases left the finite numbers."""
+    if not all(np.isfinite(array).all() for array in folded):
+        raise DataError("expected ratings and weights near those of the training data, found too large ones")
