@@ -13,7 +13,7 @@ for kind in old haswell; do
   for threads in 1 2; do
     read -r -a settings <<<"$("$venv/bin/python" tests/processors.py "$kind" "$threads")"
     echo "the order of lists with ${settings[*]}"
-    env "${settings[@]}" "$venv/bin/python" -m pytest -q -m order \
+    env "${settings[@]}" "$venv/bin/python" -m pytest -q -n 2 --dist loadfile -m order \
       tests/adapters tests/distributed tests/dti tests/metrics tests/models
   done
 done

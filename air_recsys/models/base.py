@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import is_dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self
 
@@ -18,9 +19,8 @@ from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.locks import lock_of
 from air_recsys.models.pairs import fallback_scores, pair_indices
 from air_recsys.models.ranking.faiss_items import FaissItems
-from air_recsys.models.ranking.lists import recommend_with
+from air_recsys.models.ranking.lists import best_items_of, recommend_with
 from air_recsys.models.ranking.ties import best_of
-from air_recsys.models.ranking.top_items import top_items
 from air_recsys.models.rows import Side
 from air_recsys.models.state import Ending, Factors, FittedState
 from air_recsys.models.storage.checks import check_attributes, check_state
@@ -35,6 +35,7 @@ from air_recsys.models.storage.files import (
     write_contents,
 )
 from air_recsys.models.storage.old_versions import upgraded
+from air_recsys.nn.devices import resolve_device
 from air_recsys.parameters import check_parameters
 from air_recsys.solvers import plain
 from air_recsys.training import Callback, check_callbacks
@@ -280,12 +281,7 @@ class Recommender(BaseEstimator):
             Where a GPU is asked for and there is none.
         """
         state = self._fitted()
-
-        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            seen = state.statistics.seen[users] if exclude_seen else None
-            factors = state.factors.user_factors[users], state.factors.item_factors
-            return top_items(*factors, state.factors.item_biases, n, seen=seen, device=device)
-
+        best = partial(best_items_of, state, n=n, exclude_seen=exclude_seen, device=resolve_device(device))
         return recommend_with(best, state, user_ids, n, clips=self._clips)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:

@@ -15,10 +15,13 @@ MARK = {"data": "d", "parameters": {}}
 
 
 @pytest.fixture(autouse=True)
-def plain_handler():
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def plain_handlers():
+    """Those of a new process: Ray, where another test has started it, listens to SIGTERM."""
+    plain = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in plain.items()}
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def press_at(epoch):

@@ -23,7 +23,7 @@ from air_recsys.validation import check_integer
 
 _SHAPE = 200, 120, 4_000  # users, items, ratings
 _SETTINGS = ["--set", "solver=langevin", "--set", "n_sweeps=300", "--set", "n_factors=4", "--device", "cpu"]
-_SECONDS = 60  # in which a command has to end
+_SECONDS = 120  # in which a command has to end
 _PAUSE = 0.01  # seconds between signals that come in a row
 
 

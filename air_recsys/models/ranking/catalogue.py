@@ -31,6 +31,16 @@ class Catalogue:
         self._largest_offset = float(np.abs(finite).max(initial=0.0))
         self._products = _GPU_PRODUCTS if device.type == "cuda" else _CPU_PRODUCTS
 
+    @property
+    def device(self) -> torch.device:
+        """Where the items are."""
+        return self._factors.device
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """The type of factors and offsets."""
+        return self._factors.dtype
+
     def __len__(self) -> int:
         return len(self._factors)
 

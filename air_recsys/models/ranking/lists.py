@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.ids import as_id_array
 from air_recsys.metrics.ranking import top_k
-from air_recsys.models.state import FittedState
+from air_recsys.models.ranking.catalogue import Catalogue
+from air_recsys.models.ranking.top_items import as_arrays, top_items_of
+from air_recsys.models.state import Factors, FittedState
 from air_recsys.validation import check_integer
 
 _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
@@ -29,12 +32,31 @@ def recommend_with(best: FindBest, state: FittedState, user_ids: Any, n: int, *,
     return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
 
+def best_items_of(
+    state: FittedState, users: np.ndarray, *, n: int, exclude_seen: bool, device: torch.device
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n best items of some users and their products + item biases, (b, n) each."""
+    seen = state.statistics.seen[users] if exclude_seen else None
+    factors = state.factors
+    if device.type == "cpu":  # a service asks for one user at a time
+        catalogue, dtype = state.once("catalogue", lambda: _catalogue_of(factors, device))
+    else:
+        catalogue, dtype = _catalogue_of(factors, device)
+    return top_items_of(catalogue, np.require(factors.user_factors[users], dtype, ["C", "W"]), n, seen)
+
+
+def _catalogue_of(factors: Factors, device: torch.device) -> tuple[Catalogue, np.dtype]:
+    _, items, offsets = as_arrays(factors.user_factors[:0], factors.item_factors, factors.item_biases)
+    return Catalogue(items, offsets, device), items.dtype
+
+
 def _recommend_block(best: FindBest, state: FittedState, ids: np.ndarray, n: int, clips: bool) -> pd.DataFrame:
     users, statistics, factors = state.data.users.lookup(ids), state.statistics, state.factors
     known = users >= 0
-    popular = top_k(statistics.item_counts[None], n)[0]  # (n,)
-    items = np.tile(popular, (users.size, 1))  # (b, n)
-    scores = statistics.item_means[items]
+    items, scores = np.empty((users.size, n), dtype=np.int64), np.empty((users.size, n))
+    if not known.all():
+        items[~known] = top_k(statistics.item_counts[None], n)[0]
+        scores[~known] = statistics.item_means[items[~known]]
     items[known], products = best(users[known])
     offsets = factors.user_biases[users[known], None] + factors.mean
     scores[known] = state.limited(products.astype(np.float64) + offsets, clips)

@@ -81,17 +81,22 @@ def top_items(
     (array([[2, 1], [0, 1]]), array([[2., 1.], [1., 1.]]))
     """
     check_integer("n", n, minimum=1)
-    target = resolve_device(device)
     users, factors, offsets = as_arrays(user_factors, item_factors, item_offsets)
-    n_users, n_items = len(users), len(factors)
-    hidden = None if seen is None else check_sparse("seen", seen, (n_users, n_items))
-    size = (
-        _default_block(n_items, target) if block_size is None else check_integer("block_size", block_size, minimum=1)
-    )
-    catalogue = Catalogue(factors, offsets, target)
-    buffer = torch.empty((min(size, n_users), n_items), dtype=_tensor(offsets).dtype, device=target)
+    if block_size is not None:
+        check_integer("block_size", block_size, minimum=1)
+    hidden = None if seen is None else check_sparse("seen", seen, (len(users), len(factors)))
+    return top_items_of(Catalogue(factors, offsets, resolve_device(device)), users, n, hidden, block_size)
+
+
+def top_items_of(
+    catalogue: Catalogue, users: np.ndarray, n: int, hidden: Csr | None, block_size: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `top_items` does, for items that many calls rank, and users in their type; nothing is checked."""
+    n_users, n_items, target = len(users), len(catalogue), catalogue.device
+    size = _default_block(n_items, target) if block_size is None else block_size
+    buffer = torch.empty((min(size, n_users), n_items), dtype=catalogue.dtype, device=target)
     items = np.full((n_users, n), -1, dtype=np.int64)
-    scores = np.full((n_users, n), -np.inf, dtype=offsets.dtype)
+    scores = np.full((n_users, n), -np.inf, dtype=users.dtype)
     together = max(size, _CANDIDATES // n)
     for start in range(0, n_users, together):
         rows = slice(start, min(start + together, n_users))
