@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, quoted
 
 
 def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
@@ -159,4 +159,4 @@ def _all_hashable(ids: Iterable[Any]) -> bool:
 def _unhashable(ids: np.ndarray, kind: str) -> DataError:
     """Return the error for ids of which one cannot be hashed."""
     found = next(each for each in ids.tolist() if not _all_hashable([each]))
-    return DataError(f"expected {kind} ids that can be hashed, as numbers or text, found {found!r:.200}")
+    return DataError(f"expected {kind} ids that can be hashed, as numbers or text, found {quoted(found)}")

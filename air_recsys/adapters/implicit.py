@@ -24,13 +24,14 @@ from air_recsys.adapters.implicit_input import (
     widened,
     with_zero_rows,
 )
-from air_recsys.adapters.implicit_lists import alike, recommended, unit_rows
+from air_recsys.adapters.implicit_lists import alike, recommended
 from air_recsys.adapters.implicit_split import leave_k_out_split
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
 from air_recsys.models.locks import lock_of
+from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.rows import LeastSquaresRows
 from air_recsys.nn.devices import torch_threads
 from air_recsys.reading import checked_sparse

@@ -114,20 +114,6 @@ def alike(
     return ids, scores
 
 
-def unit_rows(factors: np.ndarray) -> np.ndarray:
-    """Return rows divided by their lengths, in double precision; rows of zeros stay.
-
-    Examples
-    --------
-    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
-    array([[0.6, 0.8],
-           [0. , 0. ]])
-    """
-    wide = factors.astype(np.float64)
-    norms = np.linalg.norm(wide, axis=-1, keepdims=True)
-    return wide / np.where(norms > 0, norms, 1)
-
-
 def _without(filtered: Any, size: int, dtype: np.dtype) -> np.ndarray:
     offsets = np.zeros(size, dtype)
     if filtered is not None:

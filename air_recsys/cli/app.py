@@ -72,7 +72,7 @@ def common(
 def run(arguments: list[str] | None = None) -> int:
     """Run the command line and return its status; every expected failure is one line on the standard error."""
     if sys.stdout is None:
-        return fail("the standard output is closed", 1)
+        return _fail("the standard output is closed", 1)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # ids that the locale cannot show
@@ -83,13 +83,13 @@ def run(arguments: list[str] | None = None) -> int:
         status = app(arguments, standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
-        return fail(_message(error), 2)
+        return _fail(_message(error), 2)
     except typer.Abort as error:
         raise KeyboardInterrupt from error
     except AirRecsysError as error:
-        return fail(str(error), 1)
+        return _fail(str(error), 1)
     except OSError as error:
-        return fail(_of_system(error), 1)
+        return _fail(_of_system(error), 1)
     except Exception as error:
         if _was_interrupted(error):
             raise KeyboardInterrupt from error
@@ -97,7 +97,7 @@ def run(arguments: list[str] | None = None) -> int:
     return status if isinstance(status, int) else 0
 
 
-def fail(message: str, status: int) -> int:
+def _fail(message: str, status: int) -> int:
     """Write the line of a failure to the standard error, and return its status."""
     sys.stderr.write(f"error: {message}\n")
     return status

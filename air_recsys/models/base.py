@@ -18,6 +18,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.locks import lock_of
 from air_recsys.models.pairs import fallback_scores, pair_indices
+from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import best_items_of, recommend_with
 from air_recsys.models.ranking.ties import best_of
@@ -335,10 +336,8 @@ class Recommender(BaseEstimator):
         row = index.lookup([id])[0]
         if row < 0:
             raise UnknownIdError(side, [id])
-        wide = factors.astype(np.float64)
-        norms = np.linalg.norm(wide, axis=1)
-        wide /= np.where(norms > 0, norms, 1)[:, None]
-        cosine = wide @ wide[row]
+        units = unit_rows(factors)
+        cosine = units @ units[row]
         cosine[row] = -np.inf  # itself is not among them
         best, weights = (each[0, : cosine.size - 1] for each in best_of(cosine[None], min(n, cosine.size), 1.0))
         return pd.DataFrame({side: index.ids[best], "weight": weights})

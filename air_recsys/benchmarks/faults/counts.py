@@ -1,8 +1,22 @@
-"""What counts as a fault in the tables of this folder."""
+"""What the tables of this folder count: sums over their rows, and faults."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 from air_recsys.results import ResultTable
 
 _FAULTS = ("unexpected", "silent", "lost", "errors", "wrong")  # columns of the last row, which is that of all
+
+
+def sums(rows: Sequence[dict[str, Any]], names: Iterable[str]) -> dict[str, Any]:
+    """Return the sum of each named column, for the last row, which is that of all.
+
+    Examples
+    --------
+    >>> sums([{"part": "a", "runs": 2}, {"part": "b", "runs": 3}], ["runs"])
+    {'runs': 5}
+    """
+    return {name: sum(row[name] for row in rows) for name in names}
 
 
 def n_faults(table: ResultTable) -> int:

@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from air_recsys.benchmarks.faults import model_loaders as samples
+from air_recsys.benchmarks.faults.counts import sums
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.group import joined
 from air_recsys.dti import DrugTargetAIR
@@ -72,8 +73,7 @@ def bench_flips(n_flips: int = 1000, *, seed: int = 0, names: list[str] | None =
     report = ResultTable(f"Flipped bits: {n_flips:,} of each format", _protocol(seed))
     for name in names or known:
         report.rows.append({"format": name, **_counts(known[name], n_flips, Random(f"{seed}/{name}"))})
-    sums = {key: sum(row[key] for row in report.rows) for key in (*_COUNTS, "seconds")}
-    report.rows.append({"format": "all", "bytes": sum(row["bytes"] for row in report.rows), **sums})
+    report.rows.append({"format": "all", **sums(report.rows, ("bytes", *_COUNTS, "seconds"))})
     return report
 
 

@@ -14,6 +14,8 @@ from typing import Any
 import numpy as np
 
 from air_recsys.benchmarks.apart import thread_variables
+from air_recsys.benchmarks.faults.counts import sums
+from air_recsys.benchmarks.faults.processes import wait_for
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.models import AIR
 from air_recsys.models.storage.fingerprint import hash_arrays
@@ -56,9 +58,9 @@ def bench_kills(n_kills: int = 50, *, seed: int = 0) -> ResultTable:
     rng = np.random.default_rng(seed)
     kills = {name: len(range(number, n_kills, len(TRAININGS))) for number, name in enumerate(TRAININGS)}
     rows = [_row(name, times, rng) for name, times in kills.items() if times]
-    sums = {key: sum(row[key] for row in rows) for key in ("kills", "exact", "lost")}
     epochs = min(row["earliest epoch"] for row in rows), max(row["latest epoch"] for row in rows)
-    rows.append({"training": "all", **sums, "earliest epoch": epochs[0], "latest epoch": epochs[1]})
+    counts = sums(rows, ("kills", "exact", "lost"))
+    rows.append({"training": "all", **counts, "earliest epoch": epochs[0], "latest epoch": epochs[1]})
     return ResultTable(f"Killed trainings: {n_kills} kills", _protocol(seed), rows)
 
 
@@ -123,7 +125,7 @@ def _run(name: str, path: Path, *, go_on: bool) -> str:
 def _whole(name: str, path: Path) -> tuple[str, float]:
     """Return the digest of a training that is left alone, and the seconds from its first checkpoint to its end."""
     with _start(name, path, go_on=False) as process:
-        _wait_for(path, process)
+        wait_for(path, process)
         start = time.perf_counter()
         digest = process.communicate(timeout=_SECONDS)[0].strip()
     return digest, time.perf_counter() - start
@@ -132,15 +134,10 @@ def _whole(name: str, path: Path) -> tuple[str, float]:
 def _killed(name: str, path: Path, seconds: float) -> bool:
     """Start a training and kill it so long after its first checkpoint; return whether it was still at work."""
     with _start(name, path, go_on=False) as process:
-        _wait_for(path, process)
+        wait_for(path, process)
         try:
             process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
             process.send_signal(signal.SIGKILL)
             process.communicate()
     return process.returncode == -signal.SIGKILL
-
-
-def _wait_for(path: Path, process: subprocess.Popen[str]) -> None:
-    while not path.exists() and process.poll() is None:
-        time.sleep(0.001)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from air_recsys.benchmarks.faults.counts import sums
 from air_recsys.benchmarks.faults.live_history import Call, Swap, wrong_calls
 from air_recsys.benchmarks.faults.live_operations import OPERATIONS, new_model, perform, prepared
 from air_recsys.models import AIR
@@ -71,8 +72,7 @@ def bench_live(n_operations: int = 10_000, *, n_threads: int = 8, seed: int = 0)
     report = ResultTable(f"A live model: {n_operations:,} operations", _protocol(n_threads, seed))
     for name in OPERATIONS:
         report.rows.append(_row(name, [call for call in calls if call.name == name], wrong))
-    names = ("operations", "errors", "wrong")
-    report.rows.append({"operation": "all"} | {name: sum(row[name] for row in report.rows) for name in names})
+    report.rows.append({"operation": "all"} | sums(report.rows, ("operations", "errors", "wrong")))
     errors = {call.number: call.error for call in calls if call.error is not None}
     for number, text in sorted((errors | wrong).items())[:_SHOWN]:
         report.notes.append(f"operation {number}, {drawn[number]}: {text}")

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from air_recsys.benchmarks.apart import thread_variables
+from air_recsys.benchmarks.faults.counts import sums
+from air_recsys.benchmarks.faults.processes import program
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.images import save_image
 from air_recsys.models import AIR
@@ -102,8 +103,7 @@ def bench_paths() -> ResultTable:
             counts = {"runs": len(commands), "refused": len(commands) - len(faults), "wrong": len(faults)}
             table.rows.append({"commands": name} | counts)
             table.notes += [f"air-recsys {' '.join(command)}: {fault}" for command, fault in faults]
-    sums = {key: sum(row[key] for row in table.rows) for key in ("runs", "refused", "wrong")}
-    table.rows.append({"commands": "all"} | sums)
+    table.rows.append({"commands": "all"} | sums(table.rows, ("runs", "refused", "wrong")))
     return table
 
 
@@ -127,15 +127,14 @@ def write_files(place: Path) -> None:
     (place / "folder").mkdir()
 
 
-def run_apart(place: Path, command: list[str]) -> tuple[int, str]:
+def run_command(place: Path, command: list[str]) -> tuple[int, str]:
     """Run a command line in a process of its own, in a folder; return its status and its standard error."""
-    program = [sys.executable, "-c", "from air_recsys.cli import main; main()", *command]
     with thread_variables(1):
-        done = subprocess.run(program, cwd=place, capture_output=True, text=True, check=False)
+        done = subprocess.run(program(command), cwd=place, capture_output=True, text=True, check=False)
     return done.returncode, done.stderr
 
 
-def fault_of(place: Path, command: list[str], run: Run = run_apart) -> str | None:
+def fault_of(place: Path, command: list[str], run: Run = run_command) -> str | None:
     """Run a command in the folder; return what is wrong with its end, None where it is refused as it has to be."""
     before = _digests(place)
     status, errors = run(place, command)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Sequence
@@ -15,6 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from air_recsys.benchmarks.apart import thread_variables
+from air_recsys.benchmarks.faults.counts import sums
+from air_recsys.benchmarks.faults.processes import program, wait_for
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.models import AIR
@@ -83,8 +84,7 @@ def bench_signals(n_runs: int = 50, *, seed: int = 0) -> ResultTable:
                 faults += _faults(case, table_file, place, rng.uniform(0, seconds), expected)
             table.rows.append({"signals": name, "runs": runs, "right": runs - len(faults), "wrong": len(faults)})
             table.notes += [f"{name}: {fault}" for fault in faults]
-    sums = {key: sum(row[key] for row in table.rows) for key in ("runs", "right", "wrong")}
-    table.rows.append({"signals": "all"} | sums)
+    table.rows.append({"signals": "all"} | sums(table.rows, ("runs", "right", "wrong")))
     return table
 
 
@@ -103,9 +103,9 @@ def _faults(case: Case, table: Path, place: Path, seconds: float, expected: AIR)
     """Run a case once; return what is wrong, at most one thing."""
     place.mkdir()
     process = _start(table, place)
-    while case.in_training and not (place / "run.ckpt").exists() and process.poll() is None:
-        time.sleep(0.001)
-    time.sleep(seconds if not case.in_training else seconds / 4)
+    if case.in_training:
+        wait_for(place / "run.ckpt", process)
+    time.sleep(seconds / 4 if case.in_training else seconds)
     for each in case.signals:
         process.send_signal(each)
         time.sleep(_PAUSE)
@@ -139,10 +139,9 @@ def _faults_left(case: Case, table: Path, place: Path, expected: AIR) -> list[st
 
 def _start(table: Path, place: Path) -> subprocess.Popen[str]:
     files = ["--model", str(place / "model.air"), "--checkpoint", str(place / "run.ckpt"), "--every", "1"]
-    program = [sys.executable, "-c", "from air_recsys.cli import main; main()", "train", str(table)]
     with thread_variables(1):
         return subprocess.Popen(
-            [*program, *_SETTINGS, *files],
+            program(["train", str(table), *_SETTINGS, *files]),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.base import Recommender
@@ -21,6 +22,15 @@ class Completion(NamedTuple):
     history: pd.DataFrame | None = None
     graphs: tuple[SimilarityGraph, ...] = ()
     ending: Ending = Ending()
+
+
+def check_patch(patch: int, data: Interactions) -> None:
+    """Raise `ParameterError` for patches that are larger than the picture."""
+    if patch > min(data.n_users, data.n_items):
+        raise ParameterError(
+            f"patch must be at most the smaller side of the picture, {data.n_users} x {data.n_items} pixels, "
+            f"found {patch}"
+        )
 
 
 class CompletedMatrix(Recommender):

@@ -10,7 +10,7 @@ import torch
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
-from air_recsys.models.pictures.completed import CompletedMatrix, Completion
+from air_recsys.models.pictures.completed import CompletedMatrix, Completion, check_patch
 from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.nn.terms import blocks
 from air_recsys.parameters import integer, real
@@ -74,17 +74,12 @@ class PatchAIR(CompletedMatrix):
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        air = self._air(1)
-        air._check_parameters()
+        self._air(1)._check_parameters()
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""
         super().check(data)
-        if self.patch > min(data.n_users, data.n_items):
-            raise ParameterError(
-                f"patch must be at most the smaller side of the picture, {data.n_users} x {data.n_items} pixels, "
-                f"found {self.patch}"
-            )
+        check_patch(self.patch, data)
         if self.stride > self.patch:
             raise ParameterError(f"stride must be at most patch, {self.patch}, found {self.stride}")
         self._air(1).check(data)

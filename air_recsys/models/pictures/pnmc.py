@@ -12,9 +12,8 @@ from scipy.sparse.linalg import spsolve
 from sklearn.feature_extraction.image import grid_to_graph
 from sklearn.neighbors import NearestNeighbors
 
-from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
-from air_recsys.models.pictures.completed import CompletedMatrix, Completion
+from air_recsys.models.pictures.completed import CompletedMatrix, Completion, check_patch
 from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.parameters import integer
 
@@ -73,11 +72,7 @@ class PNMC(CompletedMatrix):
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""
         super().check(data)
-        if self.patch > min(data.n_users, data.n_items):
-            raise ParameterError(
-                f"patch must be at most the smaller side of the picture, {data.n_users} x {data.n_items} pixels, "
-                f"found {self.patch}"
-            )
+        check_patch(self.patch, data)
 
     def _complete(self, ratings: np.ndarray, statistics: TrainingStatistics) -> Completion:
         missing = np.isnan(ratings)

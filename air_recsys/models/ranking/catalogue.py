@@ -21,9 +21,15 @@ class Catalogue:
     factors : ndarray of float32 or float64, shape (n_items, r)
     offsets : ndarray of the same type, shape (n_items,)
     device : torch.device
+
+    Attributes
+    ----------
+    numbers : numpy.dtype
+        The type of factors and offsets.
     """
 
     def __init__(self, factors: np.ndarray, offsets: np.ndarray, device: torch.device) -> None:
+        self.numbers = factors.dtype
         self._factors = torch.from_numpy(factors).to(device)
         self._offsets = torch.from_numpy(offsets).to(device)
         finite = offsets[np.isfinite(offsets)]  # an offset of -inf leaves an item out
@@ -89,6 +95,20 @@ class Catalogue:
             factors = _transposed(self._factors[span])  # (r, columns)
             torch.add(_sum_of_products(own, factors), self._offsets[span], out=scores[:, span])
         return scores
+
+
+def unit_rows(factors: np.ndarray) -> np.ndarray:
+    """Return rows divided by their lengths, in double precision; rows of zeros stay.
+
+    Examples
+    --------
+    >>> unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    wide = factors.astype(np.float64)
+    norms = np.linalg.norm(wide, axis=-1, keepdims=True)
+    return wide / np.where(norms > 0, norms, 1)
 
 
 def fixed_sum(terms: torch.Tensor) -> torch.Tensor:

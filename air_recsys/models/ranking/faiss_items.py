@@ -13,9 +13,8 @@ import torch
 
 from air_recsys.exceptions import ParameterError, UnknownIdError
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.catalogue import Catalogue
-from air_recsys.models.ranking.lists import as_queried_ids, recommend_with
-from air_recsys.models.ranking.top_items import as_arrays, top_items
+from air_recsys.models.ranking.lists import as_queried_ids, catalogue_of, recommend_with
+from air_recsys.models.ranking.top_items import top_items_of
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.files import write_atomically
 from air_recsys.validation import check_choice, import_extra
@@ -86,10 +85,7 @@ class FaissItems:
         self._largest_square = float((vectors.astype(np.float64) ** 2).sum(axis=1).max())
         self.index = _build(vectors, metric, "Flat" if factory is None else factory)
         self._is_exact = factory in (None, "Flat")
-        factors = state.factors
-        arrays = as_arrays(factors.user_factors[:1], factors.item_factors, factors.item_biases)
-        self._dtype = arrays[1].dtype
-        self._catalogue = Catalogue(arrays[1], arrays[2], torch.device("cpu"))
+        self._catalogue = catalogue_of(state, torch.device("cpu"))
 
     def search(self, user_ids: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
         """Return the best n items of each user that the index finds, as the table of `Recommender.recommend`.
@@ -186,12 +182,11 @@ class FaissItems:
         sure, *best = ties.choose(exact, found, n, ties.tolerance_of(reach), others)
         scores, items = (each.numpy().copy() for each in best)
         items[np.isneginf(scores)] = -1
-        scores = scores.astype(self._dtype)  # as those of `top_items`
+        scores = scores.astype(catalogue.numbers)  # as those of `top_items`
         if not sure.all():
             again = (~sure).numpy()
             left_out = None if seen is None else seen[again]
-            arrays = factors.user_factors[users[again]], factors.item_factors, factors.item_biases
-            items[again], scores[again] = top_items(*arrays, n, seen=left_out)
+            items[again], scores[again] = top_items_of(catalogue, factors.user_factors[users[again]], n, left_out)
         return items, scores
 
     def _error(self, queries: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from air_recsys.ids import as_id_array
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.state import FittedState
 from air_recsys.validation import check_integer
 
 _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
@@ -37,17 +37,18 @@ def best_items_of(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the n best items of some users and their products + item biases, (b, n) each."""
     seen = state.statistics.seen[users] if exclude_seen else None
-    factors = state.factors
-    if device.type == "cpu":  # a service asks for one user at a time
-        catalogue, dtype = state.once("catalogue", lambda: _catalogue_of(factors, device))
-    else:
-        catalogue, dtype = _catalogue_of(factors, device)
-    return top_items_of(catalogue, np.require(factors.user_factors[users], dtype, ["C", "W"]), n, seen)
+    return top_items_of(catalogue_of(state, device), state.factors.user_factors[users], n, seen)
 
 
-def _catalogue_of(factors: Factors, device: torch.device) -> tuple[Catalogue, np.dtype]:
-    _, items, offsets = as_arrays(factors.user_factors[:0], factors.item_factors, factors.item_biases)
-    return Catalogue(items, offsets, device), items.dtype
+def catalogue_of(state: FittedState, device: torch.device) -> Catalogue:
+    """Return the items of a model to be ranked; on a CPU, where a service asks for one user at a time, kept."""
+
+    def make() -> Catalogue:
+        factors = state.factors
+        _, items, offsets = as_arrays(factors.user_factors[:0], factors.item_factors, factors.item_biases)
+        return Catalogue(items, offsets, device)
+
+    return state.once("catalogue", make) if device.type == "cpu" else make()
 
 
 def _recommend_block(best: FindBest, state: FittedState, ids: np.ndarray, n: int, clips: bool) -> pd.DataFrame:

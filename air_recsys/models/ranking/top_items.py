@@ -91,12 +91,13 @@ def top_items(
 def top_items_of(
     catalogue: Catalogue, users: np.ndarray, n: int, hidden: Csr | None, block_size: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `top_items` does, for items that many calls rank, and users in their type; nothing is checked."""
+    """Return what `top_items` does, for items that many calls rank; nothing is checked."""
+    users = np.require(users, catalogue.numbers, ["C", "W"])
     n_users, n_items, target = len(users), len(catalogue), catalogue.device
     size = _default_block(n_items, target) if block_size is None else block_size
     buffer = torch.empty((min(size, n_users), n_items), dtype=catalogue.dtype, device=target)
     items = np.full((n_users, n), -1, dtype=np.int64)
-    scores = np.full((n_users, n), -np.inf, dtype=users.dtype)
+    scores = np.full((n_users, n), -np.inf, dtype=catalogue.numbers)
     together = max(size, _CANDIDATES // n)
     for start in range(0, n_users, together):
         rows = slice(start, min(start + together, n_users))

@@ -1,11 +1,11 @@
 """The commands that measure accuracy: what they refuse before any work, and what they write."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from workshop_cases import invoked
 
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
 from air_recsys.cli.workshop import accuracy
@@ -20,17 +20,7 @@ def run(monkeypatch, tmp_path):
     """Invoke the commands with a folder of data that is not looked at."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
-    app = typer.Typer()
-    app.command("ratings")(accuracy.ratings)
-    app.command("page")(accuracy.page)
-
-    def invoke(*arguments):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    return invoke
+    return partial(invoked, {"ratings": accuracy.ratings, "page": accuracy.page})
 
 
 @pytest.fixture

@@ -1,12 +1,12 @@
 """The command that measures lists: what it refuses before any work, and what it writes."""
 
 import json
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import typer
-from typer.testing import CliRunner
+from workshop_cases import invoked
 
 from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
@@ -38,13 +38,7 @@ def calls(monkeypatch, tmp_path):
     return called
 
 
-def invoke(*arguments):
-    app = typer.Typer()
-    app.command("ranking")(accuracy.ranking)
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result
+invoke = partial(invoked, {"ranking": accuracy.ranking})
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,10 @@
 """The commands that time the library: what they refuse before any work, and what they write."""
 
 import json
+from functools import partial
 
 import pytest
-import typer
-from typer.testing import CliRunner
+from workshop_cases import invoked
 
 from air_recsys.cli.workshop import speed as module
 from air_recsys.exceptions import ParameterError
@@ -20,17 +20,7 @@ EXPONENTS = ResultTable("Exponents", "protocol", [{"sweep": "n_users", "epoch_se
 
 @pytest.fixture
 def run():
-    app = typer.Typer()
-    app.command("speed")(module.speed)
-    app.command("scale")(module.scale)
-
-    def invoke(*arguments):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-        if result.exception is not None and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        return result
-
-    return invoke
+    return partial(invoked, {"speed": module.speed, "scale": module.scale})
 
 
 @pytest.mark.parametrize(
