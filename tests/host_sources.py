@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import tarfile
+import tempfile
 from importlib.metadata import version
 from pathlib import Path
 from types import ModuleType
@@ -41,10 +42,19 @@ def host_module(path: Path, name: str) -> ModuleType:
 
 
 def _fetch(distribution: str, folder: Path) -> None:
+    """Unpack the source package beside its place and rename it: several processes may do so at once."""
     folder.mkdir(parents=True, exist_ok=True)
     wanted = f"{distribution}=={version(distribution)}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*command, "--no-binary", distribution, "-d", str(folder), wanted], check=True, timeout=600)
-    (archive,) = folder.glob(f"{distribution.replace('-', '[-_]')}-{version(distribution)}.tar.gz")
-    with tarfile.open(archive) as content:
-        content.extractall(folder, filter="data")
+    with tempfile.TemporaryDirectory(dir=folder) as own:
+        subprocess.run([*command, "--no-binary", distribution, "-d", own, wanted], check=True, timeout=600)
+        (archive,) = Path(own).glob("*.tar.gz")
+        with tarfile.open(archive) as content:
+            content.extractall(own, filter="data")
+        (unpacked,) = (path for path in Path(own).iterdir() if path.is_dir())
+        try:
+            unpacked.rename(folder / unpacked.name)
+        except OSError:
+            # Another process was first.
+            if not (folder / unpacked.name).is_dir():
+                raise
