@@ -13,17 +13,14 @@ from air_recsys.nn.devices import torch_threads
 from air_recsys.results import ResultTable
 from air_recsys.validation import import_extra
 
-SETTINGS: dict[str, Any] = {
-    "graph_neighbors": 10,
-    "user_graph_reg": 1e-5,
-    "item_graph_reg": 1e-5,
-    "learning_rate": 3e-3,
-    "init_mean": 0.0,
-    "init_std": 0.03,
-    "graph_refresh": 25,
+DMF_SETTINGS: dict[str, Any] = {
+    "schedule": "cooldown",
+    "learning_rate": 1e-3,
+    "init_mean": 1e-3,
+    "init_std": 1e-3,
+    "n_epochs": 20_000,
 }
-"""What differs from the preset: the settings of ``air-recsys reproduce syn-netflix``."""
-DMF_SETTINGS: dict[str, Any] = {"learning_rate": 1e-3, "init_mean": 1e-3, "init_std": 1e-3, "n_epochs": 20_000}
+"""What DMF takes in place of AIR's settings: its regularization is a small start."""
 
 
 class Demo(NamedTuple):
@@ -50,7 +47,7 @@ def run_demo(seed: int = 0, missing: float = 0.7, device: str = "auto", verbose:
     import_extra("networkx", "viz")  # before anything is trained
     data = make_syn_netflix(random_state=seed)
     hidden = hide(data.matrix, missing, seed)
-    model = AIR.for_completion(**SETTINGS, random_state=seed, device=device, verbose=verbose)
+    model = AIR.for_completion(random_state=seed, device=device, verbose=verbose)
     protocol = (
         f"generated data: {data.matrix.shape[0]} users x {data.matrix.shape[1]} items, {missing:.0%} of the ratings "
         f"hidden, seed {seed}"

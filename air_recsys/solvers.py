@@ -51,13 +51,14 @@ class Descent:
     ----------
     depth : int
         Number of factors L >= 2.
-    n_epochs : int
-        Passes over all ratings, at most 1,000,000,000: at a millisecond each they take 12 days.
+    n_epochs : int or "auto"
+        Passes over all ratings, at most 1,000,000,000: at a millisecond each they take 12 days. "auto" is 6,000, and
+        fewer where a pass takes long, see `air_recsys.models.engines.scaling.epochs_of`.
     n_batches : int
         Optimiser steps an epoch: each sees a random part of the ratings, drawn once, and a range of the rows of sparse
         graphs (at most one part a rating, user and item). Not with `transforms` or `tv_reg`.
-    learning_rate : float
-        Adam's step size.
+    learning_rate : float or "auto"
+        Adam's step size. "auto" follows the size of the layers, see `air_recsys.models.engines.scaling.step_size`.
     schedule : {"constant", "cooldown", "cosine", "linear"}
         How the step size falls; "cooldown" keeps it for 60 % of the epochs.
     weight_decay, bias_decay : float
@@ -73,7 +74,8 @@ class Descent:
         Weight, against that of a rating, with which every pair without a rating is drawn to 0; for data where only
         positive pairs are recorded. Goes without biases and centring.
     init_mean, init_std : float
-        Factors start from N(init_mean, init_std^2).
+        Factors start from N(init_mean, init_std^2). An `init_std` of "auto" follows the width and the depth, see
+        `air_recsys.models.engines.scaling.start_width`.
     stopping_delta : float, optional
         The paper's stopping rule, on the change of n_users * n_items * objective in one epoch.
     evaluate_every : int
@@ -81,9 +83,9 @@ class Descent:
     """
 
     depth: int = integer(3, minimum=2)
-    n_epochs: int = integer(10_000, minimum=1, maximum=_MOST_EPOCHS)
+    n_epochs: int | str = integer(10_000, minimum=1, maximum=_MOST_EPOCHS, besides=("auto",))
     n_batches: int = integer(1, minimum=1)
-    learning_rate: float = real(1e-3, strict=True)
+    learning_rate: float | str = real(1e-3, strict=True, besides=("auto",))
     schedule: str = choice("constant", list(SCHEDULES))
     weight_decay: float = real(0.0)
     bias_decay: float = real(0.0)
@@ -92,7 +94,7 @@ class Descent:
     scale: bool | str = choice(True, (True, False, "deviation"))
     unobserved_weight: float = real(0.0)
     init_mean: float = real(1e-3, minimum=-np.inf)
-    init_std: float = real(1e-3, strict=True)
+    init_std: float | str = real(1e-3, strict=True, besides=("auto",))
     stopping_delta: float | None = real(None, strict=True, besides=(None,))
     evaluate_every: int = integer(50, minimum=1)
 
@@ -104,10 +106,11 @@ class Regularization:
     Parameters
     ----------
     user_graph_reg, item_graph_reg : float or "auto"
-        Strengths of the two energies; 0 leaves that graph out, "auto" is 3 n_ratings / (n_users n_items)^2, which
-        weighs a user's energy against its ratings alike at every size of the data.
-    graph_rate : float
-        Step size of the graphs' logits as a multiple of `learning_rate`.
+        Strengths of the two energies; 0 leaves that graph out, "auto" is 3 n_ratings / (n_users n_items)^2, and with
+        a weight decay but no biases a sixth of that, see `air_recsys.models.engines.scaling.graph_strength`.
+    graph_rate : float or "auto"
+        Step size of the graphs' logits as a multiple of `learning_rate`. "auto" lets them travel as far in every
+        training, see `air_recsys.models.engines.scaling.logits_rate`.
     graph_every : int
         Steps between two steps of the logits of graphs of all pairs, each so many times larger; in between the graph
         stays, which saves a quarter of the time of a step (docs/step-cost.md). Not with `transforms`.
@@ -115,16 +118,17 @@ class Regularization:
         Further transformations T_i of the matrix, each with a graph of its own that is learned: tuples (transform,
         strength) or (transform, strength, n_neighbors), see `air_recsys.models.engines.transforms.parse_transforms`;
         for example ``[("blocks:8", 1e-5)]``. Needs full width.
-    tv_reg : float
-        Strength of the total variation, for matrices that are pictures. Needs full width.
+    tv_reg : float or "auto"
+        Strength of the total variation, for matrices that are pictures. Needs full width. "auto" is 0, unless a search
+        of settings finds a picture.
     """
 
     user_graph_reg: float | str = real(1e-4, besides=("auto",))
     item_graph_reg: float | str = real(1e-4, besides=("auto",))
-    graph_rate: float = real(1.0, strict=True)
+    graph_rate: float | str = real(1.0, strict=True, besides=("auto",))
     graph_every: int = integer(1, minimum=1)
     transforms: Sequence[tuple[Any, ...]] = ()
-    tv_reg: float = real(0.0)
+    tv_reg: float | str = real(0.0, besides=("auto",))
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -172,15 +176,17 @@ class Sweeping(Solver):
     ----------
     n_sweeps : int
         Passes over all users and items, at most 1,000,000: thousands of times what they need to settle.
-    pattern_features : int
-        Singular vectors of who rated what that the posterior sees; 0 for pairs that are missing at random.
+    pattern_features : int, "degrees" or "auto"
+        Singular vectors of who rated what that the posterior sees, beside the numbers of ratings; "degrees" leaves the
+        latter alone, 0 is for pairs that are missing at random. "auto" is 100, and "degrees" where ratings are scarce,
+        see `air_recsys.models.engines.scarcity`.
     user_graph_reg, item_graph_reg : {"auto", 0}
         Whether a graph of the users (of the items) is learned from the posterior's rows, a step a sweep; 0 leaves it
         out. Scores do not depend on it.
     """
 
     n_sweeps: int = integer(30, minimum=1, maximum=_MOST_SWEEPS)
-    pattern_features: int = integer(100)
+    pattern_features: int | str = integer("auto", besides=("auto", "degrees"))
     user_graph_reg: float | str = choice("auto", ("auto", 0))
     item_graph_reg: float | str = choice("auto", ("auto", 0))
 
@@ -210,7 +216,7 @@ class Variational(Sweeping):
     Examples
     --------
     >>> Variational().get_params()
-    {'item_graph_reg': 'auto', 'n_sweeps': 30, 'pattern_features': 100, 'user_graph_reg': 'auto'}
+    {'item_graph_reg': 'auto', 'n_sweeps': 30, 'pattern_features': 'auto', 'user_graph_reg': 'auto'}
     """
 
     name: ClassVar[str] = "variational"

@@ -27,6 +27,7 @@ from air_recsys.plotting import (
     plot_vanishing,
     plot_weights,
 )
+from air_recsys.solvers import Adam
 
 SNAPSHOTS = (400, 1200, 2400, 4000)
 
@@ -39,15 +40,8 @@ def main(folder: Path) -> None:
     train = Interactions.from_dense(np.where(part < 0.3, ratings, np.nan))
     watched = Interactions.from_dense(np.where((part >= 0.3) & (part < 0.33), ratings, np.nan))
 
-    model = AIR.for_completion(
-        user_graph_reg=1e-5,
-        item_graph_reg=1e-5,
-        n_epochs=6000,
-        learning_rate=3e-3,
-        snapshot_epochs=SNAPSHOTS,
-        random_state=0,
-        device="cpu",
-    )
+    solver = Adam(user_graph_reg=1e-5, item_graph_reg=1e-5, learning_rate=3e-3, n_epochs=6000, schedule="cooldown")
+    model = AIR(solver=solver, snapshot_epochs=SNAPSHOTS, random_state=0, device="cpu")
     values = SingularValues(model, every=2)
     model.fit(train, validation=watched, callbacks=[values])
     print(f"Trained on {model.interactions_}, kept epoch {model.n_iter_}.")

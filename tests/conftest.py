@@ -2,6 +2,8 @@
 
 import contextlib
 import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,6 +19,16 @@ with contextlib.suppress(ImportError):  # the GPU tests go without
     settings.register_profile("search", deadline=None)
     settings.register_profile("tests", deadline=None, derandomize=True)
     settings.load_profile("tests")
+
+
+@pytest.fixture
+def plain_handlers() -> Iterator[None]:
+    """Handlers of signals as in a new process: Ray, where another test has started it, listens to SIGTERM."""
+    plain = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
+    before = {number: signal.signal(number, handler) for number, handler in plain.items()}
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 @pytest.fixture(scope="session")

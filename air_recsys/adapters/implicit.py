@@ -6,7 +6,7 @@ import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -18,14 +18,15 @@ from air_recsys.adapters.implicit_input import (
     check_width,
     list_length,
     norms_of,
-    ones_at,
     replaced,
     shape_of,
     widened,
+    with_values,
     with_zero_rows,
 )
 from air_recsys.adapters.implicit_lists import alike, recommended
 from air_recsys.adapters.implicit_split import leave_k_out_split
+from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings, is_auto, powers_of, settings_for
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
@@ -50,31 +51,44 @@ __all__ = ["ImplicitAIR", "leave_k_out_split"]
 class ImplicitAIR(MatrixFactorizationBase):
     r"""AIR for implicit feedback, a replacement of ``implicit.als.AlternatingLeastSquares``.
 
-    The matrix holds the confidence of each like. Every stored value has the target 1 and every other pair the target
-    0,
+    The matrix holds the confidence of each like. The objective is
 
     .. math::
         \sum_{(u,i)} c_{ui} (x_{ui} - p_{ui})^2 + \lambda\Big(\sum_u |x_u|^2 + \sum_i |y_i|^2\Big)
             + \eta_u E(X; A_u) + \eta_i E(X^\top; A_i)
 
-    with :math:`c_{ui} = \alpha r_{ui}, p_{ui} = 1` for a liked pair and :math:`c_{ui} = 1, p_{ui} = 0` for any other.
-    This is the objective of ALS plus the energies of X on a user graph and an item graph that are learned with the
-    factors. Users and items without any like have zero factors and no edges.
+    with :math:`c_{ui} = \alpha r_{ui}, p_{ui} = t_{ui}` for a liked pair and :math:`c_{ui} = 1, p_{ui} = 0` for any
+    other, and the energies of X on a user graph and an item graph that are learned with the factors. Users and items
+    without any like have zero factors and no edges.
+
+    Where `regularization` or `alpha` is given, :math:`t_{ui} = 1`: the objective of ALS plus the energies. Where
+    neither is, targets fall with the numbers of likes :math:`d_u, d_i` of the user and the item,
+
+    .. math::
+        t_{ui} = s\, d_u^{-0.2} d_i^{-0.1}
+
+    with s such that their mean square over all likes is 1, and `item_factors` are :math:`d_i^{0.1} y_i`, which takes
+    the scaling back on the side of the items. A list of one user does not depend on the user's own factor.
 
     Parameters
     ----------
-    factors : int
-        Width of the factorization.
-    regularization : float
-        lambda.
-    alpha : float
-        Weight of a value of 1 against a pair without a like.
+    factors : int or "auto"
+        Width of the factorization. "auto" is 128, at most the number of users and of items with likes; it is 100, as
+        in ALS, where `regularization` or `alpha` is given.
+    regularization : float or "auto"
+        lambda. "auto" is :math:`0.6\, a \sqrt{z/(mn)} (\sqrt m + \sqrt n)` for z likes of m users and n items, with
+        a the mean confidence of a like, and at most :math:`a z / (2\sqrt{mn})`: few likes keep factors that are not
+        0. It is 0.01, as in ALS, where `alpha` is given.
+    alpha : float or "auto"
+        Weight of a value of 1 against a pair without a like. "auto" gives likes a mean confidence a of a tenth of the
+        mean number of likes of a user; it is 1, as in ALS, where `regularization` is given.
     dtype : dtype
         float32 or float64, of the factors.
     iterations : int
         Rounds of `steps_per_iteration` optimiser steps, each over all likes.
     calculate_training_loss : bool
-        Give `fit`'s callback the objective divided by the sum of all confidences, as in ALS.
+        Give `fit`'s callback the objective divided by the sum of all confidences, as in ALS. With the targets
+        :math:`t_{ui}` it is no number of ALS.
     num_threads : int
         Threads for training and for many ids at a time; 0 is all.
     random_state : int, RandomState, Generator or None
@@ -98,6 +112,8 @@ class ImplicitAIR(MatrixFactorizationBase):
     ----------
     user_factors, item_factors : ndarray, shape (n_users, factors), (n_items, factors)
         As in all of implicit; NumPy arrays also after a training on a GPU. None before `fit`.
+    settings_ : dict or None
+        The factors, regularization and alpha of the training, as numbers.
     user_graph_, item_graph_ : SimilarityGraph or None
         The learned graphs; ids are row and column numbers.
 
@@ -106,21 +122,23 @@ class ImplicitAIR(MatrixFactorizationBase):
     `fit` starts anew each time, where ALS continues from its factors. ``use_native`` and ``use_cg`` choose between
     solvers of ALS and are not parameters here.
 
-    Source: Hu, Koren, Volinsky, ICDM 2008, for the data term.
+    Sources: Hu, Koren, Volinsky, ICDM 2008, for the data term. Rendle, Krichene, Zhang, Koren, Revisiting the
+    Performance of iALS on Item Recommendation Benchmarks, RecSys 2022, for penalties that depend on the numbers of
+    likes: scaled targets are such penalties in other variables, where a pair counts :math:`t_{ui}^2`.
 
     Examples
     --------
     >>> likes = sp.csr_matrix(np.kron(np.eye(2), np.ones((4, 4))) - np.eye(8))  # two groups, one item withheld each
-    >>> model = ImplicitAIR(factors=4, regularization=0.1, use_gpu=False, random_state=0)
+    >>> model = ImplicitAIR(use_gpu=False, random_state=0)
     >>> model.fit(likes, show_progress=False)
     >>> ids, scores = model.recommend([0, 5], likes[[0, 5]], N=1)
     >>> ids.tolist()
     [[0], [5]]
     """
 
-    factors: int = 100
-    regularization: float = 0.01
-    alpha: float = 1.0
+    factors: int | Literal["auto"] = "auto"
+    regularization: float | Literal["auto"] = "auto"
+    alpha: float | Literal["auto"] = "auto"
     dtype: Any = np.float32
     _: KW_ONLY
     iterations: int = 15
@@ -138,11 +156,15 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     def __post_init__(self) -> None:
         super().__init__(num_threads=self.num_threads)
+        self.user_factors: Any = None  # again, as implicit types them as None
+        self.item_factors: Any = None
         self.dtype = np.dtype(self.dtype)
         self.user_graph_: SimilarityGraph | None = None
         self.item_graph_: SimilarityGraph | None = None
         self._user_penalty: np.ndarray | None = None
         self._item_penalty: np.ndarray | None = None
+        self.settings_: dict[str, Any] | None = None
+        self._targets: Targets | None = None  # None: all are 1
         self._kept: dict[str, tuple[tuple[Any, ...], Any]] = {}
 
     # ---------------------------------------------------------------- fitting
@@ -176,22 +198,31 @@ class ImplicitAIR(MatrixFactorizationBase):
         self._check_parameters()
         if callback is not None and not callable(callback):
             raise ParameterError(f"callback must be a function or None, found {callback!r}")
-        likes = as_confidences(user_items, self.alpha)
+        likes = as_confidences(user_items, 1.0)
         shape = shape_of(likes)
         if likes.nnz == 0:
             raise DataError(f"expected at least one value > 0, found none in a matrix of shape {shape}")
+        settings = settings_for(likes, {name: getattr(self, name) for name in CHOSEN})
+        targets = Targets.of_likes(likes) if is_auto(self.regularization, self.alpha) else None
+        likes.data *= settings["alpha"]
         # Users and items without likes have zero factors: they are left out here, and `_keep` adds their zeros.
         users, items = np.flatnonzero(np.diff(likes.indptr)), np.unique(likes.indices)
-        trained = likes[users][:, items].tocoo()
-        model = self._model(users.size * items.size, show_progress)
-        data = Interactions(trained.row, trained.col, np.ones(trained.nnz), users, items, weights=trained.data)
+        model = self._model(settings, users.size * items.size, show_progress)
+        data = Interactions(
+            np.searchsorted(users, np.repeat(np.arange(shape[0]), np.diff(likes.indptr))),
+            np.searchsorted(items, likes.indices),
+            _targets_of(targets, "user", likes),
+            users,
+            items,
+            weights=likes.data,
+        )
         total = float(likes.data.sum()) + shape[0] * shape[1] - likes.nnz  # of all confidences
         watch = [] if callback is None else [self._watch(callback, users.size * items.size / total)]
         with torch_threads(self.num_threads):
             model.fit(data, callbacks=watch)
-        self._keep(model, shape)
+        self._keep(model, shape, settings, targets)
 
-    def _model(self, size: int, show_progress: bool) -> AIR:
+    def _model(self, settings: dict[str, Any], size: int, show_progress: bool) -> AIR:
         solver = Adam(
             depth=self.depth,
             user_graph_reg=self.user_graph_reg / size,
@@ -199,7 +230,7 @@ class ImplicitAIR(MatrixFactorizationBase):
             n_epochs=self.iterations * self.steps_per_iteration,
             learning_rate=self.learning_rate,
             schedule="cosine",
-            weight_decay=self.regularization,
+            weight_decay=settings["regularization"],
             scale=False,
             unobserved_weight=1.0,
             init_mean=0.0,
@@ -207,7 +238,7 @@ class ImplicitAIR(MatrixFactorizationBase):
             evaluate_every=self.steps_per_iteration,
         )
         return AIR(
-            n_factors=self.factors,
+            n_factors=settings["factors"],
             graph_neighbors=self.graph_neighbors,
             solver=solver,
             dtype=self.dtype.name,
@@ -229,18 +260,21 @@ class ImplicitAIR(MatrixFactorizationBase):
 
         return after
 
-    def _keep(self, model: AIR, shape: tuple[int, int]) -> None:
+    def _keep(self, model: AIR, shape: tuple[int, int], settings: dict[str, Any], targets: Targets | None) -> None:
         users, items = model.interactions_.user_ids, model.interactions_.item_ids
         solvers = model.row_solver("user"), model.row_solver("item")
         assert isinstance(solvers[0], LeastSquaresRows)  # those of AIR's objective
         assert isinstance(solvers[1], LeastSquaresRows)
+        item_factors = with_zero_rows(model.item_factors_, items, shape[1])
         learned = {
             "user_factors": with_zero_rows(model.user_factors_, users, shape[0]),
-            "item_factors": with_zero_rows(model.item_factors_, items, shape[1]),
+            "item_factors": item_factors if targets is None else _times(item_factors, targets.item_powers),
             "user_graph_": widened(model.user_graph_, shape[0]),
             "item_graph_": widened(model.item_graph_, shape[1]),
             "_user_penalty": solvers[0].penalty,
             "_item_penalty": solvers[1].penalty,
+            "settings_": settings,
+            "_targets": targets,
         }
         with lock_of(self):
             vars(self).update(learned)  # in one step: other threads read all of it or nothing
@@ -398,26 +432,35 @@ class ImplicitAIR(MatrixFactorizationBase):
         return self._recalculate("item", itemid, item_users)
 
     def _recalculate(self, side: str, ids: Any, rows: Any) -> np.ndarray:
-        solver = copy.copy(self)._solver(side)
-        confidences = as_confidences(rows, self.alpha)
+        model = copy.copy(self)
+        solver = model._solver(side)
+        confidences = model._confidences(rows)
         n_rows, expected = shape_of(confidences)[0], 1 if np.isscalar(ids) else len(ids)
         if n_rows != expected:
             raise ValueError(f"expected one row for each {side}, {expected}, found {n_rows}")
         check_width(confidences, len(solver.others), f"{'item' if side == 'user' else 'user'}s")
-        factors = solver.solve(ones_at(confidences), weights=confidences.data).factors
+        wanted = with_values(confidences, _targets_of(model._targets, side, confidences))
+        factors = solver.solve(wanted, weights=confidences.data).factors
+        if side == "item" and model._targets is not None:
+            factors = _times(factors, powers_of(confidences))
         return factors[0] if np.isscalar(ids) else factors
+
+    def _confidences(self, rows: Any) -> sp.csr_matrix:
+        assert self.settings_ is not None  # of a fitted model
+        return as_confidences(rows, self.settings_["alpha"])
 
     def _solver(self, side: str) -> LeastSquaresRows:
         self._sizes()
-        others, penalty = self.item_factors, self._user_penalty
+        others, penalty, targets = self.item_factors, self._user_penalty, self._targets
         if side == "item":
             others, penalty = self.user_factors, self._item_penalty
         assert penalty is not None
 
         def make() -> LeastSquaresRows:
-            return LeastSquaresRows(others, np.zeros(len(others)), penalty, unobserved_weight=1.0)
+            trained = others if side == "item" or targets is None else _times(others, 1 / targets.item_powers)
+            return LeastSquaresRows(trained, np.zeros(len(trained)), penalty, unobserved_weight=1.0)
 
-        return self._once(f"solver of a {side}", (others, penalty), make)
+        return self._once(f"solver of a {side}", (others, penalty, targets), make)
 
     def partial_fit_users(self, userids: Any, user_items: Any) -> None:
         """Set the factors of users of the model, and of new ones, to those of `recalculate_user`.
@@ -425,24 +468,32 @@ class ImplicitAIR(MatrixFactorizationBase):
         An id beyond the last adds all users up to it, with zero factors.
         """
         check_ids("userids", userids)
-        with lock_of(self):
-            self.user_factors = replaced(self.user_factors, userids, self._recalculate("user", userids, user_items))
+        self._partial_fit("user", userids, user_items)
 
     def partial_fit_items(self, itemids: Any, item_users: Any) -> None:
         """Set the factors of items to those of `recalculate_item`; see `partial_fit_users`."""
         check_ids("itemids", itemids)
+        self._partial_fit("item", itemids, item_users)
+
+    def _partial_fit(self, side: str, ids: Any, rows: Any) -> None:
         with lock_of(self):
-            self.item_factors = replaced(self.item_factors, itemids, self._recalculate("item", itemids, item_users))
+            solved = self._recalculate(side, ids, rows)
+            changed: dict[str, Any] = {f"{side}_factors": replaced(getattr(self, f"{side}_factors"), ids, solved)}
+            if self._targets is not None:
+                changed["_targets"] = self._targets.with_rows(side, ids, self._confidences(rows))
+            vars(self).update(changed)  # in one step, as in `_keep`
 
     def explain(
         self, userid: int, user_items: Any, itemid: int, user_weights: np.ndarray | None = None, N: int = 10
     ) -> tuple[float, list[tuple[int, float]], np.ndarray]:
         r"""Return the contributions of a user's likes to the score of an item.
 
-        The factors of `recalculate_user` are linear in the likes, :math:`x = M^{-1} \sum_j c_j y_j` with the item
-        graph's energy in M, so the score is a sum over the likes:
+        The factors of `recalculate_user` are linear in the likes, :math:`x = M^{-1} \sum_j c_j t_j y_j` with the
+        targets t and the item graph's energy in M, so the score is a sum over the likes:
 
-        .. math:: x \cdot y_i = \sum_j c_j\, y_i^\top M^{-1} y_j
+        .. math:: x \cdot y_i = \sum_j c_j t_j\, y_i^\top M^{-1} y_j
+
+        With the targets of the defaults, the score is :math:`d_i^{0.1}` times that.
 
         Parameters
         ----------
@@ -470,11 +521,11 @@ class ImplicitAIR(MatrixFactorizationBase):
         user_items = check_csr(user_items)
         check_ids("userid", userid, user_items.shape[0])
         check_ids("itemid", itemid, n_items)
-        likes = as_confidences(user_items[[userid]], self.alpha)
+        likes = model._confidences(user_items[[userid]])
         check_width(likes, n_items, "items")
-        ones = np.ones(likes.nnz)
         if user_weights is None:
-            user_weights = model._solver("user").contributions(likes.indices, ones, likes.data)
+            wanted = _targets_of(model._targets, "user", likes)
+            user_weights = model._solver("user").contributions(likes.indices, wanted, likes.data)
         if user_weights.shape != (likes.nnz, model.item_factors.shape[1]):
             raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {user_weights.shape}")
         contributions = user_weights @ model.item_factors[itemid]
@@ -495,7 +546,8 @@ class ImplicitAIR(MatrixFactorizationBase):
         model = copy.copy(self)
         parameters = {name: getattr(model, name) for name in inspect.signature(type(self)).parameters}
         penalties, graphs = (model._user_penalty, model._item_penalty), (model.user_graph_, model.item_graph_)
-        learned = implicit_files.Learned(model.user_factors, model.item_factors, *penalties, *graphs)
+        trained = model.user_factors, model.item_factors
+        learned = implicit_files.Learned(*trained, *penalties, *graphs, model.settings_, model._targets)
         implicit_files.write(file, parameters, learned)
 
     @classmethod
@@ -514,6 +566,7 @@ class ImplicitAIR(MatrixFactorizationBase):
             model.user_factors, model.item_factors = learned.user_factors, learned.item_factors
             model._user_penalty, model._item_penalty = learned.user_penalty, learned.item_penalty
             model.user_graph_, model.item_graph_ = learned.user_graph, learned.item_graph
+            model.settings_, model._targets = learned.settings, learned.targets
             return model
 
         return implicit_files.read(fileobj_or_path, restored)
@@ -527,16 +580,24 @@ class ImplicitAIR(MatrixFactorizationBase):
         return len(self.user_factors), len(self.item_factors)
 
     def _check_parameters(self) -> None:
-        for name in ("factors", "iterations", "steps_per_iteration"):
+        check_settings({name: getattr(self, name) for name in CHOSEN}, auto=True)
+        for name in ("iterations", "steps_per_iteration"):
             check_integer(name, getattr(self, name), minimum=1)
-        for name in ("regularization", "user_graph_reg", "item_graph_reg"):
+        for name in ("user_graph_reg", "item_graph_reg"):
             check_real(name, getattr(self, name))
-        check_real("alpha", self.alpha, strict=True)
         check_integer("num_threads", self.num_threads)
         check_choice("dtype", self.dtype.name, ("float32", "float64"))
         check_choice("use_gpu", self.use_gpu, (None, False, True))
         if self.use_gpu is not None and self.device != "auto":
             raise ParameterError(f"give use_gpu or device, found use_gpu={self.use_gpu} and device={self.device!r}")
+
+
+def _targets_of(targets: Targets | None, side: str, rows: sp.csr_matrix) -> np.ndarray:
+    return np.ones(rows.nnz) if targets is None else targets.of(side, rows)
+
+
+def _times(factors: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    return (factors * scales).astype(factors.dtype)
 
 
 def _check_either(chosen: Any, filtered: Any) -> None:

@@ -10,17 +10,19 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings
 from air_recsys.digests import DIGEST, DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.reading import checked_csr, parse_json, read_arrays
 from air_recsys.solvers import plain
-from air_recsys.validation import check_path
+from air_recsys.validation import check_path, check_real
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys implicit 2"  # 2: digests
 _WITHOUT_DIGESTS = "air_recsys implicit 1"
 _ARRAYS = ("user_factors", "item_factors", "_user_penalty", "_item_penalty")
+_COUNTS = ("_user_counts", "_item_counts")  # of `Targets`
 _GRAPHS = ("user_graph_", "item_graph_")
 _CSR = ("data", "indices", "indptr")
 
@@ -36,6 +38,8 @@ class Learned(NamedTuple):
     item_penalty: np.ndarray | None
     user_graph: SimilarityGraph | None
     item_graph: SimilarityGraph | None
+    settings: dict[str, Any] | None
+    targets: Targets | None  # None also for targets of 1
 
 
 def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
@@ -51,6 +55,8 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
         if graph is not None:
             matrix = graph.to_scipy()
             arrays |= {f"{name}{entry}": getattr(matrix, entry) for entry in _CSR}
+    if learned.targets is not None:
+        arrays |= dict(zip(_COUNTS, (learned.targets.users, learned.targets.items), strict=True))
     values = {name: plain(value) for name, value in parameters.items()} | {"dtype": parameters["dtype"].name}
     if not isinstance(values["random_state"], int):
         values["random_state"] = None  # the position of a generator is not stored
@@ -58,7 +64,8 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
         _check(arrays)
     except ValueError as error:
         raise ModelFileError(f"cannot save the model, it would not load: {error}") from None
-    header = {"format": FORMAT, "parameters": values, "digests": digests_of(arrays)}
+    chosen = {"settings": learned.settings, "unit": None if learned.targets is None else learned.targets.unit}
+    header = {"format": FORMAT, "parameters": values, "digests": digests_of(arrays)} | chosen
     content = io.BytesIO()
     np.savez(content, **arrays, header=np.array(to_sealed_json(header).decode()))
     if hasattr(file, "write"):
@@ -86,7 +93,8 @@ def read(file: Any, restore: Callable[[dict[str, Any], Learned], Restored]) -> R
         _check(arrays)
         users, items, user_penalty, item_penalty = (arrays.get(name) for name in _ARRAYS)
         graphs = _graph(arrays, "user_graph_"), _graph(arrays, "item_graph_")
-        return restore(header["parameters"], Learned(users, items, user_penalty, item_penalty, *graphs))
+        chosen = _settings(header, users is not None), _targets(header, arrays)
+        return restore(header["parameters"], Learned(users, items, user_penalty, item_penalty, *graphs, *chosen))
     except DamagedError as error:
         raise ModelFileError(f"the file of ImplicitAIR is damaged: {error}") from None
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
@@ -105,6 +113,21 @@ def _compare(found: Mapping[str, str], written: Mapping[str, str]) -> None:
             raise DamagedError(f"array {name} differs from its digest")
 
 
+def _settings(header: dict[str, Any], is_fitted: bool) -> dict[str, Any] | None:
+    """Return the settings of a training; files of earlier releases have them as parameters alone."""
+    if not is_fitted:
+        return None
+    settings = header.get("settings") or {name: header["parameters"][name] for name in CHOSEN}
+    check_settings(settings, auto=False)
+    return settings
+
+
+def _targets(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targets | None:
+    if header.get("unit") is None:
+        return None
+    return Targets(check_real("unit", header["unit"], strict=True), *(arrays[name] for name in _COUNTS))
+
+
 def _graph(arrays: dict[str, np.ndarray], name: str) -> SimilarityGraph | None:
     if f"{name}data" not in arrays:
         return None
@@ -121,6 +144,10 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
             raise ValueError(f"expected a finite matrix {name}, found {array.dtype} of shape {array.shape}")
     if len({array.shape[-1] for name in _ARRAYS if (array := arrays.get(name)) is not None}) > 1:
         raise ValueError("expected factors and penalties of one width, found several")
+    for name, factors in zip(_COUNTS, _ARRAYS, strict=False):
+        counts, rows = arrays.get(name), arrays.get(factors)
+        if counts is not None and (rows is None or counts.shape != (len(rows),) or not (counts >= 1).all()):
+            raise ValueError(f"expected {name} >= 1, one for each of {factors}, found shape {counts.shape}")
     for factors, graph in (("user_factors", "user_graph_"), ("item_factors", "item_graph_")):
         rows, ends = arrays.get(factors), arrays.get(f"{graph}indptr")
         if rows is not None and ends is not None and len(ends) != len(rows) + 1:

@@ -54,9 +54,9 @@ def shape_of(matrix: sp.csr_matrix | sp.csr_array) -> tuple[int, int]:
     return matrix.shape
 
 
-def ones_at(likes: sp.csr_matrix) -> sp.csr_array:
-    """Return 1 where a matrix has a value."""
-    return sp.csr_array((np.ones(likes.nnz), likes.indices, likes.indptr), shape=likes.shape)
+def with_values(likes: sp.csr_matrix, values: np.ndarray) -> sp.csr_array:
+    """Return other values at the places of those of a matrix."""
+    return sp.csr_array((values, likes.indices, likes.indptr), shape=likes.shape)
 
 
 def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:

@@ -8,13 +8,15 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.benchmarks.recipes import Recipe
-from air_recsys.datasets import load_syn_netflix, load_yamanishi
+from air_recsys.benchmarks.recipes import MADE, Recipe
+from air_recsys.datasets import load_syn_netflix, load_yamanishi, make_syn_netflix
 from air_recsys.exceptions import ParameterError
 from air_recsys.images import load_test_image, patch_mask, random_mask, texture_mask
 from air_recsys.validation import check_real
 
 _SHIFT = (37, 61)
+_RANDOM = ("random", "either")
+_MADE_SEED = 18
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,8 @@ def load_case(data: str, root: Path) -> Case:
     if data == "rank-5":
         rng = np.random.default_rng(5)
         return Case(rng.standard_normal((100, 5)) @ rng.standard_normal((5, 100)) / 5)
+    if data in MADE:
+        return _made(*MADE[data])
     if data == "syn-netflix":
         ratings = load_syn_netflix(root)
         side = (_graph(ratings.user_graph.toarray()), _graph(ratings.item_graph.toarray()))
@@ -57,7 +61,9 @@ def load_case(data: str, root: Path) -> Case:
 
 def observed_entries(recipe: Recipe, case: Case, root: Path, seed: int) -> np.ndarray:
     """Return which entries a recipe shows, (m, n) of bool; only random masks depend on the seed."""
-    if recipe.mask == "random":
+    if recipe.mask in _RANDOM:
+        if recipe.mask == "either" and seed % 2 == 1:
+            return np.random.RandomState(seed).random(case.truth.shape) >= recipe.missing
         return random_mask(case.truth.shape, recipe.missing, random_state=seed)
     if not case.picture:
         raise ParameterError(f"expected the mask 'random' for what is no picture, found {recipe.mask!r}")
@@ -71,9 +77,15 @@ def validation_entries(recipe: Recipe, observed: np.ndarray, share: float, seed:
     moved down and right, and what is observed there is taken.
     """
     check_real("validation", share, strict=True, maximum=0.9)
-    if recipe.mask == "random":
+    if recipe.mask in _RANDOM:
         return observed & (np.random.default_rng([seed, 1]).random(observed.shape) < share)
     return observed & np.roll(~observed, _SHIFT, axis=(0, 1))
+
+
+def _made(m: int, n: int, row_groups: int, column_groups: int, noise: float) -> Case:
+    made = make_syn_netflix(m, n, row_groups, column_groups, random_state=_MADE_SEED)
+    scatter = noise * np.ptp(made.matrix) * np.random.default_rng(_MADE_SEED).standard_normal((m, n))
+    return Case(np.maximum(made.matrix + scatter, 0), (made.user_groups, made.item_groups))
 
 
 def _graph(similarity: np.ndarray) -> sp.csr_array:

@@ -14,8 +14,18 @@ from typing import Any
 
 from air_recsys.exceptions import ParameterError
 
-DATA = ("barbara", "baboon", "syn-netflix", "ic", "gpcr", "rank-5")
-MASKS = ("random", "patch", "texture")
+MADE: dict[str, tuple[int, int, int, int, float]] = {
+    "made-demo": (150, 200, 15, 12, 0.0),
+    "made-small": (30, 40, 4, 5, 0.0),
+    "made-large-groups": (100, 120, 4, 4, 0.1),
+    "made-small-groups": (100, 80, 5, 40, 0.03),
+    "made-noisy": (150, 200, 15, 12, 0.05),
+    "made-wide": (300, 500, 20, 15, 0.0),
+}
+"""Generated matrices of groups: users, items, groups of each, and noise as a share of the range."""
+SCARCE = "made-scarce"
+DATA = ("barbara", "baboon", "syn-netflix", "ic", "gpcr", "rank-5", SCARCE, *MADE)
+MASKS = ("random", "either", "patch", "texture", "drawn")
 KEPT = ("curves", "completed", "graphs")
 
 
@@ -30,9 +40,11 @@ class Recipe:
     data : str
         One of `DATA`.
     mask : str
-        One of `MASKS`; "random" hides every entry with probability `missing`.
+        One of `MASKS`; "random" hides every entry with probability `missing`, and so does "either", which draws by
+        NumPy's `Generator` for even seeds and by its older `RandomState` for odd ones; "drawn" is data that a seed
+        draws as a whole, see `air_recsys.benchmarks.scarce`.
     seeds : tuple of int
-        A seed is a mask (where masks are random) and a start.
+        A seed is a mask (where masks are random), or the data, and a start.
     systems : mapping of str to mapping
         Settings of each system: "model" (a class of `air_recsys.models`) and its parameters.
     published : mapping of str to float

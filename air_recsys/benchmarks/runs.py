@@ -17,7 +17,7 @@ import torch
 from tqdm import tqdm
 
 from air_recsys.benchmarks.cases import load_case, observed_entries
-from air_recsys.benchmarks.recipes import Recipe
+from air_recsys.benchmarks.recipes import SCARCE, Recipe
 from air_recsys.benchmarks.systems import Outcome, run_system
 from air_recsys.exceptions import AirRecsysError, ParameterError
 from air_recsys.validation import check_integer, check_real, import_extra
@@ -110,6 +110,8 @@ def outcomes(runs: Sequence[Run], options: Options, title: str) -> dict[Run, Out
 def _check_data(runs: list[Run], options: Options) -> None:
     """Raise before any work where a file of the data, or what measures pictures, is missing."""
     for recipe in dict.fromkeys(run.recipe for run in runs):
+        if recipe.data == SCARCE:
+            continue
         case = load_case(recipe.data, options.root)
         observed_entries(recipe, case, options.root, seed=0)
         if case.picture:

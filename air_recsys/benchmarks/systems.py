@@ -14,10 +14,11 @@ import scipy.sparse as sp
 
 import air_recsys.models as models
 from air_recsys.benchmarks.cases import Case, load_case, observed_entries, validation_entries
-from air_recsys.benchmarks.recipes import Recipe
+from air_recsys.benchmarks.recipes import SCARCE, Recipe
+from air_recsys.benchmarks.scarce import scarce_errors
 from air_recsys.evaluation.completion import entry_errors, recovery
 from air_recsys.exceptions import DataFileError
-from air_recsys.images import inpainting_errors
+from air_recsys.images import inpainting_errors, model_for
 from air_recsys.interactions import Interactions
 from air_recsys.models.presets import routed
 from air_recsys.models.trained import TrainedRecommender
@@ -25,6 +26,12 @@ from air_recsys.reading import parse_json, read_arrays
 from air_recsys.training import Record
 from air_recsys.writing import replace_file
 
+BY_HOLES = "by holes"
+"""In place of a model: what `air_recsys.images.model_for` would take for these holes of a picture."""
+_FOR_HOLES: dict[str, dict[str, Any]] = {
+    "PatchAIR": {"model": "PatchAIR"},
+    "AIR": {"model": "AIR", "preset": "completion"},
+}
 QUICK_EPOCHS = 60
 """Epochs of a quick run."""
 QUICK_TITLE = " (QUICK: a few epochs, no figures of any worth)"
@@ -82,6 +89,8 @@ def run_system(
     graphs : dict of ndarray, optional
         Arrays of the run whose graphs this one takes.
     """
+    if recipe.data == SCARCE:
+        return Outcome(scarce_errors(lambda: make_model(settings, None, seed, quick, device), seed, validation))
     case = load_case(recipe.data, root)
     observed = observed_entries(recipe, case, root, seed)
     asked, shown = ~observed, observed
@@ -89,6 +98,8 @@ def run_system(
         asked = validation_entries(recipe, observed, validation, seed)
         shown = observed & ~asked
     data = Interactions.from_dense(np.where(shown, case.truth, np.nan), allow_negative=True)
+    if settings["model"] == BY_HOLES:
+        settings = _FOR_HOLES[type(model_for(shown)).__name__]
     model = make_model(settings, case, seed, quick, device, graphs)
     watch = None
     if "curves" in recipe.keep and isinstance(model, TrainedRecommender):
@@ -106,7 +117,7 @@ def run_system(
 
 def make_model(
     settings: dict[str, Any],
-    case: Case,
+    case: Case | None,
     seed: int,
     quick: bool = False,
     device: str = "auto",
@@ -114,7 +125,7 @@ def make_model(
 ) -> models.Recommender:
     """Return the model of a recipe's settings, not fitted."""
     parameters = {key: value for key, value in settings.items() if key not in ("model", "preset", "side")}
-    if settings.get("side") and case.side is not None:
+    if settings.get("side") and case is not None and case.side is not None:
         parameters |= {"user_graph": case.side[0], "item_graph": case.side[1]}
     if graphs is not None:
         parameters |= _graphs_at(graphs, parameters.pop("graphs_at"), quick)

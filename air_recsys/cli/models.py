@@ -49,7 +49,6 @@ def train(
     """Train AIR on a table of ratings and write the model; Ctrl-C ends at the next epoch and writes it too."""
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR
-    from air_recsys.solvers import as_solver
 
     parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **parameters)
@@ -57,7 +56,7 @@ def train(
     typer.echo(repr(data))
     status = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
-    unit = as_solver(air.solver).unit
+    unit = air.solver_.unit
     typer.echo(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
     for graph in (air.user_graph_, air.item_graph_):
         typer.echo(repr(graph) if graph is not None else "no graph")

@@ -28,6 +28,7 @@ class Preset(StrEnum):
     RATINGS = "ratings"
     INTERACTIONS = "interactions"
     COMPLETION = "completion"
+    AUTO = "auto"
 
 
 def pairs(option: str, text: str) -> Any:
@@ -40,7 +41,7 @@ JsonFile = Annotated[
 ]
 Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, or auto.")]
-PresetName = Annotated[Preset, typer.Option(help="Which kind of data this is.")]
+PresetName = Annotated[Preset, typer.Option(help="Which kind of data this is; auto looks at the data.")]
 Settings = Annotated[list[str] | None, pairs("--set", "A parameter of AIR or of its solver; may be repeated.")]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", help="Folder of the data sets; else AIR_RECSYS_DATA, else ../shared/data.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -13,6 +14,7 @@ from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, Para
 from air_recsys.interactions import Interactions
 from air_recsys.models.engines import DTYPES, ObjectiveEngine
 from air_recsys.models.engines.memory import device_memory, parse_size
+from air_recsys.models.engines.scaling import edges_per_node
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable
@@ -28,6 +30,7 @@ def shared_engine(model: TrainedRecommender, data: Interactions) -> ObjectiveEng
         raise ParameterError(f"distributed training needs solver='adam', found {type(model).__name__} with another")
     if engine.given is not None:
         raise ParameterError(f"distributed training learns its graphs, found {type(model).__name__} with given ones")
+    engine = _with_few_edges(engine, data)
     settings = engine.settings(data)
     narrower, width = min(data.n_users, data.n_items), settings.width
     if width is None or width >= narrower:
@@ -49,6 +52,15 @@ def shared_engine(model: TrainedRecommender, data: Interactions) -> ObjectiveEng
         if value != needed:
             raise ParameterError(f"distributed training needs {name}={needed!r}, found {value!r}")
     return engine
+
+
+def _with_few_edges(engine: ObjectiveEngine, data: Interactions) -> ObjectiveEngine:
+    """Return an engine with sparse graphs where `graph_neighbors="auto"` took all pairs: these cannot be shared."""
+    setup = engine.setup
+    bound = setup.adjacency != "row_softmin" or engine.terms.graph_every > 1
+    if setup.graph_neighbors != "auto" or bound or engine.settings(data).n_neighbors is not None:
+        return engine
+    return ObjectiveEngine(replace(setup, graph_neighbors=edges_per_node("auto")), engine.descent, engine.terms)
 
 
 def check_ranks(group: Group, data: Interactions, mark: dict[str, Any]) -> None:

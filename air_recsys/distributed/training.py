@@ -17,10 +17,12 @@ from air_recsys.distributed.checkpointer import ShardedCheckpointer
 from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
 from air_recsys.distributed.group import Group, joined
 from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import DTYPES, ObjectiveEngine
 from air_recsys.models.engines.objective import factors_of
+from air_recsys.models.likes import warn_if_constant
 from air_recsys.models.state import Factors
-from air_recsys.models.trained import TrainedRecommender, warn_if_constant
+from air_recsys.models.trained import TrainedRecommender
 from air_recsys.training import Callback, GradientDescent, Record
 from air_recsys.training.course import asks_to_stop
 from air_recsys.validation import as_generator, check_integer, check_real
@@ -47,7 +49,7 @@ def fit(
     Parameters
     ----------
     model : AIR
-        With `n_factors`, and with `graph_neighbors` or without graphs.
+        With `n_factors`, and with `graph_neighbors` or without graphs. Of "auto" it takes sparse graphs at every size.
     interactions : Interactions, sparse matrix, DataFrame or ndarray
         All ratings, the same on every rank.
     checkpoint : path, optional
@@ -109,7 +111,14 @@ def fit(
                 callbacks=[agreed] if asked else [],
                 checkpointer=None if checkpoints is None else ShardedCheckpointer(checkpoints, every),
                 progress=model.verbose and group.rank == 0,
+                chosen=_chosen(model, engine),
             )
+
+
+def _chosen(model: TrainedRecommender, engine: ObjectiveEngine) -> Chosen:
+    """Return what the engine has taken for `graph_neighbors="auto"` where it is not what one process takes."""
+    taken = engine.setup.graph_neighbors
+    return Chosen({} if taken == model.get_params().get("graph_neighbors") else {"graph_neighbors": taken})
 
 
 class ShardedEngine(ObjectiveEngine):
@@ -136,7 +145,7 @@ class ShardedEngine(ObjectiveEngine):
             weights.sort_indices()
         ratings = Ratings(values, weights, self._scaling.forward, DTYPES[self.setup.dtype])
         self._sharded = build_sharded(self._group, ratings, self.settings(training), rng)
-        return GradientDescent(self._sharded, self.plan(), alone=False)
+        return GradientDescent(self._sharded, self.plan(training), alone=False)
 
     @torch.no_grad()
     def factors(self) -> Factors:

@@ -61,7 +61,7 @@ def cross_validation_folds(data: Interactions, n_splits: int, seed: int) -> list
 def contenders(air: AIR, peers: Iterable[str], seed: int) -> Iterator[tuple[str, Callable[[], Predictor]]]:
     """Yield name and factory of AIR, its baselines, and the peers asked for; DMF where its objective is AIR's."""
     yield "AIR", partial(clone, air)  # pyright: ignore[reportReturnType]
-    if isinstance(as_solver(air.solver), Adam):
+    if not air.chooses_solver and isinstance(as_solver(air.solver), Adam):
         yield "DMF", partial(DMF.like, air)
     yield "BiasModel", BiasModel
     yield "GlobalMean", GlobalMean

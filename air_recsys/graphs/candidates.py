@@ -18,7 +18,7 @@ from torch import Tensor
 from air_recsys.graphs.laplacian import squared_norms
 
 _BLOCK_ENTRIES = 1_300_000  # 5 MB: a tile of distances stays in the cache between its passes
-_GPU_ENTRIES = 64_000_000
+_GPU_ENTRIES = 4_000_000  # 16 MB, or 32: with what is chosen from a tile within the memory plan's share of the search
 _TILE_COLUMNS = 20_000
 _MIN_GROUP = 3  # smaller groups save nothing
 
@@ -53,7 +53,7 @@ def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int
     neighbors = torch.empty(n, k, dtype=torch.int64, device=own.device)
     n_tiles = math.ceil(m / max(_TILE_COLUMNS, 4 * k))
     width = math.ceil(m / n_tiles)
-    block = max(1, (_GPU_ENTRIES if own.is_cuda else _BLOCK_ENTRIES) // width)
+    block = min(n, max(1, (_GPU_ENTRIES if own.is_cuda else _BLOCK_ENTRIES) // width))
     tile = own.new_empty(block * width)
     for start in range(0, n, block):
         rows = own[start : start + block]

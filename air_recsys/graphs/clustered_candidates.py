@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from air_recsys.graphs.candidates import least
 from air_recsys.graphs.laplacian import squared_norms
@@ -86,9 +87,8 @@ def _nearest_centre(points: Tensor, weighted_centres: Tensor, norms: Tensor) -> 
 
 def _means(points: Tensor, weighted: Tensor, home: Tensor, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:
     counts = torch.bincount(home, minlength=n_clusters)
-    sizes = counts.clamp(min=1)[:, None]
-    both = [
-        torch.zeros(n_clusters, rows.shape[1], dtype=rows.dtype, device=rows.device).index_add_(0, home, rows) / sizes
-        for rows in (points, weighted)
-    ]
+    sizes, starts = counts.clamp(min=1)[:, None], counts.cumsum(0) - counts
+    # Row after row of a cluster: `index_add_` has no fixed order on a GPU, and a seed would not fix the graph.
+    order = home.argsort(stable=True)
+    both = [functional.embedding_bag(order, rows, starts, mode="sum") / sizes for rows in (points, weighted)]
     return both[0], both[1], counts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.cluster import KMeans
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs.exports import networkx_graph
@@ -84,6 +83,8 @@ def _cuts_of_each(spectra: list[np.ndarray], n_cuts: int | None) -> np.ndarray:
 
 
 def _divided(adjacency: sp.csr_array, vectors: np.ndarray, random_state: int) -> np.ndarray:
+    from sklearn.cluster import KMeans
+
     n_cuts = vectors.shape[1]
     if n_cuts == 0:
         return np.zeros(_size(adjacency), dtype=np.int64)

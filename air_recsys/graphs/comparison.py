@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from scipy.stats import rankdata
-from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
 
 from air_recsys.columns import as_float
 from air_recsys.exceptions import DataError
@@ -36,6 +34,8 @@ class Side(NamedTuple):
 
 def agreement(adjacency: sp.csr_array, side: Side) -> dict[str, float]:
     """Return how a graph agrees with side information; see `SimilarityGraph.similarity_to`."""
+    from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
+
     graph = sp.csr_array(adjacency[side.rows][:, side.rows])
     first, second = node_pairs(side.rows.size)
     weights, similarities = _entries(graph, first, second), side.similarity(first, second)
@@ -56,6 +56,8 @@ def agreement(adjacency: sp.csr_array, side: Side) -> dict[str, float]:
 
 def shared(own: sp.csr_array, other: sp.csr_array) -> dict[str, float]:
     """Return how much two graphs over the same nodes have in common; see `SimilarityGraph.compare`."""
+    from sklearn.metrics import normalized_mutual_info_score
+
     upper, other_upper = (sp.csr_array(sp.triu(matrix, k=1)) for matrix in (own, other))
     either = sp.csr_array(upper + other_upper).tocoo()
     weights, other_weights = (_entries(matrix, either.row, either.col) for matrix in (upper, other_upper))
@@ -78,6 +80,8 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
     >>> spearman(np.array([1, 2, 3]), np.array([1, 4, 9]))
     1.0
     """
+    from scipy.stats import rankdata
+
     ranks = [rankdata(values) for values in (x, y)]
     if any(np.ptp(each) == 0 for each in ranks if each.size) or x.size < 2:
         return np.nan

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import scipy.sparse as sp
-from sklearn.neighbors import kneighbors_graph
-from sklearn.preprocessing import normalize
 
 from air_recsys.validation import check_integer
 
@@ -22,6 +20,9 @@ def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
            [1., 0., 0.],
            [0., 0., 0.]])
     """
+    from sklearn.neighbors import kneighbors_graph
+    from sklearn.preprocessing import normalize
+
     check_integer("n_neighbors", n_neighbors, minimum=1)
     k = min(n_neighbors, len(matrix.indptr) - 2)
     if k == 0:

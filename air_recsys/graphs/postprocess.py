@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.extmath import randomized_svd
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs.construction import nearest_neighbors_graph
@@ -50,6 +49,8 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
            [ 0.167,  0.167, -0.333],
            [-0.333, -0.333,  0.667]], dtype=float32)
     """
+    from sklearn.utils.extmath import randomized_svd
+
     check_integer("rank", rank, minimum=1)
     entries = _entries(pattern)
     rows, columns = (np.maximum(entries.sum(axis=axis), 1) ** -0.5 for axis in (1, 0))  # (n,), (m,)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import auc, average_precision_score, precision_recall_curve, roc_auc_score
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import check_pairs
@@ -41,6 +40,8 @@ def auroc(y_true: Any, y_score: Any) -> float:
     truth, score = _check_labels(y_true, y_score)
     if truth.all():
         raise DataError(f"expected labels 0 and 1 in y_true, found only 1 in {truth.size} values")
+    from sklearn.metrics import roc_auc_score
+
     return float(roc_auc_score(truth, score))
 
 
@@ -57,6 +58,8 @@ def average_precision(y_true: Any, y_score: Any) -> float:
     >>> average_precision([1, 0, 0, 0], [1, 1, 1, 1])
     0.25
     """
+    from sklearn.metrics import average_precision_score
+
     return float(average_precision_score(*_check_labels(y_true, y_score)))
 
 
@@ -83,6 +86,8 @@ def aupr(y_true: Any, y_score: Any) -> float:
     -----
     This is the AUPR that the drug-target interaction literature reports.
     """
+    from sklearn.metrics import auc, precision_recall_curve
+
     precision, recall, _ = precision_recall_curve(*_check_labels(y_true, y_score))
     return float(auc(recall, precision))
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import mean_absolute_error, root_mean_squared_error
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import check_pairs
@@ -37,6 +36,8 @@ def rmse(y_true: Any, y_pred: Any) -> float:
     >>> rmse([3, 5], [3, 3])
     1.4142135623730951
     """
+    from sklearn.metrics import root_mean_squared_error
+
     return float(root_mean_squared_error(*check_pairs(y_true, y_pred)))
 
 
@@ -52,6 +53,8 @@ def mae(y_true: Any, y_pred: Any) -> float:
     >>> mae([3, 5], [3, 3])
     1.0
     """
+    from sklearn.metrics import mean_absolute_error
+
     return float(mean_absolute_error(*check_pairs(y_true, y_pred)))
 
 
@@ -98,4 +101,6 @@ def nmae(y_true: Any, y_pred: Any, value_range: float | None = None) -> float:
         raise DataError(
             f"expected y_true with at least two different values, found only {truth[0]:g}; pass value_range"
         )
+    from sklearn.metrics import mean_absolute_error
+
     return float(mean_absolute_error(truth, prediction)) / width

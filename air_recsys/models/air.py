@@ -12,21 +12,25 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.postprocess import LEARNED_SHARE, with_pattern
+from air_recsys.graphs.pruning import strongest
 from air_recsys.interactions import Interactions
 from air_recsys.models.engines import Engine, engine_of
+from air_recsys.models.limits import BINARY
 from air_recsys.models.presets import OffersPresets, preset_parameters
 from air_recsys.models.rows import Side
+from air_recsys.models.settings.finding import AUTO, FindsSettings
 from air_recsys.models.state import FittedState
-from air_recsys.models.trained import TrainedRecommender
-from air_recsys.parameters import choice, flag, integer
+from air_recsys.parameters import choice, integer, real, warn_of_unread
 from air_recsys.solvers import Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
 from air_recsys.validation import check_integer
 
+_BUDGET = 2.0
+_LEARNED_EDGES = 5  # edges of a node of a graph of all pairs that are joined with the pattern
 _SEES_PATTERN = 10.0  # weight of a graph that a posterior learned: its edges come before those of the pattern
 
 
 @dataclass(eq=False, repr=False)
-class AIR(OffersPresets, TrainedRecommender):
+class AIR(OffersPresets, FindsSettings):
     r"""Adaptive and implicit regularization for collaborative filtering.
 
     The ratings Y (n_users x n_items) are explained by factors and biases, and a graph of the users and a graph of the
@@ -46,21 +50,28 @@ class AIR(OffersPresets, TrainedRecommender):
     ----------
     n_factors : int, "auto" or None
         Width of the factorization; None is full width, min(n_users, n_items), where X is held as a dense matrix: for
-        `Adam` alone. "auto" is 20, with a posterior up to 40 by the size of the data, see
-        `air_recsys.models.engines.scaling.width_of`.
+        `Adam` alone. "auto" is 20, with a posterior up to 40 by the size of the data, for exact data full width
+        up to 500 users or items and 64 above, see `air_recsys.models.engines.scaling.width_of`.
     adjacency : {"row_softmin", "global_sum", "global_product"}
         How logits become a graph; see `air_recsys.graphs.adjacency`.
     graph_neighbors : int, "auto" or None
         Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes are taken); None weighs
         all pairs. "auto" chooses by size, see `air_recsys.models.engines.scaling.edges_per_node`; a verbose `fit` says
         what.
-    graph_refresh : int, optional
-        Epochs or sweeps between two choices of a sparse graph's edges; None is 100.
-    solver : Adam, Variational, Langevin, or "adam", "variational", "langevin"
+    graph_refresh : int or "auto", optional
+        Epochs or sweeps between two choices of a sparse graph's edges; None is 100, "auto" a 300th of the training.
+    solver : Adam, Variational, Langevin, or "adam", "variational", "langevin", "auto"
         Where the factors come from: an object of `air_recsys.solvers` with parameters of its own, or its shorthand.
+        "auto" looks at the data, see `auto`.
+    settings : {"fixed", "auto"}
+        Where parameters that are "auto" come from: "fixed" takes formulas of the size of the data. "auto", of the
+        presets, also tries a few forms of the settings on hidden ratings, see `air_recsys.models.settings.search`.
+        Parameters that are given are never touched.
+    search_budget : float
+        Most epochs of that search, as a multiple of those of the training that follows it.
     snapshot_epochs : sequence of int
         Epochs or sweeps at which both graphs are kept in `snapshots_`.
-    pattern_graphs : bool
+    pattern_graphs : bool or "auto"
         Whether `similar_users` and `similar_items` see the pattern of who rated what beside the learned graphs: for
         pairs that people chose to rate, not for pairs that are missing at random. See docs/graph-quality.md.
     validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
@@ -78,6 +89,10 @@ class AIR(OffersPresets, TrainedRecommender):
         objective, validation_rmse, learning_rate, seconds, noise. Each sweep of a posterior is an epoch with a record:
         its noise is the standard deviation that users and items have in common, its energies are of rows of unit
         length, and what belongs to the objective is NaN.
+    settings_ : dict
+        What the training took for parameters that were "auto", by plain names.
+    search_ : DataFrame
+        One row per form and round of the search of the settings: form, trainings, rmse.
     transform_graphs_ : list of SimilarityGraph
         The graphs of `transforms`, over the rows of each T_i(X).
     snapshots_, n_iter_, stopped_by_, device_
@@ -100,10 +115,12 @@ class AIR(OffersPresets, TrainedRecommender):
     n_factors: int | str | None = integer(None, minimum=1, besides=("auto", None))
     adjacency: str = choice("row_softmin", list(ADJACENCIES))
     graph_neighbors: int | str | None = integer(None, minimum=1, besides=("auto", None))
-    graph_refresh: int | None = integer(None, minimum=1, besides=(None,))
+    graph_refresh: int | str | None = integer(None, minimum=1, besides=("auto", None))
     solver: Solver | str = field(default_factory=Adam)
     snapshot_epochs: Sequence[int] = ()
-    pattern_graphs: bool = flag(False)
+    pattern_graphs: bool | str = choice(False, (True, False, "auto"))
+    settings: str = choice("fixed", ("fixed", "auto"))
+    search_budget: float = real(_BUDGET, strict=True)
 
     # ---------------------------------------------------------------- presets
 
@@ -113,7 +130,8 @@ class AIR(OffersPresets, TrainedRecommender):
 
         Parameters
         ----------
-        preset : {"completion", "interactions", "ratings"}
+        preset : {"completion", "interactions", "ratings", "auto"}
+            "auto" is `auto`.
         **overrides
             Parameters of the model and of its solver. With another `solver`, given by its shorthand, the preset's
             values for that solver count; an object such as ``Adam(depth=2)`` is taken as it is.
@@ -132,14 +150,37 @@ class AIR(OffersPresets, TrainedRecommender):
         air_recsys.exceptions.ParameterError: Variational does not read learning_rate, Adam does: leave it out, or \
 give solver='adam'
         """
+        if preset == AUTO:
+            return cls.auto(**overrides)
         return cls(**preset_parameters(preset, overrides, parameter_names(cls)))
+
+    @classmethod
+    def auto(cls, **overrides: Any) -> Self:
+        """Return a model that looks at the data before it takes a preset: 0/1, exact values, noisy ratings, likes.
+
+        `search_line_` says which kind it took the data for. Likes alone, positive pairs without any other, have no
+        preset: `fit` warns and names `GraphRanker` and `ImplicitAIR`.
+
+        Parameters
+        ----------
+        **overrides
+            Parameters of `AIR`; those of a solver need a preset.
+
+        Examples
+        --------
+        >>> AIR.auto(random_state=0).solver
+        'auto'
+        """
+        parameters: dict[str, Any] = {"clip": BINARY}
+        parameters |= dict.fromkeys(("solver", "n_factors", "graph_neighbors", "pattern_graphs", "settings"), AUTO)
+        return cls(**parameters | overrides)
 
     # ---------------------------------------------------------------- scikit-learn's grammar
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also those of the solver, under names such as ``solver__depth``."""
         parameters: dict[str, Any] = super().get_params(deep)
-        if deep and isinstance(self.solver, str):  # the shorthand has parameters, too
+        if deep and isinstance(self.solver, str) and not self.chooses_solver:  # the shorthand has parameters, too
             nested = as_solver(self.solver).get_params()
             parameters |= {f"solver__{name}": value for name, value in nested.items()}
         return parameters
@@ -157,7 +198,9 @@ give solver='adam'
     # ---------------------------------------------------------------- fitting
 
     def engine(self) -> Engine:
-        """Return the engine of the solver, not started."""
+        """Return the engine of the solver, not started; parameters that are "auto" follow from formulas."""
+        if self.chooses_solver:
+            raise ParameterError("solver='auto' is chosen by fit: expected a solver, or a preset, to have an engine")
         setup = self._setup(
             n_factors=self.n_factors,
             adjacency=self.adjacency,
@@ -169,14 +212,13 @@ give solver='adam'
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
         super().check(data, validation)
-        if self.graph_neighbors is not None and self.adjacency != "row_softmin":
-            raise ParameterError(
-                f"graph_neighbors needs adjacency='row_softmin', found {self.adjacency!r}; set it to None"
-            )
-        self._check_snapshots(self.engine().n_steps)
+        if self.settings == "fixed" and self.search_budget != _BUDGET:
+            warn_of_unread("search_budget", self.search_budget, "settings='auto'")
+        self._check_snapshots(self._by_default(data).engine().n_steps(data))
 
     def _check_parameters(self) -> None:
-        as_solver(self.solver).check()
+        if not self.chooses_solver:
+            as_solver(self.solver).check()
         super()._check_parameters()
         self._check_snapshots(math.inf)
 
@@ -194,7 +236,7 @@ give solver='adam'
 
     def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
         graph = state.graph(side)
-        if graph is None or not self.pattern_graphs:
+        if graph is None or state.chosen.values.get("pattern_graphs", self.pattern_graphs) is not True:
             return graph
         return state.once(f"{side} similarities", lambda: _joined(state, graph, side))
 
@@ -202,11 +244,13 @@ give solver='adam'
 
     def _saved_parameters(self) -> dict[str, Any]:
         epochs = [int(epoch) for epoch in self.snapshot_epochs]
-        return super()._saved_parameters() | {"solver": as_solver(self.solver).to_json(), "snapshot_epochs": epochs}
+        solver = AUTO if self.chooses_solver else as_solver(self.solver).to_json()
+        return super()._saved_parameters() | {"solver": solver, "snapshot_epochs": epochs}
 
     @classmethod
     def _from_saved(cls, parameters: dict[str, Any]) -> Self:
-        solver, epochs = solver_from_json(parameters["solver"]), tuple(parameters.get("snapshot_epochs", ()))
+        saved, epochs = parameters["solver"], tuple(parameters.get("snapshot_epochs", ()))
+        solver = AUTO if saved == AUTO else solver_from_json(saved)
         return cls(**parameters | {"solver": solver, "snapshot_epochs": epochs})
 
 
@@ -215,7 +259,10 @@ def _joined(state: FittedState, graph: SimilarityGraph, side: Side) -> Similarit
     ratings = state.data.to_csr()
     sees_pattern = state.equations is not None and state.equations.sees_pattern
     share = _SEES_PATTERN if sees_pattern else LEARNED_SHARE
-    joined = with_pattern(graph.to_scipy(), ratings if side == "user" else ratings.T, share=share)
+    learned = graph.to_scipy()
+    if not sees_pattern and graph.n_edges == len(graph) * (len(graph) - 1) // 2:
+        learned = strongest(learned, _LEARNED_EDGES)
+    joined = with_pattern(learned, ratings if side == "user" else ratings.T, share=share)
     return SimilarityGraph(joined, graph.ids, graph.kind)
 
 

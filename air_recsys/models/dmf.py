@@ -20,7 +20,7 @@ from air_recsys.models.state import FittedState
 from air_recsys.models.storage.fingerprint import hash_arrays
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.parameters import integer, real
-from air_recsys.solvers import Adam, Descent, Regularization, as_solver, parameter_names
+from air_recsys.solvers import Adam, Descent, Regularization, as_solver
 
 
 @dataclass(eq=False, repr=False)
@@ -56,8 +56,7 @@ unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every
             raise ParameterError(
                 f"DMF is AIR's objective without graphs: expected a model with solver='adam', found {solver!r}"
             )
-        given = model.get_params(deep=False) | solver.get_params()
-        return cls(**{name: value for name, value in given.items() if name in parameter_names(cls)})
+        return cls(**cls._taken(model.get_params(deep=False) | solver.get_params()))
 
     def engine(self) -> Engine:
         """Return the engine of the objective, without graphs."""

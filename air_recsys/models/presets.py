@@ -33,17 +33,38 @@ class Preset:
 
 
 PRESETS: dict[str, Preset] = {
-    "completion": Preset("adam", solvers={"adam": {"schedule": "cooldown"}}),
-    "interactions": Preset(
+    "completion": Preset(
         "adam",
-        {"pattern_graphs": True, "graph_neighbors": 5},
+        {"settings": "auto", "n_factors": "auto", "graph_neighbors": "auto", "graph_refresh": "auto"},
         {
             "adam": {
+                "schedule": "cosine",
+                "n_epochs": "auto",
+                "learning_rate": "auto",
+                "graph_rate": "auto",
+                "init_mean": 0.0,
+                "init_std": "auto",
+                "user_graph_reg": "auto",
+                "item_graph_reg": "auto",
+                "tv_reg": "auto",
+            }
+        },
+    ),
+    "interactions": Preset(
+        "adam",
+        {"pattern_graphs": True, "clip": "binary", "graph_neighbors": "auto", "graph_refresh": "auto"},
+        {
+            "adam": {
+                "depth": 2,
+                "weight_decay": 0.6,
                 "schedule": "cooldown",
-                "learning_rate": 3e-3,
-                "graph_rate": 0.3,
+                "n_epochs": 600,
+                "learning_rate": 0.01,
+                "graph_rate": 1.0,
                 "init_mean": 0.0,
                 "init_std": 0.01,
+                "user_graph_reg": "auto",
+                "item_graph_reg": "auto",
             }
         },
     ),
@@ -84,7 +105,7 @@ class OffersPresets:
 
     @classmethod
     def for_completion(cls, **overrides: Any) -> Self:
-        """Return a model for exact data: full width, all pairs, the paper's setting with a falling step size."""
+        """Return a model for exact data: of `AIR` with sparse graphs and settings that find themselves."""
         return cls.of_preset("completion", **overrides)
 
     @classmethod
@@ -94,8 +115,11 @@ class OffersPresets:
 
     @classmethod
     def for_interactions(cls, **overrides: Any) -> Self:
-        """Return a model for 0/1 data such as drug-target interactions: full width, sparse graphs."""
+        """Return a model for 0/1 data such as drug-target interactions: full width, a weight decay, graphs by size."""
         return cls.of_preset("interactions", **overrides)
+
+
+_BY_DATA = ("n_factors", "user_graph_reg", "item_graph_reg")
 
 
 class TakesValuesOfAdam(OffersPresets):
@@ -105,8 +129,18 @@ class TakesValuesOfAdam(OffersPresets):
     def of_preset(cls, preset: str, **overrides: Any) -> Self:
         """Return the model of a preset, a key of `PRESETS`, with other values of some parameters."""
         chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
-        values = chosen.model | chosen.solvers["adam"]
-        return cls(**{name: value for name, value in values.items() if name in parameter_names(cls)} | overrides)
+        return cls(**cls._taken(chosen.model | chosen.solvers["adam"]) | overrides)
+
+    @classmethod
+    def _taken(cls, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what this model has of values of AIR and of `Adam`.
+
+        What is "auto" there is chosen with graphs in mind, but for the width and strengths: its own values stay.
+        """
+        names = parameter_names(cls)
+        return {
+            name: value for name, value in values.items() if name in names and (value != "auto" or name in _BY_DATA)
+        }
 
 
 def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Iterable[str]) -> dict[str, Any]:
@@ -131,8 +165,8 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
 
     Examples
     --------
-    >>> preset_parameters("completion", {"n_epochs": 5, "clip": True}, ["clip", "solver"])
-    {'clip': True, 'solver': Adam(n_epochs=5, schedule='cooldown')}
+    >>> preset_parameters("ratings", {"n_sweeps": 5, "clip": False}, ["clip", "solver"])["solver"]
+    Variational(n_sweeps=5)
     """
     chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
     given = {name.removeprefix("solver__"): value for name, value in overrides.items()}

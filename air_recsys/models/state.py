@@ -15,6 +15,8 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
+from air_recsys.models.chosen import Chosen
+from air_recsys.models.limits import BINARY, Clip, is_binary, limited
 from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
 from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.training import Record
@@ -92,6 +94,11 @@ class RowEquations(Protocol):
     sees_pattern: bool
     knows_deviations: bool
 
+    @property
+    def has_factors(self) -> bool:
+        """Whether rows have factors beside their biases."""
+        ...
+
     def check(self) -> None:
         """Raise `ParameterError` where a row is tied to all others."""
         ...
@@ -149,6 +156,8 @@ class FittedState:
         How the training ended.
     scale : tuple of float, optional
         Smallest and largest rating that `fit` saw, where new ratings have been taken in since; see `rating_scale`.
+    chosen : Chosen
+        What the training took for the parameters that were "auto".
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -162,6 +171,7 @@ class FittedState:
     equations: RowEquations | None = None
     ending: Ending = field(default_factory=Ending)
     scale: tuple[float, float] | None = None
+    chosen: Chosen = field(default_factory=Chosen)
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -213,8 +223,8 @@ class FittedState:
             raise DataError(f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order")
         return replace(self, **{f"{side}_graph": graph})
 
-    def scores(self, users: np.ndarray, items: np.ndarray, clips: bool) -> np.ndarray:
-        """Return the score of each pair of indices, within the range of the training ratings where `clips`."""
+    def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip) -> np.ndarray:
+        """Return the score of each pair of indices, limited as `clips` says."""
         return self.limited(self.factors.scores(users, items), clips)
 
     def row_solver(self, side: Side) -> RowSolver:
@@ -232,9 +242,10 @@ class FittedState:
         deviations = ratings - expected - float(self.factors.user_biases[user])
         return Sources(rated, ratings, weights, deviations, neighbors)
 
-    def limited(self, scores: np.ndarray, clips: bool) -> np.ndarray:
-        """Return scores within the range of the training ratings where `clips`."""
-        return scores.clip(*self.rating_scale) if clips else scores
+    def limited(self, scores: np.ndarray, clips: Clip) -> np.ndarray:
+        """Return scores as `clips` says, see `air_recsys.models.limits`."""
+        binary = clips == BINARY and self.once("binary", lambda: is_binary(self.data.ratings))
+        return limited(scores, clips, self.rating_scale, binary=binary)
 
 
 def history_of(records: list[Record]) -> pd.DataFrame:

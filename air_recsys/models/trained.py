@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
-from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.models.chosen import Chosen
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.memory import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.explanation import Explanation, Labels, explain
+from air_recsys.models.likes import warn_if_constant
+from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.locks import lock_of
 from air_recsys.models.partial_fit import updated
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side, as_rows
@@ -34,6 +37,7 @@ from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
 from air_recsys.validation import RandomState, check_choice, check_path
 
 Path = str | os.PathLike[str]
+_NOTHING_CHOSEN = Chosen()
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -46,8 +50,9 @@ class TrainedRecommender(PredictsDeviations):
         Share of the ratings held out, at random, to watch the error; the state of the lowest error is kept.
     patience : int, optional
         Records without a better validation error before training stops.
-    clip : bool
-        Limit predictions to the range of the training ratings.
+    clip : bool or "binary"
+        Limit predictions to the range of the training ratings. "binary" pushes those of 0/1 data towards 0 and 1 in
+        their order, see `air_recsys.models.limits.pushed`, and limits others as True does.
     dtype : {"float32", "float64"}
     device : str
         "cpu", "cuda", "cuda:1", ..., or "auto": the GPU where there is one.
@@ -76,7 +81,7 @@ class TrainedRecommender(PredictsDeviations):
 
     validation_fraction: float = real(0.0, maximum=0.9)
     patience: int | None = integer(None, minimum=1, besides=(None,))
-    clip: bool = flag(False)
+    clip: bool | str = choice(False, (True, False, BINARY))
     dtype: str = choice("float32", list(DTYPES))
     device: str = "auto"
     random_state: RandomState = None
@@ -99,6 +104,18 @@ class TrainedRecommender(PredictsDeviations):
     def _compared_parameters(self, data: Interactions) -> dict[str, Any]:
         """Return what a training has to have in common with a checkpoint that it goes on from, as JSON can hold it."""
         return self._saved_parameters()
+
+    def _settled(self, values: Mapping[str, Any]) -> Self:
+        """Return the model with these values in place of parameters that are "auto"; itself where it has none."""
+        return self
+
+    def _by_default(self, data: Interactions) -> Self:
+        """Return the model whose engine stands for that of `fit` before anything is searched."""
+        return self
+
+    def _choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Chosen:
+        """Return what a training takes for parameters that are "auto"; that of a checkpoint where one was kept."""
+        return Chosen()
 
     # ---------------------------------------------------------------- fitting
 
@@ -159,8 +176,9 @@ class TrainedRecommender(PredictsDeviations):
         True
         """
         callbacks = check_callbacks(callbacks)
-        data, engine = as_interactions(interactions), self.engine()
+        data = as_interactions(interactions)
         self.check(data, validation)
+        engine = self._by_default(data).engine()
         check_memory(engine, data, self.max_memory, self.device)
         with (
             self._checkpointer(data, validation, checkpoint, every, resume_from) as kept,
@@ -168,12 +186,21 @@ class TrainedRecommender(PredictsDeviations):
         ):
             if not engine.learns_from_constant:
                 warn_if_constant(data)
-            if self.verbose:
-                tqdm.write(announcement(engine, data), file=sys.stderr)
             rng = kept.generator(self.random_state)
             training, held_out = self._split(data, validation, rng)
+            chosen = self._choose(training, rng, kept.chosen)
+            kept.chosen, engine = chosen.to_json(), self._settled(chosen.values).engine()
+            if self.verbose:
+                tqdm.write(announcement(engine, data), file=sys.stderr)
             return self.train_by(
-                engine, data, rng, training=training, held_out=held_out, callbacks=callbacks, checkpointer=kept
+                engine,
+                data,
+                rng,
+                training=training,
+                held_out=held_out,
+                callbacks=callbacks,
+                checkpointer=kept,
+                chosen=chosen,
             )
 
     def train_by(
@@ -187,6 +214,7 @@ class TrainedRecommender(PredictsDeviations):
         callbacks: Iterable[Callback] = (),
         checkpointer: Checkpointer | None = None,
         progress: bool | None = None,
+        chosen: Chosen = _NOTHING_CHOSEN,
     ) -> Self:
         """Train by an engine and return the model: the part of `fit` that follows its checks.
 
@@ -203,6 +231,8 @@ class TrainedRecommender(PredictsDeviations):
         checkpointer : Checkpointer, optional
         progress : bool, optional
             Show a progress bar; by default where `verbose`.
+        chosen : Chosen
+            What `engine` took for parameters that are "auto".
         """
         with lock_of(self):
             self._at_work = engine
@@ -216,7 +246,7 @@ class TrainedRecommender(PredictsDeviations):
                     checkpointer=checkpointer,
                     progress=self.verbose if progress is None else progress,
                 )
-                self._state = _learned(engine, trainee, result, data)
+                self._state = replace(_learned(engine, trainee, result, data), chosen=chosen)
             finally:
                 vars(self).pop("_at_work", None)
         if result.error is not None:
@@ -229,7 +259,7 @@ class TrainedRecommender(PredictsDeviations):
         resolve_device(self.device)
         if self.patience is not None and validation is None and self.validation_fraction == 0:
             raise ParameterError("patience needs a validation part, found validation_fraction=0")
-        self.engine().check(data)
+        self._by_default(data).engine().check(data)
         if validation is not None:
             _check_validation(data, validation)
 
@@ -280,7 +310,8 @@ class TrainedRecommender(PredictsDeviations):
         >>> print(AIR.for_ratings(device="cpu").memory_plan(np.eye(1000)).total < 1e9)
         True
         """
-        return self.engine().memory_plan(as_interactions(interactions, allow_negative=True))
+        data = as_interactions(interactions, allow_negative=True)
+        return self._by_default(data).engine().memory_plan(data)
 
     def current_factors(self) -> Factors:
         """Return the factors of this moment of a training, for callbacks of `fit`: ids in the order of the data.
@@ -298,6 +329,23 @@ class TrainedRecommender(PredictsDeviations):
     def device_(self) -> str:
         """Where the model was trained."""
         return self._of_ending("device")
+
+    @property
+    def settings_(self) -> dict[str, Any]:
+        """What the training took for parameters that were "auto", by plain names."""
+        state = self._fitted()
+        chosen = state.chosen.values
+        return state.chosen.plain_values() | self._settled(chosen).engine().values(state.data)
+
+    @property
+    def search_(self) -> pd.DataFrame:
+        """The search of the settings: form, trainings (share of the one that follows), RMSE on the hidden ratings."""
+        return self._fitted().chosen.table()
+
+    @property
+    def search_line_(self) -> str:
+        """The kind of data that `AIR.auto` saw; what the search chose and by how much, or why it did not search."""
+        return self._fitted().chosen.line
 
     @property
     def snapshots_(self) -> dict[int, Snapshot]:
@@ -454,13 +502,15 @@ class TrainedRecommender(PredictsDeviations):
     # ---------------------------------------------------------------- files
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
-        if state.factors.user_factors.shape[1] == 0:
-            raise ValueError("expected factors of at least one column, found none")
         shape = state.data.n_users, state.data.n_items
-        return replace(state, equations=self.engine().equations_from(arrays, shape))
+        engine = self._settled(state.chosen.values).engine()
+        equations = engine.equations_from(arrays, shape)
+        if equations.has_factors and state.factors.user_factors.shape[1] == 0:
+            raise ValueError("expected factors of at least one column, found none")
+        return replace(state, equations=equations)
 
     @property
-    def _clips(self) -> bool:
+    def _clips(self) -> Clip:
         return self.clip
 
 
@@ -482,15 +532,3 @@ def _check_validation(data: Interactions, validation: Interactions) -> None:
                 f"validation must have the {kind} ids of the training data in the same order, as the two sides of "
                 f"Interactions.select do; found {other.size} ids beside {own.size}"
             )
-
-
-def warn_if_constant(data: Interactions) -> None:
-    """Warn of ratings that are all equal, which teach most engines nothing."""
-    if data.ratings.min() != data.ratings.max():
-        return
-    warnings.warn(
-        f"all {data.n_ratings} rating(s) equal {data.ratings[0]:g}: nothing tells good pairs from bad ones; for "
-        "interactions that are only ever positive set unobserved_weight > 0",
-        DataWarning,
-        stacklevel=3,
-    )

@@ -6,13 +6,14 @@ import functools
 import logging
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 
 import torch
 
 from air_recsys.exceptions import DeviceError, ParameterError
 
 _LOGGER = logging.getLogger("air_recsys")
+_LITTLE = 1_000_000  # numbers, of which one thread does a step within milliseconds
 
 
 def resolve_device(device: str) -> torch.device:
@@ -57,3 +58,15 @@ def torch_threads(number: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def few_threads(work: int) -> AbstractContextManager[None]:
+    """Hold torch to one thread for a while where a step goes through few numbers: more cost more than they bring.
+
+    Examples
+    --------
+    >>> with few_threads(1000):
+    ...     torch.get_num_threads()
+    1
+    """
+    return torch_threads(1 if work < _LITTLE else 0)

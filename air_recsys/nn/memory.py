@@ -51,7 +51,7 @@ class MemoryPlan(NamedTuple):
 def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
     """Return the memory of a training at its peak, without its interactions: a slightly high estimate."""
     m, n, nnz, size, weighted = sizes
-    width = settings.width or min(m, n)
+    width = min(m, n) if settings.width is None else settings.width
     n_batches = max(1, min(settings.n_batches, m, n, nnz))
     full = width >= min(m, n) and n_batches == 1
     factors = (m + n) * (width + settings.biases) + (settings.depth - 2) * width**2

@@ -51,7 +51,17 @@ class SparsePattern:
     def rows(self) -> Tensor:
         """Row of each position, shape (nnz,)."""
         index = torch.arange(self.shape[0], device=self.columns.device, dtype=self.columns.dtype)
-        return torch.repeat_interleave(index, self.row_starts.diff())
+        return torch.repeat_interleave(index, self.row_starts.diff(), output_size=self.columns.numel())
+
+    def side(self, side: int) -> tuple[Tensor, Tensor]:
+        """Return where the positions of each row (side 0) or column (side 1) start, and their columns, or rows."""
+        if side:
+            return self._column_starts, self._rows_transposed
+        return self.row_starts, self.columns
+
+    def in_order_of(self, side: int, values: Tensor) -> Tensor:
+        """Return values, one per position, in the order of `side`: by rows (0) or by columns (1)."""
+        return values.index_select(0, self._transposed) if side else values
 
     def sampled_product(self, left: Tensor, right: Tensor, minus: Tensor | None = None) -> Tensor:
         """Return left_i . right_j at every position (i, j), less `minus` (nnz,), for left (m, d) and right (n, d)."""

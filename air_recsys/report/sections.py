@@ -87,7 +87,14 @@ def parameters_section(model: Recommender) -> Markup:
         return table(caption, ["parameter", "value"], [(element("code", name), repr(given[name])) for name in names])
 
     kind = type(model).__name__
-    tables = [listed(f"Parameters of {kind} that differ from their defaults", changed)] if changed else []
+    found = getattr(model, "settings_", {})
+    chosen = [(element("code", name), repr(value)) for name, value in found.items()]
+    tables = (
+        [table("What the training took for parameters that were 'auto'", ["parameter", "value"], chosen)]
+        if chosen
+        else []
+    )
+    tables += [listed(f"Parameters of {kind} that differ from their defaults", changed)] if changed else []
     if kept:
         summary = element("summary", f"{len(kept)} parameters at their defaults")
         tables.append(element("details", summary, listed(f"Parameters of {kind} at their defaults", kept)))

@@ -6,7 +6,6 @@ import itertools
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.model_selection import KFold
 
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
@@ -106,6 +105,8 @@ def cold_both_folds(interactions: Interactions, n_splits: int = 5, random_state:
 
 def _fold_numbers(index: np.ndarray, kind: str, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
     """Return the number of the fold of each rating's user or item."""
+    from sklearn.model_selection import KFold
+
     check_integer("n_splits", n_splits, minimum=2)
     present, position = np.unique(index, return_inverse=True)
     if present.size < n_splits:

@@ -6,7 +6,6 @@ import numbers
 from collections.abc import Iterator
 
 import numpy as np
-from sklearn.model_selection import RepeatedKFold, ShuffleSplit
 
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
@@ -43,6 +42,8 @@ def random_holdout(interactions: Interactions, test_fraction: float = 0.1, rando
     -----
     The split is that of scikit-learn's ``ShuffleSplit`` and ``train_test_split`` with the same seed.
     """
+    from sklearn.model_selection import ShuffleSplit
+
     fraction = check_fraction("test_fraction", test_fraction)
     n_ratings = interactions.n_ratings
     n_test = int(np.ceil(fraction * n_ratings))
@@ -116,6 +117,8 @@ def repeated_k_fold(
     6
     """
     check_integer("n_splits", n_splits, minimum=2)
+    from sklearn.model_selection import RepeatedKFold
+
     check_integer("n_repeats", n_repeats, minimum=1)
     n_ratings = interactions.n_ratings
     if n_ratings < n_splits:

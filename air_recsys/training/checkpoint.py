@@ -18,11 +18,12 @@ from air_recsys.digests import DamagedError
 from air_recsys.exceptions import CheckpointError
 from air_recsys.reading import checked_csr, parse_json
 from air_recsys.tensor_files import TensorFile, header_of, tensor_chunks
-from air_recsys.training.checkpoint_version_1 import upgraded
+from air_recsys.training import checkpoint_version_1, checkpoint_version_2
 from air_recsys.writing import is_file, is_folder, replace_file
 
 FORMAT = "air_recsys training"
-FORMAT_VERSION = 2  # 2: parameters stand with their solver, all solvers have one form of state, and digests
+# 2: parameters stand with their solver, all solvers have one form of state, and digests; 3: packed covariances
+FORMAT_VERSION = 3
 Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
 """Brings the "parameters" of a fingerprint of version 1 into the present form."""
 _ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
@@ -116,15 +117,16 @@ class CheckpointFile:
         try:
             file = TensorFile.read(self.path)
             metadata = file.metadata
-            old = _is_of_version_1(metadata, upgrade)
-            file.verify(required=not old)
+            version = _version(metadata, upgrade)
+            file.verify(required=version > 1)
             written = parse_json(metadata["fingerprint"])
             parameters = written["parameters"]
-            if old and upgrade is not None:
+            if version == 1 and upgrade is not None:
                 written |= {"parameters": upgrade(dict(parameters))}
             compare(self.path, written, self._fingerprint)
             state = _unpacked(parse_json(metadata["state"]), file.arrays)
-            state = upgraded(state, parameters) if old else state
+            state = checkpoint_version_1.upgraded(state, parameters) if version == 1 else state
+            state = checkpoint_version_2.upgraded(state) if version < FORMAT_VERSION else state
         except CheckpointError:  # of another training, which is not a broken file
             raise
         except DamagedError as error:
@@ -149,16 +151,13 @@ def compare(path: Path, written: Mapping[str, Any], own: Mapping[str, Any]) -> N
             )
 
 
-def _is_of_version_1(metadata: Mapping[str, str], upgrade: Upgrade | None) -> bool:
+def _version(metadata: Mapping[str, str], upgrade: Upgrade | None) -> int:
     version = metadata.get("format_version")
-    if (
-        metadata.get("format") != FORMAT
-        or version not in ("1", str(FORMAT_VERSION))
-        or (version == "1" and not upgrade)
-    ):
+    readable = [str(known) for known in range(1 if upgrade else 2, FORMAT_VERSION + 1)]
+    if metadata.get("format") != FORMAT or version not in readable:
         described = f"format {metadata.get('format')!r}, version {version!r}"
         raise ValueError(f"{described}, expected {FORMAT!r}, version {FORMAT_VERSION}")
-    return version == "1"
+    return int(version)
 
 
 @contextmanager

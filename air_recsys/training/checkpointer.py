@@ -49,6 +49,11 @@ class FileCheckpointer:
     upgrade : callable, optional
         See `CheckpointFile.read`.
 
+    Attributes
+    ----------
+    chosen : dict, optional
+        What the training took for settings that it found, as JSON holds it; None before it has, and in older files.
+
     Raises
     ------
     ParameterError
@@ -71,12 +76,14 @@ class FileCheckpointer:
         self._state: dict[str, Any] | None = None
         self._start: dict[str, Any] = {}
         self._kept = 0
+        self.chosen: Any = None
         if checkpoint is not None:
             self._file = CheckpointFile(checkpoint, fingerprint)
             self._release = weakref.finalize(self, hold_checkpoint(self._file.path).remove)
         try:
             if resume_from is not None:
                 self._state = CheckpointFile(resume_from, fingerprint).read(upgrade)
+                self.chosen = self._state.get("chosen")
             if self._file is not None:
                 self._file.check_replaceable()
                 remove_leftovers(self._file.path)
@@ -139,7 +146,7 @@ class FileCheckpointer:
             "remembered": states,
             "best_rmse": remembered.best_rmse,
         }
-        self._file.write({"start": self._start, "course": course})
+        self._file.write({"start": self._start, "chosen": self.chosen, "course": course})
         self._kept = position
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from air_recsys.nn.objective import Objective, Observations, State
-from air_recsys.training.plan import Plan
+from air_recsys.training.plan import LEAST_REFRESH, Plan
 from air_recsys.training.result import Record
 from air_recsys.training.schedules import SCHEDULES
 from air_recsys.training.steps import make_stepper
@@ -83,6 +84,18 @@ class GradientDescent:
         if reached < self.n_steps and reached % self.plan.graph_refresh == 0:
             self._refresh_graphs()
 
+    def shorten(self, n_epochs: int) -> None:
+        """Train for so many epochs in place of those of the plan.
+
+        The step size falls to their end. The logits travel as far as in the whole training, and the edges are chosen
+        anew as often, but no more than every tenth epoch.
+        """
+        share = n_epochs / self.plan.n_epochs
+        refresh = max(int(share * self.plan.graph_refresh), min(self.plan.graph_refresh, LEAST_REFRESH))
+        self.plan, self.n_steps = replace(self.plan, n_epochs=n_epochs, graph_refresh=refresh), n_epochs
+        if self.objective.logits():
+            self.optimizer.param_groups[-1]["rate"] /= share
+
     def _refresh_graphs(self) -> None:
         for logits, carry in self.objective.refresh_graphs():
             for moment in self.optimizer.state[logits].values():
@@ -94,7 +107,7 @@ class GradientDescent:
 
     def measure(self, position: int) -> Measures:
         """Return the terms of the objective; with one batch the gradients of the next step are there afterwards."""
-        terms = torch.stack(self.objective.evaluate_all()).tolist()
+        terms = self._stepper.evaluate_all().tolist()
         self._has_gradients = len(self.objective.batches) == 1
         return Measures(*terms, learning_rate=self._learning_rate(position))
 
@@ -117,7 +130,8 @@ class GradientDescent:
     def _has_finite_logits(self) -> bool:
         # The objective does not show logits that are not due: of a graph that is kept for some epochs, or of a part.
         # The processes of a group see their own parts only, and have to end together.
-        return not self.alone or all(bool(logits.isfinite().all()) for logits in self.objective.logits())
+        finite = [logits.isfinite().all() for logits in self.objective.logits()] if self.alone else []
+        return not finite or bool(torch.stack(finite).all())
 
     def has_settled(self, measures: Measures) -> bool:
         """Return whether the objective changed by less than `stopping_delta` in the last epoch, times m n."""

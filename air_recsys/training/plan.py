@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+LEAST_REFRESH = 10
+"""Epochs below which edges are not chosen anew, where nobody says how often."""
+
 
 @dataclass(frozen=True)
 class Plan:

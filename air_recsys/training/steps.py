@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
+from typing import Generic, Protocol, TypeVar
 
 import torch
 from torch import Tensor
@@ -10,7 +11,8 @@ from torch import Tensor
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, FixedLaplacian
 from air_recsys.nn.objective import FullWidthObjective, Objective
 
-_WARM_UP = 3  # plain steps before a capture: the optimiser's state and the libraries' workspaces have to be there
+Result = TypeVar("Result")
+_WARM_UP = 3  # plain runs before a capture: the optimiser's state and the libraries' workspaces have to be there
 
 
 class Stepper(Protocol):
@@ -20,6 +22,10 @@ class Stepper(Protocol):
 
     def step(self, batch: int, rate: float, *, evaluated: bool) -> None:
         """Step along the gradients of a batch, which are there already if `evaluated`."""
+        ...
+
+    def evaluate_all(self) -> Tensor:
+        """Return the terms of the objective, (6,); with one batch the gradients of the next step are there too."""
         ...
 
 
@@ -54,47 +60,69 @@ class PlainSteps:
             group["lr"] = rate * group["rate"]
         self.optimizer.step()
 
+    def evaluate_all(self) -> Tensor:
+        """Return the terms of the objective."""
+        return torch.stack(self._objective.evaluate_all())
+
 
 class CapturedSteps:
-    """The same, as one CUDA graph: a small step is all launches otherwise.
-
-    The first steps are plain ones; then evaluation and optimiser are captured once and replayed.
-    """
+    """The same, as two CUDA graphs, evaluation and update: a small step is all launches otherwise."""
 
     def __init__(self, objective: Objective, groups: list[dict], learning_rate: float) -> None:
-        self._objective = objective
         device = objective.model_parameters()[0].device
         self._rates = [torch.tensor(learning_rate * group["rate"], device=device) for group in groups]
         tensors = [group | {"lr": rate} for group, rate in zip(groups, self._rates, strict=True)]
         self.optimizer = torch.optim.Adam(tensors, fused=True, capturable=True)
-        self._stream = torch.cuda.Stream(device)
-        self._plain_steps, self._graph = 0, None
+        stream = torch.cuda.Stream(device)
+        self._evaluate = _Replayed(lambda: torch.stack(objective.evaluate_all()), stream)
+        self._update = _Replayed(self.optimizer.step, stream)
 
     def step(self, batch: int, rate: float, *, evaluated: bool) -> None:
-        """Step along the gradients; `evaluated` ones are used where they are, in a plain step."""
-        self._set_rate(rate)
-        if evaluated or self._plain_steps < _WARM_UP:
-            self._plain_step(evaluated)
-            return
-        if self._graph is None:
-            self._graph = torch.cuda.CUDAGraph()
-            with torch.cuda.graph(self._graph):  # captured, not run
-                self._objective.evaluate()
-                self.optimizer.step()
-        self._graph.replay()
-
-    def _plain_step(self, evaluated: bool) -> None:
-        self._plain_steps += not evaluated
-        self._stream.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(self._stream):
-            if not evaluated:
-                self._objective.evaluate()
-            self.optimizer.step()
-        torch.cuda.current_stream().wait_stream(self._stream)
-
-    def _set_rate(self, rate: float) -> None:
+        """Step along the gradients."""
         for tensor, group in zip(self._rates, self.optimizer.param_groups, strict=True):
             tensor.fill_(rate * group["rate"])
+        if not evaluated:
+            self._evaluate()
+        self._update()
+
+    def evaluate_all(self) -> Tensor:
+        """Return the terms of the objective, in the memory that the next evaluation writes to."""
+        return self._evaluate()
+
+
+class _Replayed(Generic[Result]):
+    """Kernels that are alike every time: launched one by one a few times, then captured once and replayed.
+
+    All is work of one device, which need not be the current one: a graph holds only what its own stream is given.
+    """
+
+    def __init__(self, run: Callable[[], Result], stream: torch.cuda.Stream) -> None:
+        self._run, self._stream = run, stream
+        self._plain_runs = 0
+        self._captured: tuple[torch.cuda.CUDAGraph, Result] | None = None
+
+    def __call__(self) -> Result:
+        """Run the kernels, and return what `run` returned: of a replay the same tensors every time."""
+        with torch.cuda.device(self._stream.device):
+            if self._plain_runs < _WARM_UP:
+                return self._run_plainly()
+            if self._captured is None:
+                graph = torch.cuda.CUDAGraph()
+                with torch.cuda.graph(graph, stream=self._stream):  # captured, not run
+                    result = self._run()
+                self._captured = graph, result
+            graph, result = self._captured
+            graph.replay()
+            return result
+
+    def _run_plainly(self) -> Result:
+        self._plain_runs += 1
+        current = torch.cuda.current_stream()
+        self._stream.wait_stream(current)
+        with torch.cuda.stream(self._stream):
+            result = self._run()
+        current.wait_stream(self._stream)
+        return result
 
 
 def _can_be_captured(objective: Objective) -> bool:

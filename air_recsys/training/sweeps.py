@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from air_recsys.exceptions import NumericalError
+from air_recsys.nn.devices import few_threads
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
-from air_recsys.nn.posterior.graphs import RowGraph, places
+from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, places
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training.checkpointer import generator_at, position_of
 from air_recsys.training.result import Record
@@ -25,7 +26,7 @@ class PosteriorSweeps:
     posterior : Posterior
     estimate : VariationalEstimate or LangevinEstimate
         What is kept of the sweeps of `posterior`.
-    graphs : list of RowGraph or None
+    graphs : list of RowGraph, EdgelessGraph or None
         Of the rows and of the columns.
     rng : Generator
         That of `posterior`.
@@ -34,6 +35,8 @@ class PosteriorSweeps:
         What one unit of the entries is to the reader of the records.
     validation_error : callable, optional
         Returns the error of the present state on held-out entries.
+    work : int
+        About how many numbers a sweep goes through: with few of them torch is held to one thread.
     """
 
     unit, first_record, evaluate_every = "sweep", 1, 1
@@ -43,15 +46,17 @@ class PosteriorSweeps:
         self,
         posterior: Posterior,
         estimate: VariationalEstimate | LangevinEstimate,
-        graphs: list[RowGraph | None],
+        graphs: list[RowGraph | EdgelessGraph | None],
         rng: np.random.Generator,
         n_sweeps: int,
         unit_of_values: float = 1.0,
         validation_error: Callable[[], float] | None = None,
+        *,
+        work: int = 0,
     ) -> None:
         self.posterior, self.estimate, self.graphs, self.n_steps = posterior, estimate, graphs, n_sweeps
         self._rng, self._unit, self._validation_error = rng, unit_of_values, validation_error
-        self._energies = (0.0, 0.0)
+        self._energies, self._work = (0.0, 0.0), work
 
     @property
     def ready(self) -> bool:
@@ -71,12 +76,13 @@ class PosteriorSweeps:
         NumericalError
             Where that leaves the finite numbers.
         """
-        self.estimate.sweep()
-        priors, means = self.posterior.priors, self.posterior.means
-        rows, columns = (
-            0.0 if graph is None else graph.step(places(prior, mean))
-            for graph, prior, mean in zip(self.graphs, priors, means, strict=True)
-        )
+        with few_threads(self._work):
+            self.estimate.sweep()
+            priors, means = self.posterior.priors, self.posterior.means
+            rows, columns = (
+                0.0 if graph is None else graph.step(places(prior, mean))
+                for graph, prior, mean in zip(self.graphs, priors, means, strict=True)
+            )
         if not (math.isfinite(rows) and math.isfinite(columns)):
             raise NumericalError("the energy of a graph left the finite numbers")
         self._energies = rows, columns

@@ -69,7 +69,7 @@ class Runner:
 
     def _watch(self, model: AIR, trial: Trial) -> Callable[[Record], None]:
         """Report a trial's score after every tenth of its course, and give up where the median is better."""
-        reported, length = 0, model.engine().n_steps
+        reported, length = 0, model.engine().n_steps(self.holdout.training)
 
         def watch(record: Record) -> None:
             nonlocal reported

@@ -10,6 +10,7 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
+from air_recsys.models.limits import Clip, is_binary, limited
 from air_recsys.models.state import Factors
 from air_recsys.splits import random_holdout
 from air_recsys.splits.base import check_fraction
@@ -75,15 +76,15 @@ class Holdout:
         if self.metric.of_pairs is None and not ratings.any():
             raise DataError(f"metric={metric!r} needs ratings other than 0 in the validation part, found none")
 
-    def score(self, factors: Factors, clip: bool) -> float:
+    def score(self, factors: Factors, clip: Clip) -> float:
         """Return the score of factors over the users and items of the data, predicted as `predict` does."""
         measure = self.metric.of_pairs
         if measure is None:
             return self._rank(factors)
         scores = factors.scores(self.validation.user_index, self.validation.item_index)
-        if clip:
-            scores = scores.clip(self.training.ratings.min(), self.training.ratings.max())
-        return measure(self.validation.ratings, scores)
+        ratings = self.training.ratings
+        scale = float(ratings.min()), float(ratings.max())
+        return measure(self.validation.ratings, limited(scores, clip, scale, binary=is_binary(ratings)))
 
     def _rank(self, factors: Factors) -> float:
         def score_block(users: np.ndarray) -> np.ndarray:

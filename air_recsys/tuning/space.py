@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
+from air_recsys.models.engines.scaling import graph_strength
 from air_recsys.models.presets import PRESETS
 from air_recsys.solvers import SOLVERS, as_solver, parameter_names
 from air_recsys.validation import check_choice
@@ -17,7 +18,7 @@ from air_recsys.validation import check_choice
 if TYPE_CHECKING:
     from optuna.trial import Trial
 
-_COMMON = ("device", "random_state", "verbose")  # parameters of the search itself
+_COMMON = ("device", "random_state", "settings", "search_budget", "verbose")  # parameters of the search itself
 Domain = tuple[Any, ...] | list[Any]
 """A range (low, high) or (low, high, "log"), or a list of choices."""
 
@@ -33,7 +34,11 @@ _EXACT: dict[str, Domain] = {
 }
 _SPACES: dict[str, dict[str, Domain]] = {
     "completion": _EXACT,
-    "interactions": {**_EXACT, "graph_neighbors": (3, 30, "log")},
+    "interactions": {
+        "weight_decay": (0.1, 3.0, "log"),
+        "learning_rate": (3e-3, 0.03, "log"),
+        "graph_rate": (0.3, 3.0, "log"),
+    },
     "ratings": {"n_factors": (5, 50, "log"), "pattern_features": (10, 300, "log")},
 }
 _RATINGS_BY_ADAM: dict[str, Domain] = {
@@ -69,15 +74,10 @@ def default_space(
     check_choice("preset", preset, list(PRESETS))
     if (preset, solver) != ("ratings", "adam"):
         return dict(_SPACES[preset])
-    strength = auto_strength(data)
+    strength = graph_strength("auto", data, levels=not biases)
     around: Domain = (float(f"{strength / 10:.2g}"), float(f"{strength * 10:.2g}"), "log")
     space = _RATINGS_BY_ADAM | {"user_graph_reg": around, "item_graph_reg": around}
     return {name: domain for name, domain in space.items() if biases or name != "bias_decay"}
-
-
-def auto_strength(data: Interactions) -> float:
-    """Return the strength of a graph that "auto" stands for; see `AIR`."""
-    return 3 * data.n_ratings / (data.n_users * data.n_items) ** 2
 
 
 def check_space(space: Mapping[str, Any]) -> dict[str, Domain]:
@@ -154,10 +154,8 @@ def start(preset: str, space: Mapping[str, Domain], data: Interactions) -> dict[
     model = AIR.of_preset(preset, **({"solver": solvers[0]} if isinstance(solvers, list) else {}))
     solver = as_solver(model.solver)
     own: dict[str, Any] = model.get_params(deep=False) | solver.get_params() | {"solver": solver.name}
-    if isinstance(space.get("n_factors"), tuple):
-        own["n_factors"] = model.engine().width(data)
-    strengths = [name for name in ("user_graph_reg", "item_graph_reg") if own[name] == "auto"]
-    own |= dict.fromkeys([name for name in strengths if isinstance(space.get(name), tuple)], auto_strength(data))
+    numbers = model.engine().values(data)
+    own |= {name: value for name, value in numbers.items() if isinstance(space.get(name), tuple)}
     return {name: own[_plain(name)] for name, domain in space.items() if _holds(domain, own.get(_plain(name)))}
 
 

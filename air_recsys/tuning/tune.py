@@ -54,7 +54,7 @@ class Tuning:
 
     def model(self, **overrides: Any) -> AIR:
         """Return an unfitted model with the best parameters, for all of the training data."""
-        settings = {"random_state": self.random_state, "device": self.device} | self.best_params
+        settings = {"settings": "fixed", "random_state": self.random_state, "device": self.device} | self.best_params
         return AIR.of_preset(self.preset, **settings | overrides)
 
     def trials(self) -> pd.DataFrame:
@@ -151,11 +151,13 @@ def tune(
     if timeout is not None:
         check_real("timeout", timeout, strict=True)
     for settings in edges(search["space"]):  # AIR itself refuses bounds and choices that it could not be fitted with
-        AIR.of_preset(preset, **settings, device=device).check(holdout.training)
+        AIR.of_preset(preset, settings="fixed", **settings, device=device).check(holdout.training)
     url = None if storage is None else storage_url(storage)
     with _optuna_verbosity(verbose):
         study = open_study(url, study_name, holdout.metric.direction, _described(search))
-        runner = Runner(holdout, preset, search["space"], {"random_state": random_state, "device": device})
+        runner = Runner(
+            holdout, preset, search["space"], {"settings": "fixed", "random_state": random_state, "device": device}
+        )
         runner.run(study, n_trials, timeout, list(callbacks))
     return _result(study, holdout, search, device)
 

@@ -18,6 +18,7 @@ from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
 from implicit.utils import ParameterWarning
 
 from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
+from air_recsys.benchmarks.hosts.implicit import likes
 from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, DeviceError, MissingExtraError, ModelFileError, NotFittedError
 from air_recsys.exceptions import ParameterError as OurParameterError
@@ -25,6 +26,7 @@ from air_recsys.exceptions import ParameterError as OurParameterError
 N_USERS, N_ITEMS = 90, 40
 SMALL = {"factors": 6, "regularization": 1.0, "alpha": 2.0, "iterations": 10, "use_gpu": False, "num_threads": 1}
 NO_GRAPHS = {"user_graph_reg": 0.0, "item_graph_reg": 0.0}
+AUTO = {"factors": "auto", "regularization": "auto", "alpha": "auto"}
 
 
 def small(**parameters) -> ImplicitAIR:
@@ -142,6 +144,115 @@ def test_num_threads_leave_no_trace():
     assert torch.get_num_threads() == before
 
 
+# -------------------------------------------------------------------- what is not given
+
+
+def test_the_defaults_follow_the_likes():
+    wide = sp.csr_matrix(np.pad(LIKES.toarray(), ((0, 5), (2, 0))))
+    model = fitted(wide, **AUTO)
+    confidence = LIKES.nnz / N_USERS / 10
+    edge = np.sqrt(LIKES.nnz / (N_USERS * N_ITEMS)) * (np.sqrt(N_USERS) + np.sqrt(N_ITEMS))
+    assert model.settings_ == {
+        "factors": N_ITEMS,
+        "regularization": pytest.approx(0.6 * confidence * edge),
+        "alpha": pytest.approx(confidence / LIKES.data.mean()),
+    }
+    assert model.item_factors.shape == (N_ITEMS + 2, N_ITEMS)
+    assert (model.factors, model.regularization, model.alpha) == ("auto", "auto", "auto")
+    assert fitted(**AUTO | {"factors": 5}).settings_ == model.settings_ | {"factors": 5}
+    assert ImplicitAIR().settings_ is None
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_one_like_a_user_leaves_factors_that_are_not_zero(seed):
+    model = ImplicitAIR(use_gpu=False, random_state=seed)
+    model.fit(sp.identity(10, format="csr"), show_progress=False)
+    scores = model.user_factors @ model.item_factors.T
+    assert scores.diagonal().min() > 0.3
+    assert np.abs(scores - np.diag(scores.diagonal())).max() < 0.01
+
+
+def test_untouched_it_needs_no_unit_of_the_values():
+    assert_same(fitted(**AUTO), fitted(4 * LIKES, **AUTO))
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({"alpha": "auto"}, {"factors": 6, "regularization": 1.0, "alpha": 1.0}),
+        ({"regularization": "auto"}, {"factors": 6, "regularization": 0.01, "alpha": 2.0}),
+        ({"factors": "auto"}, {"factors": 100, "regularization": 1.0, "alpha": 2.0}),
+    ],
+)
+def test_the_objective_is_that_of_als_where_a_part_of_it_is_given(given, found):
+    model = fitted(**given)
+    assert model.settings_ == found
+    assert_same(model, fitted(**found))
+
+
+def targets_by_hand() -> np.ndarray:
+    """The target of every pair, 0 without a like."""
+    liked = LIKES.toarray() > 0
+    raw = liked * (liked.sum(1)[:, None] ** -0.2) * (liked.sum(0) ** -0.1)
+    return raw / np.sqrt((raw[liked] ** 2).mean())
+
+
+def test_untouched_the_loss_is_that_of_the_scaled_targets():
+    losses = []
+    model = small(**AUTO | NO_GRAPHS, calculate_training_loss=True, dtype=np.float64)
+    model.fit(LIKES, show_progress=False, callback=lambda *call: losses.append(call[2]))
+    likes = LIKES.toarray()
+    trained = model.item_factors * ((likes > 0).sum(0)[:, None] ** -0.1)
+    weights = np.where(likes > 0, model.settings_["alpha"] * likes, 1)
+    errors = weights * (model.user_factors @ trained.T - targets_by_hand()) ** 2
+    penalty = model.settings_["regularization"] * ((model.user_factors**2).sum() + (trained**2).sum())
+    assert losses[-1] == pytest.approx((errors.sum() + penalty) / weights.sum(), rel=1e-5)
+
+
+def test_untouched_training_ends_in_the_factors_that_are_solved_for():
+    model = fitted(**AUTO | NO_GRAPHS, iterations=60, dtype=np.float64)
+    users, items = np.arange(N_USERS), np.arange(N_ITEMS)
+    np.testing.assert_allclose(model.recalculate_user(users, LIKES), model.user_factors, atol=1e-3)
+    np.testing.assert_allclose(model.recalculate_item(items, LIKES.T.tocsr()), model.item_factors, atol=1e-3)
+    assert np.abs(model.item_factors).max() > 0.1
+
+
+def test_untouched_contributions_sum_to_the_score_after_a_new_solve():
+    model = fitted(**AUTO, dtype=np.float64)
+    for user, item in ((3, 8), (4, 1)):
+        total, top, _ = model.explain(user, LIKES, item, N=N_ITEMS)
+        score = model.recalculate_user(user, LIKES[user]) @ model.item_factors[item]
+        assert total == pytest.approx(score)
+        assert sum(part for _, part in top) == pytest.approx(score)
+
+
+def test_untouched_copies_of_users_and_items_are_solved_to_what_they_copy():
+    model = fitted(**AUTO, dtype=np.float64)
+    columns = LIKES.T.tocsr()
+    user = model.recalculate_user(7, LIKES[7])
+    model.partial_fit_users([N_USERS + 1], LIKES[7])
+    np.testing.assert_array_equal(model.user_factors[N_USERS + 1], user)
+    item = model.recalculate_item(2, columns[2])
+    model.partial_fit_items([N_ITEMS], columns[2])
+    np.testing.assert_array_equal(model.item_factors[N_ITEMS], item)
+
+
+def test_untouched_a_new_row_is_the_minimum_of_the_scaled_objective_after_partial_fits():
+    model = fitted(**AUTO | NO_GRAPHS, dtype=np.float64)
+    unit, columns = model._targets.unit, LIKES.T.tocsr()
+    model.partial_fit_items([N_ITEMS, 3], columns[[2, 5]])
+    liked, counts = [0, 3, N_ITEMS], np.r_[np.diff(columns.indptr), 0]
+    counts[[N_ITEMS, 3]] = counts[[2, 5]]
+    row = sp.csr_matrix((np.ones(3), ([0] * 3, liked)), shape=(1, N_ITEMS + 1))
+    trained = model.item_factors * counts[:, None] ** -0.1
+    weights, targets = np.ones(N_ITEMS + 1), np.zeros(N_ITEMS + 1)
+    weights[liked] = model.settings_["alpha"]
+    targets[liked] = unit * 3**-0.2 * counts[liked] ** -0.1
+    penalty = model.settings_["regularization"] * np.eye(model.settings_["factors"])
+    expected = np.linalg.solve((trained.T * weights) @ trained + penalty, (trained.T * weights) @ targets)
+    np.testing.assert_allclose(model.recalculate_user(0, row), expected, rtol=1e-6, atol=1e-9)
+
+
 # -------------------------------------------------------------------- what fit takes
 
 
@@ -228,6 +339,10 @@ def test_a_fit_needs_likes_in_a_sparse_matrix():
         ({"steps_per_iteration": 1.5}, "steps_per_iteration must be an integer >= 1, found 1.5"),
         ({"regularization": -1}, "regularization must be a number >= 0, found -1"),
         ({"alpha": 0}, "alpha must be a number > 0, found 0"),
+        ({"factors": "many"}, "factors must be \"auto\" or an integer >= 1, found 'many'"),
+        ({"regularization": "Auto"}, "regularization must be \"auto\" or a number >= 0, found 'Auto'"),
+        ({"alpha": ""}, "alpha must be \"auto\" or a number > 0, found ''"),
+        ({"alpha": None}, "alpha must be a number > 0, found None"),
         ({"user_graph_reg": "auto"}, "user_graph_reg must be a number >= 0, found 'auto'"),
         ({"num_threads": -1}, "num_threads must be an integer >= 0, found -1"),
         ({"dtype": np.float16}, "dtype must be one of 'float32', 'float64', found 'float16'"),
@@ -561,6 +676,7 @@ def assert_alike(first: ImplicitAIR, second: ImplicitAIR):
         for left, right in zip(getattr(first, name)(users, LIKES), getattr(second, name)(users, LIKES), strict=True):
             np.testing.assert_array_equal(left, right)
     assert first.explain(2, LIKES, 3)[:2] == second.explain(2, LIKES, 3)[:2]
+    assert first.settings_ == second.settings_
     for left, right in ((first.user_graph_, second.user_graph_), (first.item_graph_, second.item_graph_)):
         assert (left is None) == (right is None)
         if left is not None and right is not None:
@@ -568,10 +684,14 @@ def assert_alike(first: ImplicitAIR, second: ImplicitAIR):
             np.testing.assert_array_equal(left.to_scipy().toarray(), right.to_scipy().toarray())
     for each in (first, second):
         each.partial_fit_users([0], LIKES[3])
+        each.partial_fit_items([1], LIKES.T.tocsr()[5])
+        each.partial_fit_users([2], LIKES[4])
     assert_same(first, second)
 
 
-@pytest.mark.parametrize("parameters", [{}, NO_GRAPHS, {"depth": 3, "dtype": np.float64, "graph_neighbors": None}])
+@pytest.mark.parametrize(
+    "parameters", [{}, AUTO, NO_GRAPHS, {"depth": 3, "dtype": np.float64, "graph_neighbors": None}]
+)
 def test_a_loaded_model_answers_alike(tmp_path, parameters):
     model = fitted(**parameters)
     model.save(str(tmp_path / "model"))
@@ -588,6 +708,8 @@ def test_every_parameter_is_kept(tmp_path):
     model = ImplicitAIR(3, 0.5, 4.0, np.float64, iterations=2, random_state=np.int64(5), num_threads=3, **parameters)
     model.save(tmp_path / "unfitted.npz")
     assert ImplicitAIR.load(tmp_path / "unfitted.npz").__dict__ == model.__dict__
+    ImplicitAIR().save(tmp_path / "untouched.npz")
+    assert ImplicitAIR.load(tmp_path / "untouched.npz").__dict__ == ImplicitAIR().__dict__
 
 
 def test_a_generator_is_not_part_of_a_model(tmp_path):
@@ -626,7 +748,31 @@ def test_files_of_release_0_1_0_have_no_digests_and_load(tmp_path, model):
     path = tmp_path / "model.npz"
     model.save(path)
     rewrite(path, lambda text: {"format": "air_recsys implicit 1", "parameters": text["parameters"]})
-    np.testing.assert_array_equal(ImplicitAIR.load(path).item_factors, model.item_factors)
+    loaded = ImplicitAIR.load(path)
+    np.testing.assert_array_equal(loaded.item_factors, model.item_factors)
+    assert loaded.settings_ == model.settings_
+    np.testing.assert_array_equal(loaded.recalculate_user(0, LIKES[0]), model.recalculate_user(0, LIKES[0]))
+
+
+@pytest.mark.parametrize(
+    ("unit", "counts", "message"),
+    [
+        (1.0, np.zeros(N_ITEMS), "expected _item_counts >= 1, one for each of item_factors"),
+        (1.0, np.ones(3), "expected _item_counts >= 1, one for each of item_factors"),
+        (-1.0, np.ones(N_ITEMS), "unit must be a number > 0, found -1.0"),
+    ],
+)
+def test_targets_in_a_file_have_to_fit(tmp_path, unit, counts, message):
+    path = tmp_path / "model.npz"
+    fitted(**AUTO).save(path)
+
+    def without_digests(text):
+        kept = {name: text[name] for name in ("parameters", "settings")}
+        return {"format": "air_recsys implicit 1", "unit": unit} | kept
+
+    rewrite(path, without_digests, _item_counts=counts)
+    with fails(ModelFileError, message):
+        ImplicitAIR.load(path)
 
 
 def test_damage_is_named_and_digests_cannot_be_left_out(tmp_path, model):
@@ -711,6 +857,19 @@ def test_our_split_needs_likes_to_hold_out():
         leave_k_out_split(sp.csr_matrix(np.eye(3)), K=1)
     with fails(OurParameterError, "K must be an integer >= 1, found 0"):
         leave_k_out_split(LIKES, K=0)
+
+
+@pytest.mark.data
+def test_untouched_it_ranks_movielens_above_als(data_root):
+    train, test = likes(load_movielens(data_root, variant="100k"), seed=23)
+    model = ImplicitAIR(random_state=0, device="cpu")
+    model.fit(train, show_progress=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # OpenBLAS has threads
+        als = AlternatingLeastSquares(128, 45.0, 7.0, num_threads=1, random_state=0)  # the best of a search
+    als.fit(train, show_progress=False)
+    ours, theirs = (evaluation.ndcg_at_k(each, train, test, show_progress=False) for each in (model, als))
+    assert ours > theirs
 
 
 @pytest.mark.data

@@ -69,6 +69,14 @@ class TestDefault(HostTests):
     settings: ClassVar[dict] = {"regularization": 1.0}
 
 
+class TestUntouched(HostTests):
+    settings: ClassVar[dict] = {"iterations": 60, "user_graph_reg": 0.0, "item_graph_reg": 0.0, "dtype": np.float64}
+
+    # The regularization that is chosen leaves two dimensions: all items of a group have the same direction, so an item
+    # that is solved for anew ties with the others of its group.
+    test_similar_items_batch = None
+
+
 class TestWithoutGraphs(HostTests):
     settings: ClassVar[dict] = {
         "regularization": 1.0,

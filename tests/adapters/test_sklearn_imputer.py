@@ -313,8 +313,8 @@ def test_other_features_than_at_fit_are_refused():
         ({"add_indicator": "yes"}, "add_indicator must be one of True, False, found 'yes'"),
         ({"keep_empty_features": 2}, "keep_empty_features must be one of True, False, found 2"),
         ({"n_factors": 0}, "n_factors must be 'auto', None or an integer >= 1, found 0"),
-        ({"n_epochs": 0}, "n_epochs must be an integer >= 1, found 0"),
-        ({"learning_rate": 0}, "learning_rate must be a number > 0, found 0"),
+        ({"n_epochs": 0}, "n_epochs must be 'auto' or an integer >= 1, found 0"),
+        ({"learning_rate": 0}, "learning_rate must be 'auto' or a number > 0, found 0"),
     ],
 )
 def test_bad_parameters_are_refused_at_fit_by_their_own_name(parameters, message):

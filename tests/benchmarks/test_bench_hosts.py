@@ -1,13 +1,17 @@
 """The benchmark of the adapters, on data that take no time."""
 
 import gc
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.hosts import bench_cornac, bench_implicit, bench_sklearn, bench_surprise
-from air_recsys.benchmarks.hosts.implicit import likes
+from air_recsys.adapters.implicit_peer import alternating_least_squares, ranking_metrics
+from air_recsys.benchmarks.hosts import bench_cornac, bench_implicit, bench_searched, bench_sklearn, bench_surprise
+from air_recsys.benchmarks.hosts.implicit import likes, ndcg_of_users
+from air_recsys.benchmarks.hosts.implicit_searched import likes_of
 from air_recsys.benchmarks.hosts.sklearn import standardised
 from air_recsys.benchmarks.hosts.timing import median_seconds
 
@@ -32,13 +36,44 @@ def test_surprise(data):
     assert found["SurpriseAIR"]["rmse"] != found["Surprise SVD"]["rmse"]
 
 
+CHANCE = 2 / 30  # about two hidden likes a user among thirty unseen items
+
+
 def test_implicit(data):
     report = bench_implicit(data, factors=4, rounds=1)
     assert [row["model"] for row in report.rows] == ["implicit ALS", "ImplicitAIR"] * 3
     assert [row["alpha"] for row in report.rows] == [1, 1, 1, 1, 4, 4]
-    chance = 2 / 30  # about two hidden likes a user among thirty unseen items
-    assert all(row["precision_at_10"] > 1.2 * chance for row in report.rows)
+    assert all(row["precision_at_10"] > 1.2 * CHANCE for row in report.rows)
     assert "ratio" in report.notes[0]
+
+
+def test_implicit_after_a_search(data, monkeypatch):
+    monkeypatch.setattr("air_recsys.benchmarks.hosts.implicit_searched._GRID", ((1e4, 10.0), (2.0,)))
+    means, single = bench_searched({"made": (data, [1, 2])})
+    first, second = single.rows
+    assert (first["data"], first["seed"], second["seed"]) == ("made", 1, 2)
+    assert [row["ALS, regularization"] for row in single.rows] == [10.0] * 2  # 1e4 leaves factors of 0
+    assert first["factors"] == 40
+    assert all(row[name] > CHANCE for row in single.rows for name in ("ALS", "ALS, searched", "ImplicitAIR()"))
+    assert first["difference"] == pytest.approx(first["ImplicitAIR()"] - first["ALS, searched"], abs=1e-6)
+    (mean,) = means.rows
+    assert mean["splits"] == 2
+    assert mean["ALS"] == pytest.approx((first["ALS"] + second["ALS"]) / 2)
+    assert mean["smallest difference"] == min(first["difference"], second["difference"])
+
+
+@pytest.mark.data
+def test_likes_of_douban_are_of_both_its_parts(data_root):
+    ((title, (ratings, seeds)),) = likes_of(data_root, ["douban"], None).items()
+    assert (title, ratings.n_ratings, list(seeds)) == ("Douban", 136_891, list(range(25, 30)))
+
+
+def test_ndcg_of_users_has_the_mean_of_implicit(data):
+    train, test = likes(data, seed=0)
+    model = alternating_least_squares(factors=4, random_state=0, num_threads=1)
+    model.fit(train, show_progress=False)
+    expected = ranking_metrics(model, train, test, 10)["ndcg"]
+    assert ndcg_of_users(model, train, test).mean() == pytest.approx(expected, rel=1e-6)
 
 
 def test_likes_are_divided(data):
@@ -83,3 +118,17 @@ def test_contenders_run_in_turn_without_the_collector():
     assert [collects for _, collects in seen[2:]] == [False] * 4
     assert gc.isenabled()
     assert all(seconds > 0 for seconds in medians.values())
+
+
+def test_the_tables_of_implicit_are_those_of_the_result_file():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "adapters" / "implicit.md").read_text(encoding="utf-8")
+    equal, means, single = json.loads((docs / "results" / "adapters-implicit.json").read_text("utf-8"))["reports"]
+    for row in means["rows"]:
+        systems = " | ".join(f"{row[name]:.4f}" for name in ("ALS", "ALS, searched", "ImplicitAIR()"))
+        differences = f"{row['difference']:+.4f} | {row['smallest difference']:+.4f}"
+        assert f"| {row['data']} | {row['splits']} | {systems} | {differences} |" in page
+        splits = [each["difference"] for each in single["rows"] if each["data"] == row["data"]]
+        assert (len(splits), min(splits)) == (row["splits"], row["smallest difference"])
+    for row in equal["rows"]:
+        assert f"| {row['precision_at_10']:.4f} | {row['ndcg_at_10']:.4f} |" in page

@@ -14,6 +14,7 @@ from air_recsys.benchmarks.reproduce import CASES, Case, reproduce, systems
 from air_recsys.cli.workshop.reproduce import reproduce_app
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.presets import PRESETS
+from air_recsys.solvers import Adam
 
 FILES = [entry.name for entry in (resources.files("air_recsys.benchmarks") / "recipes").iterdir()]
 NAMES = sorted(name.removesuffix(".toml") for name in FILES if name.endswith(".toml") and name != "table2.toml")
@@ -73,7 +74,8 @@ def test_unknown_recipes_are_named():
 
 
 def test_systems_share_all_settings_but_the_graphs_and_those_of_dmf_itself():
-    air = AIR.for_completion(n_epochs=7, depth=4, graph_neighbors=5, random_state=3, user_graph_reg=0.5)
+    adam = Adam(n_epochs=7, depth=4, user_graph_reg=0.5)
+    air = AIR(solver=adam, graph_neighbors=5, random_state=3)
     made: Any = dict(systems(air, ["AIR", "AIR dense", "DMF"], {"init_std": 0.3}))
     assert list(made) == ["AIR", "AIR dense", "DMF"]
     assert made["AIR"].get_params() == air.get_params()
@@ -139,7 +141,7 @@ def test_reproduce_tells_its_protocol_and_repeats_itself(tmp_path):
     assert [row["nmae"] for row in first.rows] == [row["nmae"] for row in again.rows]
     assert "seeds [0]" in first.protocol
     assert "the hidden entries" in first.protocol
-    assert "(graph_neighbors=3" in first.protocol
+    assert "graph_neighbors=3" in first.protocol
     assert "DMF: the same without graphs and with learning_rate=" in first.protocol
     assert "AIR.for_completion" in first.protocol
     chosen = reproduce(

@@ -14,9 +14,11 @@ from air_recsys.benchmarks.speed import (
     bench_full_width,
     bench_ratings,
     bench_ratings_step,
+    bench_sweep,
     contenders,
     ratings,
     ratings_step,
+    sweep,
     width,
 )
 from air_recsys.benchmarks.speed.accuracy import Curve, Task, engine_curve, plain_curve, time_to_accuracy
@@ -30,6 +32,7 @@ from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.metrics import nmae, rmse
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.objective import Penalties
+from air_recsys.solvers import Adam
 
 PENALTIES = Penalties(0.7, 0.4)
 STRENGTHS = (0.03, 0.05)
@@ -39,7 +42,7 @@ SMALL = {"solver": "adam", "n_factors": 3, "graph_neighbors": 5, "n_epochs": 20}
 @pytest.fixture
 def at_once(monkeypatch):
     """Measure in this process: starting one takes seconds."""
-    for module in (accuracy, ratings, ratings_step, width):
+    for module in (accuracy, ratings, ratings_step, sweep, width):
         monkeypatch.setattr(module, "run_apart", lambda function, *arguments, threads: function(*arguments))
 
 
@@ -47,6 +50,25 @@ def split():
     """A small split; found by its name in the processes that measure."""
     (fold,) = holdout_folds(make_planted_ratings(80, 60, 1600, 3, 2).interactions, 0.1, 0)
     return fold
+
+
+# -------------------------------------------------------------------- a sweep of the posterior
+
+
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+def test_a_sweep_is_set_beside_the_sum_of_its_parts(at_once, solver):
+    table = bench_sweep(split, {"solver": solver, "n_factors": 3, "pattern_features": 4}, title="planted", rounds=1)
+    rows = {row["what"]: row for row in table.rows}
+    assert list(rows) == ["sweep", "gathers", "factorizations", "floor"]
+    assert rows["floor"]["this / floor"] == 1
+    assert rows["floor"]["seconds"] == rows["gathers"]["seconds"] + rows["factorizations"]["seconds"]
+    assert all(row["seconds"] > 0 for row in table.rows)
+    assert "width 3" in table.protocol
+
+
+def test_only_solvers_that_sweep_have_a_sweep():
+    with pytest.raises(ParameterError, match="a sweep is one of solver='variational' or 'langevin', found Adam"):
+        bench_sweep(split, {"solver": "adam"}, title="planted")
 
 
 # -------------------------------------------------------------------- the plain objective at factor width
@@ -164,7 +186,7 @@ def test_the_curves_end_where_the_trainings_end(task):
     for curve in (plain, engine):
         assert (np.diff(curve.seconds) > 0).all()
         assert len(curve.errors) == len(curve.steps)
-    model = AIR.for_completion(n_epochs=60, random_state=0, device="cpu")
+    model = AIR(solver=Adam(schedule="cooldown", n_epochs=60), random_state=0, device="cpu")
     model.fit(Interactions.from_dense(np.where(task.observed, task.truth, np.nan)))
     found = model.predict(*np.nonzero(~task.observed))
     expected = nmae(task.truth[~task.observed], found, value_range=float(np.ptp(task.truth)))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
-from air_recsys.benchmarks.page import reproduction_page
+from air_recsys.benchmarks.page import read_results, reproduction_page
+from air_recsys.benchmarks.untouched_column import with_untouched_column
 from air_recsys.exceptions import ParameterError
 from air_recsys.results.table import ResultTable
 
 ORDER = [
     "table1",
+    "untouched",
     "table2",
     "fig-depth",
     "fig-heatmaps",
@@ -26,6 +29,9 @@ ORDER = [
     "theorem1",
     "theorem2",
 ]
+TABLES = ("table1", "untouched", "table2")
+ROOT = Path(__file__).parents[2]
+RESULTS = ROOT / "docs" / "results" / "reproduction"
 ROWS = [
     {"data": "A", "system": "KNN", "statement": "|x| <= 1", "nmae": 0.12345, "deviation": np.nan, "holds": True},
     {"data": "B", "system": "AIR", "statement": "energy", "holds": False, "lowest at": 100},
@@ -50,12 +56,12 @@ def cells(line):
 def test_a_section_a_file_in_a_fixed_order(tmp_path):
     for name in reversed(ORDER):
         write(tmp_path, name)
-    page = reproduction_page(tmp_path, "pictures", [name for name in ORDER if not name.startswith("table")])
+    page = reproduction_page(tmp_path, "pictures", [name for name in ORDER if name not in TABLES])
     assert re.findall(r"^## Title of (.*)$", page, re.MULTILINE) == ORDER
     assert [page.count(f"`air-recsys reproduce {name}`: protocol of {name}.") for name in ORDER] == [1] * len(ORDER)
     assert [page.count(f"* note of {name}\n") for name in ORDER] == [1] * len(ORDER)
     drawn = re.findall(r"!\[.*\]\(pictures/(.*)\.png\)", page)
-    assert drawn == [name for name in ORDER if not name.startswith("table")]
+    assert drawn == [name for name in ORDER if name not in TABLES]
     assert set(FIGURE_TITLES) <= set(ORDER)  # no figure is forgotten
 
 
@@ -136,3 +142,57 @@ def test_machine_and_versions_are_told(tmp_path):
     (tmp_path / "table1.json").write_text(json.dumps(content), encoding="utf-8")
     expected = f"Measured on A GPU, torch {content['versions']['torch']}, air_recsys "
     assert expected in reproduction_page(tmp_path, "images", ORDER)
+
+
+# ---------------------------------------------------------------- the pages of the repository
+
+
+def test_the_page_of_the_docs_is_that_of_its_result_files():
+    drawn = [path.stem for path in (ROOT / "docs" / "images" / "reproduction").glob("*.png")]
+    expected = reproduction_page(RESULTS, "images/reproduction", drawn)
+    assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == expected
+
+
+def test_the_column_of_untouched_presets_in_the_readme_is_that_of_their_result_file():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert with_untouched_column(readme, read_results(RESULTS / "untouched.json")) == readme
+
+
+# ---------------------------------------------------------------- the column of untouched presets
+
+COLUMN = "\n".join(
+    ["before", "| NMAE | preset, untouched | AIR |", "|---|---|---|", "| A, 30 % random | old | 1 |", "after"]
+)
+
+
+def untouched_rows(**figures):
+    return {"rows": [{"data": "A, 30 % missing", "model": "AIR.for_completion()"} | figures]}
+
+
+@pytest.mark.parametrize(
+    ("mean", "error", "shown"),
+    [
+        (0.01234, 0.00016, "0.0123 ± 0.0002"),
+        (0.000123, 0.0000021, "0.000123 ± 0.000002"),
+        (0.05, 0.0, "0.0500 ± 0.0000"),
+        (0.05, None, "0.0500"),  # of one run
+    ],
+)
+def test_a_mean_has_as_many_decimals_as_its_error(mean, error, shown):
+    filled = with_untouched_column(COLUMN, untouched_rows(nmae=mean, **{"nmae s.e.": error}))
+    assert filled == COLUMN.replace("old", shown)
+
+
+def test_data_without_results_have_empty_cells_and_models_for_holes_are_others():
+    content = untouched_rows(nmae=0.5, **{"nmae s.e.": 0.1})
+    content["rows"][0]["model"] = "images.model_for"
+    assert with_untouched_column(COLUMN, content) == COLUMN.replace("old", "")
+
+
+def test_rows_with_other_measures_leave_the_column_as_it_is():
+    assert with_untouched_column(COLUMN, untouched_rows(rmse=0.5)) == COLUMN.replace("old", "")
+
+
+def test_a_page_without_the_column_is_told():
+    with pytest.raises(ParameterError, match="expected one table with the column 'preset, untouched', found 0"):
+        with_untouched_column("| a |\n|---|\n| 1 |", {"rows": []})

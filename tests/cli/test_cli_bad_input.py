@@ -58,7 +58,10 @@ def no_training(monkeypatch):
         ("train {}/text.csv --set n_epochs=9", ["Variational does not read n_epochs, Adam does"]),
         ("train {}/text.csv --set solver=adam --set depth=1", ["depth must be an integer >= 2, found 1"]),
         ("train {}/text.csv --set solver=adam --set depth={{[]:1}}", ["depth must be an integer >= 2"]),
-        ("train {}/text.csv --set solver=adam --set learning_rate=nan", ["learning_rate must be a number > 0"]),
+        (
+            "train {}/text.csv --set solver=adam --set learning_rate=nan",
+            ["learning_rate must be 'auto' or a number"],
+        ),
         ("train {}/text.csv --set solver=sgd", ["solver must be 'adam', 'variational', 'langevin'", "found 'sgd'"]),
         ("train {}/text.csv --preset completion --set n_sweeps=9", ["Adam does not read n_sweeps, Variational and"]),
         ("train {}/text.csv --device gpu", ["device must be", "'gpu'"]),

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import networkx as nx
@@ -13,7 +14,7 @@ import air_recsys.benchmarks.reproduce
 import air_recsys.demo
 from air_recsys import AIR, Interactions
 from air_recsys.benchmarks.recipes import recipe
-from air_recsys.results.table import format_number
+from air_recsys.results.table import ResultTable, format_number
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
 
@@ -66,7 +67,7 @@ def test_other_column_names_separator_preset_and_seed(tmp_path):
     asked = ["--preset", "completion", "--seed", 3, "--device", "cpu", "--set", "n_epochs=5"]
     assert cli("train", tmp_path / "t.txt", "--model", tmp_path / "m.air", *names, *asked).status == 0
     model = AIR.load(tmp_path / "m.air")
-    assert (model.random_state, model.n_factors, model.n_iter_) == (3, None, 5)
+    assert (model.random_state, model.n_factors, model.n_iter_) == (3, "auto", 5)
 
 
 @pytest.mark.parametrize(("ids", "user", "stranger"), [("integer", "10", "77"), ("text", "u10", "nobody")])
@@ -172,8 +173,9 @@ def test_datasets_list(tmp_path):
 
 
 def test_demo_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
-    for name in ("SETTINGS", "DMF_SETTINGS"):
-        monkeypatch.setattr(air_recsys.demo, name, getattr(air_recsys.demo, name) | {"n_epochs": 20})
+    monkeypatch.setattr(air_recsys.demo, "DMF_SETTINGS", air_recsys.demo.DMF_SETTINGS | {"n_epochs": 20})
+    short = partial(AIR.for_completion, n_epochs=20, settings="fixed")
+    monkeypatch.setattr(air_recsys.demo.AIR, "for_completion", short)
     out, target = tmp_path / "deep" / "out", tmp_path / "d.json"
     ended = cli("demo", "--out", out, "--device", "cpu", "--json", target)
     assert ended.status == 0
@@ -235,6 +237,22 @@ def test_bench_adapters_prints_and_writes(tmp_path, monkeypatch):
     (report,) = written["reports"]
     assert report["title"] in ended.out
     assert "surprise" in " ".join(written["versions"])
+
+
+def test_bench_adapters_hands_on_which_likes_and_which_splits(tmp_path, monkeypatch):
+    asked = []
+
+    def recorded(host, root, **what):
+        asked.append((host, what))
+        return [ResultTable("Made up", "nothing", [{"ndcg": 0.5}])]
+
+    monkeypatch.setattr("air_recsys.benchmarks.hosts.bench_host", recorded)
+    monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
+    chosen = ("--set", "douban", "--set", "movielens-1m", "--seeds", 2, "--first-seed", 40)
+    assert cli("bench", "adapters", "--host", "implicit", *chosen).status == 0
+    assert cli("bench", "adapters", "--host", "implicit").status == 0
+    some, whole = ({"sets": ["douban", "movielens-1m"], "seeds": range(40, 42)}, {"sets": [], "seeds": None})
+    assert asked == [("implicit", some), ("implicit", whole)]
 
 
 def test_an_unknown_host_is_told():

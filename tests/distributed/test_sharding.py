@@ -166,6 +166,14 @@ def test_models_that_cannot_be_shared_out_are_refused(bad, says):
         fit(bad, ratings())
 
 
+def test_graphs_of_all_pairs_that_nobody_asked_for_become_sparse():
+    small = AIR.for_interactions(n_factors=4, n_epochs=4, random_state=0, device="cpu")
+    trained = fit(small, ratings())
+    assert small.engine().values(ratings())["graph_neighbors"] is None
+    assert trained.settings_["graph_neighbors"] == 20
+    assert np.isfinite(trained.user_factors_).all()
+
+
 @pytest.mark.parametrize("bad", [{"every": 0}, {"timeout": 0}])
 def test_settings_out_of_range_are_refused(bad):
     with pytest.raises(ParameterError, match=next(iter(bad))):

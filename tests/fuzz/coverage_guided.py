@@ -29,7 +29,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PARSERS = (
     *("reading", "ids", "datasets", "images.files", "images.grey", "images.masks", "tuning.storage"),
     *("models.storage", "models.base", "models.air", "models.trained", "models.engines", "solvers"),
-    *("training.checkpoint", "training.checkpointer", "training.checkpoint_version_1", "training.result"),
+    *(
+        "training.checkpoint",
+        "training.checkpointer",
+        "training.checkpoint_version_1",
+        "training.checkpoint_version_2",
+        "training.result",
+    ),
     *("dti.files", "dti.model"),
     *("distributed.checkpoint", "distributed.checkpoint_files", "distributed.checkpointer", "distributed.parquet"),
     *("adapters.implicit", "adapters.implicit_files"),

@@ -14,14 +14,15 @@ pytestmark = [
 ]
 
 COMMON: dict[str, Any] = {
-    "n_epochs": 50,
+    "n_epochs": 12,
     "init_std": 0.1,
-    "evaluate_every": 10,
+    "evaluate_every": 4,
     "random_state": 0,
+    "settings": "fixed",
 }
 FORMS = {
-    "dense": {"learning_rate": 1e-3},
-    "sparse": {"learning_rate": 1e-3, "graph_neighbors": 5, "graph_refresh": 20},
+    "dense": {"learning_rate": 1e-3, "graph_neighbors": None},
+    "sparse": {"learning_rate": 1e-3, "graph_neighbors": 5, "graph_refresh": 5},
     "global_sum": {"learning_rate": 1e-3, "adjacency": "global_sum"},
     "factor-width": {
         "n_factors": 5,
@@ -29,7 +30,7 @@ FORMS = {
         "biases": True,
         "center": True,
         "graph_neighbors": 5,
-        "graph_refresh": 20,
+        "graph_refresh": 5,
         "weight_decay": 1.0,
         "bias_decay": 1.0,
         "learning_rate": 0.01,
@@ -38,14 +39,14 @@ FORMS = {
         "transforms": [("blocks:3", 1e-4, 2), ("columns", 1e-4)],
         "tv_reg": 1e-3,
         "learning_rate": 1e-3,
-        "graph_refresh": 20,
+        "graph_refresh": 5,
     },
     "unobserved": {"n_factors": 5, "unobserved_weight": 0.1, "learning_rate": 0.01},
 }
 every_form = pytest.mark.parametrize("options", FORMS.values(), ids=FORMS.keys())
 
-# 50 steps in float64: sums in another order differ by 1e-15 or so, and Adam enlarges that where gradients are small.
-TOLERANCE = 1e-8
+# In float64, but for the rate of a captured step, which torch's fused Adam takes in float32: 6e-8 of each step.
+TOLERANCE = 1e-6
 
 
 def ratings():

@@ -15,6 +15,8 @@ pytestmark = [
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
 ]
 
+RATE = 1e-6  # relative: torch's fused Adam takes the rate of a captured step in float32
+
 
 def observe(size):
     rng = np.random.default_rng(0)
@@ -23,7 +25,7 @@ def observe(size):
     return observations(ratings, lambda values: values, torch.float64, torch.device("cuda"))
 
 
-def trained(monkeypatch, stepper, adjacency="row_softmin", n_epochs=40):
+def trained(monkeypatch, stepper, adjacency="row_softmin", n_epochs=20):
     objective = build_objective(observe(30), Settings(init=(0.0, 0.2), adjacency=adjacency), np.random.default_rng(0))
     if stepper is PlainSteps:
         monkeypatch.setattr("air_recsys.training.descent.make_stepper", PlainSteps)
@@ -40,9 +42,9 @@ def test_captured_steps_are_plain_steps(monkeypatch, adjacency):
     plain, expected = trained(monkeypatch, PlainSteps, adjacency)
     captured, found = trained(monkeypatch, CapturedSteps, adjacency)
     for first, second in zip(plain.parameters(), captured.parameters(), strict=True):
-        torch.testing.assert_close(first, second, rtol=1e-8, atol=1e-10)
+        torch.testing.assert_close(first, second, rtol=RATE, atol=RATE)
     for first, second in zip(expected.records, found.records, strict=True):
-        assert first.objective == pytest.approx(second.objective, rel=1e-8)
+        assert first.objective == pytest.approx(second.objective, rel=RATE)
 
 
 def test_which_steps_are_captured():
@@ -60,12 +62,29 @@ def test_which_steps_are_captured():
 def test_a_model_of_captured_steps_is_that_of_the_cpu():
     ratings = np.random.default_rng(0).uniform(1, 5, (40, 30))
     ratings[::3, ::2] = np.nan
-    settings = {"n_epochs": 60, "init_std": 0.1, "dtype": "float64", "random_state": 0}
+    settings = {
+        "n_epochs": 20,
+        "settings": "fixed",
+        "graph_neighbors": None,
+        "init_std": 0.1,
+        "dtype": "float64",
+        "random_state": 0,
+    }
     found, expected = (AIR.for_completion(device=device, **settings).fit(ratings) for device in ("cuda", "cpu"))
-    np.testing.assert_allclose(found.user_factors_, expected.user_factors_, atol=1e-8)
+    np.testing.assert_allclose(found.user_factors_, expected.user_factors_, atol=RATE)
+
+
+@pytest.mark.parametrize("options", [{"evaluate_every": 1}, {"evaluate_every": 7}, {"stopping_delta": 1e-12}])
+def test_evaluations_are_captured_too(monkeypatch, options):
+    objective = build_objective(observe(20), Settings(init=(0.0, 0.2)), np.random.default_rng(0))
+    calls, evaluate = [], objective.evaluate
+    monkeypatch.setattr(objective, "evaluate", lambda batch=0: (calls.append(batch), evaluate(batch))[1])
+    result = train(GradientDescent(objective, Plan(n_epochs=15, learning_rate=0.01, **options)))
+    assert len(calls) == 4  # three to warm up and the capture
+    assert np.isfinite([record.objective for record in result.records]).all()
 
 
 def test_a_long_run_ends(monkeypatch):
-    _, result = trained(monkeypatch, CapturedSteps, n_epochs=10_000)
+    _, result = trained(monkeypatch, CapturedSteps, n_epochs=300)
     assert result.stopped_by == "n_epochs"
     assert result.records[-1].objective < result.records[0].objective

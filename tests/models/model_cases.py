@@ -18,8 +18,20 @@ from air_recsys.models.state import Factors
 from air_recsys.solvers import Sweeping
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
+
+
+def by_paper(**options: Any) -> AIR:
+    """AIR as in the paper, with a falling step size: full width, graphs of all pairs, no number from the data.
+
+    Up to release 0.1.0 the preset "completion" was this model.
+    """
+    model = AIR()
+    return model.set_params(**routed(model, {"schedule": "cooldown"} | options))
+
+
 MODELS: dict[str, Callable[..., Recommender]] = {
-    "AIR-dense": partial(AIR.for_completion, n_epochs=60, init_std=0.1, **CPU),
+    "AIR-dense": partial(by_paper, n_epochs=60, init_std=0.1, **CPU),
+    "AIR-completion": partial(AIR.for_completion, n_epochs=60, **CPU),
     "AIR-sparse": partial(AIR.for_interactions, n_epochs=60, init_std=0.1, graph_neighbors=3, graph_refresh=20, **CPU),
     "AIR-ratings": partial(
         AIR.for_ratings, n_epochs=60, n_factors=3, graph_neighbors=3, weight_decay=1.0, solver="adam", **CPU
@@ -27,7 +39,7 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "AIR-variational": partial(AIR.for_ratings, n_factors=3, graph_neighbors=3, **CPU),
     "AIR-langevin": partial(AIR.for_ratings, solver="langevin", n_sweeps=30, n_factors=3, graph_neighbors=3, **CPU),
     "AIR-transforms": partial(
-        AIR.for_completion, n_epochs=60, init_std=0.1, transforms=(("columns", 1e-4, 2),), tv_reg=1e-3, **CPU
+        by_paper, n_epochs=60, init_std=0.1, transforms=(("columns", 1e-4, 2),), tv_reg=1e-3, **CPU
     ),
     "DMF": partial(DMF, n_epochs=60, init_std=0.1, **CPU),
     "RDMF": partial(RDMF, n_epochs=60, init_std=0.1, **CPU),
@@ -43,9 +55,18 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "GlobalMean": GlobalMean,
 }
 POSTERIORS = ["AIR-variational", "AIR-langevin"]
-BY_DESCENT = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DMF", "RDMF", "DirichletDMF"]
+BY_DESCENT = [
+    "AIR-dense",
+    "AIR-completion",
+    "AIR-sparse",
+    "AIR-ratings",
+    "AIR-transforms",
+    "DMF",
+    "RDMF",
+    "DirichletDMF",
+]
 TRAINED = [*BY_DESCENT, *POSTERIORS]
-GRAPHS = ["AIR-dense", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DirichletDMF", *POSTERIORS]
+GRAPHS = ["AIR-dense", "AIR-completion", "AIR-sparse", "AIR-ratings", "AIR-transforms", "DirichletDMF", *POSTERIORS]
 
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS.keys())
 trained_models = pytest.mark.parametrize("make", [MODELS[name] for name in TRAINED], ids=TRAINED)

@@ -12,6 +12,7 @@ from model_cases import (
     MODELS,
     USERS,
     all_scores,
+    by_paper,
     dense,
     frame,
     global_numpy_state,
@@ -42,7 +43,7 @@ HISTORY = [
 
 def small(**options: Any) -> Any:
     """An AIR model that is trained in no time, with some parameters changed."""
-    return AIR.for_completion(**CPU | {"n_epochs": 60, "init_std": 0.1, "schedule": "constant"} | options)
+    return by_paper(**CPU | {"n_epochs": 60, "init_std": 0.1, "schedule": "constant"} | options)
 
 
 # -------------------------------------------------------------------- presets
@@ -77,7 +78,7 @@ def test_history_is_the_course_of_training_in_numbers(make):
     model = make().fit(frame())
     history = model.history_
     assert list(history.columns) == HISTORY
-    assert history["epoch"].iloc[-1] == model.n_iter_ == model.engine().n_steps
+    assert history["epoch"].iloc[-1] == model.n_iter_ == model.engine().n_steps(model.interactions_)
     assert model.device_ == "cpu"
     if isinstance(getattr(model, "solver", None), Sweeping):
         assert model.stopped_by_ == "n_sweeps"

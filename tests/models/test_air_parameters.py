@@ -10,17 +10,18 @@ from model_cases import dense
 from air_recsys import AIR, DMF
 from air_recsys.exceptions import DataError, DataWarning, ParameterError
 
-POSITIVE_INTEGERS = ["n_epochs", "evaluate_every", "n_batches", "graph_every"]
+POSITIVE_INTEGERS = ["evaluate_every", "n_batches", "graph_every"]
 POSITIVE_OR = {
     "n_factors": "'auto', None",
     "graph_neighbors": "'auto', None",
-    "graph_refresh": "None",
+    "graph_refresh": "'auto', None",
+    "n_epochs": "'auto'",
     "patience": "None",
 }
-STRENGTHS = ["user_graph_reg", "item_graph_reg"]
+STRENGTHS = ["user_graph_reg", "item_graph_reg", "tv_reg"]
 NOT_NEGATIVE = ["weight_decay", "bias_decay", "unobserved_weight"]
 POSITIVE = ["learning_rate", "graph_rate", "init_std"]
-FLAGS = ["biases", "center", "clip", "verbose"]
+FLAGS = ["biases", "center", "verbose"]
 
 CASES = [
     *(
@@ -37,9 +38,14 @@ CASES = [
         for value in (-1, np.nan, "1")
     ),
     *(("stopping_delta", value, "stopping_delta must be None or a number > 0, found") for value in (0, -0.1, "1")),
-    *((name, value, f"{name} must be a number > 0, found") for name in POSITIVE for value in (0, -0.1, np.inf, "1")),
+    *(
+        (name, value, f"{name} must be 'auto' or a number > 0, found {value!r}")
+        for name in POSITIVE
+        for value in (0, -0.1, np.inf, "1")
+    ),
     *((name, "no", f"{name} must be one of True, False, found 'no'") for name in FLAGS),
     *((name, None, f"{name} must be one of True, False, found None") for name in FLAGS),
+    *(("clip", value, f"clip must be one of True, False, 'binary', found {value!r}") for value in ("no", None)),
     *(
         (name, value, f"{name} must be {others} or an integer >= 1, found {value!r}")
         for name, others in POSITIVE_OR.items()
@@ -47,9 +53,9 @@ CASES = [
     ),
     *(("scale", value, "scale must be one of True, False, 'deviation', found") for value in ("no", None, 2.0)),
     ("depth", 1, "depth must be an integer >= 2, found 1"),
-    ("n_epochs", 10**30, f"n_epochs must be an integer >= 1 and <= 1000000000, found {10**30}"),
+    ("n_epochs", 10**30, f"n_epochs must be 'auto' or an integer >= 1 and <= 1000000000, found {10**30}"),
     ("evaluate_every", 10**30, f"evaluate_every must be an integer >= 1 and <= 2147483647, found {10**30}"),
-    ("learning_rate", 10**400, "learning_rate must be a number > 0, found 1000"),
+    ("learning_rate", 10**400, "learning_rate must be 'auto' or a number > 0, found 1000"),
     ("depth", None, "depth must be an integer >= 2, found None"),
     ("init_mean", "small", "init_mean must be a number"),
     ("init_mean", np.nan, "init_mean must be a number"),

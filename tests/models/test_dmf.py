@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from model_cases import CPU, ITEMS, N_ITEMS, N_USERS, USERS, all_scores, dense, frame
+from model_cases import CPU, ITEMS, N_ITEMS, N_USERS, USERS, all_scores, by_paper, dense, frame
 from scipy.ndimage import gaussian_filter
 from sklearn.base import clone
 
-from air_recsys import AIR, DMF, SimilarityGraph
+from air_recsys import DMF, SimilarityGraph
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.interactions import as_interactions
@@ -235,7 +235,7 @@ def test_parameters_round_trip_through_clone_and_fit_leaves_them():
 
 def test_like_takes_what_dmf_has_and_leaves_the_graphs():
     options = {"depth": 4, "n_factors": 3, "n_epochs": 7, "transforms": [("rows", 1.0)], "user_graph_reg": 0.5}
-    source = AIR.for_completion(**options, **CPU)
+    source = by_paper(**options, **CPU)
     model = DMF.like(source)
     assert type(model) is DMF
     expected = source.get_params(deep=False) | source.solver.get_params()

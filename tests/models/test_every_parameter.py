@@ -75,11 +75,13 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "item_graph": (None, {}),
     "n_neighbors": (1, {}),
 }
+# Of these tests/models/settings has the tests: they need data that are large enough to hide a part of.
+SEARCH = {"settings", "search_budget"}
 
 
 def names_of(model: TrainedRecommender) -> list[str]:
     """The parameters that can be set on a model, those of its solver included, the solver itself not."""
-    own = [name for name in parameter_names(type(model)) if name != "solver"]
+    own = [name for name in parameter_names(type(model)) if name != "solver" and name not in SEARCH]
     return own + (parameter_names(type(as_solver(model.solver))) if isinstance(model, AIR) else [])
 
 

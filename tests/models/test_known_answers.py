@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from model_cases import CPU
+from model_cases import CPU, by_paper
 from sklearn.metrics import adjusted_rand_score
 
 from air_recsys import AIR, DMF, Interactions
@@ -26,7 +26,7 @@ FORMS = {
 def model(request):
     """AIR on a matrix of three groups of users and four of items, 30 % withheld, in another order of ids."""
     data = Interactions.from_dense(np.where(MASK, TRUTH, np.nan))
-    return AIR.for_completion(init_std=0.1, **CPU, **request.param).fit(data)
+    return by_paper(init_std=0.1, **CPU, **request.param).fit(data)
 
 
 def test_withheld_entries_are_recovered(model):

@@ -155,16 +155,13 @@ def test_a_disk_that_is_full_leaves_a_usable_model(case, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("case", ["adam", "variational", "langevin"])
+@pytest.mark.usefixtures("plain_handlers")
 def test_ctrl_c_ends_with_a_usable_model_that_can_go_on(case, tmp_path):
     path = tmp_path / "run.ckpt"
     model = make(**CASES[case])
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        press = [lambda record: signal.raise_signal(signal.SIGINT) if record.epoch == 15 else None]
-        with pytest.raises(KeyboardInterrupt, match="interrupted at"):
-            model.fit(frame(), checkpoint=path, every=1000, callbacks=press)
-    finally:
-        signal.signal(signal.SIGINT, before)
+    press = [lambda record: signal.raise_signal(signal.SIGINT) if record.epoch == 15 else None]
+    with pytest.raises(KeyboardInterrupt, match="interrupted at"):
+        model.fit(frame(), checkpoint=path, every=1000, callbacks=press)
     assert model.stopped_by_ == "interrupt"
     assert model.history_["epoch"].iloc[-1] == 16
     assert np.isfinite(model.predict(frame()["user"], frame()["item"])).all()

@@ -7,6 +7,7 @@ from model_cases import CPU
 
 from air_recsys import AIR, Interactions
 from air_recsys.graphs.postprocess import with_pattern
+from air_recsys.graphs.pruning import strongest
 from air_recsys.models.presets import PRESETS
 
 
@@ -37,6 +38,14 @@ def test_similarities_are_the_learned_graph_joined_with_the_pattern(solver, shar
     np.testing.assert_allclose(model.item_similarities_.to_scipy().toarray(), expected.toarray(), rtol=1e-6)
     pd.testing.assert_frame_equal(model.similar_items(3), model.item_similarities_.neighbors(3))
     pd.testing.assert_frame_equal(model.similar_users(3), model.user_similarities_.neighbors(3))
+
+
+def test_a_graph_of_all_pairs_gives_the_strongest_edges_of_a_node():
+    model = small(solver="adam", graph_neighbors=None).fit(chosen_pairs())
+    learned = strongest(model.item_graph_.to_scipy(), 5)
+    assert learned.nnz < model.item_graph_.to_scipy().nnz == 30 * 29
+    expected = with_pattern(learned, model.interactions_.to_csr().T)
+    np.testing.assert_allclose(model.item_similarities_.to_scipy().toarray(), expected.toarray(), rtol=1e-6)
 
 
 def test_without_it_they_are_the_learned_graphs():

@@ -13,6 +13,7 @@ from model_cases import (
     USERS,
     all_scores,
     assert_same_answers,
+    by_paper,
     dense,
     frame,
     trained_models,
@@ -33,7 +34,7 @@ KINDS: dict[str, dict[str, Any]] = {
 }
 every_kind = pytest.mark.parametrize("options", KINDS.values(), ids=KINDS)
 short = partial(
-    AIR.for_completion,
+    by_paper,
     n_epochs=N_EPOCHS,
     init_std=0.1,
     learning_rate=0.01,

@@ -12,11 +12,13 @@ from threadpoolctl import threadpool_limits
 
 from air_recsys import AIR, DMF, Interactions
 from air_recsys.models import GraphRanker, IterativeSVD, Recommender
+from air_recsys.solvers import Adam
 
 SEEDED: dict[str, Any] = {"device": "cpu", "random_state": 0}
 POSTERIOR = {"n_factors": 8, "n_sweeps": 3, **SEEDED}
 MODELS: dict[str, Callable[[], Recommender]] = {
-    "dense": lambda: AIR.for_completion(n_epochs=4, init_std=0.1, **SEEDED),
+    "dense": lambda: AIR(solver=Adam(schedule="cooldown", n_epochs=4, init_std=0.1), **SEEDED),
+    "completion": lambda: AIR.for_completion(n_epochs=4, settings="fixed", **SEEDED),
     "sparse": lambda: AIR.for_interactions(n_epochs=4, graph_refresh=2, init_std=0.1, **SEEDED),
     "ratings": lambda: AIR.for_ratings(solver="adam", n_epochs=1, **SEEDED),
     "variational": lambda: AIR.for_ratings(solver="variational", **POSTERIOR),

@@ -18,7 +18,7 @@ from functools import partial
 from air_recsys import demo
 from air_recsys.cli import main
 demo.make_syn_netflix = partial(demo.make_syn_netflix, 30, 40, 3, 3)
-demo.SETTINGS |= {"n_epochs": 40, "graph_neighbors": 4}
+demo.AIR.for_completion = partial(demo.AIR.for_completion, n_epochs=40)
 demo.DMF_SETTINGS |= {"n_epochs": 20}
 main(["demo", *sys.argv[1:]])
 """

@@ -11,17 +11,8 @@ from air_recsys.training.checkpoint import CheckpointFile
 from air_recsys.training.checkpointer import FileCheckpointer
 from air_recsys.training.interrupts import interruptible
 
+pytestmark = pytest.mark.usefixtures("plain_handlers")
 MARK = {"data": "d", "parameters": {}}
-
-
-@pytest.fixture(autouse=True)
-def plain_handlers():
-    """Those of a new process: Ray, where another test has started it, listens to SIGTERM."""
-    plain = {signal.SIGINT: signal.default_int_handler, signal.SIGTERM: signal.SIG_DFL, signal.SIGHUP: signal.SIG_DFL}
-    before = {number: signal.signal(number, handler) for number, handler in plain.items()}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
 
 
 def press_at(epoch):

@@ -1,8 +1,9 @@
-"""Speed of the library: a step at full width, time to an accuracy, and ratings beside other libraries."""
+"""Speed of the library: steps and sweeps, time to an accuracy, and ratings beside other libraries."""
 
 from air_recsys.benchmarks.speed.accuracy import bench_accuracy, time_to_accuracy
 from air_recsys.benchmarks.speed.ratings import SPLIT, bench_ratings, contenders, movielens_split
 from air_recsys.benchmarks.speed.ratings_step import bench_ratings_step
+from air_recsys.benchmarks.speed.sweep import bench_sweep
 from air_recsys.benchmarks.speed.width import bench_full_width
 
 __all__ = [
@@ -11,6 +12,7 @@ __all__ = [
     "bench_full_width",
     "bench_ratings",
     "bench_ratings_step",
+    "bench_sweep",
     "contenders",
     "movielens_split",
     "time_to_accuracy",

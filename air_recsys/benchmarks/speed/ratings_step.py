@@ -111,7 +111,7 @@ def _plain_step(solver: Adam, width: int, n_neighbors: int, data: Interactions) 
         Penalties(solver.weight_decay, solver.bias_decay),
         generator,
     )
-    optimizer = torch.optim.Adam(plain.parameters(), lr=solver.learning_rate)
+    optimizer = torch.optim.Adam(plain.parameters(), lr=float(solver.learning_rate))
     values = torch.as_tensor(data.ratings - data.ratings.mean(), dtype=torch.float32)
     entries = Entries(torch.as_tensor(data.user_index), torch.as_tensor(data.item_index), values)
     return lambda: plain_factors_step(plain, optimizer, entries)

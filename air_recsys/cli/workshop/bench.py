@@ -36,9 +36,22 @@ class Host(StrEnum):
     SKLEARN = "sklearn"
 
 
+class LikesSet(StrEnum):
+    """Ratings of which 4 and more are likes."""
+
+    ML_100K = "movielens-100k"
+    ML_1M = "movielens-1m"
+    DOUBAN = "douban"
+
+
 @bench_app.command("adapters")
 def adapters(
     host: Annotated[list[Host] | None, typer.Option(help="A host; may be repeated. By default all four.")] = None,
+    sets: Annotated[
+        list[LikesSet] | None, typer.Option("--set", help="Likes for implicit; may be repeated. By default all three.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Splits of these likes, from --first-seed on.")] = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")] = 25,
     data: options.DataFolder = None,
     json_file: options.JsonFile = None,
 ) -> None:
@@ -48,7 +61,10 @@ def adapters(
 
     chosen = host or list(Host)
     root = None if chosen == [Host.SKLEARN] else data_root(data)
-    options.publish([bench_host(each.value, root) for each in chosen], json_file)
+    likes = [each.value for each in sets or ()]
+    splits = None if seeds is None else range(first_seed, first_seed + seeds)
+    tables = [table for each in chosen for table in bench_host(each.value, root, sets=likes, seeds=splits)]
+    options.publish(tables, json_file)
 
 
 @bench_app.command("top-n")

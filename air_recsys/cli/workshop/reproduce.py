@@ -73,6 +73,26 @@ def table_1(
     typer.echo("\n" + pivot(means.rows).to_string(na_rep="-"))
 
 
+@reproduce_app.command("untouched")
+def untouched_presets(
+    rows: Annotated[str, typer.Option(help="Only these recipes, separated by commas, such as ic,gpcr.")] = "",
+    seeds: Seeds = None,
+    first_seed: Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")] = 20,
+    data: options.DataFolder = None,
+    out: Out = _OUT,
+    quick: Quick = False,
+    jobs: Jobs = 1,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Presets without any parameter, on pictures, Syn-Netflix, drug-target data and made groups."""
+    from air_recsys.benchmarks.untouched import untouched
+
+    how = _options(data, out, quick, jobs, device)
+    means, single = untouched(how, rows=options.parse_names(rows), seeds=seeds, first_seed=first_seed)
+    options.publish_means(means, single, out / "untouched.json", json_file)
+
+
 @reproduce_app.command("table2")
 def table_2(
     out: Out = _OUT, quick: Quick = False, device: options.Device = "auto", json_file: options.JsonFile = None
@@ -176,13 +196,29 @@ def page(
     results: Annotated[Path, typer.Argument(help="Folder that the other commands wrote their results to.")],
     target: Annotated[Path, typer.Argument(callback=paths.writable, help="The Markdown file to write.")],
     figures: Annotated[str, typer.Option(help="Folder of the figures as the page shall name it.")] = "images",
+    column: Annotated[
+        Path | None,
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            callback=paths.writable,
+            help="Also fill the column 'preset, untouched' of the table in this Markdown file.",
+        ),
+    ] = None,
 ) -> None:
     """Write the reproduction page of the docs from the result files."""
-    from air_recsys.benchmarks.page import reproduction_page
+    from air_recsys.benchmarks.page import read_results, reproduction_page, result_file
+    from air_recsys.benchmarks.untouched_column import with_untouched_column
 
     shown = [path.stem for path in (target.parent / figures).glob("*.png")]
-    target.write_text(reproduction_page(results, figures, shown), encoding="utf-8")
-    typer.echo(f"wrote {target}")
+    pages = {target: reproduction_page(results, figures, shown)}
+    if column is not None:
+        source = results / "untouched.json"
+        with result_file(source):
+            pages[column] = with_untouched_column(column.read_text(encoding="utf-8"), read_results(source))
+    for path, text in pages.items():
+        path.write_text(text, encoding="utf-8")
+        typer.echo(f"wrote {path}")
 
 
 _OURS = {

@@ -40,6 +40,7 @@ class Part(StrEnum):
     ACCURACY = "accuracy"
     RATINGS = "ratings"
     STEP = "ratings-step"
+    SWEEP = "sweep"
 
 
 def speed(
@@ -58,12 +59,12 @@ def speed(
     chosen = parts or list(Part)
     if figure is not None and Part.RATINGS not in chosen:
         raise ParameterError(f"--figure draws the part {Part.RATINGS.value}, found {[part.value for part in chosen]}")
-    ratings = _TRAINED | {"graph_neighbors": 50} | options.parse_settings(settings)
+    given = options.parse_settings(settings)
     exact = options.parse_settings(completion)
     root = None if chosen == [Part.WIDTH] else data_root(data)
     reports: list[ResultTable] = []
     for part in chosen:
-        times, *curves = _measured(part, root, ratings, exact, threads)
+        times, *curves = _measured(part, root, given, exact, threads)
         reports += [times, *curves]
         options.publish(reports, json_file, shown=[times])  # curves are for the file
         if figure is not None and part is Part.RATINGS:
@@ -71,7 +72,7 @@ def speed(
 
 
 def _measured(
-    part: Part, root: Path | None, ratings: dict[str, Any], exact: dict[str, Any], threads: int
+    part: Part, root: Path | None, given: dict[str, Any], exact: dict[str, Any], threads: int
 ) -> Sequence[ResultTable]:
     from air_recsys.benchmarks.speed import (
         SPLIT,
@@ -79,6 +80,7 @@ def _measured(
         bench_full_width,
         bench_ratings,
         bench_ratings_step,
+        bench_sweep,
         contenders,
         movielens_split,
     )
@@ -89,6 +91,9 @@ def _measured(
     load = partial(movielens_split, root)
     if part is Part.ACCURACY:
         return [bench_accuracy(root, exact, threads=threads)]
+    if part is Part.SWEEP:
+        return [bench_sweep(load, given, title=SPLIT, threads=threads)]
+    ratings = _TRAINED | {"graph_neighbors": 50} | given
     if part is Part.STEP:
         return [bench_ratings_step(load, ratings, title=SPLIT, threads=threads)]
     return bench_ratings(load, contenders(ratings, threads), title=SPLIT, threads=threads)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,7 +14,18 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
-from air_recsys.models.engines.scaling import Scaling, counted_ratings, edges_per_node, graph_strength, width_of
+from air_recsys.models.engines.scaling import (
+    Scaling,
+    counted_ratings,
+    edges_per_node,
+    epochs_of,
+    graph_strength,
+    logits_rate,
+    start_width,
+    step_size,
+    steps_between_choices,
+    width_of,
+)
 from air_recsys.models.engines.transforms import parse_transforms
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, build_objective, observations
@@ -48,10 +60,27 @@ class ObjectiveEngine:
     terms: Regularization
     given: GivenGraphs | None = None
 
-    @property
-    def n_steps(self) -> int:
-        """Epochs."""
-        return self.descent.n_epochs
+    def n_steps(self, data: Interactions) -> int:
+        """Return the number of epochs."""
+        return epochs_of(self.descent.n_epochs, data)
+
+    def values(self, data: Interactions) -> dict[str, Any]:
+        """Return the numbers behind the parameters that are "auto"."""
+        settings, plan = self.settings(data), self.plan(data)
+        numbers = {
+            "n_factors": settings.width,
+            "graph_neighbors": settings.n_neighbors,
+            "n_epochs": plan.n_epochs,
+            "learning_rate": plan.learning_rate,
+            "init_std": settings.init[1],
+            "graph_rate": plan.graph_rate / self.terms.graph_every,
+            "graph_refresh": plan.graph_refresh,
+            "user_graph_reg": settings.strengths[0],
+            "item_graph_reg": settings.strengths[1],
+            "tv_reg": settings.tv_strength,
+        }
+        owners = self.setup, self.descent, self.terms
+        return {name: value for name, value in numbers.items() if "auto" in (getattr(o, name, None) for o in owners)}
 
     @property
     def device(self) -> torch.device:
@@ -90,9 +119,8 @@ class ObjectiveEngine:
         self._check_full_width(data, bool(transforms))
 
     def _check_full_width(self, data: Interactions, transforms: bool) -> None:
-        width, terms = self.width(data), self.terms
-        full_width = width is None or width >= min(data.n_users, data.n_items)
-        for name, asked in (("transforms", transforms), ("tv_reg", terms.tv_reg > 0)):
+        width, terms, full_width = self.width(data), self.terms, self.is_full_width(data)
+        for name, asked in (("transforms", transforms), ("tv_reg", _number(terms.tv_reg) > 0)):
             if asked and not full_width:
                 raise ParameterError(f"{name} needs full width, n_factors=None, found n_factors={width}")
             if asked and self.descent.n_batches > 1:
@@ -116,35 +144,40 @@ class ObjectiveEngine:
     def settings(self, data: Interactions) -> Settings:
         """Return what defines the objective on these data."""
         descent, terms, width = self.descent, self.terms, self.width(data)
-        strengths = graph_strength(terms.user_graph_reg, data), graph_strength(terms.item_graph_reg, data)
+        levels = descent.weight_decay > 0 and not descent.biases
+        regs = terms.user_graph_reg, terms.item_graph_reg
+        of_users, of_items = (graph_strength(reg, data, levels=levels) for reg in regs)
         settings = Settings(
             width=width,
             depth=descent.depth,
-            init=(descent.init_mean, descent.init_std),
-            strengths=strengths,
+            init=(descent.init_mean, start_width(descent.init_std, data, width, descent.depth)),
+            strengths=(of_users, of_items),
             adjacency=self.setup.adjacency,
-            n_neighbors=edges_per_node(self.setup.graph_neighbors, data, width),
+            n_neighbors=self._edges(data),
             biases=descent.biases,
             penalties=Penalties(descent.weight_decay, descent.bias_decay, descent.unobserved_weight),
             transforms=parse_transforms(terms.transforms, (data.n_users, data.n_items)),
-            tv_strength=terms.tv_reg,
+            tv_strength=_number(terms.tv_reg),
             n_batches=descent.n_batches,
             graph_every=terms.graph_every,
         )
         if self.given is None:
             return settings
         users, items = self.given(data)
-        present = strengths[0] if users is not None else 0.0, strengths[1] if items is not None else 0.0
+        present = of_users if users is not None else 0.0, of_items if items is not None else 0.0
         return replace(settings, given=(users, items), strengths=present)
 
-    def plan(self) -> Plan:
+    def plan(self, data: Interactions) -> Plan:
         """Return how the objective is trained."""
+        descent, n_epochs = self.descent, self.n_steps(data)
+        rate = step_size(descent.learning_rate, data, self.width(data), descent.depth)
+        graph_rate = logits_rate(self.terms.graph_rate, rate, n_epochs * descent.n_batches)
         return Plan(
-            n_epochs=self.descent.n_epochs,
-            learning_rate=self.descent.learning_rate,
+            n_epochs=n_epochs,
+            learning_rate=rate,
             schedule=self.descent.schedule,
-            graph_rate=self.terms.graph_rate * self.terms.graph_every,
-            graph_refresh=self.setup.steps_between_choices,
+            graph_rate=graph_rate * self.terms.graph_every,
+            graph_refresh=steps_between_choices(self.setup.graph_refresh, n_epochs),
             evaluate_every=self.descent.evaluate_every,
             stopping_delta=self.descent.stopping_delta,
         )
@@ -158,7 +191,25 @@ class ObjectiveEngine:
 
     def width(self, data: Interactions) -> int | None:
         """Return the columns of the factors; None is full width."""
-        return width_of(self.setup.n_factors, data, by_size=False)
+        return width_of(self.setup.n_factors, data, exact=self.is_exact)
+
+    def _edges(self, data: Interactions) -> int | None:
+        """Return the edges of a node; graphs that take all pairs leave "auto" no choice."""
+        of_all_pairs = self.setup.adjacency != "row_softmin" or self.terms.graph_every > 1
+        if of_all_pairs and self.setup.graph_neighbors == "auto":
+            return None
+        n_rows = max(data.n_users, data.n_items)
+        return edges_per_node(self.setup.graph_neighbors, exact=self.is_exact, n_rows=n_rows)
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the data are taken as exact: depth and graphs alone regularize."""
+        return self.descent.weight_decay == 0
+
+    def is_full_width(self, data: Interactions) -> bool:
+        """Return whether the completed matrix is held as a whole."""
+        width = self.width(data)
+        return width is None or width >= min(data.n_users, data.n_items)
 
     # ---------------------------------------------------------------- training
 
@@ -169,7 +220,7 @@ class ObjectiveEngine:
         self._scaling = scaling = self.scaling(training)
         self._objective = build_objective(self._observations(training, scaling), self.settings(training), rng)
         validation = None if held_out is None else self._observations(held_out, scaling)
-        return GradientDescent(self._objective, self.plan(), validation, scaling.unit)
+        return GradientDescent(self._objective, self.plan(training), validation, scaling.unit)
 
     def _observations(self, data: Interactions, scaling: Scaling) -> Observations:
         dtype, device = DTYPES[self.setup.dtype], self.device
@@ -195,6 +246,11 @@ class ObjectiveEngine:
 
     def _equations(self, unit: float) -> ObjectiveRows:
         return ObjectiveRows.of(self.descent, self.terms, self.setup.clips, unit)
+
+
+def _number(strength: float | str) -> float:
+    """Return a strength; "auto" that no search has replaced is 0."""
+    return 0.0 if isinstance(strength, str) else strength
 
 
 @torch.no_grad()

@@ -26,6 +26,7 @@ import scipy.sparse as sp
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models.engines.objective_contributions import Contributing, contributions_of
 from air_recsys.models.engines.scaling import energy_weight
+from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
 from air_recsys.models.state import FittedState
 from air_recsys.solvers import Descent, Regularization
@@ -52,8 +53,8 @@ class ObjectiveRows:
         Of the user graph and of the item graph.
     ties_all : bool
         Whether a term of the objective ties a row to all others.
-    clips : bool
-        Whether predictions are limited to the range of the ratings.
+    clips : bool or "binary"
+        How predictions are limited.
     """
 
     depth: int
@@ -63,12 +64,13 @@ class ObjectiveRows:
     unit: float
     strengths: tuple[float | str, float | str]
     ties_all: bool
-    clips: bool
+    clips: Clip
 
     sees_pattern = knows_deviations = False
+    has_factors = True
 
     @classmethod
-    def of(cls, descent: Descent, terms: Regularization, clips: bool, unit: float) -> ObjectiveRows:
+    def of(cls, descent: Descent, terms: Regularization, clips: Clip, unit: float) -> ObjectiveRows:
         """Take the parameters of a training, and its unit."""
         return cls(
             descent.depth,
@@ -77,7 +79,7 @@ class ObjectiveRows:
             descent.unobserved_weight,
             unit,
             (terms.user_graph_reg, terms.item_graph_reg),
-            bool(terms.transforms) or terms.tv_reg > 0,
+            bool(terms.transforms) or terms.tv_reg not in (0, "auto"),
             clips,
         )
 
@@ -138,7 +140,8 @@ class ObjectiveRows:
 
     def _weight(self, state: FittedState, side: Side) -> float:
         """Return what the energy of a side weighs in the equations of one row."""
-        return energy_weight(self.strengths[0 if side == "user" else 1], state.data)
+        levels = self.weight_decay > 0 and self.bias_decay is None
+        return energy_weight(self.strengths[0 if side == "user" else 1], state.data, levels=levels)
 
     def _solver(self, state: FittedState, side: Side) -> LeastSquaresRows:
         factors, other = state.factors, _other(side)
@@ -152,7 +155,8 @@ class ObjectiveRows:
 
     def _prior(self, state: FittedState, own: np.ndarray) -> np.ndarray:
         data = state.data
-        return row_prior(own, data.ratings, state.scores(data.user_index, data.item_index, self.clips))
+        clips = False if self.clips == BINARY else self.clips
+        return row_prior(own, data.ratings, state.scores(data.user_index, data.item_index, clips))
 
     def _decay(self, state: FittedState, side: Side) -> np.ndarray:
         """Return the weight decay of a row as a quadratic form, in the unit of the side: users carry the ratings'.

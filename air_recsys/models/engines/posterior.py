@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -13,16 +14,25 @@ from air_recsys.interactions import Interactions
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
-from air_recsys.models.engines.scaling import Scaling, counted_ratings, edges_per_node, width_of
+from air_recsys.models.engines.scaling import (
+    Scaling,
+    counted_ratings,
+    edges_per_node,
+    steps_between_choices,
+    width_of,
+)
+from air_recsys.models.engines.scarcity import features_of
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
-from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.memory import MemoryPlan, smaller
+from air_recsys.nn.posterior.components import components
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.features import pattern_features, projection
-from air_recsys.nn.posterior.graphs import RowGraph
+from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph
 from air_recsys.nn.posterior.memory import posterior_plan
 from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.solvers import Sweeping
 from air_recsys.training import PosteriorSweeps
 
@@ -43,10 +53,16 @@ class PosteriorEngine:
     solver: Sweeping
     sample: bool = False
 
-    @property
-    def n_steps(self) -> int:
-        """Sweeps."""
+    def n_steps(self, data: Interactions) -> int:
+        """Return the number of sweeps."""
         return self.solver.n_sweeps
+
+    def values(self, data: Interactions) -> dict[str, Any]:
+        """Return the numbers behind the parameters that are "auto"."""
+        settings = self._settings(data)
+        of_setup = {"n_factors": settings.width, "graph_neighbors": settings.n_neighbors}
+        of_solver = {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
+        return {name: value for name, value in of_setup.items() if getattr(self.setup, name) == "auto"} | of_solver
 
     @property
     def device(self) -> torch.device:
@@ -93,11 +109,16 @@ class PosteriorEngine:
         """Return width and graphs in the words of the memory plan."""
         width = self.width(data)
         strengths = float(self._learns[0]), float(self._learns[1])
-        neighbors = edges_per_node(self.setup.graph_neighbors, data, width)
+        neighbors = edges_per_node(self.setup.graph_neighbors)
         return Settings(width=width, depth=2, strengths=strengths, n_neighbors=neighbors, biases=True)
 
+    def _n_features(self, data: Interactions) -> int | str:
+        return features_of(self.solver.pattern_features, data)
+
     def _plan(self, data: Interactions, settings: Settings) -> MemoryPlan:
-        return posterior_plan(self.setup.sizes(data), settings, self.solver.pattern_features, sample=self.sample)
+        n_features = self._n_features(data)
+        number = n_features if isinstance(n_features, int) else 0
+        return posterior_plan(self.setup.sizes(data), settings, number, sample=self.sample)
 
     # ---------------------------------------------------------------- training
 
@@ -105,26 +126,42 @@ class PosteriorEngine:
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> PosteriorSweeps:
         """Return the start of a training."""
+        with few_threads(self._work(training)):
+            return self._start(training, held_out, rng)
+
+    def _work(self, data: Interactions) -> int:
+        """Return about how many numbers a sweep goes through."""
+        return (data.n_ratings + data.n_users + data.n_items) * ((self.width(data) or 0) + 1) ** 2
+
+    def _start(
+        self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
+    ) -> PosteriorSweeps:
         self._scaling, self._ratings = Scaling.standard(counted_ratings(training)), training.to_csr()
         dtype, device = DTYPES[self.setup.dtype], self.device
-        self._features = pattern_features(self._ratings, self.solver.pattern_features, rng)
         weights = training.weights_to_csr()
         observed = observations(self._ratings, self._scaling.forward, dtype, device, weights)
-        of_rows, of_columns = (torch.as_tensor(side, dtype=dtype, device=device) for side in self._features)
+        features = pattern_features(observed.pattern, self._n_features(training), rng)
+        self._features = features[0].cpu().numpy(), features[1].cpu().numpy()
         settings, narrower = self._settings(training), min(training.n_users, training.n_items)
-        width = min(settings.width or narrower, narrower)
-        posterior = Posterior(observed, (of_rows, of_columns), width, rng, sample=self.sample)
-        self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, self.n_steps)
+        width = narrower if settings.width is None else min(settings.width, narrower)
+        found = components(observed) if width == 0 else None
+        posterior = Posterior(observed, features, width, rng, sample=self.sample, components=found)
+        self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, self.solver.n_sweeps)
         graphs = [
-            self._graph(counts, settings.n_neighbors) if learns and len(counts) > 1 else None
-            for counts, learns in zip(posterior.noise.counts, self._learns, strict=True)
+            self._graph(counts, prior, settings.n_neighbors) if learns and len(counts) > 1 else None
+            for counts, prior, learns in zip(posterior.noise.counts, posterior.priors, self._learns, strict=True)
         ]
         error = None if held_out is None else lambda: _rmse(self.factors(), held_out)
-        return PosteriorSweeps(posterior, self._estimate, graphs, rng, self.n_steps, self._scaling.unit, error)
+        n_sweeps, unit = self.solver.n_sweeps, self._scaling.unit
+        return PosteriorSweeps(
+            posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=self._work(training)
+        )
 
-    def _graph(self, counts: torch.Tensor, n_neighbors: int | None) -> RowGraph:
-        refresh = self.setup.steps_between_choices
-        return RowGraph(counts, n_neighbors, self.setup.adjacency, n_steps=self.n_steps, refresh=refresh)
+    def _graph(self, counts: torch.Tensor, prior: RowPrior, n_neighbors: int | None) -> RowGraph | EdgelessGraph:
+        if not prior.tells_rows_apart:
+            return EdgelessGraph(len(counts))
+        refresh = steps_between_choices(self.setup.graph_refresh, self.solver.n_sweeps)
+        return RowGraph(counts, n_neighbors, self.setup.adjacency, n_steps=self.solver.n_sweeps, refresh=refresh)
 
     def factors(self) -> Factors:
         """Return the mean of the scores in the present state, in the unit of the ratings."""

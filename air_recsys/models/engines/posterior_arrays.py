@@ -15,6 +15,7 @@ from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty
 from air_recsys.nn.posterior.features import Projection
 from air_recsys.nn.posterior.rows import Known
+from air_recsys.nn.posterior.triangles import spans, symmetric, width_of
 
 _BLOCK = 4_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W but for degree and constant
@@ -153,7 +154,7 @@ class PosteriorArrays(NamedTuple):
         other = "item" if side == "user" else "user"
         means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
         draws = double(means if means.ndim == 3 else means[:, None])
-        covariance = None if covariances is None else double(full(covariances[columns]))
+        covariance = None if covariances is None else double(covariances[columns])
         noise = double(self.scales[1] * getattr(self, f"{other}_noise")[columns])
         weights, precisions = double(getattr(self, f"{side}_weights")), double(getattr(self, f"{side}_precisions"))
         if new:
@@ -198,23 +199,12 @@ def _check_precisions(name: str, matrices: np.ndarray) -> None:
 
 def _diagonal(size: int) -> np.ndarray:
     """Return where the diagonal lies in an upper triangle of so many entries."""
-    width = _width(size)
-    return np.cumsum([0, *range(width, 1, -1)])
-
-
-def _width(size: int) -> int:
-    """Return the rows of a triangle of so many entries."""
-    return (int(np.sqrt(8 * size + 1)) - 1) // 2
+    return np.array([start for _, start, _ in spans(width_of(size))])
 
 
 def full(triangles: np.ndarray) -> np.ndarray:
     """Return symmetric matrices from their upper triangles."""
-    width = _width(triangles.shape[1])
-    place = np.zeros((width, width), dtype=np.intp)
-    upper = np.triu_indices(width)
-    place[upper] = np.arange(triangles.shape[1])
-    place.T[upper] = np.arange(triangles.shape[1])
-    return triangles[:, place].astype(np.float64)
+    return symmetric(double(triangles)).numpy()
 
 
 def double(array: np.ndarray) -> Tensor:

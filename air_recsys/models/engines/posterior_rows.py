@@ -54,6 +54,11 @@ class PosteriorRows:
 
     sees_pattern = knows_deviations = True
 
+    @property
+    def has_factors(self) -> bool:
+        """Whether rows have factors beside their biases."""
+        return self.arrays.users.shape[-1] > 1
+
     def check(self) -> None:
         """Do nothing: a row depends on the other side alone."""
 
@@ -105,7 +110,7 @@ class PosteriorRows:
             matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs
             summands = (values - means[:-1, -1] - bias)[:, None] * inputs  # (k, r)
             if draw.columns.covariance is not None:
-                covariances = draw.columns.covariance.numpy()[:-1]
+                covariances = draw.columns.covariances().numpy()[:-1]
                 matrix += np.einsum("j,jab->ab", confidence, covariances[:, :-1, :-1])
                 summands -= covariances[:, :-1, -1]
             reach = np.linalg.solve(matrix, means[-1, :-1])
@@ -166,7 +171,7 @@ class PosteriorSolver:
             else:
                 ((state, _),) = solved
                 states[rows[block]] = state.mean.numpy()
-                covariances[rows[block]] = _upper(state)
+                covariances[rows[block]] = state.covariance
         kept = {"s": states, "_noise": noise, "_covariances": covariances}
         return Folded(factors, biases), arrays._replace(**{f"{self._side}{name}": kept[name] for name in kept})
 
@@ -213,11 +218,5 @@ def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.nd
 
 def _drawn(state: Rows, rng: np.random.Generator) -> np.ndarray:
     assert state.covariance is not None
-    error = torch.linalg.cholesky(state.covariance) @ double(rng.standard_normal((*state.mean.shape, 1)))
+    error = torch.linalg.cholesky(state.covariances()) @ double(rng.standard_normal((*state.mean.shape, 1)))
     return (state.mean + error[:, :, 0]).numpy()
-
-
-def _upper(state: Rows) -> np.ndarray:
-    assert state.covariance is not None
-    places = np.triu_indices(state.mean.shape[1])
-    return state.covariance.numpy()[:, places[0], places[1]]

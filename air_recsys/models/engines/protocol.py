@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
+from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
+from air_recsys.models.limits import Clip
 from air_recsys.models.state import Factors, RowEquations
 from air_recsys.nn.memory import MemoryPlan, Sizes
 from air_recsys.parameters import warn_of_unread
 from air_recsys.training import Trainee
 
-_REFRESH = 100
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
@@ -26,19 +27,18 @@ class Setup:
     n_factors: int | str | None
     dtype: str
     device: str
-    clips: bool
+    clips: Clip
     adjacency: str = "row_softmin"
     graph_neighbors: int | str | None = None
-    graph_refresh: int | None = None
-
-    @property
-    def steps_between_choices(self) -> int:
-        """Epochs or sweeps between two choices of a sparse graph's edges."""
-        return self.graph_refresh or _REFRESH
+    graph_refresh: int | str | None = None
 
     def check(self, *, sparse: bool) -> None:
-        """Warn where `graph_refresh` is given and no graph is sparse."""
-        if self.graph_refresh is not None and not sparse:
+        """Raise or warn where what is said of the graphs does not go together; `sparse` where a graph may be."""
+        if self.graph_neighbors not in (None, "auto") and self.adjacency != "row_softmin":
+            raise ParameterError(
+                f"graph_neighbors needs adjacency='row_softmin', found {self.adjacency!r}; set it to None"
+            )
+        if self.graph_refresh not in (None, "auto") and not sparse:
             warn_of_unread("graph_refresh", self.graph_refresh, "sparse graphs, graph_neighbors=...")
 
     def sizes(self, data: Interactions) -> Sizes:
@@ -50,9 +50,12 @@ class Setup:
 class Engine(Protocol):
     """From parameters and ratings to what is learned."""
 
-    @property
-    def n_steps(self) -> int:
-        """Epochs, or sweeps."""
+    def n_steps(self, data: Interactions) -> int:
+        """Return the number of epochs, or of sweeps."""
+        ...
+
+    def values(self, data: Interactions) -> dict[str, Any]:
+        """Return the numbers behind the parameters that are "auto", as far as they have one."""
         ...
 
     def width(self, data: Interactions) -> int | None:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
 
 from air_recsys.interactions import Interactions
+from air_recsys.models.engines.scarcity import is_scarce
+from air_recsys.training.plan import LEAST_REFRESH
 
-_ALL_PAIRS, _EDGES = 1000, 20  # see docs/sparse-graphs.md
+_EDGES, _EDGES_OF_EXACT = 20, 10  # see docs/sparse-graphs.md and docs/presets.md
+_ALL_PAIRS = 1000  # rows up to which a graph of all pairs takes milliseconds a step
 _NARROWEST, _WIDEST, _RATINGS_PER_FACTOR = 20, 40, 2  # see docs/presets.md
 _SAME = 1e-12  # relative range of ratings below which they count as equal
 _DEVIATION = 1.126  # of the ratings of MovieLens-100K, in whose unit the values of the ratings preset were chosen
-_AUTO_STRENGTH = 3.0  # chosen on validation parts of MovieLens, see docs/presets.md
+# Chosen on validation parts of Syn-Netflix and of made matrices, see docs/presets.md.
+_EPOCHS, _CELLS, _STEP, _START, _TRAVEL = 6000, 30_000, 0.3, 0.03, 30.0
+_REFRESH = 100
+_FULL_WIDTH, _NARROW = 500, 64  # rows and columns up to which a matrix is completed as a whole, and the width above
+# Chosen on validation parts of MovieLens, and for factors without biases of IC and GPCR, see docs/presets.md.
+_AUTO_STRENGTH, _AUTO_STRENGTH_OF_LEVELS = 3.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -73,11 +82,14 @@ def counted_ratings(data: Interactions) -> np.ndarray:
     return data.ratings if counted is None or not counted.any() else data.ratings[counted]
 
 
-def width_of(n_factors: int | str | None, data: Interactions, *, by_size: bool) -> int | None:
+def width_of(
+    n_factors: int | str | None, data: Interactions, *, by_size: bool = False, exact: bool = False
+) -> int | None:
     """Return the width of a model's factors, None for full width.
 
     "auto" is 20; `by_size`, for a posterior, which leaves factors idle that bring nothing, it is one for every two
-    ratings of the average user or item, from 20 to 40.
+    ratings of the average user or item, from 20 to 40, and 0 where ratings are scarce. For `exact` data, which depth
+    and graphs alone regularize, it is full width up to 500 users or items, else 64.
 
     Examples
     --------
@@ -87,34 +99,100 @@ def width_of(n_factors: int | str | None, data: Interactions, *, by_size: bool) 
     """
     if n_factors != "auto":
         return None if n_factors is None else int(n_factors)
+    if exact:
+        return None if min(data.n_users, data.n_items) <= _FULL_WIDTH else _NARROW
+    if by_size and is_scarce(data):
+        return 0
     wanted = data.n_ratings / (data.n_users + data.n_items) / _RATINGS_PER_FACTOR if by_size else 0.0
     return int(min(max(_NARROWEST, wanted), _WIDEST))
 
 
-def edges_per_node(value: int | str | None, data: Interactions, n_factors: int | None) -> int | None:
+def edges_per_node(value: int | str | None, *, exact: bool = False, n_rows: int | None = None) -> int | None:
     """Return how many edges a node of a learned graph has, None for all pairs.
 
-    "auto" weighs all pairs at full width and up to 1,000 users and items, as the paper does, and else 20 edges a node.
+    "auto" is 10 for `exact` data. Else it is 20, and where the number of rows of the larger side is given, which of a
+    posterior it is not, all pairs up to 1,000.
 
     Examples
     --------
-    >>> small = Interactions.from_dense(np.eye(5))
-    >>> edges_per_node("auto", small, None), edges_per_node("auto", small, 2), edges_per_node(7, small, 2)
-    (None, 20, 7)
+    >>> edges_per_node("auto"), edges_per_node("auto", exact=True), edges_per_node(7), edges_per_node(None)
+    (20, 10, 7, None)
+    >>> edges_per_node("auto", n_rows=1000), edges_per_node("auto", n_rows=1001)
+    (None, 20)
     """
     if value != "auto":
         return None if value is None else int(value)
-    full_width = n_factors is None or n_factors >= min(data.n_users, data.n_items)
-    return None if full_width and max(data.n_users, data.n_items) <= _ALL_PAIRS else _EDGES
+    if exact:
+        return _EDGES_OF_EXACT
+    return None if n_rows is not None and n_rows <= _ALL_PAIRS else _EDGES
 
 
-def energy_weight(value: float | str, data: Interactions) -> float:
+def epochs_of(value: int | str, data: Interactions) -> int:
+    """Return the epochs of a training; "auto" is 6,000 up to 30,000 cells, and fewer, down to 3,000, above."""
+    if not isinstance(value, str):
+        return value
+    cells = data.n_users * data.n_items
+    return int(min(max(_EPOCHS * math.sqrt(_CELLS / cells), _EPOCHS / 2), _EPOCHS))
+
+
+def step_size(value: float | str, data: Interactions, width: int | None, depth: int) -> float:
+    """Return Adam's step size; "auto" is a share of the entries of layers whose product has entries of 1.
+
+    Layers of width r with equal entries e have a product of entries e^L r^(L - 1), which is 1 where
+    e = r^(-(L - 1) / L).
+    """
+    if not isinstance(value, str):
+        return float(value)
+    return _STEP * (width or min(data.n_users, data.n_items)) ** (-(depth - 1) / depth)
+
+
+def start_width(value: float | str, data: Interactions, width: int | None, depth: int) -> float:
+    """Return the standard deviation of the factors' start; "auto" starts the entries of the product at 0.03.
+
+    An entry of the product of L layers of width r and deviation s has the deviation s^L r^((L - 1) / 2).
+    """
+    if not isinstance(value, str):
+        return float(value)
+    wide = width or min(data.n_users, data.n_items)
+    return (_START / wide ** ((depth - 1) / 2)) ** (1 / depth)
+
+
+def logits_rate(value: float | str, learning_rate: float, n_steps: int) -> float:
+    """Return the step size of the logits as a multiple of that of the factors.
+
+    "auto" lets them travel by 30 in the whole training, and by at most 1 in a step.
+
+    Adam moves a logit by about its step size in every step, however weak the energy: the product of both rates and
+    the number of steps decides how far the graphs can narrow.
+    """
+    return min(_TRAVEL / n_steps, 1.0) / learning_rate if isinstance(value, str) else float(value)
+
+
+def steps_between_choices(value: int | str | None, n_epochs: int) -> int:
+    """Return the epochs between two choices of a sparse graph's edges; None is 100, "auto" a 300th of the training."""
+    if isinstance(value, str):
+        return max(LEAST_REFRESH, n_epochs // 300)
+    return value or _REFRESH
+
+
+def energy_weight(value: float | str, data: Interactions, *, levels: bool = False) -> float:
     """Return m n eta: what an energy weighs against the *sum* of squared errors, in the equations of one row."""
-    return data.n_users * data.n_items * graph_strength(value, data)
+    return data.n_users * data.n_items * graph_strength(value, data, levels=levels)
 
 
-def graph_strength(value: float | str, data: Interactions) -> float:
-    """Return eta; "auto" weighs a user's energy against its ratings alike at every size of the data."""
+def graph_strength(value: float | str, data: Interactions, *, levels: bool = False) -> float:
+    """Return eta; "auto" weighs a user's energy against its ratings alike at every size of the data.
+
+    It is 3 n_ratings / (n_users n_items)^2, and a sixth of that where factors under a weight decay also carry the
+    `levels` of users and items, for want of biases: an energy then draws these to each other as well.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[0, 1], [1, 0]])
+    >>> graph_strength("auto", data), graph_strength("auto", data, levels=True), graph_strength(0.1, data)
+    (0.75, 0.125, 0.1)
+    """
     if value == "auto":
-        return _AUTO_STRENGTH * data.n_ratings / (data.n_users * data.n_items) ** 2
+        factor = _AUTO_STRENGTH_OF_LEVELS if levels else _AUTO_STRENGTH
+        return factor * data.n_ratings / (data.n_users * data.n_items) ** 2
     return float(value)

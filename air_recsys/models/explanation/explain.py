@@ -15,6 +15,7 @@ import numpy as np
 from air_recsys.exceptions import UnknownIdError
 from air_recsys.models.explanation.explanation import Explanation
 from air_recsys.models.explanation.tables import Labels, Tables, check_labels, label_of
+from air_recsys.models.limits import Clip
 from air_recsys.models.state import FittedState, RowEquations
 from air_recsys.validation import check_integer
 
@@ -26,7 +27,7 @@ def explain(
     n: int,
     labels: Labels | None,
     *,
-    clips: bool,
+    clips: Clip,
 ) -> Explanation:
     """Return where the score of a pair (user id, item id) comes from; see `AIR.explain`."""
     check_integer("n", n, minimum=1)

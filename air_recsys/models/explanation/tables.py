@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.explanation.explanation import Contributions
+from air_recsys.models.limits import Clip
 from air_recsys.models.rows import Sources
 from air_recsys.models.state import FittedState
 
@@ -30,12 +31,12 @@ class Tables:
         Most rows of a table.
     names : dict, optional
         Item id to name.
-    clips : bool
+    clips : bool or "binary"
         Whether scores are limited to the range of the ratings.
     """
 
     def __init__(
-        self, state: FittedState, sources: Sources, n: int, names: dict[Hashable, Any] | None, clips: bool
+        self, state: FittedState, sources: Sources, n: int, names: dict[Hashable, Any] | None, clips: Clip
     ) -> None:
         self._state, self._sources, self._n, self._names, self._clips = state, sources, n, names, clips
         self._item_ids = state.data.item_ids

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.impute import KNNImputer
 
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
 from air_recsys.models.statistics import TrainingStatistics
@@ -62,6 +61,8 @@ class KNN(CompletedMatrix):
 
     def _impute(self, rows: np.ndarray, mean: float) -> np.ndarray:
         """Fill a matrix (m, n) from its nearest rows."""
+        from sklearn.impute import KNNImputer
+
         imputer = KNNImputer(n_neighbors=self.n_neighbors, weights=self.weights, keep_empty_features=True)
         empty = np.isnan(rows).all(axis=0)  # (n,); the imputer makes zeros of these
         return np.where(empty, mean, imputer.fit_transform(rows))

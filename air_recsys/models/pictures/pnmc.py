@@ -9,8 +9,6 @@ import scipy.sparse as sp
 from numpy.lib.stride_tricks import sliding_window_view
 from scipy.sparse.csgraph import laplacian
 from scipy.sparse.linalg import spsolve
-from sklearn.feature_extraction.image import grid_to_graph
-from sklearn.neighbors import NearestNeighbors
 
 from air_recsys.interactions import Interactions
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion, check_patch
@@ -87,6 +85,8 @@ class PNMC(CompletedMatrix):
 
     def _similar_patches(self, picture: np.ndarray, references: np.ndarray) -> np.ndarray:
         """Return the pixels, as flat positions, of the patches most like each reference: shape (g, k, s * s)."""
+        from sklearn.neighbors import NearestNeighbors
+
         patches = _patches(picture, self.patch)  # (p, s * s)
         search = NearestNeighbors(n_neighbors=min(self.n_similar, len(patches)), algorithm="brute").fit(patches)
         nearest = search.kneighbors(patches[references], return_distance=False)  # (g, k)
@@ -115,6 +115,8 @@ def fill_smoothly(ratings: np.ndarray) -> np.ndarray:
     >>> fill_smoothly(np.array([[1.0, np.nan, np.nan, 4.0]]))
     array([[1., 2., 3., 4.]])
     """
+    from sklearn.feature_extraction.image import grid_to_graph
+
     missing = np.isnan(ratings).ravel()
     filled = ratings.ravel().copy()
     if missing.any():

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from sklearn.utils.extmath import randomized_svd
 
 from air_recsys.interactions import Interactions
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
@@ -97,5 +96,7 @@ class IterativeSVD(CompletedMatrix):
 
 def _truncate(matrix: np.ndarray, rank: int, seed: int) -> np.ndarray:
     """Return the nearest matrix of a rank, shape (m, n)."""
+    from sklearn.utils.extmath import randomized_svd
+
     left, values, right = randomized_svd(matrix, rank, random_state=seed)  # (m, k), (k,), (k, n)
     return (left * values) @ right

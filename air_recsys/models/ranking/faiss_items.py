@@ -12,6 +12,7 @@ import pandas as pd
 import torch
 
 from air_recsys.exceptions import ParameterError, UnknownIdError
+from air_recsys.models.limits import Clip
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.lists import as_queried_ids, catalogue_of, recommend_with
 from air_recsys.models.ranking.top_items import top_items_of
@@ -50,8 +51,8 @@ class FaissItems:
     metric : {"inner_product", "l2"}
     factory : str, optional
         What `faiss.index_factory` makes; None is "Flat".
-    clips : bool
-        Whether the model limits its scores.
+    clips : bool or "binary"
+        How the model limits its scores.
 
     Attributes
     ----------
@@ -73,7 +74,7 @@ class FaissItems:
     """
 
     def __init__(
-        self, state: FittedState, metric: str = "inner_product", factory: str | None = None, *, clips: bool = False
+        self, state: FittedState, metric: str = "inner_product", factory: str | None = None, *, clips: Clip = False
     ) -> None:
         check_choice("metric", metric, ("inner_product", "l2"))
         if factory is not None and not isinstance(factory, str):

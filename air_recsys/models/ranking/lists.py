@@ -12,6 +12,7 @@ import torch
 from air_recsys.exceptions import ParameterError
 from air_recsys.ids import as_id_array
 from air_recsys.metrics.ranking import top_k
+from air_recsys.models.limits import Clip
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.state import FittedState
@@ -21,7 +22,7 @@ _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have bloc
 FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
 
 
-def recommend_with(best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: bool) -> pd.DataFrame:
+def recommend_with(best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip) -> pd.DataFrame:
     """Return the table of `Recommender.recommend` from a search for the best items of known users."""
     check_list_length(n, state.data.n_items)
     queried = as_queried_ids(user_ids)
@@ -51,7 +52,7 @@ def catalogue_of(state: FittedState, device: torch.device) -> Catalogue:
     return state.once("catalogue", make) if device.type == "cpu" else make()
 
 
-def _recommend_block(best: FindBest, state: FittedState, ids: np.ndarray, n: int, clips: bool) -> pd.DataFrame:
+def _recommend_block(best: FindBest, state: FittedState, ids: np.ndarray, n: int, clips: Clip) -> pd.DataFrame:
     users, statistics, factors = state.data.users.lookup(ids), state.statistics, state.factors
     known = users >= 0
     items, scores = np.empty((users.size, n), dtype=np.int64), np.empty((users.size, n))

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils.extmath import randomized_svd
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
 from air_recsys.interactions import Interactions
@@ -114,6 +113,8 @@ def over_axes(user_factors: np.ndarray, item_factors: np.ndarray) -> Smoothing:
 
 def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
     """Return the leading right singular vectors of the pattern, both of its degrees evened out; (n_items, r)."""
+    from sklearn.utils.extmath import randomized_svd
+
     width = min(n_factors, min(pattern.shape))
     even = sp.csr_matrix(scaled(pattern, 0.5, 0.5))
     _, _, axes = randomized_svd(even, width, n_oversamples=16, n_iter=_ITERATIONS, random_state=seed)

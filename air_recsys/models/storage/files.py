@@ -18,6 +18,7 @@ from air_recsys.digests import DamagedError
 from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
+from air_recsys.models.chosen import Chosen
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.checks import check_arrays, check_attributes, check_scale, check_shapes, check_starts
 from air_recsys.reading import checked_csr, parse_json
@@ -140,6 +141,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "rating_scale": list(state.rating_scale),
         "history_": list(history.columns),
         "transform_graphs": [len(graph) for graph in state.transform_graphs],
+        "chosen": state.chosen.to_json(),
     }
     return attributes, arrays
 
@@ -162,6 +164,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         ],
         pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
         scale=check_scale(attributes.get("rating_scale")),
+        chosen=Chosen.from_json(attributes["chosen"]) if "chosen" in attributes else Chosen(),
     )
 
 

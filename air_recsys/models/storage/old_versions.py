@@ -12,6 +12,7 @@ from typing import Any
 from air_recsys.solvers import SOLVERS, Sweeping, as_solver, parameter_names, readers_of
 
 _STRENGTHS = ("user_graph_reg", "item_graph_reg")
+_DEFAULTS = (("n_sweeps", None), ("pattern_features", 100))  # now of the solver, and "auto"
 
 
 def upgraded(model: str, parameters: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
@@ -53,7 +54,7 @@ def _solver(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     read = {key: parameters[key] for key in parameter_names(SOLVERS[name]) if key in parameters}
     if isinstance(as_solver(name), Sweeping):  # of strengths a posterior read only whether they are 0
         read |= {key: "auto" if read[key] else 0 for key in _STRENGTHS if key in read}
-        read = {key: value for key, value in read.items() if (key, value) != ("n_sweeps", None)}
+        read = {key: value for key, value in read.items() if (key, value) not in _DEFAULTS}
     return {"name": name} | read
 
 

@@ -78,9 +78,9 @@ class VariationalEstimate:
         """Return what the standard deviations need."""
         noise, sides = self._posterior.noise, self._posterior.sides
         of_rows, of_columns = (1 / scales for scales in noise.scales)
-        triangles = [_upper(side.covariance) for side in sides if side.covariance is not None]
-        priors = _joined([_priors(self._posterior)])
-        return Uncertainty(noise.variance, of_rows, of_columns, sides[0].mean, sides[1].mean, priors, *triangles)
+        priors, (rows, columns) = _joined([_priors(self._posterior)]), sides
+        covariances = rows.covariance, columns.covariance
+        return Uncertainty(noise.variance, of_rows, of_columns, rows.mean, columns.mean, priors, *covariances)
 
 
 class LangevinEstimate(Stateful):
@@ -111,12 +111,13 @@ class LangevinEstimate(Stateful):
     def sweep(self) -> None:
         """Draw rows and columns once."""
         before = self._posterior.sides[1].mean
-        rows, columns = self._posterior.sweep()
+        self._posterior.sweep()
         self._done += 1
         if self._done <= self._first:
             return
         drawn, after = (side.mean for side in self._posterior.sides)
-        for left, right in ((rows.mean, before), (drawn, columns.mean)):
+        rows, columns = self._posterior.means
+        for left, right in ((rows, before), (drawn, columns)):
             self._products.add(left[:, :-1], right[:, :-1])
             self._row_biases = self._row_biases + left[:, -1]
             self._column_biases = self._column_biases + right[:, -1]
@@ -135,12 +136,23 @@ class LangevinEstimate(Stateful):
         """Go back to what `state` returned, or raise `ValueError` for other values and for draws of other sweeps."""
         self._products.load_state(state["products"])
         self._draws = []  # a best state has fewer of them than the present one
+        state = {
+            **state,
+            "_draws": [(*sides, self._with_weights(sides, priors)) for *sides, priors in state["_draws"]],
+        }
         set_values(self, state, self._STATE, self._row_biases.device)
         if len(self._draws) != -(-self._count // self._every):
             raise ValueError(f"expected a draw every {self._every} sweeps, found {len(self._draws)} of {self._count}")
         present = _kinds([side.mean for side in self._posterior.sides] + _priors(self._posterior))
         if any(_kinds([rows, columns, *priors]) != present for rows, columns, priors in self._draws):
             raise ValueError("expected draws like the rows, the columns and the priors")
+
+    def _with_weights(self, sides: list[Tensor], priors: list[Any]) -> list[Tensor]:
+        """Return the tensors of `Priors` of a draw; older checkpoints lack the weights, which follow from the rows."""
+        if all(weights is not None for weights in priors[:2]):
+            return priors
+        own = zip(self._posterior.priors, sides, strict=True)
+        return [prior.weights_or(None, rows).to(rows.dtype) for prior, rows in own] + priors[2:]
 
     def scores(self) -> Scores:
         """Return the mean of the scores so far; of the first sweeps, the last draw."""
@@ -177,8 +189,3 @@ def _kinds(values: Sequence[object]) -> list[tuple[torch.Size, torch.dtype] | No
 
 def _joined(draws: Sequence[list[Tensor]]) -> Priors:
     return Priors(*(torch.stack(tensors) for tensors in zip(*draws, strict=True)))
-
-
-def _upper(matrices: Tensor) -> Tensor:
-    places = torch.triu_indices(matrices.shape[1], matrices.shape[1], device=matrices.device)
-    return matrices[:, places[0], places[1]]

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 import torch
 from torch import Tensor
@@ -98,12 +99,13 @@ class RowGraph(Stateful):
             self._laplacian.refresh(points, points)
         self._done += 1
         energy, _ = self._laplacian.apply(points, points, 1.0)
-        self._unit = self._unit or float(energy)
+        value = float(energy)
+        self._unit = self._unit or value
         logits = self._laplacian.logits
         if self._unit > 0 and logits.grad is not None:
             logits.sub_(logits.grad, alpha=self._rate * logits.numel() / self._unit)
         logits.grad = None
-        return float(energy)
+        return value
 
     def state(self) -> dict[str, Any]:
         """Return what steps change."""
@@ -119,3 +121,26 @@ class RowGraph(Stateful):
         graph = self._laplacian.adjacency()
         kept = sp.diags_array(self._has_entries.astype(graph.dtype))
         return sp.csr_array(kept @ graph @ kept)
+
+
+class EdgelessGraph(Stateful):
+    """The graph of rows that nothing tells apart: rows without factors, of which no singular vector is seen.
+
+    Examples
+    --------
+    >>> EdgelessGraph(3).adjacency().nnz
+    0
+    """
+
+    _STATE = ()
+
+    def __init__(self, m: int) -> None:
+        self._m = m
+
+    def step(self, points: Tensor) -> float:
+        """Return the energy, which is 0."""
+        return 0.0
+
+    def adjacency(self) -> sp.csr_array:
+        """Return the graph, shape (m, m), without edges."""
+        return sp.csr_array((self._m, self._m), dtype=np.float32)

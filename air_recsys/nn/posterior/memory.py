@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from air_recsys.nn.build import Settings
 from air_recsys.nn.memory import MemoryPlan, Sizes, memory_plan
+from air_recsys.nn.posterior.equations import SLAB
+from air_recsys.nn.posterior.half_sweep import MOST_FACTORED, SUMS
+from air_recsys.nn.posterior.triangles import size_of
 
 _DOUBLE, _LONG = 8, 8
 _DRAWS = 20
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
+_MATRICES = 4  # sums with the prior, factor, inverse, and triangles
 _KEPT = 2  # states beside the present one: the last good one and the best one
 _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
 
@@ -15,7 +19,7 @@ _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
 def posterior_plan(sizes: Sizes, settings: Settings, n_features: int, *, sample: bool) -> MemoryPlan:
     """Return the memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count."""
     plan = memory_plan(sizes, settings)
-    width = settings.width or min(sizes.n_rows, sizes.n_columns)
+    width = min(sizes.n_rows, sizes.n_columns) if settings.width is None else settings.width
     sweeps = posterior_bytes(sizes, width, n_features, sample=sample)
     # The sweeps need the graphs beside their own memory, in place of the ratings, the factors and their work.
     return plan._replace(work=max(plan.work, sweeps - plan.ratings - plan.factors))
@@ -29,14 +33,17 @@ def posterior_bytes(sizes: Sizes, width: int, n_features: int, *, sample: bool =
     Examples
     --------
     >>> round(posterior_bytes(Sizes(6040, 3706, 900_188), 20, 100) / 1e6), "MB"
-    (201, 'MB')
+    (155, 'MB')
     """
     m, n, nnz, size, _ = sizes
-    d = width + 1
-    # On one side: equations, their sum with the prior, its factor and triangles. On both: the covariances of the
-    # present state and of those kept, or the factors of the precisions.
-    matrices = 5 * max(m, n) * d**2 + (1 if sample else 1 + _KEPT) * (m + n) * d**2
+    d, larger = width + 1, max(m, n)
+    triangle = size_of(d)
+    # Of a block: the equations of draws, a slab of the table and its sums, and what a batch of factorizations needs.
+    block = min(larger * triangle, SUMS // size) if sample else 0
+    work = block + 2 * min(SLAB, triangle) * larger + _MATRICES * min(larger, MOST_FACTORED) * d**2
+    # The covariances of the present state and of those kept.
+    covariances = 0 if sample else (1 + _KEPT) * (m + n) * triangle
     kept = (m + n) * (_DRAWS * d + _SKETCH * width + _KEPT * _KEPT_SKETCH * width) if sample else 0
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
     places = 4 * max(m, n) * (n_features + d) * _DOUBLE
-    return size * (matrices + kept) + features + places + nnz * (7 * size + 3 * _LONG)
+    return size * (covariances + work + kept) + features + places + nnz * (7 * size + 3 * _LONG)

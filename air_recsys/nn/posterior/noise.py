@@ -29,6 +29,8 @@ class Noise(Stateful):
         Sums of the entries' weights of each row and of each column.
     variance : float
         sigma^2 to start from.
+    known : bool
+        Whether `update` without `rng` leaves sigma^2 as it is.
 
     Attributes
     ----------
@@ -38,7 +40,8 @@ class Noise(Stateful):
 
     _STATE = ("variance", "scales")
 
-    def __init__(self, counts: tuple[Tensor, Tensor], variance: float) -> None:
+    def __init__(self, counts: tuple[Tensor, Tensor], variance: float, *, known: bool = False) -> None:
+        self._known = known
         self.variance, self._floor = variance, _SMALLEST * variance
         self.counts, self._total = counts, float(counts[0].sum())
         self.scales = [torch.ones_like(count) for count in counts]
@@ -54,5 +57,7 @@ class Noise(Stateful):
             drawn = rng.standard_gamma(shape.cpu().numpy()) / rate.cpu().numpy()
             scales = torch.as_tensor(drawn, dtype=errors.dtype, device=errors.device)
         self.scales[side] = scales
+        if self._known and rng is None:
+            return
         half = self._total / 2 if rng is None else rng.gamma(self._total / 2)
         self.variance = max(self.variance * float((scales * errors).sum()) / 2 / half, self._floor)

@@ -33,10 +33,15 @@ from torch import Tensor
 
 from air_recsys.exceptions import NumericalError
 from air_recsys.nn.objective import Observations
-from air_recsys.nn.posterior.equations import Rows, Solution, equations, solve
+from air_recsys.nn.posterior.components import Components
+from air_recsys.nn.posterior.entries import Entries
+from air_recsys.nn.posterior.equations import Rows, Solution
+from air_recsys.nn.posterior.generators import load_position, position
+from air_recsys.nn.posterior.half_sweep import Given, half_sweep
 from air_recsys.nn.posterior.noise import Noise
 from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.nn.posterior.triangles import packed
 
 _MOMENTUM = 0.5  # -a
 _START_NOISE = 0.3  # fraction of the variance of the values; smaller ones prune factors before the noise settles
@@ -57,6 +62,8 @@ class Posterior(Stateful):
     rng : Generator
     sample : bool
         Draw ("langevin"), or keep means and covariances ("variational").
+    components : Components, optional
+        Variances to start from, of rows without factors; "variational" keeps them.
 
     Attributes
     ----------
@@ -79,22 +86,22 @@ class Posterior(Stateful):
         rng: np.random.Generator,
         *,
         sample: bool = False,
+        components: Components | None = None,
     ) -> None:
-        pattern, values = observed.pattern, observed.values
-        self._observed, self._rng, self._sample = observed, rng, sample
-        self._weights = torch.ones_like(values) if observed.weights is None else observed.weights
-        self._index = pattern.rows, pattern.columns
-        ones = [values.new_ones(size, 1) for size in pattern.shape]
-        counts = (
-            pattern.matmul(self._weights, ones[1])[:, 0],
-            pattern.transpose_matmul(self._weights, ones[0])[:, 0],
-        )
+        shape, values = observed.pattern.shape, observed.values
+        self._rng, self._sample = rng, sample
+        self._entries = Entries.of(observed, 0), Entries.of(observed, 1)
         variance = float(values.square().mean()) or 1.0
-        deviation = (variance / width) ** 0.25  # products then have the variance of the values
+        deviation = (variance / max(width, 1)) ** 0.25  # products then have the variance of the values
         self.generator = torch.Generator(values.device).manual_seed(int(rng.integers(2**63 - 1)))
-        self.noise = Noise(counts, _START_NOISE * variance)
-        self.priors = [RowPrior(side, width + 1, deviation**2) for side in features]
-        self.sides = [self._start(size, width, deviation) for size in pattern.shape]
+        start = Components(deviation**2, deviation**2, _START_NOISE * variance) if components is None else components
+        known = components is not None
+        counts = self._entries[0].counts(), self._entries[1].counts()
+        self.noise = Noise(counts, start.noise, known=known)
+        self.priors = [
+            RowPrior(side, width + 1, of_side, known=known) for side, of_side in zip(features, start[:2], strict=True)
+        ]
+        self.sides = [self._start(size, width, deviation) for size in shape]
         self.means = [side.mean for side in self.sides]
 
     def _start(self, m: int, width: int, deviation: float) -> Rows:
@@ -103,14 +110,14 @@ class Posterior(Stateful):
         if self._sample:
             return Rows(mean)
         identity = torch.eye(width + 1, dtype=mean.dtype, device=mean.device)
-        return Rows(mean, (_START_COVARIANCE * identity).repeat(m, 1, 1))
+        return Rows(mean, packed(_START_COVARIANCE * identity[None]).repeat(m, 1))
 
     def _normal(self, *shape: int) -> Tensor:
-        values = self._observed.values
+        values = self._entries[0].values
         return torch.randn(*shape, generator=self.generator, dtype=values.dtype, device=values.device)
 
-    def sweep(self) -> tuple[Solution, Solution]:
-        """Go through rows and columns once; return the Gaussian of the rows given the columns, and the reverse.
+    def sweep(self) -> None:
+        """Go through rows and columns once.
 
         Raises
         ------
@@ -118,18 +125,20 @@ class Posterior(Stateful):
             Where the precision of the numbers is too low for the equations, or their range is left.
         """
         try:
-            solutions = self._half_sweep(0), self._half_sweep(1)
+            self._half_sweep(0)
+            self._half_sweep(1)
         except torch.linalg.LinAlgError as error:  # pyright: ignore[reportPrivateImportUsage]
             raise NumericalError(f"the priors of the posterior have no solution: {error}") from None
         if not self._is_finite():
             raise NumericalError("the posterior left the finite numbers; take dtype='float64' or smaller weights")
-        return solutions
 
     def _is_finite(self) -> bool:
         tensors = [*self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
         tensors += [prior.precision for prior in self.priors]
         tensors += [tensor for side in self.sides for tensor in side if tensor is not None]
-        return math.isfinite(self.noise.variance) and all(bool(torch.isfinite(tensor).all()) for tensor in tensors)
+        # One number that is not finite makes the sum so; each tensor is read once, and the host waits once.
+        sums = torch.stack([tensor.sum().to(torch.float64) for tensor in tensors])
+        return math.isfinite(self.noise.variance) and bool(torch.isfinite(sums).all())
 
     def state(self) -> dict[str, Any]:
         """Return what sweeps change, without the position of `rng`."""
@@ -137,31 +146,37 @@ class Posterior(Stateful):
             **super().state(),
             "priors": [prior.state() for prior in self.priors],
             "noise": self.noise.state(),
-            "generator": self.generator.get_state(),
+            "generator": position(self.generator),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
         super().load_state(state)
-        for prior, kept in zip(self.priors, state["priors"], strict=True):
-            prior.load_state(kept)
+        for prior, kept, rows in zip(self.priors, state["priors"], self.sides, strict=True):
+            prior.load_state({**kept, "weights": prior.weights_or(kept["weights"], rows.mean)})
         self.noise.load_state(state["noise"])
-        self.generator.set_state(state["generator"])
+        load_position(self.generator, state["generator"])
 
-    def _half_sweep(self, side: int) -> Solution:
-        observed, noise, prior = self._observed, self.noise, self.priors[side]
-        scales = noise.scales[1 - side].index_select(0, self._index[1 - side])
-        weights = self._weights * scales / noise.variance
-        system = equations(observed.pattern, side, weights, observed.values, self.sides[1 - side])
-        dtype = observed.values.dtype
-        solution = solve(system, noise.scales[side], prior.mean().to(dtype), prior.precision.to(dtype))
-        self.means[side] = solution.mean
-        if self._sample:
-            normal = self._normal(*solution.mean.shape)
-            rows = self.sides[side] = Rows(solution.draw(self.sides[side].mean, _MOMENTUM, normal))
-            prior.draw(rows, self._rng)
+    def _half_sweep(self, side: int) -> None:
+        noise, prior, before = self.noise, self.priors[side], self.sides[side].mean
+        given = Given(
+            self._entries[side],
+            self.sides[1 - side],
+            noise.scales[1 - side] / noise.variance,
+            noise.scales[side],
+            prior.mean().to(before.dtype),
+            prior.precision.to(before.dtype),
+        )
+        if not self._sample:
+            found = half_sweep(given)
+            prior.update(found.rows)
         else:
-            rows = self.sides[side] = Rows(solution.mean, solution.covariance())
-            prior.update(rows)
-        noise.update(side, system.squared_errors(rows), self._rng if self._sample else None)
-        return solution
+            normal = self._normal(*before.shape)
+
+            def draw(solution: Solution, rows: slice) -> Tensor:
+                return solution.draw(before[rows], _MOMENTUM, normal[rows])
+
+            found = half_sweep(given, draw)
+            prior.draw(found.rows, self._rng)
+        self.sides[side], self.means[side] = found.rows, found.means
+        noise.update(side, found.errors, self._rng if self._sample else None)

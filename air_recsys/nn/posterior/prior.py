@@ -14,6 +14,7 @@ from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.state import Stateful
+from air_recsys.nn.posterior.triangles import symmetric
 
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
@@ -21,11 +22,14 @@ _RIDGE = 100.0  # of the features; learned by evidence it is too small, see docs
 
 
 class RowPrior(Stateful):
-    """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries."""
+    """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
+
+    Where that variance is `known`, `update` leaves S as it is.
+    """
 
     _STATE = ("weights", "precision", "_ridge")
 
-    def __init__(self, features: Tensor, width: int, variance: float) -> None:
+    def __init__(self, features: Tensor, width: int, variance: float, *, known: bool = False) -> None:
         self.features = features.to(torch.float64)
         like = {"dtype": torch.float64, "device": features.device}
         self._gram = self.features.T @ self.features
@@ -34,15 +38,26 @@ class RowPrior(Stateful):
         self._identity = torch.eye(width, **like)
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
+        self._known = known
+
+    @property
+    def tells_rows_apart(self) -> bool:
+        """Whether rows have factors or singular vectors of the pattern, beside a bias and a degree."""
+        return len(self._identity) > 1 or self.features.shape[1] > 2
 
     def mean(self) -> Tensor:
         """Return W^T f of each row, (m, d)."""
         return self.features @ self.weights
 
+    def weights_or(self, weights: Tensor | None, mean: Tensor) -> Tensor:
+        """Return weights, or where there are none the most probable ones given the means of the rows."""
+        return self._regression(Rows(mean))[0] if weights is None else weights
+
     def update(self, rows: Rows) -> None:
-        """Set W and S to what is most probable given the rows."""
+        """Set W, and S unless it is known, to what is most probable given the rows."""
         self.weights, _, scatter = self._regression(rows)
-        self.precision = torch.linalg.inv(scatter) * (len(rows.mean) + 1)
+        if not self._known:
+            self.precision = torch.linalg.inv(scatter) * (len(rows.mean) + 1)
 
     def draw(self, rows: Rows, rng: np.random.Generator) -> None:
         """Draw S and W, and the ridge."""
@@ -64,7 +79,7 @@ class RowPrior(Stateful):
         rest = mean - self.features @ weights
         scatter = rest.T @ rest + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
         if rows.covariance is not None:
-            scatter = scatter + rows.covariance.sum(0).to(torch.float64)
+            scatter = scatter + symmetric(rows.covariance.sum(0, keepdim=True))[0].to(torch.float64)
         return weights, cholesky, scatter
 
     def _bartlett(self, m: int, rng: np.random.Generator) -> Tensor:

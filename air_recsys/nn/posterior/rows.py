@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.objective import Observations
+from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, equations, solve
 from air_recsys.nn.posterior.noise import expected_scales
 
@@ -37,10 +38,8 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     >>> solve_rows(entries, one, known)[0].mean  # shared by factor and bias, and shrunk
     tensor([[0.9765, 0.9765]])
     """
-    pattern, values = entries.pattern, entries.values
-    weights = torch.ones_like(values) if entries.weights is None else entries.weights
-    system = equations(pattern, 0, weights / known.noise.index_select(0, pattern.columns), values, known.columns)
-    counts = pattern.matmul(weights, values.new_ones(pattern.shape[1], 1))[:, 0]
+    own = Entries.of(entries, 0)
+    system, counts = equations(own, known.columns, 1 / known.noise), own.counts()
     scales, prior_mean = torch.ones_like(counts), features @ known.weights
     rows = Rows(prior_mean)
     for _ in range(_STEPS):

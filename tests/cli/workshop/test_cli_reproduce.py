@@ -170,7 +170,7 @@ def parameters(command):
         ("fig-depth", {"--seeds", "--data", "--out", "--quick", "--jobs", "--device", "--json"}),
         ("theorem1", {"--out", "--quick", "--seed", "--json"}),
         ("theorem2", {"--out", "--quick", "--seed", "--data", "--json"}),
-        ("page", {"--figures"}),
+        ("page", {"--figures", "--column"}),
     ],
 )
 def test_help_lists_the_options(command, expected, monkeypatch):
@@ -279,6 +279,21 @@ def test_table_2_and_the_page_of_it(tmp_path, monkeypatch):
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert page.count("\n## ") == 1
     assert "air-recsys reproduce table2" in page
+
+
+def test_the_page_fills_the_column_of_another(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    row = {"data": "A, 20 % missing", "model": "AIR.for_completion()", "nmae": 0.5, "nmae s.e.": 0.1}
+    ResultTable("Untouched presets", "presets", [row]).to_json(tmp_path / "untouched.json")
+    table = "| NMAE | preset, untouched |\n|---|---|\n| A, 20 % random | {} |\n"
+    (tmp_path / "readme.md").write_text(table.format(""), encoding="utf-8")
+    ended = cli("reproduce", "page", ".", "page.md", "--column", "readme.md")
+    assert (ended.status, ended.out, ended.err) == (0, "wrote page.md\nwrote readme.md\n", "")
+    assert (tmp_path / "readme.md").read_text(encoding="utf-8") == table.format("0.5000 ± 0.1000")
+    assert "| A, 20 % missing |" in (tmp_path / "page.md").read_text(encoding="utf-8")
+    (tmp_path / "untouched.json").write_text('{"rows": 3}', encoding="utf-8")
+    assert cli("reproduce", "page", ".", "page.md", "--column", "readme.md").status == 1
+    assert (tmp_path / "readme.md").read_text(encoding="utf-8") == table.format("0.5000 ± 0.1000")  # left as it was
 
 
 @pytest.mark.data

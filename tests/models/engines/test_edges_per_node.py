@@ -3,27 +3,42 @@
 import numpy as np
 import pytest
 
-from air_recsys import AIR
+from air_recsys import AIR, Interactions
 from air_recsys.exceptions import ParameterError
+from air_recsys.solvers import Adam
 
-SMALL = {"n_epochs": 3, "device": "cpu", "random_state": 0}
+CPU = {"device": "cpu", "random_state": 0}
+SMALL = CPU | {"n_epochs": 3}
 
 
-def test_small_data_at_full_width_weigh_all_pairs(capfd):
-    ratings = np.random.default_rng(0).uniform(1, 5, (40, 30))
-    model = AIR.for_completion(graph_neighbors="auto", verbose=True, **SMALL).fit(ratings)
-    assert model.user_graph_.n_edges == 40 * 39 / 2
-    assert "graphs of all pairs" in capfd.readouterr().err
+@pytest.mark.parametrize(
+    ("options", "edges", "words"),
+    [
+        ({}, 10, "10 edges a node"),
+        ({"n_factors": 5}, 10, "10 edges a node"),
+        ({"n_factors": 5, "weight_decay": 1.0}, None, "all pairs"),
+    ],
+)
+def test_exact_data_take_ten_edges_and_small_noisy_ones_all_pairs(options, edges, words, capfd):
+    ratings = np.random.default_rng(0).uniform(1, 5, (60, 50))
+    fixed = {"graph_neighbors": "auto", "settings": "fixed", "verbose": True}
+    model = AIR.for_completion(**SMALL | fixed | options).fit(ratings)
+    assert f"graphs of {words}" in capfd.readouterr().err
+    assert model.user_graph_.n_edges <= 60 * (edges or 59 / 2)
     assert model.graph_neighbors == "auto"  # parameters stay as they were given
+    assert model.settings_["graph_neighbors"] == edges
 
 
-@pytest.mark.parametrize(("shape", "n_factors"), [((60, 50), 5), ((1100, 30), None)])
-def test_narrow_factors_or_many_rows_take_twenty_edges(shape, n_factors, capfd):
-    ratings = np.random.default_rng(0).uniform(1, 5, shape)
-    settings = SMALL | {"graph_neighbors": "auto", "n_factors": n_factors, "verbose": True}
-    model = AIR.for_completion(**settings).fit(ratings)
-    assert "graphs of 20 edges a node" in capfd.readouterr().err
-    assert shape[0] * 10 <= model.user_graph_.n_edges <= shape[0] * 20
+@pytest.mark.parametrize(("n_rows", "edges"), [(1000, None), (1001, 20)])
+@pytest.mark.parametrize("of_users", [True, False])
+def test_the_larger_side_decides_on_all_pairs(n_rows, edges, of_users):
+    data = Interactions.from_dense(np.eye(n_rows, 3) if of_users else np.eye(3, n_rows))
+    assert AIR.for_interactions(**SMALL).engine().values(data)["graph_neighbors"] == edges
+
+
+def test_a_posterior_takes_twenty_edges_at_every_size():
+    data = Interactions.from_dense(np.eye(30))
+    assert AIR.for_ratings(graph_neighbors="auto", **CPU).engine().values(data)["graph_neighbors"] == 20
 
 
 def test_other_words_are_refused():
@@ -31,16 +46,17 @@ def test_other_words_are_refused():
         AIR.for_completion(graph_neighbors="many", **SMALL).fit(np.eye(4))
 
 
-def test_auto_needs_the_row_softmin():
+def test_sparse_graphs_need_the_row_softmin():
     with pytest.raises(ParameterError, match="graph_neighbors needs adjacency='row_softmin'"):
-        AIR.for_completion(graph_neighbors="auto", adjacency="global_sum", **SMALL).fit(np.eye(4))
+        AIR.for_completion(graph_neighbors=3, adjacency="global_sum", **SMALL).fit(np.eye(4))
 
 
 def test_graphs_stepped_seldom_learn_as_fast():
     ratings = np.kron(np.random.default_rng(0).uniform(1, 5, (4, 3)), np.ones((6, 6)))
     ratings[np.random.default_rng(1).random(ratings.shape) < 0.4] = np.nan
+    start = {"n_epochs": 1500, "init_std": 0.1}
     often, seldom = (
-        AIR.for_completion(n_epochs=1500, init_std=0.1, graph_every=every, device="cpu", random_state=0).fit(ratings)
+        AIR(solver=Adam(schedule="cooldown", graph_every=every, **start), device="cpu", random_state=0).fit(ratings)
         for every in (1, 10)
     )
     pairs = np.nonzero(np.isnan(ratings))

@@ -25,12 +25,19 @@ def test_dense_graphs_of_many_users_are_refused_with_what_fits():
 
 
 def test_what_is_said_to_fit_fits():
-    model = AIR.for_completion(device="cpu", max_memory="1GB")
+    model = AIR.for_completion(n_factors=None, graph_neighbors=None, device="cpu", max_memory="1GB")
     with pytest.raises(MemoryLimitError, match="graph_neighbors=50, n_factors=64 needs") as found:
         memory.check_memory(model.engine(), many(), "1GB", "cpu")
     assert "n_batches" not in str(found.value)
     model.set_params(graph_neighbors=50, n_factors=64)
     memory.check_memory(model.engine(), many(), "1GB", "cpu")
+
+
+def test_what_is_chosen_for_many_users_fits_where_all_of_the_matrix_does_not():
+    model = AIR.for_completion(device="cpu")
+    memory.check_memory(model.engine(), many(), "1GB", "cpu")
+    with pytest.raises(MemoryLimitError, match="n_factors=64 needs"):
+        memory.check_memory(model.set_params(n_factors=None).engine(), many(), "1GB", "cpu")
 
 
 def test_a_limit_that_nothing_meets():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from model_cases import CPU, N_ITEMS, N_USERS, USERS, all_scores, dense, frame
+from model_cases import CPU, N_ITEMS, N_USERS, USERS, all_scores, by_paper, dense, frame
 from sklearn.base import clone
 
 from air_recsys import AIR
@@ -19,7 +19,7 @@ from air_recsys.models.engines.transforms import parse_transforms
 
 SHAPE = (4, 6)
 PLAIN: dict[str, Any] = {"user_graph_reg": 0.0, "item_graph_reg": 0.0}
-short = partial(AIR.for_completion, n_epochs=60, init_std=0.1, dtype="float64", **CPU)
+short = partial(by_paper, n_epochs=60, init_std=0.1, dtype="float64", **CPU)
 
 
 def refused(message):
@@ -147,9 +147,11 @@ def test_further_terms_need_full_width(options, width):
 
 
 @pytest.mark.parametrize("value", [-1, np.nan, "1", None])
-@pytest.mark.parametrize("kind", [AIR.for_completion, RDMF])
-def test_a_bad_total_variation_is_named(kind, value):
-    with refused("tv_reg must be a number >= 0, found"):
+@pytest.mark.parametrize(
+    ("kind", "others"), [(AIR.for_completion, "'auto' or "), (by_paper, "'auto' or "), (RDMF, "")]
+)
+def test_a_bad_total_variation_is_named(kind, others, value):
+    with refused(f"tv_reg must be {others}a number >= 0, found {value!r}"):
         kind(tv_reg=value, **CPU).fit(dense())
 
 

@@ -131,7 +131,7 @@ def metadata_of(path: Path, **changes: Any) -> dict[str, str]:
     [
         ("AIR-dense", {"solver__depth": -3}, "depth must be an integer >= 2, found -3"),
         ("AIR-dense", {"solver__name": "magic"}, "solver must be .*, found 'magic'"),
-        ("AIR-dense", {"solver__learning_rate": 0}, "learning_rate must be a number > 0"),
+        ("AIR-dense", {"solver__learning_rate": 0}, "learning_rate must be 'auto' or a number > 0"),
         ("AIR-dense", {"solver__transforms": [["rows", -1.0]]}, "the strength of a transform"),
         ("AIR-dense", {"n_factors": 0}, "n_factors must be"),
         ("AIR-dense", {"adjacency": "none"}, "adjacency must be one of"),

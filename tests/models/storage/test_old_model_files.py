@@ -22,9 +22,11 @@ from air_recsys.models.storage import files
 POSTERIOR = ("solver", "n_sweeps", "pattern_features")  # came with version 2
 LATER = (*POSTERIOR, "graph_every", "n_batches", "transforms", "tv_reg", "snapshot_epochs", "pattern_graphs")
 AT_FIRST = (*LATER, "max_memory")  # what the first files of version 1 did not know yet
+SEARCH = ("settings", "search_budget")  # came with version 3, and so did the values "auto" of the completion preset
 
 # `GraphRanker` and posteriors came with version 2.
-OF_VERSION_1 = [name for name in MODELS if name not in ("AIR-variational", "AIR-langevin", "GraphRanker")]
+YOUNGER = ("AIR-completion", "AIR-variational", "AIR-langevin", "GraphRanker")
+OF_VERSION_1 = [name for name in MODELS if name not in YOUNGER]
 OF_THE_FIRST = ["AIR-dense", "AIR-sparse", "BiasModel", "GlobalMean"]
 
 
@@ -37,7 +39,7 @@ def as_version_1(model: Recommender, path: Path, absent: tuple[str, ...] = POSTE
     flat = parameters | parameters.get("solver", {})
     if flat.get("graph_refresh", 100) is None:
         flat["graph_refresh"] = 100
-    kept = {name: value for name, value in flat.items() if name not in (*absent, "solver", "name")}
+    kept = {name: value for name, value in flat.items() if name not in (*absent, *SEARCH, "solver", "name")}
     if absent is AT_FIRST:
         del attributes["transform_graphs"]
     metadata |= {"format_version": "1", "parameters": json.dumps(kept), "attributes": json.dumps(attributes)}

@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
+from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.features import pattern_features, projection
 
 
@@ -15,7 +17,13 @@ def pattern(m=40, n=30, seed=0):
 
 
 def found(matrix, n_features=5, seed=0):
-    return pattern_features(matrix, n_features, np.random.default_rng(seed))
+    matrix = sp.csr_array(matrix)
+    matrix.sort_indices()
+    starts, columns = torch.as_tensor(matrix.indptr), torch.as_tensor(matrix.indices)
+    features = pattern_features(
+        SparsePattern(starts, columns, matrix.shape[1]), n_features, np.random.default_rng(seed)
+    )
+    return tuple(side.numpy() for side in features)
 
 
 def test_the_values_of_the_entries_do_not_matter():
@@ -95,3 +103,14 @@ def test_new_rows_project_alone_as_in_company():
     whole = project(new)
     np.testing.assert_allclose(project(new[[2]])[0], whole[2], atol=1e-12)
     assert np.isfinite(project(sp.csr_array((2, 30)))).all()
+
+
+def test_signs_do_not_depend_on_the_start():
+    rows, others = (found(pattern(), 3, seed)[0] for seed in (0, 1))
+    assert ((rows * others).sum(axis=0) > 0).all()
+
+
+def test_patterns_of_low_rank_leave_the_other_features_at_zero():
+    matrix = sp.csr_array(np.ones((12, 9)))
+    for side in found(matrix, 4):
+        np.testing.assert_allclose(side[:, 1:4], 0, atol=1e-6)

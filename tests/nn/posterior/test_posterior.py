@@ -80,7 +80,7 @@ def test_entries_of_weight_zero_say_nothing(solver):
 
 def test_covariances_are_positive_definite():
     for side in swept(drawn(), "variational")._posterior.sides:
-        assert torch.linalg.eigvalsh(side.covariance).min() > 0
+        assert torch.linalg.eigvalsh(side.covariances()).min() > 0
 
 
 def test_a_noisy_row_is_known_as_one():

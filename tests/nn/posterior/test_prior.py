@@ -8,6 +8,7 @@ import torch
 
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.prior import RowPrior
+from air_recsys.nn.posterior.triangles import packed
 
 N_DRAWS = 3000
 FREE, RIDGE, SPREAD = 0.01, 100.0, 0.1  # of the constant and of the features; s_0
@@ -48,7 +49,7 @@ def test_a_prior_starts_with_the_variance_given():
 
 def test_a_prior_is_held_in_double_precision():
     prior = RowPrior(torch.ones(3, 2), 2, 1.0)
-    prior.update(Rows(torch.ones(3, 2), torch.eye(2).repeat(3, 1, 1)))
+    prior.update(Rows(torch.ones(3, 2), packed(torch.eye(2).repeat(3, 1, 1))))
     assert {value.dtype for value in prior.state().values()} == {torch.float64}
 
 
@@ -64,7 +65,7 @@ def test_covariances_of_the_rows_add_to_their_scatter():
     prior, rows = prior_and_rows()
     covariances = torch.arange(1.0, 7.0, dtype=torch.float64)[:, None, None] * torch.tensor([[1.0, 0.2], [0.2, 0.5]])
     _, _, scatter = regression(prior, rows)
-    prior.update(Rows(rows, covariances))
+    prior.update(Rows(rows, packed(covariances)))
     expected = np.linalg.inv(scatter + covariances.sum(0).numpy()) * (len(rows) + 1)
     np.testing.assert_allclose(prior.precision, expected)
 

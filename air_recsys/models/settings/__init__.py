@@ -1,0 +1,1 @@
+"""Settings that find themselves: forms of a training, and the short search among them."""

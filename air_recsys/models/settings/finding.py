@@ -1,0 +1,131 @@
+"""`FindsSettings`: the part of `AIR` that fills in what is "auto"."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from tqdm import tqdm
+
+from air_recsys.exceptions import MemoryLimitError, ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.models.chosen import Chosen
+from air_recsys.models.engines.memory import check_memory
+from air_recsys.models.presets import preset_parameters
+from air_recsys.models.settings.forms import Form, open_forms
+from air_recsys.models.settings.kinds import kind_of
+from air_recsys.models.settings.search import search, too_small
+from air_recsys.models.trained import TrainedRecommender
+from air_recsys.solvers import Solver, as_solver, parameter_names, solver_from_json, with_overrides
+from air_recsys.training.checkpoint import of_this_training
+
+AUTO = "auto"
+
+
+class FindsSettings(TrainedRecommender):
+    """A model of which parameters may be "auto": given to formulas, or to a search as well.
+
+    Its dataclass brings `solver`, `settings` and `search_budget`.
+    """
+
+    solver: Any
+    settings: str
+    search_budget: float
+
+    @property
+    def chooses_solver(self) -> bool:
+        """Whether the solver is "auto": chosen by the data in `fit`."""
+        return _is_auto(self.solver)
+
+    @property
+    def solver_(self) -> Solver:
+        """The solver that trained the model, with what the search of settings chose."""
+        return as_solver(self._settled(self._fitted().chosen.values).solver)
+
+    def _settled(self, values: Mapping[str, Any]) -> Self:
+        """Return the model with these values in place of parameters that are "auto", not fitted."""
+        own = self.get_params(deep=False)
+        solver = solver_from_json(values[_SOLVER]) if _SOLVER in values else own[_SOLVER]
+        of_solver = {name: value for name, value in values.items() if name not in own}
+        settled = with_overrides(as_solver(solver), of_solver) if of_solver else solver
+        of_model = {name: value for name, value in values.items() if name in own}
+        return type(self)(**own | of_model | {_SOLVER: settled, "settings": "fixed"})
+
+    def _by_default(self, data: Interactions) -> Self:
+        """Return the model whose engine stands for that of `fit` before anything is searched."""
+        return self if not self.chooses_solver else self._settled(self._forms(data)[0].values)
+
+    def _choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Chosen:
+        """Return what a training takes for parameters that are "auto"; that of a checkpoint where one was kept."""
+        forms = self._forms(training)
+        if self.settings == "fixed" and not self.chooses_solver:
+            return Chosen()
+        seed = int(rng.integers(2**63 - 1)) if len(forms) > 1 else 0
+        if kept is not None:
+            with of_this_training():
+                return Chosen.from_json(kept)
+        reason = too_small(training)
+        if len(forms) > 1 and not reason:
+            rng = np.random.default_rng(seed)
+            chosen = search(forms, self._engine_of, training, self.search_budget, rng)
+        else:
+            line = f"settings: {forms[0].name}; {reason}" if len(forms) > 1 else ""
+            chosen = Chosen(forms[0].values, forms[0].name, line=line)
+        if self.chooses_solver:
+            told = (f"data: {kind_of(training).words}", chosen.line or f"settings: {chosen.form}")
+            chosen = replace(chosen, line="; ".join(told))
+        if chosen.line and (self.verbose or chosen.interrupted):
+            tqdm.write(chosen.line, file=sys.stderr)
+        return chosen
+
+    def _engine_of(self, form: Form) -> Any:
+        return self._settled(form.values).engine()
+
+    def _forms(self, data: Interactions) -> list[Form]:
+        """Return the forms that suit what is given, the default first; at least one."""
+        if self.chooses_solver:
+            forms = [form for preset in kind_of(data).presets for form in self._forms_of_preset(preset, data)]
+        else:
+            forms = open_forms(data, self._settled({}).engine(), self._open())
+        return [form for form in forms if self._suits(form, data)] or forms[:1]
+
+    def _forms_of_preset(self, preset: str, data: Interactions) -> list[Form]:
+        """Return the forms of a preset, each with all that the preset says of parameters that are "auto" here."""
+        whole = type(self)(**preset_parameters(preset, {}, parameter_names(type(self)))).get_params(deep=False)
+        solver, still_open = whole.pop(_SOLVER), self._open()
+        base = {name: value for name, value in whole.items() if name in still_open} | {_SOLVER: solver.to_json()}
+        inner = self._settled(base)
+        forms = []
+        for form in inner._forms(data):
+            of_model = {name: value for name, value in form.values.items() if name in still_open}
+            of_solver = {name: value for name, value in form.values.items() if name not in self.get_params(deep=False)}
+            values = base | of_model | {_SOLVER: with_overrides(solver, of_solver).to_json()}
+            forms.append(Form(form.name or preset, values))
+        return forms
+
+    def _open(self) -> set[str]:
+        """Return the parameters, of the model and of its solver, that nobody has given a value."""
+        parameters = self.get_params(deep=False)
+        if not self.chooses_solver:
+            parameters |= as_solver(self.solver).get_params(deep=False)
+        return {name for name, value in parameters.items() if _is_auto(value)}
+
+    def _suits(self, form: Form, data: Interactions) -> bool:
+        """Return whether a form goes with what is given, and fits into memory."""
+        engine = self._engine_of(form)
+        try:
+            engine.check(data)
+            check_memory(engine, data, self.max_memory, self.device)
+        except (ParameterError, MemoryLimitError):
+            return False
+        return True
+
+
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == AUTO
+
+
+_SOLVER = "solver"

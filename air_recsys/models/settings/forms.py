@@ -1,0 +1,119 @@
+"""Forms: the handful of settings that a search tries, each a set of values for what is still "auto"."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.interactions import Interactions
+from air_recsys.models.engines import Engine, ObjectiveEngine
+
+_SLOW = 1 / 3  # of the travel of the logits: for noisy values, and for groups of few rows
+_SMALL, _WEAK = 1e-6, 1e-3  # of the start of the product, and of the strengths: low rank without groups
+_VARIATION, _PICTURE_EPOCHS = 0.15, 1500
+_SMOOTH = 0.4
+
+
+@dataclass(frozen=True)
+class Form:
+    """A name, and values of parameters that are "auto"; those that it does not name follow from formulas."""
+
+    name: str
+    values: dict[str, Any] = field(default_factory=dict)
+
+
+def open_forms(data: Interactions, engine: Engine, still_open: Collection[str]) -> list[Form]:
+    """Return the forms that an engine offers, with what they say of parameters that are still open, each once.
+
+    Parameters
+    ----------
+    data : Interactions
+    engine : Engine
+        That of the default settings.
+    still_open : collection of str
+        Names of parameters without a value.
+
+    Examples
+    --------
+    >>> from air_recsys import AIR
+    >>> data = Interactions.from_dense([[1, 5], [5, 1]])
+    >>> [form.name for form in open_forms(data, AIR().engine(), ["graph_neighbors"])]
+    ['few edges', 'all pairs']
+    """
+    kept: list[Form] = []
+    for form in forms_of(data, engine):
+        values = {name: value for name, value in form.values.items() if name in still_open}
+        if all(values != other.values for other in kept):
+            kept.append(Form(form.name, values))
+    return kept
+
+
+def forms_of(data: Interactions, engine: Engine) -> list[Form]:
+    """Return the forms that an engine offers for some data, the default first."""
+    if not isinstance(engine, ObjectiveEngine) or not engine.is_exact or not any(engine.settings(data).strengths):
+        return [Form("")]
+    settings, plan = engine.settings(data), engine.plan(data)
+    forms = [
+        Form("few edges"),
+        Form("slow graphs", {"graph_rate": plan.graph_rate * _SLOW}),
+        Form(
+            "small start",
+            {
+                "init_std": settings.init[1] * _SMALL ** (1 / settings.depth),
+                "user_graph_reg": settings.strengths[0] * _WEAK,
+                "item_graph_reg": settings.strengths[1] * _WEAK,
+            },
+        ),
+    ]
+    if not engine.is_full_width(data):
+        return forms
+    forms.append(Form("all pairs", {"graph_neighbors": None}))
+    return [*forms, picture_form(data)] if is_smooth(data) else forms
+
+
+def picture_form(data: Interactions) -> Form:
+    """Return the form of a matrix whose neighbouring rows and columns are alike: total variation does the work."""
+    largest, cells = float(np.abs(data.ratings).max()), data.n_users * data.n_items
+    deviation = float(data.ratings.std()) / largest if largest > 0 else 0.0
+    values = {
+        "graph_neighbors": None,
+        "tv_reg": _VARIATION * data.density * deviation,
+        "user_graph_reg": data.density / cells,
+        "item_graph_reg": data.density / cells,
+        "learning_rate": 1e-2,
+        "init_std": 0.03,
+        "graph_rate": 3.0,
+        "n_epochs": _PICTURE_EPOCHS,
+    }
+    return Form("a picture", values)
+
+
+def is_smooth(data: Interactions) -> bool:
+    """Return whether neighbouring rows are alike, and neighbouring columns: a picture may be, or groups in order.
+
+    In both directions the mean squared difference of neighbouring ratings, over that of any two, is below 0.4.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> ramp = np.add.outer(np.linspace(1, 2, 20), np.linspace(0, 1, 20))
+    >>> is_smooth(Interactions.from_dense(ramp)), is_smooth(Interactions.from_dense(rng.permuted(ramp)))
+    (True, False)
+    """
+    ratings = data.to_csr()
+    any_two = 2 * float(data.ratings.var())
+    return any_two > 0 and all(_roughness(side) < _SMOOTH * any_two for side in (ratings, ratings.T.tocsr()))
+
+
+def _roughness(ratings: sp.csr_array) -> float:
+    """Return the mean squared difference of ratings that stand one above the other, infinite where there are none."""
+    pattern = ratings.copy()
+    pattern.data = np.ones_like(pattern.data)
+    both = pattern[1:].multiply(pattern[:-1]).tocsr()
+    gaps = (both.multiply(ratings[1:]) - both.multiply(ratings[:-1])).tocsr()
+    return float(gaps.power(2).sum()) / both.nnz if both.nnz else math.inf

@@ -1,0 +1,174 @@
+"""The search of settings: a few forms, trained shortly on a part of the ratings and judged on the rest."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalError
+from air_recsys.interactions import Interactions
+from air_recsys.models.chosen import Chosen, Trial
+from air_recsys.models.engines import Engine
+from air_recsys.models.settings.forms import Form
+from air_recsys.splits import random_holdout
+from air_recsys.training import GradientDescent, train
+
+HIDDEN = 0.1
+_FEWEST_RATINGS, _FEWEST_ROWS = 200, 8
+_LONGEST = 0.5  # trainings of one form in one round: longer ones rank no better
+
+
+def too_small(data: Interactions) -> str:
+    """Return why no part of the ratings can be hidden to judge settings by, "" where one can."""
+    if data.n_ratings < _FEWEST_RATINGS:
+        return f"{data.n_ratings} ratings are too few to hide a part of, {_FEWEST_RATINGS} are needed"
+    smaller = min(data.n_users, data.n_items)
+    if smaller < _FEWEST_ROWS:
+        return f"{smaller} users or items are too few to compare settings, {_FEWEST_ROWS} are needed"
+    return ""
+
+
+def search(
+    forms: Sequence[Form],
+    engine_of: Callable[[Form], Engine],
+    data: Interactions,
+    budget: float,
+    rng: np.random.Generator,
+) -> Chosen:
+    """Return the form with the lowest error on hidden ratings, by successive halving.
+
+    A tenth of the ratings is hidden at random. In each round every form left is trained for the same share of a
+    training, from the start and with a step size that falls to its end, and the better half goes on to a longer round.
+    All rounds together take `budget` trainings at most. The first form is the default, which stays to the end: another
+    one has to be better than it there by more than the standard error of the difference.
+
+    Parameters
+    ----------
+    forms : sequence of Form
+        At least two, the default first.
+    engine_of : callable
+        Returns the engine of a form, not started.
+    data : Interactions
+    budget : float
+        In trainings, counted in epochs.
+    rng : Generator
+
+    Returns
+    -------
+    Chosen
+
+    Ctrl-C ends the search with the best form so far; a signal that ends the process raises as in a training.
+    """
+    split = random_holdout(data, HIDDEN, random_state=rng)
+    shown, hidden = data.select(split.train), data.select(split.test)
+    seed = int(rng.integers(2**63 - 1))
+    entrants = [Entrant(form, engine_of(form), shown, hidden, seed) for form in forms]
+    interrupted = False
+    try:
+        _halve(entrants, budget)
+    except KeyboardInterrupt:
+        interrupted = True
+    return _verdict(entrants, interrupted)
+
+
+@dataclass(eq=False)
+class Entrant:
+    """A form in the search: its training, and its errors after each round."""
+
+    form: Form
+    engine: Engine
+    shown: Interactions
+    hidden: Interactions
+    seed: int
+    shares: list[float] = field(default_factory=list)
+    errors: list[np.ndarray] = field(default_factory=list)  # squared, of the hidden ratings, a round each
+
+    @property
+    def rmse(self) -> float:
+        """The error after the last round, infinite before the first."""
+        return _rmse(self.errors[-1]) if self.errors else math.inf
+
+    def go_on(self, share: float) -> None:
+        """Train for a share of a training; what fails has infinite errors."""
+        errors = self._trained(share)
+        self.errors.append(errors)
+        self.shares.append(share)
+
+    def _trained(self, share: float) -> np.ndarray:
+        failed = np.full(self.hidden.n_ratings, math.inf)
+        try:
+            trainee = self.engine.start(self.shown, None, np.random.default_rng(self.seed))
+            if isinstance(trainee, GradientDescent):
+                trainee.shorten(max(1, math.ceil(share * self.engine.n_steps(self.shown))))
+            elif self.errors:  # sweeps are few: they were all taken in the first round
+                return self.errors[-1]
+            result = train(trainee)
+        except (NumericalError, MemoryLimitError):
+            return failed
+        if isinstance(result.error, DivergenceError | MemoryLimitError):
+            return failed
+        if result.error is not None:
+            raise result.error
+        scores = self.engine.factors().scores(self.hidden.user_index, self.hidden.item_index)
+        return (scores - self.hidden.ratings) ** 2
+
+
+def _halve(entrants: list[Entrant], budget: float) -> None:
+    left, n_rounds = entrants, math.ceil(math.log2(len(entrants)))
+    for number in range(1, n_rounds + 1):
+        # The last round, between two, has half of the budget; the others share the rest.
+        whole = budget if n_rounds == 1 else budget / 2 if number == n_rounds else budget / 2 / (n_rounds - 1)
+        for entrant in left:
+            entrant.go_on(min(whole / len(left), _LONGEST))
+        left = _better_half(left)
+
+
+def _better_half(entrants: list[Entrant]) -> list[Entrant]:
+    """Return the default, which short trainings may wrong, and the best of the others."""
+    default, *others = entrants
+    return [default, *sorted(others, key=lambda entrant: entrant.rmse)[: max(1, math.ceil(len(entrants) / 2) - 1)]]
+
+
+def _verdict(entrants: list[Entrant], interrupted: bool) -> Chosen:
+    default = entrants[0]
+    rounds = max(len(entrant.errors) for entrant in entrants)
+    # Errors after rounds of different lengths do not compare: the best of those that came furthest.
+    best = min((entrant for entrant in entrants if len(entrant.errors) == rounds), key=lambda entrant: entrant.rmse)
+    if not _is_better(best, default):
+        best = default
+    trials = tuple(
+        Trial(entrant.form.name, share, _rmse(errors))
+        for entrant in entrants
+        for share, errors in zip(entrant.shares, entrant.errors, strict=True)
+    )
+    line = _line(best, default, entrants) + ("; the search was interrupted" if interrupted else "")
+    return Chosen(best.form.values, best.form.name, trials, line, interrupted)
+
+
+def _is_better(entrant: Entrant, default: Entrant) -> bool:
+    """Return whether an entrant is better than the default by more than the standard error of the difference."""
+    last = len(default.errors) - 1
+    if entrant is default or last < 0 or not math.isfinite(entrant.rmse):
+        return False
+    if not math.isfinite(default.rmse):
+        return True
+    gains = default.errors[last] - entrant.errors[last]
+    return float(gains.mean()) > float(gains.std()) / math.sqrt(gains.size)
+
+
+def _line(best: Entrant, default: Entrant, entrants: list[Entrant]) -> str:
+    others = [entrant for entrant in entrants if entrant is not best and entrant.errors]
+    if not best.errors or not others:
+        return f"settings: {best.form.name}, the default"
+    rival = min(others, key=lambda entrant: entrant.rmse) if best is default else default
+    last = min(len(best.errors), len(rival.errors)) - 1
+    errors = [_rmse(each.errors[last]) for each in (best, rival)]
+    beside = f"{rival.form.name}{', the default,' if rival is default else ''} has {errors[1]:.4g}"
+    return f"settings: {best.form.name}, RMSE {errors[0]:.4g} on {best.hidden.n_ratings} hidden ratings; {beside}"
+
+
+def _rmse(squared_errors: np.ndarray) -> float:
+    return math.sqrt(float(squared_errors.mean()))

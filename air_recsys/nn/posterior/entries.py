@@ -1,0 +1,61 @@
+"""The observed entries of the rows of one side, and the sums over them of what their partners bring."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from air_recsys.nn.objective import Observations
+
+
+class Entries(NamedTuple):
+    """The entries of all rows of one side, those of row i at ``starts[i]:starts[i + 1]``."""
+
+    starts: Tensor  # (m + 1,)
+    partners: Tensor  # (nnz,), the row of the other side
+    values: Tensor  # (nnz,)
+    weights: Tensor | None  # (nnz,); all 1 where None
+
+    @classmethod
+    def of(cls, observed: Observations, side: int) -> Self:
+        """Return the entries by rows (side 0) or by columns (side 1)."""
+        pattern, values, weights = observed
+        ordered = None if weights is None else pattern.in_order_of(side, weights)
+        return cls(*pattern.side(side), pattern.in_order_of(side, values), ordered)
+
+    def block(self, first: int, stop: int) -> Self:
+        """Return the entries of some rows."""
+        if first == 0 and stop == len(self.starts) - 1:
+            return self
+        starts = self.starts[first : stop + 1]
+        own = slice(int(starts[0]), int(starts[-1]))
+        weights = None if self.weights is None else self.weights[own]
+        return self._replace(
+            starts=starts - starts[0], partners=self.partners[own], values=self.values[own], weights=weights
+        )
+
+    def sum(self, table: Tensor, power: int = 0) -> Tensor:
+        r"""Return :math:`\sum_j w_{ij} y_{ij}^p t_j` over the entries of each row, for a table t (n, k) of partners.
+
+        Examples
+        --------
+        >>> entries = Entries(torch.tensor([0, 2]), torch.tensor([0, 1]), torch.tensor([3.0, 1.0]), None)
+        >>> table = torch.tensor([[1.0, 2.0], [10.0, 0.0]])
+        >>> entries.sum(table), entries.sum(table, power=1)
+        (tensor([[11.,  2.]]), tensor([[13.,  6.]]))
+        """
+        factors = self.weights
+        for _ in range(power):
+            factors = self.values if factors is None else factors * self.values
+        return functional.embedding_bag(
+            self.partners, table, self.starts, mode="sum", per_sample_weights=factors, include_last_offset=True
+        )
+
+    def counts(self) -> Tensor:
+        """Return the sums of weights of each row, (m,)."""
+        if self.weights is None:
+            return self.starts.diff().to(self.values.dtype)
+        return torch.segment_reduce(self.weights, "sum", offsets=self.starts.long(), initial=0.0)

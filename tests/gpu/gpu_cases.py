@@ -1,0 +1,50 @@
+"""What the tests on a GPU share: small ratings, small models, and when two of them agree."""
+
+from typing import Any
+
+import emulation
+import numpy as np
+import pytest
+import torch
+
+from air_recsys import AIR
+
+needs_gpu = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+needs_two = pytest.mark.skipif(torch.cuda.device_count() < 2, reason="needs two CUDA devices")
+needs_emulation = pytest.mark.skipif(not emulation.is_on(), reason="needs the emulated device")
+
+SHAPE = 30, 20
+SOLVERS: dict[str, dict[str, Any]] = {
+    "adam": {"solver": "adam", "n_epochs": 8, "evaluate_every": 2, "graph_refresh": 3, "n_batches": 1},
+    "adam in parts": {"solver": "adam", "n_epochs": 4, "evaluate_every": 2, "n_batches": 3},
+    "variational": {"n_sweeps": 5},
+    "variational, dense graphs": {"n_sweeps": 3, "graph_neighbors": None},
+    "langevin": {"solver": "langevin", "n_sweeps": 8},
+}
+by_solver = pytest.mark.parametrize("solver", SOLVERS)
+
+
+def ratings(n_users=SHAPE[0], n_items=SHAPE[1], share=0.5, seed=0):
+    rng = np.random.default_rng(seed)
+    truth = 3 + rng.normal(size=(n_users, 3)) @ rng.normal(size=(3, n_items)) / 2
+    return np.where(rng.random(truth.shape) < share, truth.clip(0.5, 5.5), np.nan)
+
+
+def model(device, solver="variational", **more):
+    small = {"n_factors": 3, "graph_neighbors": 4, "random_state": 0, "device": device}
+    return AIR.for_ratings(**small | SOLVERS[solver] | more)
+
+
+def scores(fitted, shape=SHAPE):
+    return fitted.predict(*np.indices(shape).reshape(2, -1))
+
+
+def assert_agree(found, expected):
+    """The emulated device has the numbers of the CPU; a real one draws others, and rounds in another way."""
+    if emulation.is_on():
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
+    else:
+        assert np.sqrt(np.mean((found - expected) ** 2)) < 0.3 * np.std(ratings()[~np.isnan(ratings())])

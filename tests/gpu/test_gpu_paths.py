@@ -1,0 +1,119 @@
+"""Every public path on a GPU; skipped where there is none."""
+
+import emulation
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+from gpu_cases import SHAPE, assert_agree, by_solver, model, needs_gpu, needs_two, ratings, scores
+
+from air_recsys import AIR, Interactions, distributed
+from air_recsys.models import DMF, RDMF, DirichletDMF
+
+pytestmark = needs_gpu
+
+
+@by_solver
+def test_a_fit_agrees_with_the_cpu(solver):
+    found, expected = (model(device, solver).fit(ratings()) for device in ("cuda", "cpu"))
+    assert_agree(scores(found), scores(expected))
+    assert found.history_.shape == expected.history_.shape
+
+
+@needs_two
+@by_solver
+def test_the_second_device_is_as_good_as_the_first(solver):
+    found, expected = (model(device, solver).fit(ratings()) for device in ("cuda:1", "cuda:0"))
+    np.testing.assert_array_equal(scores(found), scores(expected))
+
+
+@needs_two
+def test_the_second_device_captures_its_steps_itself():
+    settings = {"n_epochs": 10, "graph_neighbors": None, "random_state": 0, "settings": "fixed"}
+    found, expected = (AIR.for_completion(device=device, **settings).fit(ratings()) for device in ("cuda:1", "cuda:0"))
+    np.testing.assert_array_equal(scores(found), scores(expected))
+
+
+@by_solver
+def test_the_same_seed_gives_the_same_model(solver):
+    first, again = (model("cuda", solver).fit(ratings()) for _ in range(2))
+    np.testing.assert_array_equal(scores(first), scores(again))
+    for one, other in ((first.user_graph_, again.user_graph_), (first.item_graph_, again.item_graph_)):
+        np.testing.assert_array_equal(one.to_scipy().toarray(), other.to_scipy().toarray())
+
+
+@by_solver
+def test_validation_and_patience_work_there(solver):
+    fitted = model("cuda", solver, validation_fraction=0.2, patience=1).fit(ratings())
+    assert np.isfinite(fitted.history_["validation_rmse"].dropna()).all()
+
+
+@pytest.mark.parametrize("solver", ["adam", "variational", "langevin"])
+def test_weights_and_snapshots_work_there(solver):
+    full = ratings()
+    users, items = np.nonzero(~np.isnan(full))
+    weights = np.linspace(0.5, 2, users.size)
+    data = Interactions(users, items, full[users, items], range(SHAPE[0]), range(SHAPE[1]), weights=weights)
+    found, expected = (model(device, solver, snapshot_epochs=(0, 2)).fit(data) for device in ("cuda", "cpu"))
+    assert_agree(scores(found), scores(expected))
+    assert found.snapshots_.keys() == expected.snapshots_.keys()
+
+
+@pytest.mark.parametrize("kind", [DMF, RDMF, DirichletDMF])
+def test_the_baselines_work_there(kind):
+    found, expected = (
+        kind(n_epochs=6, init_std=0.1, random_state=0, device=device).fit(ratings()) for device in ("cuda", "cpu")
+    )
+    np.testing.assert_allclose(scores(found), scores(expected), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("preset", [AIR.for_completion, AIR.for_interactions])
+def test_presets_that_search_their_settings_work_there(preset):
+    likes = (np.nan_to_num(ratings()) > 3).astype(float)
+    fitted = preset(n_epochs=8, settings="auto", random_state=0, device="cuda").fit(likes)
+    assert np.isfinite(scores(fitted)).all()
+
+
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+def test_a_model_from_there_answers_like_one_from_here(solver, tmp_path, monkeypatch):
+    fitted = model("cuda", solver).fit(ratings())
+    path = fitted.save(tmp_path / "model.air")
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.cuda, "is_available", lambda: False)
+        loaded = AIR.load(path)
+        np.testing.assert_array_equal(scores(loaded), scores(fitted))
+    pairs = np.arange(20), np.arange(20)
+    np.testing.assert_array_equal(*(each.predict(*pairs, return_std=True) for each in (loaded, fitted)))
+    np.testing.assert_array_equal(loaded.similar_users(0, n=3)["user"], fitted.similar_users(0, n=3)["user"])
+    rows = sp.csr_array(np.nan_to_num(ratings(3, seed=5)))
+    np.testing.assert_array_equal(loaded.fold_in(rows).factors, fitted.fold_in(rows).factors)
+    lists = fitted.recommend(range(SHAPE[0]), 5, device="cuda")
+    np.testing.assert_array_equal(lists["item"], loaded.recommend(range(SHAPE[0]), 5)["item"])
+    assert np.isclose(fitted.explain(0, 0).score, loaded.explain(0, 0).score)
+
+
+@pytest.mark.parametrize("solver", ["adam", "variational", "langevin"])
+def test_new_ratings_are_taken_in_there(solver):
+    fitted = model("cuda", solver).fit(ratings())
+    new = Interactions.from_dense(ratings(2, seed=6), [100, 101], list(range(SHAPE[1])))
+    fitted.partial_fit(new)
+    assert np.isfinite(fitted.predict([100, 101], [0, 1])).all()
+
+
+def test_shards_of_one_rank_train_there(monkeypatch):
+    if emulation.is_on():
+        _without_nccl(monkeypatch)
+    found = distributed.fit(model("cuda", "adam"), ratings())
+    np.testing.assert_allclose(scores(found), scores(model("cuda", "adam").fit(ratings())), rtol=1e-4, atol=1e-4)
+
+
+def _without_nccl(monkeypatch):
+    """A build without CUDA has no NCCL."""
+    for name in ("init_process_group", "new_group"):
+        real = getattr(torch.distributed, name)
+
+        def plain(*args, real=real, **kwargs):
+            kwargs = {key: "gloo" if key == "backend" else value for key, value in kwargs.items()}
+            return real(*("gloo" if isinstance(value, str) else value for value in args), **kwargs)
+
+        monkeypatch.setattr(torch.distributed, name, plain)

@@ -1,0 +1,66 @@
+"""How often the host waits for the device: each wait empties the queue of kernels. Counted on the emulated device."""
+
+from collections import Counter
+
+import emulation
+import pytest
+from gpu_cases import model, needs_emulation, needs_gpu, ratings
+
+from air_recsys import AIR
+
+pytestmark = [*needs_gpu, needs_emulation]
+
+
+def waits_a_step(fit, first=4, more=4):
+    """Waits of each of `more` steps beyond the first ones."""
+    counts = []
+    for n_steps in (first, first + more):
+        with emulation.watched() as seen:
+            fit(n_steps)
+        counts.append(seen.waits)
+    extra = Counter(counts[1])
+    extra.subtract(counts[0])
+    return sum(extra.values()) / more, {key: count / more for key, count in extra.items() if count}
+
+
+# One flag, whether all is finite, would be enough. So far equations, priors and noise ask too.
+@pytest.mark.parametrize(("solver", "most"), [("variational", 23), ("langevin", 33)])
+def test_waits_of_a_sweep(solver, most):
+    waits, where = waits_a_step(lambda n: model("cuda", solver, n_sweeps=n, graph_refresh=100).fit(ratings()))
+    assert waits <= most, where
+
+
+def completed(n_epochs, **options):
+    settings = {
+        "settings": "fixed",
+        "graph_neighbors": None,
+        "learning_rate": 1e-3,
+        "random_state": 0,
+        "device": "cuda",
+    }
+    AIR.for_completion(n_epochs=n_epochs, **settings | options).fit(ratings())
+
+
+def test_graphs_of_all_pairs_are_trained_by_captured_steps():
+    with emulation.watched() as seen:
+        completed(8, evaluate_every=100)
+    # Evaluation and update: nine and eight of them, of which three each warm up.
+    assert (seen.captures, seen.replays) == (2, (9 - 3) + (8 - 3))
+
+
+def test_a_captured_step_does_not_wait():
+    assert waits_a_step(lambda n: completed(n, evaluate_every=100), first=6)[0] == 0
+
+
+@pytest.mark.parametrize("options", [{"evaluate_every": 1}, {"evaluate_every": 100, "stopping_delta": 1e-12}])
+def test_a_watched_step_is_captured_and_waits_for_its_figures_alone(options):
+    waits, where = waits_a_step(lambda n: completed(n, **options), first=6)
+    assert waits <= 2, where  # the objective, and whether the logits are finite
+
+
+@pytest.mark.parametrize("solver", ["adam", "adam in parts"])
+def test_an_epoch_of_sparse_graphs_does_not_wait(solver):
+    waits, where = waits_a_step(
+        lambda n: model("cuda", solver, n_epochs=n, evaluate_every=100, graph_refresh=100).fit(ratings())
+    )
+    assert waits == 0, where

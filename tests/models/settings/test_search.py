@@ -1,0 +1,157 @@
+"""The search of settings: what it hides, halves, chooses and says; and the model around it."""
+
+from __future__ import annotations
+
+import signal
+from functools import partial
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import air_recsys.models.settings.search as searching
+from air_recsys import AIR, Interactions
+from air_recsys.datasets import make_syn_netflix
+from air_recsys.evaluation.completion import hide
+from air_recsys.exceptions import ParameterError
+from air_recsys.training.interrupts import Terminated
+
+CPU = {"device": "cpu", "random_state": 0}
+SHORT = partial(AIR.for_completion, n_epochs=60, evaluate_every=20, **CPU)
+
+
+@pytest.fixture(scope="module")
+def grouped():
+    """Ratings of groups, most of them hidden."""
+    return hide(make_syn_netflix(30, 40, random_state=0).matrix, 0.6, 0).observed
+
+
+@pytest.fixture(scope="module")
+def found(grouped):
+    return SHORT().fit(grouped)
+
+
+def test_the_forms_are_tried_on_hidden_ratings_and_the_better_ones_longer(found):
+    table = found.search_
+    rounds = table.groupby("form")["trainings"].count()
+    assert table.groupby("form")["trainings"].first().nunique() == 1  # all of them once, and alike
+    assert rounds.min() == 1  # the worse half no further
+    assert rounds["few edges"] == rounds.max() > 2  # the default to the end
+    assert table["rmse"].gt(0).all()
+    assert found.settings_.keys() >= {"graph_neighbors", "learning_rate", "init_std", "user_graph_reg"}
+
+
+def test_the_search_takes_no_more_than_its_budget(grouped):
+    assert SHORT().fit(grouped).search_["trainings"].sum() <= 2.0 + 1e-9
+    assert SHORT(search_budget=0.2).fit(grouped).search_["trainings"].sum() <= 0.2 + 1e-9
+
+
+def test_given_parameters_are_never_touched(grouped):
+    model = SHORT(graph_neighbors=3, learning_rate=2e-3, user_graph_reg=1e-4).fit(grouped)
+    assert not {"graph_neighbors", "learning_rate", "user_graph_reg"} & model.settings_.keys()
+    assert (np.diff(model.user_graph_.to_scipy().indptr) <= 2 * 29).all()
+    assert model.solver_.learning_rate == 2e-3
+
+
+def test_forms_that_contradict_what_is_given_stay_out(grouped):
+    whole = {"graph_neighbors": None, "graph_refresh": None}
+    names = SHORT(adjacency="global_sum", **whole).fit(grouped).search_["form"].unique()
+    assert "all pairs" not in names  # nothing is left to say
+    assert "a picture" not in SHORT(n_batches=2).fit(grouped).search_["form"].unique()  # it needs one batch
+
+
+def test_fixed_settings_take_the_formulas_alone(grouped):
+    model = SHORT(settings="fixed").fit(grouped)
+    assert model.search_.empty
+    assert model.settings_["learning_rate"] > 0
+
+
+def test_the_same_seed_finds_and_learns_the_same(grouped, found):
+    again = clone(found).fit(grouped)
+    assert again.settings_ == found.settings_
+    np.testing.assert_array_equal(again.user_factors_, found.user_factors_)
+
+
+def test_chosen_settings_are_in_files(found, tmp_path):
+    loaded = AIR.load(found.save(tmp_path / "model.air"))
+    assert loaded.settings_ == found.settings_
+    assert loaded.search_.equals(found.search_)
+    assert loaded.solver_ == found.solver_
+    new = hide(make_syn_netflix(30, 40, random_state=0).matrix, 0.6, 1).observed.to_csr()[:2]
+    if found.settings_["tv_reg"] == 0:  # rows of pictures stand for no others
+        np.testing.assert_array_equal(loaded.fold_in(new).factors, found.fold_in(new).factors)
+
+
+def test_a_resumed_training_does_not_search_again(grouped, found, tmp_path, monkeypatch):
+    path = tmp_path / "run.ckpt"
+    SHORT().fit(grouped, checkpoint=path, every=20, callbacks=[lambda record: record.epoch == 40])
+    monkeypatch.setattr(searching, "train", None)
+    resumed = SHORT().fit(grouped, resume_from=path)
+    assert resumed.settings_ == found.settings_
+    np.testing.assert_array_equal(resumed.user_factors_, found.user_factors_)
+
+
+def interrupting(monkeypatch, after, number=signal.SIGINT):
+    """Let a signal come in the training of the search after so many."""
+    calls, plain = [], searching.train
+
+    def train(trainee):
+        calls.append(trainee)
+        if len(calls) <= after:
+            return plain(trainee)
+        once = [lambda record: signal.raise_signal(number) if record.epoch == 0 else None]
+        return plain(trainee, callbacks=once)
+
+    monkeypatch.setattr(searching, "train", train)
+
+
+@pytest.mark.parametrize("after", [0, 2])
+@pytest.mark.usefixtures("plain_handlers")
+def test_ctrl_c_ends_the_search_and_the_training_goes_on(grouped, after, monkeypatch, capsys):
+    interrupting(monkeypatch, after)
+    model = SHORT().fit(grouped)
+    assert model.stopped_by_ == "n_epochs"
+    assert len(model.search_) == after
+    assert "the search was interrupted" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("plain_handlers")
+def test_a_signal_that_ends_the_process_is_not_kept_back(grouped, monkeypatch):
+    interrupting(monkeypatch, 1, signal.SIGTERM)
+    with pytest.raises(Terminated):
+        SHORT().fit(grouped)
+
+
+def test_too_few_ratings_are_not_hidden_from(capsys):
+    few = Interactions.from_dense(np.arange(1.0, 101).reshape(10, 10))
+    model = SHORT(verbose=True).fit(few)
+    assert model.search_.empty
+    assert "100 ratings are too few" in capsys.readouterr().err
+
+
+def test_one_row_and_a_full_matrix_are_trained():
+    row = Interactions.from_dense(np.linspace(1, 5, 300)[None])
+    assert SHORT().fit(row).search_.empty
+    full = make_syn_netflix(20, 20, random_state=0).matrix
+    assert not SHORT().fit(full).search_.empty
+
+
+@pytest.mark.parametrize("budget", [0, -1.0, float("nan"), "3"])
+def test_a_budget_is_above_zero(budget, grouped):
+    with pytest.raises(ParameterError, match="search_budget"):
+        SHORT(search_budget=budget).fit(grouped)
+
+
+def test_a_form_that_diverges_is_out(grouped, monkeypatch):
+    forms = [searching.Form("few edges"), searching.Form("too fast", {"learning_rate": 1e9})]
+    monkeypatch.setattr("air_recsys.models.settings.forms.forms_of", lambda data, engine: forms)
+    model = SHORT().fit(grouped)
+    assert np.isinf(model.search_.set_index("form").loc["too fast", "rmse"])
+    assert model.settings_["learning_rate"] < 1
+
+
+def test_nothing_is_searched_where_nothing_is_open():
+    ratings = np.random.default_rng(0).integers(1, 6, (30, 20)).astype(float)
+    model = AIR.for_ratings(n_sweeps=2, **CPU).fit(ratings)
+    assert model.search_.empty
+    assert model.settings_["n_factors"] == 20
