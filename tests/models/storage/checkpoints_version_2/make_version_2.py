@@ -1,4 +1,4 @@
-"""Make the checkpoints beside this file; run by commit 0d1400d, the last that wrote version 2, with tests/models and
+"""Make the checkpoints beside this file; run by commit 8470773, which wrote version 2, with tests/models and
 tests/models/storage on the path."""
 
 from __future__ import annotations
