@@ -280,10 +280,14 @@ class TrainedRecommender(PredictsDeviations):
         if checkpoint is not None or resume_from is not None:
             mark = self.fingerprint(data, validation)
 
-        def in_present_form(parameters: dict[str, Any]) -> dict[str, Any]:
+        def in_present_form(version: int, parameters: dict[str, Any]) -> dict[str, Any]:
             kind = parameters.pop("model")
             if kind != type(self).__name__:
                 return {"model": kind}
+            if version > 1:  # lacks what models have got since, which changes nothing by its default
+                own = type(self)().fingerprint(data)["parameters"]
+                since = {name: value for name, value in own.items() if "__" not in name}
+                return since | parameters
             before = self._from_saved(upgraded(kind, parameters, list(self.get_params(deep=False))))
             return before.fingerprint(data)["parameters"]
 

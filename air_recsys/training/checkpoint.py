@@ -24,8 +24,8 @@ from air_recsys.writing import is_file, is_folder, replace_file
 FORMAT = "air_recsys training"
 # 2: parameters stand with their solver, all solvers have one form of state, and digests; 3: packed covariances
 FORMAT_VERSION = 3
-Upgrade = Callable[[dict[str, Any]], dict[str, Any]]
-"""Brings the "parameters" of a fingerprint of version 1 into the present form."""
+Upgrade = Callable[[int, dict[str, Any]], dict[str, Any]]
+"""Brings the "parameters" of a fingerprint of an older version, which it is given first, into the present form."""
 _ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
 
 
@@ -105,7 +105,7 @@ class CheckpointFile:
         Parameters
         ----------
         upgrade : callable, optional
-            For files of version 1, which are refused without it.
+            For files of older versions; those of version 1 are refused without it.
 
         Raises
         ------
@@ -121,8 +121,8 @@ class CheckpointFile:
             file.verify(required=version > 1)
             written = parse_json(metadata["fingerprint"])
             parameters = written["parameters"]
-            if version == 1 and upgrade is not None:
-                written |= {"parameters": upgrade(dict(parameters))}
+            if version < FORMAT_VERSION and upgrade is not None:
+                written |= {"parameters": upgrade(version, dict(parameters))}
             compare(self.path, written, self._fingerprint)
             state = _unpacked(parse_json(metadata["state"]), file.arrays)
             state = checkpoint_version_1.upgraded(state, parameters) if version == 1 else state
