@@ -14,6 +14,7 @@ from air_recsys.interactions import Interactions
 from air_recsys.models.engines import Engine, ObjectiveEngine
 
 _SLOW = 1 / 3  # of the travel of the logits: for noisy values, and for groups of few rows
+_OF_ALL_PAIRS = 1 / 2  # the same, where every pair has an edge: for noisy values in groups of many rows
 _SMALL, _WEAK = 1e-6, 1e-3  # of the start of the product, and of the strengths: low rank without groups
 _VARIATION, _PICTURE_EPOCHS = 0.15, 1500
 _SMOOTH = 0.4
@@ -21,7 +22,7 @@ _SMOOTH = 0.4
 
 @dataclass(frozen=True)
 class Form:
-    """A name, and values of parameters that are "auto"; those that it does not name follow from formulas."""
+    """A name, and values of parameters that are "auto": first what it is named for; others follow from formulas."""
 
     name: str
     values: dict[str, Any] = field(default_factory=dict)
@@ -29,6 +30,8 @@ class Form:
 
 def open_forms(data: Interactions, engine: Engine, still_open: Collection[str]) -> list[Form]:
     """Return the forms that an engine offers, with what they say of parameters that are still open, each once.
+
+    A form is left out where what it is named for has been given.
 
     Parameters
     ----------
@@ -48,7 +51,8 @@ def open_forms(data: Interactions, engine: Engine, still_open: Collection[str]) 
     kept: list[Form] = []
     for form in forms_of(data, engine):
         values = {name: value for name, value in form.values.items() if name in still_open}
-        if all(values != other.values for other in kept):
+        named_for = [*form.values][:1]
+        if named_for == [*values][:1] and all(values != other.values for other in kept):
             kept.append(Form(form.name, values))
     return kept
 
@@ -72,7 +76,7 @@ def forms_of(data: Interactions, engine: Engine) -> list[Form]:
     ]
     if not engine.is_full_width(data):
         return forms
-    forms.append(Form("all pairs", {"graph_neighbors": None}))
+    forms.append(Form("all pairs", {"graph_neighbors": None, "graph_rate": plan.graph_rate * _OF_ALL_PAIRS}))
     return [*forms, picture_form(data)] if is_smooth(data) else forms
 
 
@@ -81,8 +85,8 @@ def picture_form(data: Interactions) -> Form:
     largest, cells = float(np.abs(data.ratings).max()), data.n_users * data.n_items
     deviation = float(data.ratings.std()) / largest if largest > 0 else 0.0
     values = {
-        "graph_neighbors": None,
         "tv_reg": _VARIATION * data.density * deviation,
+        "graph_neighbors": None,
         "user_graph_reg": data.density / cells,
         "item_graph_reg": data.density / cells,
         "learning_rate": 1e-2,

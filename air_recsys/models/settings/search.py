@@ -43,7 +43,8 @@ def search(
     A tenth of the ratings is hidden at random. In each round every form left is trained for the same share of a
     training, from the start and with a step size that falls to its end, and the better half goes on to a longer round.
     All rounds together take `budget` trainings at most. The first form is the default, which stays to the end: another
-    one has to be better than it there by more than the standard error of the difference.
+    one has to be better than it there by more than the standard error of the difference. An error of the default that
+    is still falling fast counts as what it falls to in a whole training.
 
     Parameters
     ----------
@@ -149,24 +150,42 @@ def _verdict(entrants: list[Entrant], interrupted: bool) -> Chosen:
 
 
 def _is_better(entrant: Entrant, default: Entrant) -> bool:
-    """Return whether an entrant is better than the default by more than the standard error of the difference."""
+    """Return whether an entrant is better than the default by more than the standard error of the difference.
+
+    Not by a single rating, and not only because the default needs the steps of a whole training.
+    """
     last = len(default.errors) - 1
     if entrant is default or last < 0 or not math.isfinite(entrant.rmse):
         return False
     if not math.isfinite(default.rmse):
         return True
-    gains = default.errors[last] - entrant.errors[last]
-    return float(gains.mean()) > float(gains.std()) / math.sqrt(gains.size)
+    gains = default.errors[last] * _still_to_fall(default) ** 2 - entrant.errors[last]
+    above_chance = float(gains.mean()) > float(gains.std()) / math.sqrt(gains.size)
+    return above_chance and float(gains.sum()) > float(gains.max())
+
+
+def _still_to_fall(entrant: Entrant) -> float:
+    """Return the RMSE after a whole training over the last one, by the power of the length that it fell with.
+
+    1 where it fell slower than in inverse proportion to the length: noise stops it, or the form does.
+    """
+    if len(entrant.errors) < 2:
+        return 1.0
+    growth = entrant.shares[-1] / entrant.shares[-2]
+    fall = _rmse(entrant.errors[-1]) / _rmse(entrant.errors[-2])
+    falls_fast = growth > 1 and 0 < fall <= 1 / growth
+    return entrant.shares[-1] ** (-math.log(fall) / math.log(growth)) if falls_fast else 1.0
 
 
 def _line(best: Entrant, default: Entrant, entrants: list[Entrant]) -> str:
     others = [entrant for entrant in entrants if entrant is not best and entrant.errors]
     if not best.errors or not others:
         return f"settings: {best.form.name}, the default"
-    rival = min(others, key=lambda entrant: entrant.rmse) if best is default else default
+    rival = min(others, key=lambda entrant: (-len(entrant.errors), entrant.rmse)) if best is default else default
     last = min(len(best.errors), len(rival.errors)) - 1
     errors = [_rmse(each.errors[last]) for each in (best, rival)]
     beside = f"{rival.form.name}{', the default,' if rival is default else ''} has {errors[1]:.4g}"
+    beside += ", no sure lead" if errors[1] < errors[0] else ""
     return f"settings: {best.form.name}, RMSE {errors[0]:.4g} on {best.hidden.n_ratings} hidden ratings; {beside}"
 
 
