@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 _TIMES = {
     "epoch_seconds": ("an epoch", BLUE),
+    "sweep_seconds": ("a sweep", BLUE),
     "refresh_seconds": ("choosing edges", ORANGE),
-    "first_seconds": ("choosing edges at the start", GREEN),
+    "first_seconds": ("the start", GREEN),
 }
 _SIZES = {
     "n_ratings": "ratings",
@@ -45,8 +46,9 @@ def plot_growth(rows: Iterable[Mapping[str, Any]], exponents: Iterable[Mapping[s
     Parameters
     ----------
     rows : iterable of dict
-        The first report of `air_recsys.benchmarks.scale.bench_growth`: "sweep", the sizes, and "epoch_seconds",
-        "refresh_seconds", "first_seconds" in seconds. Times that are zero or NaN leave a gap.
+        The first report of `air_recsys.benchmarks.scale.bench_growth`: "sweep", the sizes, and seconds:
+        "epoch_seconds", "refresh_seconds" or "sweep_seconds", and "first_seconds". Those that are zero or NaN leave a
+        gap.
     exponents : iterable of dict
         The second one: the exponents under the same names, by "sweep".
 

@@ -42,6 +42,13 @@ def test_a_size_is_measured():
     assert found["peak_gib"] >= found["data_gib"] > 0
 
 
+@pytest.mark.parametrize("settings", [{}, {"solver": "langevin"}])
+def test_a_size_is_measured_in_sweeps_of_the_preset(settings):
+    found = measure_size(BASE, settings, seed=0)
+    assert found.keys() == {"sweep_seconds", "first_seconds", "data_gib", "peak_gib"}
+    assert min(found["sweep_seconds"], found["first_seconds"]) > 0
+
+
 def test_every_point_has_a_row_and_every_sweep_its_exponents(monkeypatch):
     measured = []
 
@@ -53,7 +60,7 @@ def test_every_point_has_a_row_and_every_sweep_its_exponents(monkeypatch):
 
     monkeypatch.setattr(sweeps, "run_apart", apart)
     points = sizes_of(BASE, {"n_ratings": [450, 900], "n_factors": [3, 6], "n_users": [50]})
-    growth, exponents = bench_growth(points, {"depth": 2})
+    growth, exponents = bench_growth(points, {"solver": "adam", "depth": 2})
     assert len(growth.rows) == 5
     assert len(measured) == 4  # the base belongs to two sweeps
     assert math.isnan(growth.rows[-1]["epoch_seconds"])
@@ -80,6 +87,14 @@ def test_a_training_on_planted_ratings_beats_biases_and_finds_the_groups():
     assert [each["groups"] for each in groups] == [20, 15]
     for each in groups:
         assert all(0.3 < each[name] <= 1 for name in ("spectral_nmi", "louvain_nmi", "k_means_nmi"))
+
+
+def test_the_preset_beats_biases_and_its_intervals_hold():
+    size = Size(n_ratings=40_000, n_users=400, n_items=300, n_factors=16, graph_neighbors=10)
+    (row,), groups = train_planted(size, {}, seed=0)
+    assert row["noise_floor"] < row["rmse"] < row["biases_rmse"]
+    assert 0.85 < row["inside 90 %"] < 0.95
+    assert all(0.3 < each["k_means_nmi"] <= 1 for each in groups)
 
 
 def test_without_graphs_there_are_no_communities(monkeypatch):

@@ -73,9 +73,20 @@ def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:
     clipped = np.clip(predicted, fold.train.ratings.min(), fold.train.ratings.max())
     errors = {"rmse": rmse(truth, clipped), "mae": mae(truth, clipped)}
     if deviation is not None:
-        inside = np.abs(truth - predicted) <= _HALF_WIDTH * deviation
-        errors |= {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
+        errors |= interval_figures(truth, predicted, deviation)
     return errors | sealed.costs()
+
+
+def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.ndarray) -> dict[str, float]:
+    """Return the share of true ratings inside of central 90 % intervals, and their mean width.
+
+    Examples
+    --------
+    >>> interval_figures(np.array([1.0, 5.0]), np.array([1.5, 3.0]), np.array([1.0, 1.0]))
+    {'inside 90 %': 0.5, 'width': 3.28...}
+    """
+    inside = np.abs(truth - predicted) <= _HALF_WIDTH * deviation
+    return {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
 
 
 def _mean(folds: list[Fold], errors: list[dict[str, float]]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Seconds an epoch and memory by size, one size changed at a time, and how they grow."""
+"""Seconds an epoch, or a sweep, and memory by size, one size changed at a time, and how they grow."""
 
 from __future__ import annotations
 
@@ -10,14 +10,22 @@ import numpy as np
 from tqdm import tqdm
 
 from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, run_apart
-from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
+from air_recsys.benchmarks.speed.epochs import (
+    COUNTED,
+    COUNTED_SWEEPS,
+    EpochTimes,
+    SweepTimes,
+    epoch_times,
+    sweep_times,
+)
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.exceptions import ParameterError
+from air_recsys.models import AIR
 from air_recsys.results import ResultTable
+from air_recsys.solvers import Sweeping, as_solver
 from air_recsys.validation import check_choice
 
-MEASURES = ("epoch_seconds", "refresh_seconds", "first_seconds")
-_FIGURES = (*MEASURES, "data_gib", "peak_gib")
+_MEMORY = ("data_gib", "peak_gib")
 
 
 class Size(NamedTuple):
@@ -55,7 +63,7 @@ def sizes_of(base: Size, sweeps: Mapping[str, Iterable[int]]) -> list[tuple[str,
 def bench_growth(
     points: list[tuple[str, Size]], settings: dict[str, Any], *, seed: int = 0, threads: int = 1
 ) -> tuple[ResultTable, ResultTable]:
-    """Time epochs of `AIR.for_ratings` on planted ratings of every size, each in a process of its own.
+    """Time epochs, or sweeps, of `AIR.for_ratings` on planted ratings of every size, each in a process of its own.
 
     A size that several sweeps share is measured once. One that does not fit into memory is reported without figures.
 
@@ -64,17 +72,17 @@ def bench_growth(
     points : list of (str, Size)
         As `sizes_of` returns them.
     settings : dict
-        Further parameters of `AIR`, ``solver="adam"`` among them, not those of `Size`.
+        Further parameters of `AIR`, such as ``solver="adam"``, not those of `Size`.
     seed : int
         Of data and start.
 
     Returns
     -------
     ResultTable
-        A row a point: the sizes, seconds an epoch and a choice of edges (later and first), and memory in GiB with the
-        data alone and at the peak of the training.
+        A row a point: the sizes, the seconds of `EpochTimes` or `SweepTimes`, and memory in GiB with the data alone
+        and at the peak of the training.
     ResultTable
-        A row a sweep: the exponents of the three times.
+        A row for each size that changes: the exponents of these times.
 
     Raises
     ------
@@ -82,6 +90,8 @@ def bench_growth(
         Before any work, for settings that belong to the sizes.
     """
     check_further(settings)
+    sweeps = takes_sweeps(settings)
+    times = (SweepTimes if sweeps else EpochTimes)._fields
     figures: dict[Size, dict[str, float]] = {}
     lost: dict[Size, str] = {}
     growth, exponents = ResultTable("Time and memory by size", ""), ResultTable("Growth", "")
@@ -90,18 +100,18 @@ def bench_growth(
             try:
                 figures[size] = run_apart(measure_size, size, settings, seed, threads=threads)
             except (ProcessEndedError, MemoryError) as error:
-                figures[size], lost[size] = dict.fromkeys(_FIGURES, math.nan), str(error)
+                figures[size], lost[size] = dict.fromkeys((*times, *_MEMORY), math.nan), str(error)
         growth.rows.append({"sweep": name, **size._asdict(), **figures[size]})
     growth.notes = [f"{size}: {reason}" for size, reason in lost.items()]
     for name in dict.fromkeys(name for name, _ in points):
         rows = [row for row in growth.rows if row["sweep"] == name]
         sizes = [row[name] for row in rows]
-        fits = {measure: growth_exponent(sizes, [row[measure] for row in rows]) for measure in MEASURES}
+        fits = {measure: growth_exponent(sizes, [row[measure] for row in rows]) for measure in times}
         exponents.rows.append({"sweep": name, "points": len(rows), **fits})
     given = ", ".join(f"{key}={value}" for key, value in settings.items())
     growth.protocol = (
         f"planted ratings, seed {seed}; AIR.for_ratings({given}) with the width and neighbours of the row, CPU, "
-        f"{threads} thread(s), a process a size; {COUNTED}"
+        f"{threads} thread(s), a process a size; {COUNTED_SWEEPS if sweeps else COUNTED}"
     )
     exponents.protocol = "slope of the logarithm of the seconds over that of the size, least squares"
     return growth, exponents
@@ -133,5 +143,11 @@ def measure_size(size: Size, settings: dict[str, Any], seed: int) -> dict[str, f
     """Make the ratings, train for a few epochs, and return times in seconds and memory in GiB."""
     data = make_planted_ratings(size.n_users, size.n_items, size.n_ratings, random_state=seed).interactions
     memory = MemoryWatch()
-    times = epoch_times({"random_state": seed, "device": "cpu"} | settings | size.settings, data)
+    measure = sweep_times if takes_sweeps(settings) else epoch_times
+    times = measure({"random_state": seed, "device": "cpu"} | settings | size.settings, data)
     return {**times._asdict(), "data_gib": memory.before_gib, "peak_gib": memory.peak_gib()}
+
+
+def takes_sweeps(settings: dict[str, Any]) -> bool:
+    """Return whether the solver that these settings give to `AIR.for_ratings` is one of a posterior."""
+    return isinstance(as_solver(settings.get("solver", AIR.for_ratings().solver)), Sweeping)

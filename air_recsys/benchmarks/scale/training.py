@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
+from air_recsys.benchmarks.accuracy.ratings import interval_figures
 from air_recsys.benchmarks.apart import MemoryWatch, run_apart
-from air_recsys.benchmarks.scale.sweeps import Size, check_further
+from air_recsys.benchmarks.scale.sweeps import Size, check_further, takes_sweeps
 from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import rmse
@@ -39,7 +40,7 @@ def bench_planted(
     -------
     ResultTable
         RMSE on the rest of AIR and of biases alone, the noise floor, and the share of the way from the one to the
-        other; seconds and memory.
+        other; seconds and memory; of a posterior, the share of the ratings inside of 90 % intervals and their width.
     ResultTable
         Normalised mutual information with the planted groups, a row a side: of communities of the learned graph, by
         the spectrum (which is told how many groups there are) and, for small graphs, by Louvain; and of k-means of the
@@ -74,6 +75,8 @@ def train_planted(
     error, biases = (rmse(test.ratings, each.predict(*pairs)) for each in (model, BiasModel().fit(train)))
     row |= {"rmse": error, "biases_rmse": biases, "noise_floor": floor}
     row["share_of_the_way"] = (biases - error) / (biases - floor)
+    if takes_sweeps(settings):
+        row |= interval_figures(test.ratings, *model.predict(*pairs, return_std=True))
     return [row], _recovered(model, made, seed)
 
 

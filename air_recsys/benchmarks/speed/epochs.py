@@ -1,4 +1,4 @@
-"""The time of an epoch and of a choice of edges, from the records of an ordinary fit."""
+"""The time of an epoch and of a choice of edges, or of a sweep, from the records of an ordinary fit."""
 
 from __future__ import annotations
 
@@ -20,6 +20,10 @@ COUNTED = (
 )
 """The epochs that `epoch_times` counts, for the protocol of a table."""
 
+_SWEEPS = 5
+COUNTED_SWEEPS = f"{_SWEEPS} sweeps, the first apart with all before it; the median of the others"
+"""The sweeps that `sweep_times` counts, for the protocol of a table."""
+
 
 class EpochTimes(NamedTuple):
     """Seconds of the parts of a training."""
@@ -27,6 +31,34 @@ class EpochTimes(NamedTuple):
     epoch_seconds: float  # the median epoch without a refresh
     refresh_seconds: float  # what a later choice of the graphs' edges adds
     first_seconds: float  # the first choice, from the random start; the first record included
+
+
+class SweepTimes(NamedTuple):
+    """Seconds of the parts of a training of a posterior."""
+
+    sweep_seconds: float  # the median sweep, with the steps of its graphs
+    first_seconds: float  # features of the pattern, start, first sweep and first choice of edges
+
+
+def sweep_times(settings: dict[str, Any], data: Interactions) -> SweepTimes:
+    """Fit `AIR.for_ratings(**settings)` for a few sweeps and time its parts.
+
+    Parameters
+    ----------
+    settings : dict
+        Parameters of `AIR` with a solver of sweeps, but for their number.
+
+    Examples
+    --------
+    >>> from air_recsys.datasets.planted import make_planted_ratings
+    >>> data = make_planted_ratings(60, 50, 800, 3, 2).interactions
+    >>> sweep_times({"solver": "langevin", "random_state": 0, "device": "cpu"}, data).sweep_seconds > 0
+    True
+    """
+    records: list[Record] = []
+    AIR.for_ratings(**settings | {"n_sweeps": _SWEEPS}).fit(data, callbacks=[records.append])
+    seconds = [record.seconds for record in records]
+    return SweepTimes(statistics.median(b - a for a, b in itertools.pairwise(seconds)), seconds[0])
 
 
 def epoch_times(settings: dict[str, Any], data: Interactions) -> EpochTimes:

@@ -33,6 +33,14 @@ Figure = Annotated[
 ]
 
 
+class SolverName(StrEnum):
+    """What trains in `bench scale`."""
+
+    VARIATIONAL = "variational"
+    LANGEVIN = "langevin"
+    ADAM = "adam"
+
+
 class Part(StrEnum):
     """What `bench speed` times."""
 
@@ -103,13 +111,16 @@ def scale(
     users: Annotated[int, typer.Option(min=2, help="Users.")] = 162_000,
     items: Annotated[int, typer.Option(min=2, help="Items.")] = 59_000,
     ratings: Annotated[int, typer.Option(min=2, help="Ratings, where another size changes.")] = 3_000_000,
-    factors: Annotated[int, typer.Option(min=1, help="Width of the factors.")] = 64,
-    neighbors: Annotated[int, typer.Option(min=1, help="Edges a node.")] = 50,
+    factors: Annotated[int, typer.Option(min=1, help="Width of the factors.")] = 40,
+    neighbors: Annotated[int, typer.Option(min=1, help="Edges a node.")] = 20,
     sweep: Annotated[
         list[str] | None,
         typer.Option("--sweep", metavar="NAME=N,N,...", help="What changes, such as n_ratings=1000000,3000000."),
     ] = None,
     train: Annotated[int, typer.Option(min=0, help="Ratings of a full training; 0 leaves it out.")] = 25_000_000,
+    solver: Annotated[
+        SolverName, typer.Option(help="What trains; the preset takes variational.")
+    ] = SolverName.VARIATIONAL,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     threads: Threads = 1,
@@ -120,7 +131,10 @@ def scale(
     from air_recsys.benchmarks.scale import Size, bench_growth, bench_planted, sizes_of
     from air_recsys.plotting.speed import plot_growth
 
-    base, chosen = Size(ratings, users, items, factors, neighbors), _TRAINED | options.parse_settings(settings)
+    base, chosen = (
+        Size(ratings, users, items, factors, neighbors),
+        {"solver": solver.value} | options.parse_settings(settings),
+    )
     points = sizes_of(base, _sweeps(sweep if sweep is not None else _BY_DEFAULT))
     growth = bench_growth(points, chosen, seed=seed, threads=threads)
     options.publish(growth, json_file)
@@ -135,7 +149,7 @@ _TRAINED = {"solver": "adam"}  # what is timed is the training of factors and gr
 _BY_DEFAULT = [
     "n_ratings=1000000,3000000,10000000,25000000",
     "n_users=20000,60000,162000",
-    "n_factors=16,32,64,128",
+    "n_factors=10,20,40,80",
     "graph_neighbors=10,20,50",
 ]
 

@@ -68,7 +68,7 @@ def test_scale_sweeps_and_trains(run, tmp_path, monkeypatch):
     given = {}
 
     def growth(points, settings, *, seed, threads):
-        given["points"] = points
+        given["points"], given["settings"] = points, settings
         return GROWTH, EXPONENTS
 
     def planted(size, settings, *, seed, threads):
@@ -80,10 +80,12 @@ def test_scale_sweeps_and_trains(run, tmp_path, monkeypatch):
     file, figure = tmp_path / "scale.json", tmp_path / "scale.png"
     sizes = ("--users", 60, "--items", 40, "--ratings", 900, "--factors", 3, "--neighbors", 5)
     run("scale", *sizes, "--sweep", "n_users=50,60", "--train", 800, "--json", file, "--figure", figure)
+    assert given["settings"] == {"solver": "variational"}
     assert [tuple(size) for _, size in given["points"]] == [(900, 50, 40, 3, 5), (900, 60, 40, 3, 5)]
     assert tuple(given["trained"]) == (800, 60, 40, 3, 5)
     assert len(json.loads(file.read_text())["reports"]) == 4
     assert figure.read_bytes().startswith(b"\x89PNG")
     del given["trained"]
-    run("scale", *sizes, "--train", 0)
+    run("scale", *sizes, "--train", 0, "--solver", "langevin", "--set", "n_sweeps=9")
     assert "trained" not in given
+    assert given["settings"] == {"solver": "langevin", "n_sweeps": 9}
