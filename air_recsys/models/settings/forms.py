@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,7 +16,7 @@ _SLOW = 1 / 3  # of the travel of the logits: for noisy values, and for groups o
 _OF_ALL_PAIRS = 1 / 2  # the same, where every pair has an edge: for noisy values in groups of many rows
 _SMALL, _WEAK = 1e-6, 1e-3  # of the start of the product, and of the strengths: low rank without groups
 _VARIATION, _PICTURE_EPOCHS = 0.15, 1500
-_SMOOTH = 0.4
+_SMOOTH, _BORDERS = 0.4, 0.5
 
 
 @dataclass(frozen=True)
@@ -98,9 +97,10 @@ def picture_form(data: Interactions) -> Form:
 
 
 def is_smooth(data: Interactions) -> bool:
-    """Return whether neighbouring rows are alike, and neighbouring columns: a picture may be, or groups in order.
+    """Return whether neighbouring rows are alike, and neighbouring columns, with no borders: a picture may be.
 
-    In both directions the mean squared difference of neighbouring ratings, over that of any two, is below 0.4.
+    In both directions the mean squared difference of neighbouring ratings, over that of any two, is below 0.4, and the
+    median over pairs of neighbours is at least half of the mean: groups in order differ at their borders alone.
 
     Examples
     --------
@@ -108,16 +108,22 @@ def is_smooth(data: Interactions) -> bool:
     >>> ramp = np.add.outer(np.linspace(1, 2, 20), np.linspace(0, 1, 20))
     >>> is_smooth(Interactions.from_dense(ramp)), is_smooth(Interactions.from_dense(rng.permuted(ramp)))
     (True, False)
+    >>> is_smooth(Interactions.from_dense(np.repeat(ramp[::5], 5, axis=0)))
+    False
     """
     ratings = data.to_csr()
     any_two = 2 * float(data.ratings.var())
-    return any_two > 0 and all(_roughness(side) < _SMOOTH * any_two for side in (ratings, ratings.T.tocsr()))
+    return any_two > 0 and all(_is_gradual(side, any_two) for side in (ratings, ratings.T.tocsr()))
 
 
-def _roughness(ratings: sp.csr_array) -> float:
-    """Return the mean squared difference of ratings that stand one above the other, infinite where there are none."""
+def _is_gradual(ratings: sp.csr_array, any_two: float) -> bool:
+    """Return whether rows that stand one above the other differ little, and all alike."""
     pattern = ratings.copy()
     pattern.data = np.ones_like(pattern.data)
     both = pattern[1:].multiply(pattern[:-1]).tocsr()
-    gaps = (both.multiply(ratings[1:]) - both.multiply(ratings[:-1])).tocsr()
-    return float(gaps.power(2).sum()) / both.nnz if both.nnz else math.inf
+    squares = (both.multiply(ratings[1:]) - both.multiply(ratings[:-1])).tocsr().power(2).sum(axis=1)
+    counts = both.sum(axis=1)
+    if not both.nnz:
+        return False
+    mean, median = squares.sum() / both.nnz, np.median(squares[counts > 0] / counts[counts > 0])
+    return bool(mean < _SMOOTH * any_two and median >= _BORDERS * mean)

@@ -38,12 +38,12 @@ def search(
     budget: float,
     rng: np.random.Generator,
 ) -> Chosen:
-    """Return the form with the lowest error on hidden ratings, by successive halving.
+    """Return the form with the lowest error on hidden ratings, by two rounds of short trainings.
 
-    A tenth of the ratings is hidden at random. In each round every form left is trained for the same share of a
-    training, from the start and with a step size that falls to its end, and the better half goes on to a longer round.
-    All rounds together take `budget` trainings at most. The first form is the default, which stays to the end: another
-    one has to be better than it there by more than the standard error of the difference. An error of the default that
+    A tenth of the ratings is hidden at random. In the first round every form is trained for the same share of a
+    training, from the start and with a step size that falls to its end; in the second, longer ones of the default,
+    which is the first form, and of the best other one. Both together take `budget` trainings at most. The other one
+    has to be better than the default by more than the standard error of the difference. An error of the default that
     is still falling fast counts as what it falls to in a whole training.
 
     Parameters
@@ -69,7 +69,7 @@ def search(
     entrants = [Entrant(form, engine_of(form), shown, hidden, seed) for form in forms]
     interrupted = False
     try:
-        _halve(entrants, budget)
+        _compete(entrants, budget)
     except KeyboardInterrupt:
         interrupted = True
     return _verdict(entrants, interrupted)
@@ -117,20 +117,18 @@ class Entrant:
         return (scores - self.hidden.ratings) ** 2
 
 
-def _halve(entrants: list[Entrant], budget: float) -> None:
-    left, n_rounds = entrants, math.ceil(math.log2(len(entrants)))
-    for number in range(1, n_rounds + 1):
-        # The last round, between two, has half of the budget; the others share the rest.
-        whole = budget if n_rounds == 1 else budget / 2 if number == n_rounds else budget / 2 / (n_rounds - 1)
-        for entrant in left:
-            entrant.go_on(min(whole / len(left), _LONGEST))
-        left = _better_half(left)
+def _compete(entrants: list[Entrant], budget: float) -> None:
+    """Train all, then longer the default, which short trainings may wrong, and the best of the others."""
+    rounds = 1 if len(entrants) == 2 else 2  # of equal cost
+    _train_each(entrants, budget / rounds)
+    if rounds == 2:
+        default, *others = entrants
+        _train_each([default, min(others, key=lambda entrant: entrant.rmse)], budget / rounds)
 
 
-def _better_half(entrants: list[Entrant]) -> list[Entrant]:
-    """Return the default, which short trainings may wrong, and the best of the others."""
-    default, *others = entrants
-    return [default, *sorted(others, key=lambda entrant: entrant.rmse)[: max(1, math.ceil(len(entrants) / 2) - 1)]]
+def _train_each(entrants: list[Entrant], budget: float) -> None:
+    for entrant in entrants:
+        entrant.go_on(min(budget / len(entrants), _LONGEST))
 
 
 def _verdict(entrants: list[Entrant], interrupted: bool) -> Chosen:
