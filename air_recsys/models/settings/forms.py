@@ -17,6 +17,7 @@ _OF_ALL_PAIRS = 1 / 2  # the same, where every pair has an edge: for noisy value
 _SMALL, _WEAK = 1e-6, 1e-3  # of the start of the product, and of the strengths: low rank without groups
 _VARIATION, _PICTURE_EPOCHS = 0.15, 1500
 _SMOOTH, _BORDERS = 0.4, 0.5
+_FEWEST_RATINGS, _FEWEST_ROWS = 200, 8
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,18 @@ def open_forms(data: Interactions, engine: Engine, still_open: Collection[str]) 
     return kept
 
 
+def too_small(data: Interactions) -> str:
+    """Return why no part of the ratings can be hidden to judge settings by, "" where one can."""
+    if data.n_ratings < _FEWEST_RATINGS:
+        return f"{data.n_ratings} ratings are too few to hide a part of, {_FEWEST_RATINGS} are needed"
+    smaller = min(data.n_users, data.n_items)
+    if smaller < _FEWEST_ROWS:
+        return f"{smaller} users or items are too few to compare settings, {_FEWEST_ROWS} are needed"
+    return ""
+
+
 def forms_of(data: Interactions, engine: Engine) -> list[Form]:
-    """Return the forms that an engine offers for some data, the default first."""
+    """Return the forms that an engine offers for some data, the default first: for pictures theirs."""
     if not isinstance(engine, ObjectiveEngine) or not engine.is_exact or not any(engine.settings(data).strengths):
         return [Form("")]
     settings, plan = engine.settings(data), engine.plan(data)
@@ -76,7 +87,9 @@ def forms_of(data: Interactions, engine: Engine) -> list[Form]:
     if not engine.is_full_width(data):
         return forms
     forms.append(Form("all pairs", {"graph_neighbors": None, "graph_rate": plan.graph_rate * _OF_ALL_PAIRS}))
-    return [*forms, picture_form(data)] if is_smooth(data) else forms
+    if is_smooth(data):  # what no search can confirm is no default
+        forms.insert(len(forms) if too_small(data) else 0, picture_form(data))
+    return forms
 
 
 def picture_form(data: Interactions) -> Form:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from air_recsys.interactions import Interactions
 from air_recsys.models.likes import only_likes
 from air_recsys.models.limits import is_binary
-from air_recsys.models.settings.search import too_small
+from air_recsys.models.settings.forms import too_small
 
 FULL_WIDTH_CELLS = 1_000_000  # users times items up to which a completed matrix is trained in minutes
 

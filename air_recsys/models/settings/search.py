@@ -17,18 +17,7 @@ from air_recsys.splits import random_holdout
 from air_recsys.training import GradientDescent, train
 
 HIDDEN = 0.1
-_FEWEST_RATINGS, _FEWEST_ROWS = 200, 8
 _LONGEST = 0.5  # trainings of one form in one round: longer ones rank no better
-
-
-def too_small(data: Interactions) -> str:
-    """Return why no part of the ratings can be hidden to judge settings by, "" where one can."""
-    if data.n_ratings < _FEWEST_RATINGS:
-        return f"{data.n_ratings} ratings are too few to hide a part of, {_FEWEST_RATINGS} are needed"
-    smaller = min(data.n_users, data.n_items)
-    if smaller < _FEWEST_ROWS:
-        return f"{smaller} users or items are too few to compare settings, {_FEWEST_ROWS} are needed"
-    return ""
 
 
 def search(
