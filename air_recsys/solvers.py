@@ -185,7 +185,7 @@ class Sweeping(Solver):
         out. Scores do not depend on it.
     """
 
-    n_sweeps: int = integer(30, minimum=1, maximum=_MOST_SWEEPS)
+    n_sweeps: int = integer(12, minimum=1, maximum=_MOST_SWEEPS)
     pattern_features: int | str = integer("auto", besides=("auto", "degrees"))
     user_graph_reg: float | str = choice("auto", ("auto", 0))
     item_graph_reg: float | str = choice("auto", ("auto", 0))
@@ -211,12 +211,12 @@ class Variational(Sweeping):
     Parameters
     ----------
     n_sweeps, pattern_features, user_graph_reg, item_graph_reg
-        See `Sweeping`; 30 sweeps by default.
+        See `Sweeping`; 12 sweeps by default.
 
     Examples
     --------
     >>> Variational().get_params()
-    {'item_graph_reg': 'auto', 'n_sweeps': 30, 'pattern_features': 'auto', 'user_graph_reg': 'auto'}
+    {'item_graph_reg': 'auto', 'n_sweeps': 12, 'pattern_features': 'auto', 'user_graph_reg': 'auto'}
     """
 
     name: ClassVar[str] = "variational"

@@ -59,7 +59,8 @@ class AIR(OffersPresets, FindsSettings):
         all pairs. "auto" chooses by size, see `air_recsys.models.engines.scaling.edges_per_node`; a verbose `fit` says
         what.
     graph_refresh : int or "auto", optional
-        Epochs or sweeps between two choices of a sparse graph's edges; None is 100, "auto" a 300th of the training.
+        Epochs or sweeps between two choices of a sparse graph's edges; None is 100. "auto" is a 300th of the epochs
+        but at least 10, or 10 sweeps but at most a third of them.
     solver : Adam, Variational, Langevin, or "adam", "variational", "langevin", "auto"
         Where the factors come from: an object of `air_recsys.solvers` with parameters of its own, or its shorthand.
         "auto" looks at the data, see `auto`.

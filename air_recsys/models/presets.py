@@ -70,7 +70,7 @@ PRESETS: dict[str, Preset] = {
     ),
     "ratings": Preset(
         "variational",
-        {"pattern_graphs": True, "n_factors": "auto", "clip": True, "graph_neighbors": 20, "graph_refresh": 10},
+        {"pattern_graphs": True, "n_factors": "auto", "clip": True, "graph_neighbors": 20, "graph_refresh": "auto"},
         {
             "adam": {
                 "depth": 2,

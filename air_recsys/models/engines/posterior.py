@@ -18,7 +18,7 @@ from air_recsys.models.engines.scaling import (
     Scaling,
     counted_ratings,
     edges_per_node,
-    steps_between_choices,
+    sweeps_between_choices,
     width_of,
 )
 from air_recsys.models.engines.scarcity import features_of
@@ -160,7 +160,7 @@ class PosteriorEngine:
     def _graph(self, counts: torch.Tensor, prior: RowPrior, n_neighbors: int | None) -> RowGraph | EdgelessGraph:
         if not prior.tells_rows_apart:
             return EdgelessGraph(len(counts))
-        refresh = steps_between_choices(self.setup.graph_refresh, self.solver.n_sweeps)
+        refresh = sweeps_between_choices(self.setup.graph_refresh, self.solver.n_sweeps)
         return RowGraph(counts, n_neighbors, self.setup.adjacency, n_steps=self.solver.n_sweeps, refresh=refresh)
 
     def factors(self) -> Factors:

@@ -53,11 +53,20 @@ class RowPrior(Stateful):
         """Return weights, or where there are none the most probable ones given the means of the rows."""
         return self._regression(Rows(mean))[0] if weights is None else weights
 
-    def update(self, rows: Rows) -> None:
-        """Set W, and S unless it is known, to what is most probable given the rows."""
-        self.weights, _, scatter = self._regression(rows)
-        if not self._known:
-            self.precision = torch.linalg.inv(scatter) * (len(rows.mean) + 1)
+    def update(self, rows: Rows, past: float = 0.0) -> None:
+        """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
+
+        W goes the fraction `past` of its way further. With `past` > 0 a precision :math:`P = S^{-1}` that follows
+        :math:`P_0` becomes :math:`P P_0^{-1} P`: as far again in logarithms, which leaves it positive definite.
+        """
+        weights, _, scatter = self._regression(rows)
+        self.weights = torch.lerp(self.weights, weights, 1 + past)
+        if self._known:
+            return
+        precision = torch.linalg.inv(scatter) * (len(rows.mean) + 1)
+        if past > 0:
+            precision = precision @ torch.linalg.solve(self.precision, precision)
+        self.precision = (precision + precision.mT) / 2
 
     def draw(self, rows: Rows, rng: np.random.Generator) -> None:
         """Draw S and W, and the ridge."""
