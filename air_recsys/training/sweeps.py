@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from air_recsys.exceptions import NumericalError
 from air_recsys.nn.devices import few_threads
@@ -56,7 +57,8 @@ class PosteriorSweeps:
     ) -> None:
         self.posterior, self.estimate, self.graphs, self.n_steps = posterior, estimate, graphs, n_sweeps
         self._rng, self._unit, self._validation_error = rng, unit_of_values, validation_error
-        self._energies, self._work = (0.0, 0.0), work
+        self._energies, self._work = [0.0, 0.0], work
+        self._variance = float(posterior.noise.variance)
 
     @property
     def ready(self) -> bool:
@@ -78,18 +80,20 @@ class PosteriorSweeps:
         """
         with few_threads(self._work):
             self.estimate.sweep()
-            priors, means = self.posterior.priors, self.posterior.means
-            rows, columns = (
-                0.0 if graph is None else graph.step(places(prior, mean))
+            if any(graph is not None and graph.is_due for graph in self.graphs):
+                self.posterior.check()
+            priors, means, variance = self.posterior.priors, self.posterior.means, self.posterior.noise.variance
+            energies = (
+                torch.zeros_like(variance) if graph is None else graph.step(places(prior, mean))
                 for graph, prior, mean in zip(self.graphs, priors, means, strict=True)
             )
-        if not (math.isfinite(rows) and math.isfinite(columns)):
+            self._variance, *self._energies = self.posterior.check(variance, *energies)
+        if not all(map(math.isfinite, self._energies)):
             raise NumericalError("the energy of a graph left the finite numbers")
-        self._energies = rows, columns
 
     def measure(self, position: int) -> Measures:
         """Return the energies that the graphs had before their last step, and the common noise."""
-        noise = math.sqrt(self.posterior.noise.variance) * self._unit
+        noise = math.sqrt(self._variance) * self._unit
         return Measures(row_energy=self._energies[0], column_energy=self._energies[1], noise=noise)
 
     def validation_error(self) -> float:
@@ -113,7 +117,7 @@ class PosteriorSweeps:
             "posterior": self.posterior.state(),
             "estimate": self.estimate.state(),
             "graphs": [None if graph is None else graph.state() for graph in self.graphs],
-            "energies": list(self._energies),
+            "energies": self._energies,
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -124,7 +128,8 @@ class PosteriorSweeps:
             if graph is not None:
                 graph.load_state(kept)
         rows, columns = map(float, state["energies"])
-        self._energies = rows, columns
+        self._energies = [rows, columns]
+        self._variance = float(self.posterior.noise.variance)
 
     def step_state(self) -> dict[str, Any]:
         """Return where the random numbers stand."""

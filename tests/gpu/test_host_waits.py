@@ -7,6 +7,7 @@ import pytest
 from gpu_cases import model, needs_emulation, needs_gpu, ratings
 
 from air_recsys import AIR
+from air_recsys.nn.posterior import half_sweep
 
 pytestmark = [*needs_gpu, needs_emulation]
 
@@ -23,11 +24,21 @@ def waits_a_step(fit, first=4, more=4):
     return sum(extra.values()) / more, {key: count / more for key, count in extra.items() if count}
 
 
-# One flag, whether all is finite, would be enough. So far equations, priors and noise ask too.
-@pytest.mark.parametrize(("solver", "most"), [("variational", 23), ("langevin", 33)])
-def test_waits_of_a_sweep(solver, most):
-    waits, where = waits_a_step(lambda n: model("cuda", solver, n_sweeps=n, graph_refresh=100).fit(ratings()))
-    assert waits <= most, where
+@pytest.mark.parametrize("neighbors", [4, None])
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+def test_a_sweep_waits_once_for_its_flags(solver, neighbors):
+    options = {"graph_neighbors": None} if neighbors is None else {"graph_refresh": 100}
+    waits, where = waits_a_step(lambda n: model("cuda", solver, n_sweeps=n, **options).fit(ratings()))
+    assert waits == 1, where
+
+
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+def test_a_sweep_in_blocks_waits_once(solver, monkeypatch):
+    monkeypatch.setattr(half_sweep, "SUMS", 400)
+    monkeypatch.setattr(half_sweep, "MOST_FACTORED", 3)
+    options = {"graph_refresh": 100, "user_graph_reg": 0, "item_graph_reg": 0}
+    waits, where = waits_a_step(lambda n: model("cuda", solver, n_sweeps=n, **options).fit(ratings()))
+    assert waits == 1, where
 
 
 def completed(n_epochs, **options):

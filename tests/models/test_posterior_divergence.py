@@ -25,7 +25,7 @@ def columns(sweeps: Any) -> None:
 
 
 def noise(sweeps: Any) -> None:
-    sweeps.posterior.noise.variance = NAN
+    sweeps.posterior.noise.variance = sweeps.posterior.noise.variance * NAN
 
 
 def scales(sweeps: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import NamedTuple, Self
 
 import torch
@@ -26,15 +27,31 @@ class Entries(NamedTuple):
         ordered = None if weights is None else pattern.in_order_of(side, weights)
         return cls(*pattern.side(side), pattern.in_order_of(side, values), ordered)
 
-    def block(self, first: int, stop: int) -> Self:
-        """Return the entries of some rows."""
-        if first == 0 and stop == len(self.starts) - 1:
-            return self
-        starts = self.starts[first : stop + 1]
-        own = slice(int(starts[0]), int(starts[-1]))
-        weights = None if self.weights is None else self.weights[own]
+    def cut(self, size: int | None = None) -> list[Block]:
+        """Return the entries in blocks of `size` rows, of all rows where None; the host waits for their ends.
+
+        Examples
+        --------
+        >>> entries = Entries(torch.tensor([0, 2, 2, 3]), torch.tensor([0, 1, 1]), torch.ones(3), None)
+        >>> [(rows, own.starts.tolist(), own.partners.tolist()) for rows, own in entries.cut(2)]
+        [(slice(0, 2, None), [0, 2, 2], [0, 1]), (slice(2, 3, None), [0, 1], [1])]
+        """
+        m = len(self.starts) - 1
+        if size is None or size >= m:
+            return [Block(slice(0, m), self)]
+        firsts = torch.arange(0, m, size)
+        ends = self.starts.index_select(0, torch.cat([firsts, torch.tensor([m])]).to(self.starts.device)).tolist()
+        rows = [slice(first, min(first + size, m)) for first in firsts.tolist()]
+        return [
+            Block(own, self._part(own, slice(*pair))) for own, pair in zip(rows, itertools.pairwise(ends), strict=True)
+        ]
+
+    def _part(self, rows: slice, places: slice) -> Self:
+        """Return the entries of some rows, which stand at these places."""
+        weights = None if self.weights is None else self.weights[places]
+        starts = self.starts[rows.start : rows.stop + 1]
         return self._replace(
-            starts=starts - starts[0], partners=self.partners[own], values=self.values[own], weights=weights
+            starts=starts - starts[0], partners=self.partners[places], values=self.values[places], weights=weights
         )
 
     def sum(self, table: Tensor, power: int = 0) -> Tensor:
@@ -59,3 +76,10 @@ class Entries(NamedTuple):
         if self.weights is None:
             return self.starts.diff().to(self.values.dtype)
         return torch.segment_reduce(self.weights, "sum", offsets=self.starts.long(), initial=0.0)
+
+
+class Block(NamedTuple):
+    """Some rows, and their entries."""
+
+    rows: slice
+    entries: Entries

@@ -19,9 +19,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from air_recsys.exceptions import NumericalError
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.triangles import inner, packed, size_of, spans, squares, symmetric, upper
+from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, spans, squares, symmetric, upper
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
 
@@ -89,9 +88,9 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
     shares = precisions[:, None]
     with_bias, of_bias = biases * inputs, biases.square()  # E[c g], E[c^2]
     if partner.covariance is not None:
-        ends = [stop - 1 for _, _, stop in spans(inputs.shape[1])]
-        of_bias = of_bias + partner.covariance[:, ends[-1:]]
-        with_bias[:, :-1] += partner.covariance[:, ends[:-1]]
+        before_last = diagonal(inputs.shape[1], inputs.device)[1:] - 1  # the last entries of all rows but the last
+        of_bias = of_bias + partner.covariance[:, -1:]
+        with_bias[:, :-1] += partner.covariance[:, before_last]
     plain = entries.sum(shares * torch.cat([with_bias, of_bias], dim=1))
     linear = entries.sum(shares * torch.cat([inputs, biases], dim=1), power=1)
     total = entries.sum(shares, power=2)[:, 0] - 2 * linear[:, -1] + plain[:, -1]
@@ -135,9 +134,14 @@ class Solution(NamedTuple):
 
     mean: Tensor  # (m, d)
     cholesky: Tensor  # (m, d, d), lower, of the precisions
+    unsolved: Tensor  # (), the number of rows whose equations are not positive definite; they are NaN
 
     def covariance(self) -> Tensor:
         """Return the triangles of the covariances."""
+        if self.cholesky.is_cuda:  # there `cholesky_inverse` takes one matrix after another, and lets the host wait
+            identity = torch.eye(self.cholesky.shape[1], dtype=self.cholesky.dtype, device=self.cholesky.device)
+            root = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
+            return packed(root.mT @ root)
         return packed(torch.cholesky_inverse(self.cholesky).mT)  # LAPACK wrote it in columns
 
     def draw(self, before: Tensor, momentum: float, noise: Tensor) -> Tensor:
@@ -153,19 +157,11 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
     """Return the Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
 
     Shapes are (m,) for `scale`, (m, d) for `prior_mean` and (d, d) for `prior_precision`.
-
-    Raises
-    ------
-    NumericalError
-        Where the precision of the numbers is too low for the equations.
     """
     right = found.right * scale[:, None] + prior_mean @ prior_precision
     precision = torch.addcmul(packed(prior_precision[None]), found.precision, scale[:, None])
     # The transpose of an upper triangle in rows is a lower one in columns, which LAPACK takes as it is.
-    cholesky, failed = torch.linalg.cholesky_ex(upper(precision).mT)
-    if failed.any():
-        raise NumericalError(
-            f"{int((failed > 0).sum())} rows of the posterior have no solution in {found.right.dtype}: expected "
-            "positive definite equations; take dtype='float64' or smaller weights"
-        )
-    return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky)
+    cholesky, codes = torch.linalg.cholesky_ex(upper(precision).mT)
+    failed = codes > 0
+    cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
+    return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())

@@ -60,7 +60,7 @@ class VariationalEstimate:
         self._posterior = posterior
 
     def sweep(self) -> None:
-        """Go through rows and columns once."""
+        """Go through rows and columns once; `Posterior.check` says whether that went well."""
         self._posterior.sweep()
 
     def state(self) -> dict[str, Any]:
@@ -80,7 +80,7 @@ class VariationalEstimate:
         of_rows, of_columns = (1 / scales for scales in noise.scales)
         priors, (rows, columns) = _joined([_priors(self._posterior)]), sides
         covariances = rows.covariance, columns.covariance
-        return Uncertainty(noise.variance, of_rows, of_columns, rows.mean, columns.mean, priors, *covariances)
+        return Uncertainty(float(noise.variance), of_rows, of_columns, rows.mean, columns.mean, priors, *covariances)
 
 
 class LangevinEstimate(Stateful):
@@ -99,7 +99,7 @@ class LangevinEstimate(Stateful):
         self._products = RunningMean(len(rows), len(columns), rank, posterior.generator, rows)
         self._row_biases, self._column_biases = torch.zeros_like(rows[:, 0]), torch.zeros_like(columns[:, 0])
         self._noises = [torch.zeros_like(scales) for scales in posterior.noise.scales]
-        self._noise, self._count, self._done = 0.0, 0, 0
+        self._noise, self._count, self._done = torch.zeros_like(posterior.noise.variance), 0, 0
         self._first, self._every = n_sweeps // 5, max(1, (n_sweeps - n_sweeps // 5) // _DRAWS)
         self._draws: list[tuple[Tensor, Tensor, list[Tensor]]] = []
 
@@ -109,7 +109,7 @@ class LangevinEstimate(Stateful):
         return self._count > 0
 
     def sweep(self) -> None:
-        """Draw rows and columns once."""
+        """Draw rows and columns once; `Posterior.check` says whether that went well."""
         before = self._posterior.sides[1].mean
         self._posterior.sweep()
         self._done += 1
@@ -122,7 +122,7 @@ class LangevinEstimate(Stateful):
             self._row_biases = self._row_biases + left[:, -1]
             self._column_biases = self._column_biases + right[:, -1]
         noise = self._posterior.noise
-        self._noise += noise.variance
+        self._noise = self._noise + noise.variance
         self._noises = [total + 1 / scales for total, scales in zip(self._noises, noise.scales, strict=True)]
         if self._count % self._every == 0:
             self._draws.append((drawn, after, _priors(self._posterior)))
@@ -167,7 +167,7 @@ class LangevinEstimate(Stateful):
         drawn_rows, drawn_columns, drawn_priors = zip(*self._draws, strict=True)
         rows, columns = torch.stack(drawn_rows, dim=1), torch.stack(drawn_columns, dim=1)
         priors = _joined(drawn_priors)
-        return Uncertainty(self._noise / self._count, of_rows, of_columns, rows, columns, priors, None, None)
+        return Uncertainty(float(self._noise) / self._count, of_rows, of_columns, rows, columns, priors, None, None)
 
 
 def _scores(posterior: Posterior) -> Scores:

@@ -36,10 +36,11 @@ def places(prior: RowPrior, mean: Tensor) -> Tensor:
     """Return the places of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
 
     The last two features of the prior, the degree and the constant, do not count. `mean` (m, r + 1) are conditional
-    means.
+    means. Of a precision that is not positive definite they are NaN.
     """
-    covariance = torch.linalg.inv(prior.precision)[:-1, :-1]
-    root = torch.linalg.cholesky(torch.linalg.inv(covariance))  # (r, r)
+    covariance = torch.linalg.inv_ex(prior.precision).inverse[:-1, :-1]
+    root, failed = torch.linalg.cholesky_ex(torch.linalg.inv_ex(covariance).inverse)  # (r, r)
+    root = torch.where(failed > 0, torch.nan, root)
     lengths = (prior.weights[:-2, :-1] @ root).norm(dim=1)  # |w_k|, (k - 2,)
     pattern = prior.features[:, :-2] * lengths  # (m, k - 2)
     rest = (mean.to(torch.float64) - prior.mean())[:, :-1] @ root  # (m, r)
@@ -91,21 +92,26 @@ class RowGraph(Stateful):
         self._laplacian.logits.zero_()
         self._has_entries = (counts > 0).cpu().numpy()
         self._rate, self._refresh, self._done = _TRAVEL / max(n_steps, 1), refresh, 0
-        self._unit = 0.0  # energy of the first step
+        self._unit = torch.zeros((), dtype=torch.float64, device=counts.device)  # energy of the first step
 
-    def step(self, points: Tensor) -> float:
-        """Move the logits a step down the energy of rows at `points` (m, d), and return it."""
-        if self._done % self._refresh == 0:
+    @property
+    def is_due(self) -> bool:
+        """Whether the next step chooses the edges anew, for which `points` have to be finite."""
+        return self._done % self._refresh == 0
+
+    def step(self, points: Tensor) -> Tensor:
+        """Move the logits a step down the energy of rows at `points` (m, d), and return it, ()."""
+        if self.is_due:
             self._laplacian.refresh(points, points)
         self._done += 1
         energy, _ = self._laplacian.apply(points, points, 1.0)
-        value = float(energy)
-        self._unit = self._unit or value
+        self._unit = torch.where(self._unit == 0, energy.to(torch.float64), self._unit)
         logits = self._laplacian.logits
-        if self._unit > 0 and logits.grad is not None:
-            logits.sub_(logits.grad, alpha=self._rate * logits.numel() / self._unit)
+        if logits.grad is not None:
+            rate = torch.where(self._unit > 0, self._rate * logits.numel() / self._unit, 0.0)
+            logits.sub_(logits.grad.mul_(rate))
         logits.grad = None
-        return value
+        return energy
 
     def state(self) -> dict[str, Any]:
         """Return what steps change."""
@@ -133,13 +139,14 @@ class EdgelessGraph(Stateful):
     """
 
     _STATE = ()
+    is_due = False
 
     def __init__(self, m: int) -> None:
         self._m = m
 
-    def step(self, points: Tensor) -> float:
+    def step(self, points: Tensor) -> Tensor:
         """Return the energy, which is 0."""
-        return 0.0
+        return points.new_zeros(())
 
     def adjacency(self) -> sp.csr_array:
         """Return the graph, shape (m, m), without edges."""

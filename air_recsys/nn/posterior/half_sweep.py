@@ -6,14 +6,15 @@ sums of the equations until the rows are solved.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from air_recsys.nn.posterior.entries import Entries
+from air_recsys.nn.posterior.entries import Block
 from air_recsys.nn.posterior.equations import Rows, Solution, equations, solve
+from air_recsys.nn.posterior.flags import Flag, of_rows
 from air_recsys.nn.posterior.triangles import size_of
 
 SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
@@ -24,7 +25,7 @@ MOST_FACTORED = 4096
 class Given(NamedTuple):
     """What the rows of one side follow from."""
 
-    entries: Entries
+    blocks: Sequence[Block]  # the entries
     partner: Rows
     precisions: Tensor  # (n,), of the noise of the partners
     scales: Tensor  # (m,), of the noise of the rows
@@ -38,40 +39,28 @@ class Half(NamedTuple):
     rows: Rows
     means: Tensor  # (m, d), of the rows given the other side
     errors: Tensor  # (m,), expected sums of squared errors, times weights and precisions
+    flag: Flag  # of rows whose equations have no solution
 
 
 Draw = Callable[[Solution, slice], Tensor]
 """Returns some rows from their Gaussian and their place."""
 
 
-def half_sweep(given: Given, draw: Draw | None = None, block: int | None = None) -> Half:
-    """Return all rows of one side: their Gaussians, or what `draw` makes of these.
-
-    Parameters
-    ----------
-    given : Given
-    draw : callable, optional
-    block : int, optional
-        Rows whose equations are formed at a time; by default all for Gaussians, as many as `SUMS` holds for draws.
-
-    Raises
-    ------
-    NumericalError
-        Where the precision of the numbers is too low for the equations.
-    """
+def half_sweep(given: Given, draw: Draw | None = None) -> Half:
+    """Return all rows of one side: their Gaussians, or what `draw` makes of these."""
     m, width = given.prior_mean.shape
-    size = size_of(width)
     means, errors = torch.empty_like(given.prior_mean), torch.empty_like(given.scales)
     states = means if draw is None else torch.empty_like(means)
-    covariances = means.new_empty(m, size) if draw is None else None
-    most = m if draw is None else SUMS // (size * means.itemsize)
-    for rows in _slices(m, block or max(most, 1)):
+    covariances = means.new_empty(m, size_of(width)) if draw is None else None
+    unsolved = []
+    for rows, entries in given.blocks:
         out = None if covariances is None else covariances[rows]
-        system = equations(given.entries.block(rows.start, rows.stop), given.partner, given.precisions, out)
+        system = equations(entries, given.partner, given.precisions, out)
         for part in _slices(rows.stop - rows.start, FACTORED.get(means.device.type, MOST_FACTORED)):
             place = slice(rows.start + part.start, rows.start + part.stop)
             own = system.block(part)
             solution = solve(own, given.scales[place], given.prior_mean[place], given.prior_precision)
+            unsolved.append(solution.unsolved)
             means[place] = solution.mean
             if draw is not None:
                 states[place] = draw(solution, place)
@@ -79,7 +68,13 @@ def half_sweep(given: Given, draw: Draw | None = None, block: int | None = None)
             errors[place] = own.squared_errors(state)
             if covariances is not None and state.covariance is not None:
                 covariances[place] = state.covariance  # in the place of the sums
-    return Half(Rows(states, covariances), means, errors)
+    flag = of_rows(torch.stack(unsolved).sum(), means.dtype)
+    return Half(Rows(states, covariances), means, errors, flag)
+
+
+def rows_at_once(width: int, dtype: torch.dtype, *, sample: bool) -> int | None:
+    """Return how many rows' equations are formed at a time: all where None, as their covariances are kept."""
+    return max(SUMS // (size_of(width) * dtype.itemsize), 1) if sample else None
 
 
 def _slices(size: int, step: int) -> Iterator[slice]:

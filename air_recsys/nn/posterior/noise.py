@@ -5,10 +5,10 @@ r"""The noise: a variance of its own for every row and every column, shrunk towa
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from air_recsys.nn.posterior.generators import gamma
 from air_recsys.nn.posterior.state import Stateful
 
 _COUNTS = 10.0  # nu
@@ -30,10 +30,12 @@ class Noise(Stateful):
     variance : float
         sigma^2 to start from.
     known : bool
-        Whether `update` without `rng` leaves sigma^2 as it is.
+        Whether `update` without a generator leaves sigma^2 as it is.
 
     Attributes
     ----------
+    variance : Tensor
+        sigma^2, a number in double precision on the device, for which the host need not wait.
     scales : list of Tensor
         t and s.
     """
@@ -42,22 +44,25 @@ class Noise(Stateful):
 
     def __init__(self, counts: tuple[Tensor, Tensor], variance: float, *, known: bool = False) -> None:
         self._known = known
-        self.variance, self._floor = variance, _SMALLEST * variance
+        self.variance = torch.tensor(variance, dtype=torch.float64, device=counts[0].device)
+        self._floor = _SMALLEST * variance
         self.counts, self._total = counts, float(counts[0].sum())
         self.scales = [torch.ones_like(count) for count in counts]
 
-    def update(self, side: int, errors: Tensor, rng: np.random.Generator | None) -> None:
-        """Set, or with `rng` draw, the scales of one side (0 or 1), then sigma^2.
+    def update(self, side: int, errors: Tensor, generator: torch.Generator | None) -> None:
+        """Set, or with a generator draw, the scales of one side (0 or 1), then sigma^2.
 
         `errors` are the sums of squared errors of its rows, times weight and the partner's scale, by sigma^2.
         """
         scales = expected_scales(self.counts[side], errors)
-        if rng is not None:
+        if generator is not None:
             shape, rate = (_COUNTS + self.counts[side]) / 2, (_COUNTS + errors) / 2
-            drawn = rng.standard_gamma(shape.cpu().numpy()) / rate.cpu().numpy()
-            scales = torch.as_tensor(drawn, dtype=errors.dtype, device=errors.device)
+            scales = (gamma(shape.to(torch.float64), generator) / rate).to(errors.dtype)
         self.scales[side] = scales
-        if self._known and rng is None:
+        if self._known and generator is None:
             return
-        half = self._total / 2 if rng is None else rng.gamma(self._total / 2)
-        self.variance = max(self.variance * float((scales * errors).sum()) / 2 / half, self._floor)
+        half = self._total / 2
+        if generator is not None:
+            half = gamma(self.variance.new_full((), half), generator)
+        errors_of_all = (scales * errors).sum().to(torch.float64)
+        self.variance = (self.variance * errors_of_all / 2 / half).clamp(min=self._floor)

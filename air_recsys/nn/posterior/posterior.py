@@ -26,20 +26,19 @@ Iterative methods for solving partial difference equations of elliptic type, Tra
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from air_recsys.exceptions import NumericalError
 from air_recsys.nn.objective import Observations
+from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, Solution
 from air_recsys.nn.posterior.generators import load_position, position
-from air_recsys.nn.posterior.half_sweep import Given, half_sweep
+from air_recsys.nn.posterior.half_sweep import Given, half_sweep, rows_at_once
 from air_recsys.nn.posterior.noise import Noise
 from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.nn.posterior.state import Stateful
@@ -92,20 +91,23 @@ class Posterior(Stateful):
         components: Components | None = None,
     ) -> None:
         shape, values = observed.pattern.shape, observed.values
-        self._rng, self._sample, self._swept = rng, sample, False
-        self._entries = Entries.of(observed, 0), Entries.of(observed, 1)
+        self._sample, self._values, self._swept = sample, values, False
+        entries = Entries.of(observed, 0), Entries.of(observed, 1)
+        block = rows_at_once(width + 1, values.dtype, sample=sample)
+        self._blocks = [own.cut(block) for own in entries]
         variance = float(values.square().mean()) or 1.0
         deviation = (variance / max(width, 1)) ** 0.25  # products then have the variance of the values
         self.generator = torch.Generator(values.device).manual_seed(int(rng.integers(2**63 - 1)))
         start = Components(deviation**2, deviation**2, _START_NOISE * variance) if components is None else components
         known = components is not None
-        counts = self._entries[0].counts(), self._entries[1].counts()
+        counts = entries[0].counts(), entries[1].counts()
         self.noise = Noise(counts, start.noise, known=known)
         self.priors = [
             RowPrior(side, width + 1, of_side, known=known) for side, of_side in zip(features, start[:2], strict=True)
         ]
         self.sides = [self._start(size, width, deviation) for size in shape]
         self.means = [side.mean for side in self.sides]
+        self._flags: list[flags.Flag] = []  # of the last sweep
 
     def _start(self, m: int, width: int, deviation: float) -> Rows:
         mean = self._normal(m, width + 1) * deviation
@@ -116,36 +118,31 @@ class Posterior(Stateful):
         return Rows(mean, packed(_START_COVARIANCE * identity[None]).repeat(m, 1))
 
     def _normal(self, *shape: int) -> Tensor:
-        values = self._entries[0].values
-        return torch.randn(*shape, generator=self.generator, dtype=values.dtype, device=values.device)
+        like = self._values
+        return torch.randn(*shape, generator=self.generator, dtype=like.dtype, device=like.device)
 
     def sweep(self) -> None:
-        """Go through rows and columns once.
+        """Go through rows and columns once; `check` says whether that went well."""
+        self._flags = []
+        self._half_sweep(0)
+        self._half_sweep(1)
+        self._swept = True
+
+    def check(self, *numbers: Tensor) -> list[float]:
+        """Return 0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
 
         Raises
         ------
         NumericalError
-            Where the precision of the numbers is too low for the equations, or their range is left.
+            Where the last sweep found the precision of the numbers too low for the equations, or left their range.
         """
-        try:
-            self._half_sweep(0)
-            self._half_sweep(1)
-        except torch.linalg.LinAlgError as error:  # pyright: ignore[reportPrivateImportUsage]
-            raise NumericalError(f"the priors of the posterior have no solution: {error}") from None
-        if not self._is_finite():
-            raise NumericalError("the posterior left the finite numbers; take dtype='float64' or smaller weights")
-        self._swept = True
-
-    def _is_finite(self) -> bool:
-        tensors = [*self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
+        tensors = [self.noise.variance, *self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
         tensors += [prior.precision for prior in self.priors]
         tensors += [tensor for side in self.sides for tensor in side if tensor is not None]
-        # One number that is not finite makes the sum so; each tensor is read once, and the host waits once.
-        sums = torch.stack([tensor.sum().to(torch.float64) for tensor in tensors])
-        return math.isfinite(self.noise.variance) and bool(torch.isfinite(sums).all())
+        return flags.read([*self._flags, flags.of_finite(tensors)], numbers)
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change, without the position of `rng`."""
+        """Return what sweeps change."""
         return {
             **super().state(),
             "priors": [prior.state() for prior in self.priors],
@@ -164,7 +161,7 @@ class Posterior(Stateful):
     def _half_sweep(self, side: int) -> None:
         noise, prior, before = self.noise, self.priors[side], self.sides[side].mean
         given = Given(
-            self._entries[side],
+            self._blocks[side],
             self.sides[1 - side],
             noise.scales[1 - side] / noise.variance,
             noise.scales[side],
@@ -184,6 +181,7 @@ class Posterior(Stateful):
                 return solution.draw(before[rows], _MOMENTUM, normal[rows])
 
             found = half_sweep(given, draw)
-            prior.draw(found.rows, self._rng)
+            prior.draw(found.rows, self.generator)
         self.sides[side], self.means[side] = found.rows, found.means
-        noise.update(side, found.errors, self._rng if self._sample else None)
+        noise.update(side, found.errors, self.generator if self._sample else None)
+        self._flags += [found.flag, *prior.flags]

@@ -8,11 +8,12 @@ with features f (the last one constant), :math:`\Lambda` a ridge common to all f
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
+from air_recsys.nn.posterior.generators import gamma
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.nn.posterior.triangles import symmetric
 
@@ -24,7 +25,7 @@ _RIDGE = 100.0  # of the features; learned by evidence it is too small, see docs
 class RowPrior(Stateful):
     """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
 
-    Where that variance is `known`, `update` leaves S as it is.
+    Where that variance is `known`, `update` leaves S as it is. `flags` are those of the last update or draw.
     """
 
     _STATE = ("weights", "precision", "_ridge")
@@ -39,6 +40,7 @@ class RowPrior(Stateful):
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
         self._known = known
+        self.flags: list[Flag] = []
 
     @property
     def tells_rows_apart(self) -> bool:
@@ -63,37 +65,43 @@ class RowPrior(Stateful):
         self.weights = torch.lerp(self.weights, weights, 1 + past)
         if self._known:
             return
-        precision = torch.linalg.inv(scatter) * (len(rows.mean) + 1)
+        precision = inverse(scatter, self.flags) * (len(rows.mean) + 1)
         if past > 0:
-            precision = precision @ torch.linalg.solve(self.precision, precision)
+            precision = precision @ inverse(self.precision, self.flags) @ precision
         self.precision = (precision + precision.mT) / 2
 
-    def draw(self, rows: Rows, rng: np.random.Generator) -> None:
+    def draw(self, rows: Rows, generator: torch.Generator) -> None:
         """Draw S and W, and the ridge."""
-        weights, cholesky, scatter = self._regression(rows)
-        root = torch.linalg.cholesky(torch.linalg.inv(scatter)) @ self._bartlett(len(rows.mean), rng)
+        weights, factor, scatter = self._regression(rows)
+        root = cholesky(inverse(scatter, self.flags), self.flags) @ self._bartlett(len(rows.mean), generator)
         self.precision = root @ root.T
-        noise = torch.as_tensor(rng.standard_normal(tuple(weights.shape)), device=weights.device)
-        error = torch.linalg.solve_triangular(cholesky.mT, noise, upper=True)
+        noise = self._normal(weights.shape, generator)
+        error = torch.linalg.solve_triangular(factor.mT, noise, upper=True)
         self.weights = weights + torch.linalg.solve_triangular(root, error, upper=False, left=False)
         squares = (self.weights[:-1] @ root).square()
         if squares.numel():
-            self._ridge[:-1] = rng.gamma((squares.numel() + 1) / 2) * 2 / (float(squares.sum()) + 1 / _RIDGE)
+            freedom = squares.new_full((), squares.numel() + 1)
+            ridge = gamma(freedom / 2, generator) * 2 / (squares.sum() + 1 / _RIDGE)
+            self._ridge = torch.cat([ridge.expand(len(squares)), self._ridge[-1:]])
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
         mean = rows.mean.to(torch.float64)
-        cholesky = torch.linalg.cholesky(self._gram + torch.diag(self._ridge))
-        weights = torch.cholesky_solve(self.features.T @ mean, cholesky)
+        self.flags = []
+        factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
+        weights = torch.cholesky_solve(self.features.T @ mean, factor)
         rest = mean - self.features @ weights
         scatter = rest.T @ rest + weights.T @ (self._ridge[:, None] * weights) + _SPREAD * self._identity
         if rows.covariance is not None:
             scatter = scatter + symmetric(rows.covariance.sum(0, keepdim=True))[0].to(torch.float64)
-        return weights, cholesky, scatter
+        return weights, factor, scatter
 
-    def _bartlett(self, m: int, rng: np.random.Generator) -> Tensor:
+    def _bartlett(self, m: int, generator: torch.Generator) -> Tensor:
         """Draw the lower triangular factor of a standard Wishart matrix."""
-        width = len(self._identity)
-        factor = np.tril(rng.standard_normal((width, width)), -1)
-        factor[np.diag_indices(width)] = np.sqrt(rng.chisquare(m + width + 2 - np.arange(width)))
-        return torch.as_tensor(factor, device=self._identity.device)
+        below = self._normal(self._identity.shape, generator).tril(-1)
+        freedoms = m + len(below) + 2 - torch.arange(len(below), dtype=below.dtype, device=below.device)
+        return below + torch.diag((2 * gamma(freedoms / 2, generator)).sqrt())  # roots of chi-squared numbers
+
+    def _normal(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
+        like = self._identity
+        return torch.randn(shape, generator=generator, dtype=like.dtype, device=like.device)

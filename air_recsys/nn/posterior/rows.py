@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.objective import Observations
+from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, equations, solve
 from air_recsys.nn.posterior.noise import expected_scales
@@ -29,6 +30,11 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
 
     `entries` (m, n) are in the unit of the posterior; `features` have the shape (m, k).
 
+    Raises
+    ------
+    NumericalError
+        Where the precision of the numbers is too low for the equations.
+
     Examples
     --------
     >>> from air_recsys.nn.pattern import SparsePattern
@@ -44,6 +50,7 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     rows = Rows(prior_mean)
     for _ in range(_STEPS):
         solution = solve(system, scales, prior_mean, known.precision)
+        flags.read([flags.of_rows(solution.unsolved, features.dtype)])
         rows = Rows(solution.mean, solution.covariance())
         scales = expected_scales(counts, system.squared_errors(rows))
     return rows, scales

@@ -82,6 +82,18 @@ def squares(rows: Tensor) -> Tensor:
     return triangles
 
 
+def diagonal(width: int, device: torch.device) -> Tensor:
+    """Return where the diagonal of a matrix of `width` rows lies in its triangle, made on the device, (d,).
+
+    Examples
+    --------
+    >>> diagonal(3, torch.device("cpu"))  # rows of 3, 2 and 1 entries
+    tensor([0, 3, 5])
+    """
+    rows = torch.arange(width, device=device)
+    return rows * width - rows * (rows - 1) // 2
+
+
 def inner(left: Tensor, right: Tensor) -> Tensor:
     """Return the sums over all entries of the products of two symmetric matrices each, (m,).
 
@@ -92,5 +104,5 @@ def inner(left: Tensor, right: Tensor) -> Tensor:
     """
     width = width_of(left.shape[1])
     times = left.new_full((left.shape[1],), 2.0)  # off the diagonal each entry stands for two
-    times[[start for _, start, _ in spans(width)]] = 1.0
+    times.index_fill_(0, diagonal(width, left.device), 1.0)
     return (left * right) @ times

@@ -6,7 +6,7 @@ from __future__ import annotations
 WAITS = {
     *("_local_scalar_dense", "nonzero", "masked_select", "_unique2", "unique_dim", "unique_consecutive", "bincount"),
     *("equal", "is_nonzero", "histc", "_linalg_check_errors", "_linalg_svd", "linalg_svd", "linalg_lstsq"),
-    *("to_sparse_csr", "_to_sparse_csr"),
+    *("to_sparse_csr", "_to_sparse_csr", "cholesky_inverse"),
 }
 
 # Their sums are added in the order in which threads come.

@@ -265,4 +265,4 @@ def test_movielens_is_explained_and_folded_in(data_root):
         own, others = known.user_factors_, known.item_factors_
         own, others = (own, others) if side == "user" else (others, own)
         gap = (solved_again(known, side).factors - own) @ others.T
-        assert np.abs(gap).mean() < 0.02 * np.abs(own @ others.T).mean()  # 0.4 % after 30 sweeps
+        assert np.abs(gap).mean() < 0.02 * np.abs(own @ others.T).mean()  # a half after 30 sweeps

@@ -32,7 +32,7 @@ def given(width=3, spread=True, weighted=False, side=0):
         np.eye(width) + root @ root.T,
     )
     entries = Entries.of(observed(data, weights=weights), side)
-    return Given(entries, partner, *map(torch.as_tensor, values)), data, weights
+    return Given(entries.cut(), partner, *map(torch.as_tensor, values)), data, weights
 
 
 def dense(case, data, weights, side, row):
@@ -72,8 +72,10 @@ def test_every_row_is_the_dense_formula(width, weighted, side):
 
 @pytest.mark.parametrize("block", [1, 7, 29])
 @pytest.mark.parametrize("draws", [False, True])
-def test_blocks_are_one_block(block, draws, monkeypatch):
-    case, _, _ = given(spread=not draws)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_blocks_are_one_block(weighted, block, draws, monkeypatch):
+    case, _, _ = given(spread=not draws, weighted=weighted)
+    ((_, entries),) = case.blocks
     noise = torch.as_tensor(np.random.default_rng(0).normal(size=(M, 3)))
 
     def draw(solution, rows):
@@ -81,8 +83,8 @@ def test_blocks_are_one_block(block, draws, monkeypatch):
 
     whole = half_sweep(case, draw if draws else None)
     monkeypatch.setattr(module, "FACTORED", {"cpu": 2})
-    parts = half_sweep(case, draw if draws else None, block)
-    for one, two in zip((*whole.rows, *whole[1:]), (*parts.rows, *parts[1:]), strict=True):
+    parts = half_sweep(case._replace(blocks=entries.cut(block)), draw if draws else None)
+    for one, two in zip((*whole.rows, *whole[1:3]), (*parts.rows, *parts[1:3]), strict=True):
         assert (one is None) == (two is None)
         if one is not None:
             np.testing.assert_allclose(one, two, atol=1e-12)
@@ -94,3 +96,19 @@ def test_draws_come_with_the_means_and_without_covariances():
     assert found.rows.covariance is None
     np.testing.assert_allclose(found.rows.mean, found.means + 1)
     np.testing.assert_allclose(found.means, half_sweep(case).means)
+
+
+@pytest.mark.parametrize("block", [None, 7])
+def test_rows_without_a_solution_are_flagged_and_not_finite(block, monkeypatch):
+    monkeypatch.setattr(module, "FACTORED", {"cpu": 2})
+    case, data, _ = given()
+    ((_, entries),) = case.blocks
+    filled = torch.as_tensor(data.seen.any(axis=1))
+    nothing = torch.zeros_like(case.prior_precision)
+    scales = case.scales.clone()
+    scales[[3, 8]] *= -1  # A is positive definite, and minus A is not
+    assert filled[[3, 8]].all()
+    found = half_sweep(case._replace(blocks=entries.cut(block), scales=scales, prior_precision=nothing))
+    failed = ~found.means.isfinite().all(dim=1)
+    assert failed[[3, 8]].all()
+    assert found.flag.code == failed.sum() < M

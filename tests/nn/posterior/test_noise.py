@@ -40,12 +40,12 @@ def test_the_variance_stays_above_a_small_part_of_its_start(variance):
 
 
 def test_scales_and_variance_are_drawn_from_their_gamma_distributions():
-    rng, errors, found = np.random.default_rng(0), torch.tensor([4.0, 30.0]), []
+    generator, errors, found = torch.Generator().manual_seed(0), torch.tensor([4.0, 30.0]), []
     for _ in range(2000):
         noise = noise_of([2.0, 8.0])
-        noise.update(0, errors, rng)
+        noise.update(0, errors, generator)
         scales = noise.scales[0].double().numpy()
-        half = 4.0 * (scales * errors.numpy()).sum() / 2 / noise.variance  # Gamma(half of all counts)
+        half = 4.0 * (scales * errors.numpy()).sum() / 2 / float(noise.variance)  # Gamma(half of all counts)
         found.append([*scales * (NU + errors.numpy()) / 2, half])
     shapes = [(NU + 2) / 2, (NU + 8) / 2, 10 / 2]
     np.testing.assert_allclose(np.mean(found, axis=0), shapes, rtol=0.05)

@@ -33,10 +33,10 @@ def regression(prior, rows):
 
 def draws_of(prior, rows):
     """(W, S^-1, ridge) of many draws, each from where the prior stands."""
-    start, rng, found = prior.state(), np.random.default_rng(0), []
+    start, generator, found = prior.state(), torch.Generator().manual_seed(0), []
     for _ in range(N_DRAWS):
         prior.load_state({name: value.clone() for name, value in start.items()})
-        prior.draw(Rows(rows), rng)
+        prior.draw(Rows(rows), generator)
         found.append([value.numpy().copy() for value in prior.state().values()])
     return [np.stack(values) for values in zip(*found, strict=True)]
 
@@ -108,5 +108,5 @@ def test_one_ridge_is_drawn_for_all_features_but_the_constant(scale):
 
 def test_without_features_no_ridge_is_drawn():
     prior = RowPrior(torch.ones(5, 1), 2, 1.0)
-    prior.draw(Rows(torch.ones(5, 2)), np.random.default_rng(0))
+    prior.draw(Rows(torch.ones(5, 2)), torch.Generator().manual_seed(0))
     assert prior.state()["_ridge"].tolist() == [FREE]

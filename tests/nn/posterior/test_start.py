@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 from posterior_cases import Drawn, constant, drawn, observed, posterior
 
 from air_recsys.exceptions import AirRecsysError
@@ -66,12 +67,13 @@ def test_priors_without_a_solution_say_so():
     entries = observed(drawn())
     rows, columns = constant(entries)
     state = Posterior(entries, (rows * float("nan"), columns), 2, np.random.default_rng(0))
+    state.sweep()
     with pytest.raises(AirRecsysError, match=r"^the priors of the posterior have no solution: .*cholesky"):
-        state.sweep()
+        state.check()
 
 
 def variance(state):
-    state.noise.variance = float("inf")
+    state.noise.variance = torch.tensor(float("inf"))
 
 
 SPOILED = {
@@ -90,10 +92,27 @@ def test_numbers_that_are_not_finite_end_the_sweeps(spoil, monkeypatch):
     state = posterior(observed(drawn()))
     monkeypatch.setattr(state, "_half_sweep", lambda side: None)
     state.sweep()
+    state.check()
     state.means = [side.mean.clone() for side in state.sides]
     spoil(state)
     with pytest.raises(AirRecsysError, match=r"^the posterior left the finite numbers; take dtype='float64' or"):
-        state.sweep()
+        state.check()
+
+
+@both
+def test_rows_without_a_solution_are_counted_by_the_first_side_that_has_some(sample):
+    data = drawn()
+    state = posterior(observed(data), sample=sample)
+    state.priors[0].precision = -1e6 * state.priors[0].precision
+    state.sweep()
+    with pytest.raises(AirRecsysError, match=r"^60 rows of the posterior have no solution in torch.float64: expected"):
+        state.check()
+
+
+def test_a_check_returns_numbers():
+    state = posterior(observed(drawn()))
+    state.sweep()
+    assert state.check(state.noise.variance, torch.tensor(2)) == [float(state.noise.variance), 2.0]
 
 
 def test_a_state_of_more_or_fewer_priors_is_refused():

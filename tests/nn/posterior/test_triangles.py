@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from air_recsys.nn.posterior.triangles import inner, packed, size_of, squares, symmetric, upper, width_of
+from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, squares, symmetric, upper, width_of
 
 widths = pytest.mark.parametrize("width", [1, 2, 5])
 
@@ -29,6 +29,12 @@ def test_packing_loses_nothing(width):
 def test_the_order_is_that_of_triu_indices(width):
     given, places = matrices(width), torch.triu_indices(width, width)
     torch.testing.assert_close(packed(given), given[:, places[0], places[1]], rtol=0, atol=0)
+
+
+@widths
+def test_the_diagonal_lies_where_it_is_packed(width):
+    given = matrices(width)
+    torch.testing.assert_close(packed(given)[:, diagonal(width, given.device)], given.diagonal(dim1=1, dim2=2))
 
 
 @widths

@@ -1,0 +1,92 @@
+"""Whether the equations of a sweep had a solution: told by the device, and read by the host once.
+
+A host that asks a GPU after each factorization waits each time until the device has nothing left to do. So a sweep
+collects flags, and what follows from a matrix without a solution is not finite, or of no use, until they are read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from air_recsys.exceptions import NumericalError
+
+_PRIORS = "the priors of the posterior have no solution: "
+_NOT_DEFINITE = (
+    _PRIORS + "linalg.cholesky: The factorization could not be completed because the input is not positive-definite "
+    "(the leading minor of order {} is not positive-definite)."
+)
+_SINGULAR = (
+    _PRIORS + "linalg.inv: The diagonal element {} is zero, the inversion could not be completed because the input "
+    "matrix is singular."
+)
+_ROWS = (
+    "{{}} rows of the posterior have no solution in {}: expected positive definite equations; take dtype='float64' or "
+    "smaller weights"
+)
+_NOT_FINITE = "the posterior left the finite numbers; take dtype='float64' or smaller weights"
+
+
+class Flag(NamedTuple):
+    """A number that is 0 where all is well, and what it means where it is not."""
+
+    code: Tensor  # ()
+    message: str  # the code takes the place of {}
+
+
+def cholesky(matrix: Tensor, flags: list[Flag]) -> Tensor:
+    """Return the Cholesky factor of a prior's matrix (d, d), and add a flag."""
+    factor, code = torch.linalg.cholesky_ex(matrix)
+    flags.append(Flag(code, _NOT_DEFINITE))
+    return factor
+
+
+def inverse(matrix: Tensor, flags: list[Flag]) -> Tensor:
+    """Return the inverse of a prior's matrix (d, d), and add a flag."""
+    found, code = torch.linalg.inv_ex(matrix)
+    flags.append(Flag(code, _SINGULAR))
+    return found
+
+
+def of_rows(unsolved: Tensor, dtype: torch.dtype) -> Flag:
+    """Return the flag of a number of rows without a solution."""
+    return Flag(unsolved, _ROWS.format(dtype))
+
+
+def of_finite(tensors: Sequence[Tensor]) -> Flag:
+    """Return the flag of tensors with a number that is not finite."""
+    # One such number makes the sum so, and each tensor is read once.
+    sums = torch.stack([tensor.sum().to(torch.float64) for tensor in tensors])
+    return Flag(sums.isfinite().logical_not().any(), _NOT_FINITE)
+
+
+def read(flags: Sequence[Flag], numbers: Sequence[Tensor] = ()) -> list[float]:
+    """Return 0-dimensional `numbers`; the host waits for the device once.
+
+    Raises
+    ------
+    NumericalError
+        With the message of the first flag that is not 0.
+
+    Examples
+    --------
+    >>> read([Flag(torch.tensor(0), "")], [torch.tensor(2.5)])
+    [2.5]
+    >>> flags = []
+    >>> _ = cholesky(-torch.eye(2), flags)
+    >>> read(flags)
+    Traceback (most recent call last):
+    ...
+    air_recsys.exceptions.NumericalError: the priors of the posterior have no solution: linalg.cholesky: The \
+factorization could not be completed because the input is not positive-definite (the leading minor of order 1 is not \
+positive-definite).
+    """
+    both = [*(flag.code for flag in flags), *numbers]
+    values = torch.stack([one.to(torch.float64) for one in both]).tolist() if both else []
+    for value, flag in zip(values, flags, strict=False):
+        if value != 0:
+            raise NumericalError(flag.message.format(int(value)))
+    return values[len(flags) :]

@@ -1,0 +1,37 @@
+"""Entries in blocks of rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from posterior_cases import drawn, observed
+
+from air_recsys.nn.posterior.entries import Entries
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("side", [0, 1])
+@pytest.mark.parametrize("size", [1, 6, 7, 29])
+def test_blocks_have_the_sums_of_their_rows(size, side, weighted):
+    data = drawn(m=30, n=20)
+    data.seen[6:8] = data.seen[-1] = False  # a block may be empty
+    weights = np.random.default_rng(0).uniform(0.5, 2, data.seen.shape) if weighted else None
+    whole = Entries.of(observed(data, weights=weights), side)
+    m = (30, 20)[side]
+    table = torch.rand((20, 30)[side], 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    blocks = whole.cut(size)
+    assert [row for rows, _ in blocks for row in range(m)[rows]] == list(range(m))
+    assert max(rows.stop - rows.start for rows, _ in blocks) == min(size, m)
+    for power in (0, 1):
+        parts = torch.cat([entries.sum(table, power) for _, entries in blocks])
+        torch.testing.assert_close(parts, whole.sum(table, power))
+    torch.testing.assert_close(torch.cat([entries.counts() for _, entries in blocks]), whole.counts())
+
+
+@pytest.mark.parametrize("size", [None, 30, 100])
+def test_one_block_is_the_entries(size):
+    whole = Entries.of(observed(drawn(m=30, n=20)), 0)
+    ((rows, entries),) = whole.cut(size)
+    assert rows == slice(0, 30)
+    assert entries is whole
