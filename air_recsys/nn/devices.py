@@ -37,6 +37,19 @@ def resolve_device(device: str) -> torch.device:
     return chosen
 
 
+def device_or_cpu(name: str | None) -> torch.device:
+    """Return the device of a name, such as that of a training on another machine, or the CPU where it is not here.
+
+    Examples
+    --------
+    >>> device_or_cpu("cuda:99"), device_or_cpu(None)
+    (device(type='cpu'), device(type='cpu'))
+    """
+    chosen = torch.device(name or "cpu")
+    is_here = chosen.type == "cuda" and (chosen.index or 0) < torch.cuda.device_count()
+    return chosen if is_here else torch.device("cpu")
+
+
 def check_device_name(device: str) -> None:
     """Raise `ParameterError` for what names a device on no machine."""
     if not isinstance(device, str) or not re.fullmatch(r"auto|cpu|cuda(:\d+)?", device):

@@ -1,5 +1,7 @@
 """Every public path on a GPU; skipped where there is none."""
 
+from contextlib import nullcontext
+
 import emulation
 import numpy as np
 import pytest
@@ -90,6 +92,25 @@ def test_a_model_from_there_answers_like_one_from_here(solver, tmp_path, monkeyp
     lists = fitted.recommend(range(SHAPE[0]), 5, device="cuda")
     np.testing.assert_array_equal(lists["item"], loaded.recommend(range(SHAPE[0]), 5)["item"])
     assert np.isclose(fitted.explain(0, 0).score, loaded.explain(0, 0).score)
+
+
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+def test_many_new_rows_are_solved_there_and_few_are_not(solver, tmp_path, monkeypatch):
+    fitted = model("cuda", solver).fit(ratings())
+    loaded = AIR.load(fitted.save(tmp_path / "model.air"))
+    many = sp.csr_array(np.nan_to_num(ratings(300, seed=5)))
+    with emulation.watched() if emulation.is_on() else nullcontext() as seen:
+        found, few = fitted.fold_in(many), fitted.fold_in(many[:2])
+    assert seen is None or seen.launches
+    with monkeypatch.context() as patched:
+        patched.setattr(torch.cuda, "device_count", lambda: 0)
+        expected = loaded.fold_in(many)
+        np.testing.assert_array_equal(loaded.fold_in(many[:2]).factors, few.factors)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
+    new = Interactions.from_dense(ratings(300, seed=6), list(range(100, 400)), list(range(SHAPE[1])))
+    fitted.partial_fit(new)
+    assert np.isfinite(fitted.predict([100, 399], [0, 1], return_std=True)).all()
 
 
 @pytest.mark.parametrize("solver", ["adam", "variational", "langevin"])

@@ -41,6 +41,12 @@ def test_a_sweep_in_blocks_waits_once(solver, monkeypatch):
     assert waits == 1, where
 
 
+def test_a_validation_error_is_found_on_the_device_and_waited_for_once():
+    options = {"graph_refresh": 100, "validation_fraction": 0.2}
+    waits, where = waits_a_step(lambda n: model("cuda", n_sweeps=n, **options).fit(ratings()))
+    assert waits == 2, where
+
+
 def completed(n_epochs, **options):
     settings = {
         "settings": "fixed",

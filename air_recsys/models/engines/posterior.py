@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +35,8 @@ from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.solvers import Sweeping
 from air_recsys.training import PosteriorSweeps
+
+_PAIRS = 2**18  # held-out pairs whose scores are found at a time
 
 
 @dataclass
@@ -136,12 +138,12 @@ class PosteriorEngine:
     def _start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> PosteriorSweeps:
-        self._scaling, self._ratings = Scaling.standard(counted_ratings(training)), training.to_csr()
+        self._scaling = Scaling.standard(counted_ratings(training))
         dtype, device = DTYPES[self.setup.dtype], self.device
         weights = training.weights_to_csr()
-        observed = observations(self._ratings, self._scaling.forward, dtype, device, weights)
+        observed = observations(training.to_csr(), self._scaling.forward, dtype, device, weights)
         features = pattern_features(observed.pattern, self._n_features(training), rng)
-        self._features = features[0].cpu().numpy(), features[1].cpu().numpy()
+        self._pattern, self._features = observed.pattern, features
         settings, narrower = self._settings(training), min(training.n_users, training.n_items)
         width = narrower if settings.width is None else min(settings.width, narrower)
         found = components(observed) if width == 0 else None
@@ -151,7 +153,7 @@ class PosteriorEngine:
             self._graph(counts, prior, settings.n_neighbors) if learns and len(counts) > 1 else None
             for counts, prior, learns in zip(posterior.noise.counts, posterior.priors, self._learns, strict=True)
         ]
-        error = None if held_out is None else lambda: _rmse(self.factors(), held_out)
+        error = None if held_out is None else self._held_out_error(held_out, device)
         n_sweeps, unit = self.solver.n_sweeps, self._scaling.unit
         return PosteriorSweeps(
             posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=self._work(training)
@@ -163,6 +165,23 @@ class PosteriorEngine:
         refresh = sweeps_between_choices(self.setup.graph_refresh, self.solver.n_sweeps)
         return RowGraph(counts, n_neighbors, self.setup.adjacency, n_steps=self.solver.n_sweeps, refresh=refresh)
 
+    def _held_out_error(self, held_out: Interactions, device: torch.device) -> Callable[[], float]:
+        """Return what gives the root mean squared error of the present state, found on the device."""
+        pairs = held_out.user_index, held_out.item_index
+        users, items = (torch.as_tensor(index.astype(np.int64), device=device) for index in pairs)
+        ratings = torch.as_tensor(held_out.ratings.astype(np.float64), device=device)
+        unit, mean = self._scaling.unit, self._scaling.mean
+
+        def error() -> float:
+            left, right, of_users, of_items = self._estimate.scores()
+            total = ratings.new_zeros(())
+            for own, others, expected in zip(*(part.split(_PAIRS) for part in (users, items, ratings)), strict=True):
+                found = (left[own] * right[others]).sum(dim=1) + of_users[own] + of_items[others]
+                total += (found * unit + mean - expected).square().sum()
+            return float((total / len(ratings)).sqrt())
+
+        return error
+
     def factors(self) -> Factors:
         """Return the mean of the scores in the present state, in the unit of the ratings."""
         left, right, users, items = (tensor.cpu().numpy() for tensor in self._estimate.scores())
@@ -173,16 +192,9 @@ class PosteriorEngine:
 
     def equations(self) -> PosteriorRows:
         """Return the equations of a row in the present state."""
-        users, items = self._features
-        transposed = self._ratings.T.tocsr()
-        sides = projection(self._ratings, users, items), projection(transposed, items, users)
+        sides = projection(self._pattern, self._features, 0), projection(self._pattern, self._features, 1)
         return PosteriorRows(PosteriorArrays.of(self._estimate.uncertainty(), self._scaling.unit, sides))
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> PosteriorRows:
         """Return the equations of a row from what a file holds of them."""
         return PosteriorRows(PosteriorArrays.from_arrays(arrays, shape))
-
-
-def _rmse(factors: Factors, held_out: Interactions) -> float:
-    errors = factors.scores(held_out.user_index, held_out.item_index) - held_out.ratings
-    return float(np.sqrt(np.mean(errors**2)))

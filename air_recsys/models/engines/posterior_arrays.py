@@ -19,6 +19,7 @@ from air_recsys.nn.posterior.triangles import spans, symmetric, width_of
 
 _BLOCK = 4_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W but for degree and constant
+_CPU = torch.device("cpu")
 _PREFIX = "spread_"  # names of these arrays in model files, since version 2
 _FIELDS = (
     *("user_noise", "item_noise", "users", "items", "user_weights", "item_weights"),
@@ -69,8 +70,8 @@ class PosteriorArrays(NamedTuple):
         """Take over what training left, on the CPU; the projections give features of users and of items."""
         named = dict(zip(_FIELDS, (*left[1:5], *left.priors, *left[6:]), strict=True))
         arrays = {name: tensor.cpu().numpy().copy() for name, tensor in named.items() if tensor is not None}
-        bases = [side.basis.astype(arrays["users"].dtype) for side in projections]
-        degrees = np.array([side.logarithm for side in projections])
+        bases = [side.basis.to(left.rows.dtype).cpu().numpy() for side in projections]
+        degrees = np.array([float(side.logarithm) for side in projections])
         return cls(
             np.array([unit, left.noise]), user_basis=bases[0], item_basis=bases[1], log_degrees=degrees, **arrays
         )
@@ -142,21 +143,24 @@ class PosteriorArrays(NamedTuple):
         """Return how many rows of a side took part in training; those after them were folded in."""
         return len(self.item_basis if side == "user" else self.user_basis)
 
-    def features(self, side: Side, ratings: sp.csr_array) -> np.ndarray:
+    def features(self, side: Side, ratings: sp.csr_array, device: torch.device = _CPU) -> Tensor:
         """Return the features of new rows; rows and columns that training did not see are no part of the pattern."""
         basis, logarithm = getattr(self, f"{side}_basis"), self.log_degrees[0 if side == "user" else 1]
         assert ratings.shape is not None  # SciPy types it as optional
         seen = ratings if ratings.shape[1] == len(basis) else ratings[:, : len(basis)]
-        return Projection(basis, logarithm)(seen)
+        columns = np.unique(np.append(seen.indices, 0))  # at least one
+        project = Projection(double(basis[columns], device), double(logarithm, device))
+        starts, places = seen.indptr.astype(np.int64), np.searchsorted(columns, seen.indices)
+        return project(torch.as_tensor(starts, device=device), torch.as_tensor(places, device=device))
 
-    def known(self, side: Side, columns: np.ndarray, *, new: bool) -> list[Known]:
+    def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device = _CPU) -> list[Known]:
         """Return what trained or new rows of a side follow from, one a draw, for some of the other side."""
         other = "item" if side == "user" else "user"
         means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
-        draws = double(means if means.ndim == 3 else means[:, None])
-        covariance = None if covariances is None else double(covariances[columns])
-        noise = double(self.scales[1] * getattr(self, f"{other}_noise")[columns])
-        weights, precisions = double(getattr(self, f"{side}_weights")), double(getattr(self, f"{side}_precisions"))
+        draws = double(means if means.ndim == 3 else means[:, None], device)
+        covariance = None if covariances is None else double(covariances[columns], device)
+        noise = double(self.scales[1] * getattr(self, f"{other}_noise")[columns], device)
+        weights, precisions = (double(getattr(self, f"{side}_{name}"), device) for name in ("weights", "precisions"))
         if new:
             weights, precisions = weights.clone(), _NEW_PRECISION * precisions
             weights[:, :-2] *= _NEW_WEIGHTS
@@ -207,6 +211,6 @@ def full(triangles: np.ndarray) -> np.ndarray:
     return symmetric(double(triangles)).numpy()
 
 
-def double(array: np.ndarray) -> Tensor:
+def double(array: np.ndarray, device: torch.device = _CPU) -> Tensor:
     """Return an array as a tensor in double precision."""
-    return torch.as_tensor(np.asarray(array, dtype=np.float64))
+    return torch.as_tensor(np.asarray(array, dtype=np.float64), device=device)

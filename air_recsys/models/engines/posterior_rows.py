@@ -34,12 +34,14 @@ from torch import Tensor
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
 from air_recsys.models.rows import Edges, Folded, ScoreContributions, Side, checked_rows
 from air_recsys.models.state import Factors, FittedState
+from air_recsys.nn.devices import device_or_cpu
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.rows import solve_rows
 
 _BLOCK = 2048  # rows solved at a time
+_MANY = 256  # rows of a block that are worth the copies to a device
 _SEED = 0  # seed of the draws of new rows
 
 Gaussians = list[tuple[Rows, Tensor]]
@@ -64,7 +66,7 @@ class PosteriorRows:
 
     def solver(self, state: FittedState, side: Side) -> PosteriorSolver:
         """Return the solve of the posterior mean of new rows of a side."""
-        return state.once(f"solver of a {side}", lambda: PosteriorSolver(state.factors, self.arrays, side))
+        return state.once(f"solver of a {side}", lambda: _solver(state, self.arrays, side))
 
     def take_in(
         self,
@@ -76,7 +78,7 @@ class PosteriorRows:
         weights: np.ndarray | None,
     ) -> tuple[Folded, PosteriorRows]:
         """Return rows of a draft, trained or new, and the equations with them; a posterior knows no neighbours."""
-        folded, arrays = PosteriorSolver(draft.factors, self.arrays, side).take_in(rows, ratings, weights)
+        folded, arrays = _solver(draft, self.arrays, side).take_in(rows, ratings, weights)
         return folded, PosteriorRows(arrays)
 
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
@@ -98,7 +100,7 @@ class PosteriorRows:
         n_items, unit = len(factors.item_factors), float(arrays.scales[0])
         values, bias = (ratings - factors.mean) / unit, float(factors.user_biases[user]) / unit
         row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
-        features = arrays.features("user", row)[0]
+        features = arrays.features("user", row)[0].numpy()
         pattern, of_items = 0.0, np.zeros(rated.size)
         draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
         for draw in draws:
@@ -121,6 +123,10 @@ class PosteriorRows:
         return ScoreContributions(sources, unit * pattern / len(draws), of_sources, no_edges, nothing, nothing)
 
 
+def _solver(state: FittedState, arrays: PosteriorArrays, side: Side) -> PosteriorSolver:
+    return PosteriorSolver(state.factors, arrays, side, device_or_cpu(state.ending.device))
+
+
 class PosteriorSolver:
     """The solve of a row's posterior mean, see the module.
 
@@ -130,6 +136,8 @@ class PosteriorSolver:
     arrays : PosteriorArrays
         Of the same model.
     side : {"user", "item"}
+    device : device
+        Where blocks of many rows are solved; few rows are solved on the CPU, which needs no copies.
 
     Attributes
     ----------
@@ -137,10 +145,11 @@ class PosteriorSolver:
         The factors of the fixed side.
     """
 
-    def __init__(self, factors: Factors, arrays: PosteriorArrays, side: Side) -> None:
+    def __init__(self, factors: Factors, arrays: PosteriorArrays, side: Side, device: torch.device) -> None:
         self.others = factors.item_factors if side == "user" else factors.user_factors
         self._arrays, self._mean, self._unit = arrays, factors.mean, float(arrays.scales[0])
         self._side: Side = side
+        self._device = device
         self._maps = _maps(arrays, side, self.others)
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
@@ -194,14 +203,21 @@ class PosteriorSolver:
                 yield block, self._gaussians(ratings[block], confidence, some)
 
     def _gaussians(self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool) -> Gaussians:
+        device = self._device if len(ratings.indptr) > _MANY else torch.device("cpu")
         columns = np.unique(np.append(ratings.indices, 0))  # at least one
-        starts, place = torch.as_tensor(ratings.indptr), torch.as_tensor(np.searchsorted(columns, ratings.indices))
-        confidence = None if weights is None else double(weights)
-        values = double((ratings.data - self._mean) / self._unit)
-        entries = Observations(SparsePattern(starts.long(), place, columns.size), values, confidence)
-        features = double(self._arrays.features(self._side, ratings))
-        draws = self._arrays.known(self._side, columns, new=new)
-        return [solve_rows(entries, features[:, -len(draw.weights) :], draw) for draw in draws]
+        starts, places = ratings.indptr.astype(np.int64), np.searchsorted(columns, ratings.indices)
+        of_rows, of_columns = (torch.as_tensor(index, device=device) for index in (starts, places))
+        confidence = None if weights is None else double(weights, device)
+        values = double((ratings.data - self._mean) / self._unit, device)
+        entries = Observations(SparsePattern(of_rows, of_columns, columns.size), values, confidence)
+        features = self._arrays.features(self._side, ratings, device)
+        draws = self._arrays.known(self._side, columns, new=new, device=device)
+        solved = (solve_rows(entries, features[:, -len(draw.weights) :], draw) for draw in draws)
+        return [(_on_cpu(rows), scales.cpu()) for rows, scales in solved]
+
+
+def _on_cpu(rows: Rows) -> Rows:
+    return Rows(rows.mean.cpu(), None if rows.covariance is None else rows.covariance.cpu())
 
 
 def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.ndarray]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -38,7 +37,7 @@ def pattern_features(pattern: SparsePattern, n_features: int | str, rng: np.rand
     if n_features == 0:
         rows, columns = (torch.ones(size, 1, dtype=torch.float64, device=device) for size in pattern.shape)
         return rows, columns
-    degrees = [pattern.side(side)[0].diff().clamp(min=1).to(torch.float64) for side in (0, 1)]
+    degrees = [_degrees(pattern.side(side)[0], torch.float64) for side in (0, 1)]
     if isinstance(n_features, str):
         vectors = [degree.new_empty(len(degree), 0) for degree in degrees]
     else:
@@ -49,39 +48,54 @@ def pattern_features(pattern: SparsePattern, n_features: int | str, rng: np.rand
 
 
 class Projection(NamedTuple):
-    """The map from the pattern of new rows to their features, with those of the columns fixed."""
+    """The map from the pattern of new rows to their features, with those of the columns fixed.
 
-    basis: np.ndarray  # (n, k), the contribution of each column to the features of singular vectors
-    logarithm: np.ndarray  # (), mean of the trained rows' logarithms of degrees
+    Examples
+    --------
+    >>> project = Projection(torch.tensor([[2.0], [1.0]]), torch.tensor(0.0))
+    >>> project(torch.tensor([0, 1, 1]), torch.tensor([0]))  # a row that has column 0, and one that has none
+    tensor([[2., 0., 1.],
+            [0., 0., 1.]])
+    """
 
-    def __call__(self, observed: sp.csr_array) -> np.ndarray:
-        """Return the features of rows (m, n), (m, k + 2); a trained row gets its own."""
-        degrees = _degrees(observed)[0]
-        vectors = degrees[:, None] ** -_POWER * (_pattern(observed) @ self.basis)
-        return np.column_stack([vectors, np.log(degrees) - self.logarithm, np.ones(len(degrees))])
+    basis: Tensor  # (n, k), the contribution of each column to the features of singular vectors
+    logarithm: Tensor  # (), mean of the trained rows' logarithms of degrees
+
+    def __call__(self, starts: Tensor, partners: Tensor) -> Tensor:
+        """Return the features of rows, (m, k + 2), of which row i has the columns ``partners[starts[i]:starts[i+1]]``.
+
+        A trained row gets its own.
+        """
+        degrees = _degrees(starts, self.basis.dtype)
+        vectors = degrees[:, None] ** -_POWER * _sums(starts, partners, self.basis)
+        return torch.cat(
+            [vectors, torch.stack([degrees.log() - self.logarithm, torch.ones_like(degrees)], dim=1)], dim=1
+        )
 
 
-def projection(observed: sp.csr_array, rows: np.ndarray, columns: np.ndarray) -> Projection:
-    """Return how features of rows follow from the pattern, given the `pattern_features` of both sides.
+def projection(pattern: SparsePattern, features: tuple[Tensor, Tensor], side: int) -> Projection:
+    """Return how features of rows (side 0), or columns (1), follow from a pattern and the `pattern_features` of both.
 
     For singular vectors, A V = U S: the product of the scaled pattern with the columns' features is that of the rows
-    up to a factor for each. The transpose of `observed` exchanges both sides.
+    up to a factor for each. All is on the device of the pattern, and takes the memory of the features once more.
     """
-    of_rows, of_columns = _degrees(observed)
-    inputs = of_columns[:, None] ** -_POWER * columns[:, :-2]
-    products = of_rows[:, None] ** -_POWER * (_pattern(observed) @ inputs)
-    sizes = np.maximum((products**2).sum(axis=0), np.finfo(np.float64).tiny)
-    gains = (products * rows[:, :-2]).sum(axis=0) / sizes
-    return Projection(inputs * gains, np.log(of_rows).mean())
+    (starts, partners), (of_others, _) = pattern.side(side), pattern.side(1 - side)
+    own, others = features[side][:, :-2], features[1 - side][:, :-2]
+    degrees = _degrees(starts, own.dtype)
+    inputs = _degrees(of_others, own.dtype)[:, None] ** -_POWER * others
+    products = degrees[:, None] ** -_POWER * _sums(starts, partners, inputs)
+    sizes = products.square().sum(dim=0).clamp(min=torch.finfo(own.dtype).tiny)
+    gains = products.mul_(own).sum(dim=0) / sizes
+    return Projection(inputs.mul_(gains), degrees.log().mean())
 
 
-def _pattern(observed: sp.csr_array) -> sp.csr_array:
-    return sp.csr_array((np.ones(observed.nnz), observed.indices, observed.indptr), shape=observed.shape)
+def _degrees(starts: Tensor, dtype: torch.dtype) -> Tensor:
+    return starts.diff().clamp(min=1).to(dtype)
 
 
-def _degrees(observed: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    pattern = _pattern(observed)
-    return np.maximum(pattern.sum(axis=1), 1.0), np.maximum(pattern.sum(axis=0), 1.0)
+def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
+    """Return the sums of the partners' rows of a table (n, k), (m, k)."""
+    return functional.embedding_bag(partners, table, starts, mode="sum", include_last_offset=True)
 
 
 def _singular(pattern: SparsePattern, scales: list[Tensor], k: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
@@ -91,15 +105,8 @@ def _singular(pattern: SparsePattern, scales: list[Tensor], k: int, rng: np.rand
     """
 
     def product(side: int, factors: Tensor) -> Tensor:
-        starts, partners = pattern.side(side)
-        sums = functional.embedding_bag(
-            partners,
-            scales[1 - side].to(factors.dtype)[:, None] * factors,
-            starts,
-            mode="sum",
-            include_last_offset=True,
-        )
-        return scales[side][:, None] * sums
+        weighted = scales[1 - side].to(factors.dtype)[:, None] * factors
+        return scales[side][:, None] * _sums(*pattern.side(side), weighted)
 
     start = rng.standard_normal((pattern.shape[1], min(k + _OVERSAMPLED, *pattern.shape)))
     right = torch.as_tensor(start, device=scales[0].device)

@@ -48,9 +48,11 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     system, counts = equations(own, known.columns, 1 / known.noise), own.counts()
     scales, prior_mean = torch.ones_like(counts), features @ known.weights
     rows = Rows(prior_mean)
+    found = []
     for _ in range(_STEPS):
         solution = solve(system, scales, prior_mean, known.precision)
-        flags.read([flags.of_rows(solution.unsolved, features.dtype)])
+        found.append(flags.of_rows(solution.unsolved, features.dtype))
         rows = Rows(solution.mean, solution.covariance())
         scales = expected_scales(counts, system.squared_errors(rows))
+    flags.read(found)
     return rows, scales

@@ -16,14 +16,22 @@ def pattern(m=40, n=30, seed=0):
     return sp.csr_array(np.where(rng.random((m, n)) < 0.3, rng.random((m, n)), 0.0))
 
 
-def found(matrix, n_features=5, seed=0):
+def positions(matrix):
     matrix = sp.csr_array(matrix)
     matrix.sort_indices()
-    starts, columns = torch.as_tensor(matrix.indptr), torch.as_tensor(matrix.indices)
-    features = pattern_features(
-        SparsePattern(starts, columns, matrix.shape[1]), n_features, np.random.default_rng(seed)
-    )
+    return SparsePattern(torch.as_tensor(matrix.indptr), torch.as_tensor(matrix.indices), matrix.shape[1])
+
+
+def found(matrix, n_features=5, seed=0):
+    features = pattern_features(positions(matrix), n_features, np.random.default_rng(seed))
     return tuple(side.numpy() for side in features)
+
+
+def projected(matrix, n_features, side, new):
+    """What the projection of a trained pattern makes of the pattern of new rows, or columns."""
+    seen = positions(matrix)
+    features = pattern_features(seen, n_features, np.random.default_rng(0))
+    return projection(seen, features, side)(*positions(new).side(0)).numpy()
 
 
 def test_the_values_of_the_entries_do_not_matter():
@@ -92,17 +100,29 @@ def test_rows_and_columns_without_entries_are_no_trouble():
 def test_the_pattern_of_a_trained_row_projects_onto_its_features(n_features):
     matrix = pattern()
     rows, columns = found(matrix, n_features)
-    np.testing.assert_allclose(projection(matrix, rows, columns)(matrix), rows, atol=1e-9)
-    transposed = matrix.T.tocsr()  # up to how far the iteration has come
-    np.testing.assert_allclose(projection(transposed, columns, rows)(transposed), columns, atol=0.05)
+    np.testing.assert_allclose(projected(matrix, n_features, 0, matrix), rows, atol=1e-9)
+    # Up to how far the iteration has come.
+    np.testing.assert_allclose(projected(matrix, n_features, 1, matrix.T), columns, atol=0.05)
+
+
+def test_features_of_new_rows_follow_from_the_formula():
+    matrix, new = pattern().toarray() != 0, pattern(6, seed=1).toarray() != 0
+    rows, columns = found(matrix)
+    weighted = np.maximum(matrix.sum(0), 1)[:, None] ** (-1 / 3) * columns[:, :-2]
+    products = np.maximum(matrix.sum(1), 1)[:, None] ** (-1 / 3) * (matrix @ weighted)
+    gains = (products * rows[:, :-2]).sum(axis=0) / (products**2).sum(axis=0)
+    degrees = np.maximum(new.sum(1), 1)
+    logarithms = np.log(degrees) - np.log(np.maximum(matrix.sum(1), 1)).mean()
+    expected = degrees[:, None] ** (-1 / 3) * (new @ (weighted * gains))
+    expected = np.column_stack([expected, logarithms, np.ones(6)])
+    np.testing.assert_allclose(projected(matrix, 5, 0, new), expected, atol=1e-12)
 
 
 def test_new_rows_project_alone_as_in_company():
-    matrix = pattern()
-    project, new = projection(matrix, *found(matrix)), pattern(6, seed=1)
-    whole = project(new)
-    np.testing.assert_allclose(project(new[[2]])[0], whole[2], atol=1e-12)
-    assert np.isfinite(project(sp.csr_array((2, 30)))).all()
+    matrix, new = pattern(), pattern(6, seed=1)
+    whole = projected(matrix, 5, 0, new)
+    np.testing.assert_allclose(projected(matrix, 5, 0, new[[2]])[0], whole[2], atol=1e-12)
+    assert np.isfinite(projected(matrix, 5, 0, sp.csr_array((2, 30)))).all()
 
 
 def test_signs_do_not_depend_on_the_start():
