@@ -19,6 +19,7 @@ from air_recsys.nn.posterior.triangles import symmetric
 
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
+_FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows fix at once swings for ever
 _RIDGE = 100.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
 
 
@@ -59,7 +60,7 @@ class RowPrior(Stateful):
         """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
 
         W goes the fraction `past` of its way further. With `past` > 0 a precision :math:`P = S^{-1}` that follows
-        :math:`P_0` becomes :math:`P P_0^{-1} P`: as far again in logarithms, which leaves it positive definite.
+        :math:`P_0` becomes :math:`(1 - b) P + b P P_0^{-1} P` with b = 0.8, which is positive definite.
         """
         weights, _, scatter = self._regression(rows)
         self.weights = torch.lerp(self.weights, weights, 1 + past)
@@ -67,7 +68,8 @@ class RowPrior(Stateful):
             return
         precision = inverse(scatter, self.flags) * (len(rows.mean) + 1)
         if past > 0:
-            precision = precision @ inverse(self.precision, self.flags) @ precision
+            further = precision @ inverse(self.precision, self.flags) @ precision
+            precision = torch.lerp(precision, further, _FURTHER)
         self.precision = (precision + precision.mT) / 2
 
     def draw(self, rows: Rows, generator: torch.Generator) -> None:

@@ -83,6 +83,18 @@ def test_covariances_are_positive_definite():
         assert torch.linalg.eigvalsh(side.covariances()).min() > 0
 
 
+def settled(past, n_sweeps, monkeypatch):
+    monkeypatch.setattr("air_recsys.nn.posterior.posterior._PAST", past)
+    return matrix(swept(drawn(density=0.3), "variational", n_sweeps=n_sweeps))
+
+
+def test_sweeps_past_the_optimum_end_where_plain_ones_do_in_fewer_steps(monkeypatch):
+    end = settled(0.0, 400, monkeypatch)
+    np.testing.assert_allclose(settled(0.6, 400, monkeypatch), end, atol=1e-3)
+    plain, past = (np.abs(settled(each, 20, monkeypatch) - end).mean() for each in (0.0, 0.6))
+    assert past < 0.5 * plain
+
+
 def test_a_noisy_row_is_known_as_one():
     data, rng = drawn(m=80, noise=0.2), np.random.default_rng(3)
     data.values[:10] += rng.normal(size=(10, 50))

@@ -53,6 +53,17 @@ def test_a_prior_is_held_in_double_precision():
     assert {value.dtype for value in prior.state().values()} == {torch.float64}
 
 
+def test_an_update_past_the_mode_goes_on_in_the_same_direction():
+    (plain, rows), (past, _) = prior_and_rows(), prior_and_rows()
+    before = plain.weights.clone(), plain.precision.clone()
+    plain.update(Rows(rows))
+    past.update(Rows(rows), 0.5)
+    np.testing.assert_allclose(past.weights, before[0] + 1.5 * (plain.weights - before[0]))
+    step = torch.linalg.solve(before[1], plain.precision)
+    np.testing.assert_allclose(past.precision, before[1] @ step @ (0.2 * torch.eye(len(step)) + 0.8 * step))
+    assert torch.linalg.eigvalsh(past.precision).min() > 0
+
+
 def test_an_update_is_the_mode_of_both():
     prior, rows = prior_and_rows()
     mean, _, scatter = regression(prior, rows)
