@@ -12,7 +12,8 @@ from typing import Any
 from air_recsys.solvers import SOLVERS, Sweeping, as_solver, parameter_names, readers_of
 
 _STRENGTHS = ("user_graph_reg", "item_graph_reg")
-_DEFAULTS = (("n_sweeps", None), ("pattern_features", 100))  # now of the solver, and "auto"
+_SWEEPS = {"variational": 30, "langevin": 200}  # where the file says None
+_FEATURES = 100  # now "auto"
 
 
 def upgraded(model: str, parameters: Mapping[str, Any], own: list[str]) -> dict[str, Any]:
@@ -54,7 +55,10 @@ def _solver(name: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     read = {key: parameters[key] for key in parameter_names(SOLVERS[name]) if key in parameters}
     if isinstance(as_solver(name), Sweeping):  # of strengths a posterior read only whether they are 0
         read |= {key: "auto" if read[key] else 0 for key in _STRENGTHS if key in read}
-        read = {key: value for key, value in read.items() if (key, value) not in _DEFAULTS}
+        if read.get("n_sweeps", 0) is None:
+            read["n_sweeps"] = _SWEEPS[name]
+        if read.get("pattern_features") == _FEATURES:
+            del read["pattern_features"]
     return {"name": name} | read
 
 
