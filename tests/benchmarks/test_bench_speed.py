@@ -219,22 +219,26 @@ def test_every_contender_is_measured(at_once):
     entrants = contenders(SMALL, threads=1, gibbs_steps=15)
     ends, curves = bench_ratings(split, entrants, title="planted")
     rows = {row["model"]: row for row in ends.rows}
-    assert list(rows) == ["AIR", "Surprise SVD", "Surprise SVD++", "implicit ALS", "myFM"]
+    listed = ["AIR", "AIR adam", "Surprise SVD", "Surprise SVD++", "implicit ALS", "myFM"]
+    assert list(rows)[: len(listed)] == listed
+    assert all(row["passes"] * row["cpu_seconds / pass"] == pytest.approx(row["cpu_seconds"]) for row in ends.rows)
     assert all(
         row["seconds"] > 0 and row["cpu_seconds"] > 0 and row["peak_gib"] >= row["before_gib"] > 0 for row in ends.rows
     )
     assert math.isnan(rows["implicit ALS"]["rmse"])
     assert all(0.3 < row["rmse"] < 1.5 for name, row in rows.items() if name != "implicit ALS")
     assert rows["AIR"]["this / first"] == 1
-    assert {row["model"] for row in curves.rows} == {"AIR"}
-    assert curves.rows[-1]["rmse"] == pytest.approx(rows["AIR"]["rmse"], rel=1e-4)
-    assert curves.rows[-1]["seconds"] <= rows["AIR"]["seconds"]
+    assert {row["model"] for row in curves.rows} == {"AIR", "AIR adam"}
+    last = [row for row in curves.rows if row["model"] == "AIR"][-1]
+    assert last["rmse"] == pytest.approx(rows["AIR"]["rmse"], rel=1e-4)
+    assert last["seconds"] <= rows["AIR"]["seconds"]
 
 
-def test_looking_at_the_test_ratings_changes_nothing():
+@pytest.mark.parametrize("settings", [SMALL, {}])
+def test_looking_at_the_test_ratings_changes_nothing(settings):
     fold = split()
-    outcome = train_air(fold, SMALL)
-    model = AIR.for_ratings(random_state=0, device="cpu", **SMALL).fit(fold.train)
+    outcome = train_air(fold, settings)
+    model = AIR.for_ratings(random_state=0, device="cpu", **settings).fit(fold.train)
     found = model.predict(fold.test.user_ids[fold.test.user_index], fold.test.item_ids[fold.test.item_index])
     assert outcome.rmse == pytest.approx(rmse(fold.test.ratings, found), rel=1e-6)
 
@@ -255,7 +259,7 @@ def test_rows_without_training_ratings_are_no_obstacle(contender):
 
 
 def test_an_outcome_comes_with_its_memory():
-    found = measure(lambda fold: Outcome(1.0, 0.5), unrated)
+    found = measure(lambda fold: Outcome(1.0, 0.5, 1), unrated)
     assert found["outcome"].seconds == 1
     assert math.isnan(found["outcome"].rmse)
     assert found["peak_gib"] > 0

@@ -24,6 +24,8 @@ class Outcome:
     ----------
     seconds, cpu_seconds : float
         Of the training alone: on the clock, and of all threads together, which a busy machine changes less.
+    passes : int
+        Over all ratings: sweeps, iterations, epochs or Gibbs steps.
     rmse : float
         On the test ratings; NaN where the model predicts no ratings.
     curve : list of (float, float)
@@ -32,6 +34,7 @@ class Outcome:
 
     seconds: float
     cpu_seconds: float
+    passes: int
     rmse: float = float("nan")
     curve: list[tuple[float, float]] = field(default_factory=list)
 
@@ -62,7 +65,7 @@ def train_air(fold: Fold, settings: dict[str, Any]) -> Outcome:
     with training:
         model.fit(fold.train, callbacks=[look])
     spent = training.seconds - looking.seconds, training.cpu_seconds - looking.cpu_seconds
-    return Outcome(*spent, _test_error(model, test), curve)
+    return Outcome(*spent, model.n_iter_, _test_error(model, test), curve)
 
 
 def train_surprise(fold: Fold, algorithm: str) -> Outcome:
@@ -74,7 +77,8 @@ def train_surprise(fold: Fold, algorithm: str) -> Outcome:
     trainset = Interactions.from_frame(fold.train.to_frame()).to_surprise()
     with Stopwatch() as training:
         model.algorithm.fit(trainset)
-    return Outcome(training.seconds, training.cpu_seconds, _test_error(model, fold.test))
+    passes = model.algorithm.n_epochs  # those timed here are trained by epochs
+    return Outcome(training.seconds, training.cpu_seconds, passes, _test_error(model, fold.test))
 
 
 def train_als(fold: Fold, factors: int, threads: int) -> Outcome:
@@ -86,7 +90,18 @@ def train_als(fold: Fold, factors: int, threads: int) -> Outcome:
     ratings = as_implicit_reads(fold.train.to_csr(), np.float32)
     with Stopwatch() as training:
         model.fit(ratings, show_progress=False)
-    return Outcome(training.seconds, training.cpu_seconds)
+    return Outcome(training.seconds, training.cpu_seconds, model.iterations)
+
+
+def train_cmfrec(fold: Fold, factors: int, conjugate: bool, threads: int) -> Outcome:
+    """Train cmfrec's ALS with biases, its defaults but for the width: by Cholesky factors, or conjugate gradients."""
+    from cmfrec import CMF  # pyright: ignore[reportMissingImports]  # no extra has it: it needs a compiler
+
+    model = CMF(k=factors, use_cg=conjugate, nthreads=threads, verbose=False, random_state=0)
+    frame = fold.train.to_frame().set_axis(["UserId", "ItemId", "Rating"], axis=1)
+    with Stopwatch() as training:
+        model.fit(frame)
+    return Outcome(training.seconds, training.cpu_seconds, model.niter, _test_error(model, fold.test))
 
 
 def train_myfm(fold: Fold, rank: int, n_steps: int) -> Outcome:
@@ -96,7 +111,7 @@ def train_myfm(fold: Fold, rank: int, n_steps: int) -> Outcome:
     model = MyFMModel(rank, n_steps)
     with Stopwatch() as training:
         model.fit(fold.train)
-    return Outcome(training.seconds, training.cpu_seconds, _test_error(model, fold.test))
+    return Outcome(training.seconds, training.cpu_seconds, n_steps, _test_error(model, fold.test))
 
 
 def _test_error(model: Any, test: Interactions) -> float:

@@ -1,4 +1,4 @@
-"""MovieLens-1M: time, memory and test error of AIR beside Surprise, implicit and myFM, in one run."""
+"""MovieLens-1M: time, memory and test error of AIR beside Surprise, implicit, cmfrec and myFM, in one run."""
 
 from __future__ import annotations
 
@@ -11,7 +11,15 @@ import numpy as np
 from tqdm import tqdm
 
 from air_recsys.benchmarks.apart import run_apart
-from air_recsys.benchmarks.speed.contenders import Outcome, measure, train_air, train_als, train_myfm, train_surprise
+from air_recsys.benchmarks.speed.contenders import (
+    Outcome,
+    measure,
+    train_air,
+    train_als,
+    train_cmfrec,
+    train_myfm,
+    train_surprise,
+)
 from air_recsys.datasets import load_movielens
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import MissingExtraError
@@ -40,27 +48,32 @@ def movielens_split(root: Path) -> Fold:
 
 
 def contenders(settings: dict[str, Any], threads: int, gibbs_steps: int = 200) -> dict[str, Contender]:
-    """Return all contenders by name.
+    """Return all contenders by name; cmfrec, which no extra installs, where it is there.
 
     Parameters
     ----------
     settings : dict
         Parameters of `AIR.for_ratings`.
     threads : int
-        Of implicit, which has a parameter for it.
+        Of implicit and cmfrec, which have a parameter for it.
     gibbs_steps : int
         Of myFM.
     """
     width = settings.get("n_factors") or 40  # what the preset takes for MovieLens-1M
     given = ", ".join(f"{name}={value}" for name, value in settings.items())
     als, myfm = f"factors={width}, else defaults; predicts no ratings", f"rank 20, {gibbs_steps} Gibbs steps"
-    return {
+    found = {
         "AIR": Contender(train_air, (settings,), f"AIR.for_ratings({given})"),
+        "AIR adam": Contender(train_air, ({"solver": "adam"},), 'AIR.for_ratings(solver="adam")'),
         "Surprise SVD": Contender(train_surprise, ("SVD",), "defaults", "surprise", "surprise"),
         "Surprise SVD++": Contender(train_surprise, ("SVDpp",), "defaults", "surprise", "surprise"),
         "implicit ALS": Contender(train_als, (width, threads), als, "implicit", "implicit"),
         "myFM": Contender(train_myfm, (20, gibbs_steps), myfm, "myfm", "test"),
     }
+    if find_spec("cmfrec") is not None:
+        for name, conjugate in (("cmfrec ALS, Cholesky", False), ("cmfrec ALS, CG", True)):
+            found[name] = Contender(train_cmfrec, (width, conjugate, threads), f"k={width}, use_cg={conjugate}")
+    return found
 
 
 def bench_ratings(
@@ -81,7 +94,7 @@ def bench_ratings(
     -------
     ResultTable
         A row a contender: seconds on the clock and of the processors, test RMSE, memory before the training (the split
-        included) and at the peak, in GiB.
+        included) and at the peak, in GiB, and how often it goes over all ratings.
     ResultTable
         Seconds and test RMSE along the training of those that tell.
 
@@ -100,9 +113,11 @@ def bench_ratings(
         memory = run_apart(measure, contender.train, load, *contender.arguments, threads=threads)
         outcome = memory.pop("outcome")
         spent = {"seconds": outcome.seconds, "cpu_seconds": outcome.cpu_seconds}
-        means.rows.append({"model": name, **spent, "rmse": outcome.rmse, **memory})
+        a_pass = {"passes": outcome.passes, "cpu_seconds / pass": outcome.cpu_seconds / outcome.passes}
+        means.rows.append({"model": name, **spent, **a_pass, "rmse": outcome.rmse, **memory})
         curves.rows += [{"model": name, "seconds": seconds, "rmse": error} for seconds, error in outcome.curve]
     for row in means.rows:
-        row["this / first"] = row["seconds"] / means.rows[0]["seconds"]
+        row["this / first"] = row["cpu_seconds"] / means.rows[0]["cpu_seconds"]
     means.notes = [f"{name}: {contender.settings}" for name, contender in entrants.items()]
+    means.notes.append("a pass is a sweep, an iteration, an epoch or a Gibbs step, a share of all else included")
     return means, curves

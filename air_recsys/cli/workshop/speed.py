@@ -101,10 +101,9 @@ def _measured(
         return [bench_accuracy(root, exact, threads=threads)]
     if part is Part.SWEEP:
         return [bench_sweep(load, given, title=SPLIT, threads=threads)]
-    ratings = _TRAINED | {"graph_neighbors": 50} | given
     if part is Part.STEP:
-        return [bench_ratings_step(load, ratings, title=SPLIT, threads=threads)]
-    return bench_ratings(load, contenders(ratings, threads), title=SPLIT, threads=threads)
+        return [bench_ratings_step(load, _OF_STEPS | given, title=SPLIT, threads=threads)]
+    return bench_ratings(load, contenders(given, threads), title=SPLIT, threads=threads)
 
 
 def scale(
@@ -145,7 +144,7 @@ def scale(
         options.publish((*growth, *planted), json_file, shown=planted)
 
 
-_TRAINED = {"solver": "adam"}  # what is timed is the training of factors and graphs together
+_OF_STEPS = {"solver": "adam", "graph_neighbors": 50}
 _BY_DEFAULT = [
     "n_ratings=1000000,3000000,10000000,25000000",
     "n_users=20000,60000,162000",
