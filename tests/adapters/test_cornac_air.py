@@ -352,7 +352,7 @@ def test_without_a_validation_set_training_runs_to_its_end(known):
     strangers.uir_tuple = (np.array([90, 91]), np.array([90, 91]), np.array([3.0, 4.0]))
     model = make(early_stopping={"patience": 1})
     model.fit(split().train_set, None if known else strangers)
-    assert model.model_.n_iter_ == 30
+    assert model.model_.n_iter_ == 12
     assert model.monitor_value(model.train_set, model.val_set) is None
 
 

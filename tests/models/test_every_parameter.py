@@ -238,5 +238,5 @@ def test_nothing_but_the_values_named_changes_between_two_copies():
     second = AIR.for_ratings(n_sweeps=7)
     differing = {name for name, value in first.get_params().items() if value != second.get_params()[name]}
     assert differing == {"solver", "solver__n_sweeps"}
-    assert first.solver.n_sweeps == 30
+    assert first.solver.n_sweeps == 12
     assert np.ndim(first.solver.n_sweeps) == 0
