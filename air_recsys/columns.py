@@ -11,14 +11,19 @@ import pandas as pd
 from air_recsys.exceptions import DataError
 
 
-def as_index(values: Any, size: int, kind: str) -> np.ndarray:
-    """Return positions in 0..size - 1 as int64, shape (n,)."""
+def index_type(size: int) -> type[np.signedinteger]:
+    """Return the type of positions in 0..size - 1: 32 bits where they are enough."""
+    return np.int32 if size <= 2**31 else np.int64
+
+
+def as_index(values: Any, size: int, kind: str, *, copy: bool = True) -> np.ndarray:
+    """Return positions in 0..size - 1 as int32, or int64 where that is too small, shape (n,)."""
     index = np.asarray(values)
     if index.ndim != 1 or index.dtype.kind not in "iu":
         raise DataError(f"{kind} indices must be a 1-D array of integers, found {index.dtype} {index.shape}")
     if index.size and (index.min() < 0 or index.max() >= size):
         raise DataError(f"{kind} indices must lie in 0..{size - 1}, found {index.min()}..{index.max()}")
-    return index.astype(np.int64)
+    return index.astype(index_type(size), copy=copy)
 
 
 def as_float(values: Any, name: str = "ratings") -> np.ndarray:
@@ -52,16 +57,30 @@ def _require(holds: np.ndarray, values: np.ndarray, expected: str, others: str, 
         raise DataError(f"{expected}, found {rows.size} {others}, {first}{hint}")
 
 
-def as_ratings(values: Any, size: int, allow_negative: bool) -> np.ndarray:
-    """Return finite ratings as float64, shape (size,)."""
-    ratings = as_float(values)
+def narrowed(numbers: np.ndarray) -> np.ndarray:
+    """Return finite numbers as float32 where each of them is one, else as they are.
+
+    Examples
+    --------
+    >>> narrowed(np.array([3.5, 4.0])).dtype, narrowed(np.array([3.5, 4.1])).dtype
+    (dtype('float32'), dtype('float64'))
+    """
+    with np.errstate(over="ignore"):
+        half = numbers.astype(np.float32)
+    return half if np.array_equal(half, numbers) else numbers
+
+
+def as_ratings(values: Any, size: int, allow_negative: bool, *, copy: bool = True) -> np.ndarray:
+    """Return finite ratings, shape (size,), as float32 where that loses nothing, else as float64."""
+    is_narrow = type(values) is np.ndarray and values.dtype == np.float32
+    ratings = values.astype(np.float32, copy=copy) if is_narrow else as_float(values)
     if ratings.shape != (size,):
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
     _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
     if not allow_negative:
         hint = "; pass allow_negative=True if the scale has negative ratings"
         _require(ratings >= 0, ratings, "ratings must be >= 0", "negative", hint)
-    return ratings
+    return ratings if is_narrow else narrowed(ratings)
 
 
 def as_weights(values: Any, size: int) -> np.ndarray:

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range
+from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range, narrowed
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.ids import IdIndex, encode_ids
 from air_recsys.reading import checked_sparse
+from air_recsys.repeated import Duplicates, RepeatedPairs, repeated_values
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
     from surprise import Dataset, Trainset
-
-Duplicates = Literal["error", "first", "last", "mean", "sum"]
 
 
 class Interactions:
@@ -32,6 +31,9 @@ class Interactions:
     * Users and items without ratings are kept where the container has them (matrix rows and columns); a table of
       ratings does not. A stored zero in a sparse matrix is a rating of zero.
     * Ids are sorted where they can be compared, so the order of the ratings does not matter to a model.
+
+    A rating takes 12 bytes: 32-bit positions, up to 2**31 users and items, and a value of 32 bits where all ratings
+    are such numbers, as whole and half stars are. Other ratings are held in 64 bits, and `ratings` is always float64.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ class Interactions:
         The value of a repeated pair.
     allow_negative : bool
         Accept negative ratings.
+    copy : bool
+        False takes over arrays that have their type already, int32 and float32; the caller must not change them.
 
     Raises
     ------
@@ -78,15 +82,16 @@ class Interactions:
         weights: Any = None,
         duplicates: Duplicates = "error",
         allow_negative: bool = False,
+        copy: bool = True,
     ) -> None:
         check_choice("duplicates", duplicates, ("error", "first", "last", "mean", "sum"))
         self.users = IdIndex(user_ids, "user")
         self.items = IdIndex(item_ids, "item")
-        self.user_index = as_index(user_index, len(self.users), "user")
-        self.item_index = as_index(item_index, len(self.items), "item")
-        self.ratings = as_ratings(ratings, self.user_index.size, allow_negative)
-        self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.ratings.size)
-        self.weights = None if weights is None else as_weights(weights, self.ratings.size)
+        self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
+        self.item_index = as_index(item_index, len(self.items), "item", copy=copy)
+        self._ratings = as_ratings(ratings, self.user_index.size, allow_negative, copy=copy)
+        self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.n_ratings)
+        self.weights = None if weights is None else as_weights(weights, self.n_ratings)
         if self.item_index.size != self.user_index.size:
             raise DataError(f"found {self.user_index.size} users but {self.item_index.size} items of ratings")
         self._resolve_duplicates(duplicates)
@@ -255,7 +260,19 @@ class Interactions:
     @property
     def n_ratings(self) -> int:
         """Number of ratings."""
-        return self.ratings.size
+        return self._ratings.size
+
+    @property
+    def ratings(self) -> np.ndarray:
+        """Values of the ratings in float64, shape (n_ratings,): a new array at each call where 32 bits hold them."""
+        return self._ratings.astype(np.float64, copy=False)
+
+    @property
+    def pair_index(self) -> np.ndarray:
+        """Place of each rating in the matrix, counted row by row in int64: ``user_index * n_items + item_index``."""
+        pairs = self.user_index * np.int64(self.n_items)
+        pairs += self.item_index
+        return pairs
 
     @property
     def density(self) -> float:
@@ -263,7 +280,7 @@ class Interactions:
         return self.n_ratings / (self.n_users * self.n_items)
 
     def __repr__(self) -> str:
-        low, high = self.ratings.min(), self.ratings.max()
+        low, high = self._ratings.min(), self._ratings.max()
         return (
             f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
             f"density={self.density:.2%}, ratings {low:g}..{high:g})".replace("%", " %")
@@ -276,17 +293,18 @@ class Interactions:
         chosen = np.asarray(mask)
         if chosen.dtype != bool:
             chosen = as_index(chosen, self.n_ratings, "rating")
-        elif chosen.shape != self.ratings.shape:
+        elif chosen.shape != self._ratings.shape:
             raise DataError(f"expected a mask of {self.n_ratings} ratings, found shape {chosen.shape}")
         return Interactions(
             self.user_index[chosen],
             self.item_index[chosen],
-            self.ratings[chosen],
+            self._ratings[chosen],
             self.user_ids,
             self.item_ids,
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
             weights=None if self.weights is None else self.weights[chosen],
             allow_negative=True,
+            copy=False,
         )
 
     def to_csr(self) -> sp.csr_array:
@@ -330,33 +348,24 @@ class Interactions:
     def _resolve_duplicates(self, rule: Duplicates) -> None:
         if self.n_ratings == 0:
             raise DataError("expected at least one rating, found none")
-        pair = self.user_index * self.n_items + self.item_index
-        ordered = np.sort(pair)
-        if (ordered[1:] != ordered[:-1]).all():
+        repeated = repeated_values(self.pair_index)
+        if not repeated.size:
             return
-        _, first, group, counts = np.unique(pair, return_index=True, return_inverse=True, return_counts=True)
+        pairs = RepeatedPairs(self.pair_index, repeated)
         if rule == "error":
-            repeated = first[counts > 1].min()
-            user, item = self.user_ids.item(self.user_index[repeated]), self.item_ids.item(self.item_index[repeated])
+            row = pairs.rows[0]
+            user, item = self.user_ids.item(self.user_index[row]), self.item_ids.item(self.item_index[row])
             raise DataError(
-                f"expected one rating per pair, found {pair.size - first.size} duplicate(s), the first for "
+                f"expected one rating per pair, found {pairs.n_surplus} duplicate(s), the first for "
                 f"user {user!r} and item {item!r}; choose duplicates='first', 'last', 'mean' or 'sum'"
             )
-        last = np.empty_like(first)
-        last[group] = np.arange(pair.size)  # the last write wins
-        kept = last if rule == "last" else first
-
-        def combined(values: np.ndarray) -> np.ndarray:
-            if rule not in ("mean", "sum"):
-                return values[kept]
-            total = np.bincount(group, weights=values)
-            return total / counts if rule == "mean" else total
-
-        order = np.argsort(kept, kind="stable")  # the caller's order
-        self.user_index, self.item_index = self.user_index[kept][order], self.item_index[kept][order]
-        self.ratings = combined(self.ratings)[order]
-        self.weights = None if self.weights is None else combined(self.weights)[order]
-        self.timestamps = None if self.timestamps is None else self.timestamps[kept][order]
+        place: Duplicates = "last" if rule == "last" else "first"  # of what has no mean
+        self.user_index, self.item_index = (
+            pairs.resolve(index, place) for index in (self.user_index, self.item_index)
+        )
+        self._ratings = narrowed(pairs.resolve(self._ratings, rule))
+        self.weights = None if self.weights is None else pairs.resolve(self.weights, rule)
+        self.timestamps = None if self.timestamps is None else pairs.resolve(self.timestamps, place)
 
 
 def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:

@@ -53,7 +53,7 @@ def interaction_folds(
     check_integer("n_splits", n_splits, minimum=2)
     m, n = interactions.n_users, interactions.n_items
     expected = np.arange(m * n)
-    if interactions.n_ratings != m * n or (interactions.user_index * n + interactions.item_index != expected).any():
+    if interactions.n_ratings != m * n or (interactions.pair_index != expected).any():
         raise DataError(
             f"expected all {m * n} pairs by drug and target, found {interactions.n_ratings} or another order"
         )

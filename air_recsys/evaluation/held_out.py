@@ -154,7 +154,7 @@ def _notes(training: Interactions, users: np.ndarray, items: np.ndarray) -> list
     if not known.all():
         notes.append(f"{np.count_nonzero(~known):,} pairs have a user or an item that was not in the training data.")
     pairs = rows[known] * training.n_items + columns[known]
-    trained = np.isin(pairs, training.user_index * training.n_items + training.item_index).sum()
+    trained = np.isin(pairs, training.pair_index).sum()
     if trained:
         notes.append(f"{trained:,} of the pairs are among the training ratings, which flatters all models.")
     return notes

@@ -40,7 +40,7 @@ def predefined(interactions: Interactions, test_users: Any, test_items: Any) -> 
     users, items = interactions.users.lookup(test_users), interactions.items.lookup(test_items)
     if users.size != items.size:
         raise DataError(f"expected one item for each test user, found {users.size} users and {items.size} items")
-    rated = interactions.user_index * interactions.n_items + interactions.item_index
+    rated = interactions.pair_index
     wanted = users * interactions.n_items + items
     absent = np.flatnonzero((users < 0) | (items < 0) | ~np.isin(wanted, rated))
     if absent.size:

@@ -153,8 +153,8 @@ def user_holdout(interactions: Interactions, test_size: float | int = 0.2, rando
     --------
     >>> data = Interactions.from_dense([[5, 3, 4], [1, 2, 4]])
     >>> split = user_holdout(data, test_size=1)
-    >>> data.user_index[split.test]
-    array([0, 1])
+    >>> data.user_index[split.test].tolist()
+    [0, 1]
     """
     counts = np.bincount(interactions.user_index, minlength=interactions.n_users)
     if isinstance(test_size, numbers.Integral):

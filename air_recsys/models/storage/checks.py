@@ -71,11 +71,11 @@ def check_state(state: FittedState) -> None:
     """
     data = state.data
     check_shapes(data, state.factors)
-    if data.ratings.dtype != np.float64 or not data.ratings.size:
-        raise ValueError(f"expected ratings in float64, found {data.ratings.size} in {data.ratings.dtype}")
+    if not data.n_ratings:
+        raise ValueError("expected at least one rating, found none")
     for kind, index, size in (("user", data.user_index, data.n_users), ("item", data.item_index, data.n_items)):
-        if index.shape != data.ratings.shape or index.dtype.kind != "i":
-            raise ValueError(f"expected {data.ratings.size} places of {kind}s, found {index.dtype} {index.shape}")
+        if index.shape != (data.n_ratings,) or index.dtype.kind != "i":
+            raise ValueError(f"expected {data.n_ratings} places of {kind}s, found {index.dtype} {index.shape}")
         if index.min() < 0 or index.max() >= size:
             raise ValueError(f"expected places of {kind}s in 0..{size - 1}, found {index.min()}..{index.max()}")
     for kind, graph, size in (("user", state.user_graph, data.n_users), ("item", state.item_graph, data.n_items)):

@@ -59,7 +59,8 @@ def digest(data: Interactions) -> str:
     >>> digest(Interactions.from_dense(ratings)) == digest(Interactions.from_dense(ratings + 1))
     False
     """
-    hashed = hash_arrays(data.user_index, data.item_index, data.ratings, data.weights)
+    indices = (index.astype(np.int64) for index in (data.user_index, data.item_index))  # as in older checkpoints
+    hashed = hash_arrays(*indices, data.ratings, data.weights)
     for ids in (data.user_ids, data.item_ids):
         for start in range(0, ids.size, _IDS_AT_ONCE):
             hashed.update(repr(ids[start : start + _IDS_AT_ONCE].tolist()).encode())

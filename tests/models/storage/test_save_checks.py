@@ -149,7 +149,7 @@ def corrupted(state: FittedState, name: str, change: Callable[[np.ndarray], np.n
     """A state with one of its arrays changed."""
     if name in Factors._fields:
         return replace(state, factors=state.factors._replace(**{name: change(getattr(state.factors, name))}))
-    if name in ("user_index", "item_index", "ratings"):
+    if name in ("user_index", "item_index", "_ratings"):
         data = copy.copy(state.data)
         setattr(data, name, change(getattr(data, name)))
         return replace(state, data=data)
@@ -158,7 +158,7 @@ def corrupted(state: FittedState, name: str, change: Callable[[np.ndarray], np.n
     return replace(state, equations=replace(equations, arrays=arrays))
 
 
-PARTS = ("user_factors", "item_biases", "user_index", "item_index", "ratings")
+PARTS = ("user_factors", "item_biases", "user_index", "item_index", "_ratings")
 OF_POSTERIOR = (
     "scales",
     "users",

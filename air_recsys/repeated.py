@@ -1,0 +1,81 @@
+"""Pairs of a user and an item that are rated more than once: found by one sort, resolved by a rule."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+
+Duplicates = Literal["error", "first", "last", "mean", "sum"]
+_AT_ONCE = 1 << 20  # pairs that are looked up together
+
+
+def repeated_values(keys: np.ndarray) -> np.ndarray:
+    """Return the distinct values that occur more than once, ascending; `keys` is sorted in its place.
+
+    Examples
+    --------
+    >>> repeated_values(np.array([3, 1, 3, 2, 1, 3]))
+    array([1, 3])
+    """
+    keys.sort()
+    again = keys[1:][keys[1:] == keys[:-1]]
+    return again[np.append(True, again[1:] != again[:-1])] if again.size else again
+
+
+class RepeatedPairs:
+    """The ratings of pairs that are rated more than once.
+
+    Parameters
+    ----------
+    keys : ndarray of int64, shape (n_ratings,)
+        The pair of each rating.
+    repeated : ndarray of int64, shape (n_repeated,)
+        The pairs that occur more than once, ascending and at least one.
+
+    Examples
+    --------
+    >>> pairs = RepeatedPairs(np.array([7, 5, 7, 6]), np.array([7]))
+    >>> pairs.rows, pairs.n_surplus
+    (array([0, 2]), 1)
+    >>> pairs.resolve(np.array([1.0, 2.0, 4.0, 3.0]), "sum")
+    array([5., 2., 3.])
+    """
+
+    def __init__(self, keys: np.ndarray, repeated: np.ndarray) -> None:
+        self.rows = _rows_of(keys, repeated)  # ascending, so the first one is the first of its pair
+        group = np.searchsorted(repeated, keys[self.rows])
+        first, last = np.empty_like(repeated), np.empty_like(repeated)
+        first[group[::-1]], last[group] = self.rows[::-1], self.rows  # the last write wins
+        self._group, self._first, self._last, self._n_ratings = group, first, last, keys.size
+
+    @property
+    def n_surplus(self) -> int:
+        """Number of ratings beyond one of each pair."""
+        return self.rows.size - self._first.size
+
+    def resolve(self, values: np.ndarray, rule: Duplicates) -> np.ndarray:
+        """Return one value of each pair, in the order of the values.
+
+        The value of a repeated pair is its first or last one, in the place of that, or the mean or the sum of its
+        values, in the place of the first.
+        """
+        kept = self._last if rule == "last" else self._first
+        stays = np.ones(self._n_ratings, dtype=bool)
+        stays[self.rows] = False
+        stays[kept] = True
+        if rule in ("mean", "sum"):
+            total = np.bincount(self._group, weights=values[self.rows])
+            values = values.astype(np.float64)
+            values[kept] = total / np.bincount(self._group) if rule == "mean" else total
+        return values[stays]
+
+
+def _rows_of(keys: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Return the positions of keys that are among ascending values."""
+    rows = []
+    for start in range(0, keys.size, _AT_ONCE):
+        part = keys[start : start + _AT_ONCE]
+        place = np.minimum(np.searchsorted(values, part), values.size - 1)
+        rows.append(start + np.flatnonzero(values[place] == part))
+    return np.concatenate(rows)
