@@ -72,15 +72,15 @@ def narrowed(numbers: np.ndarray) -> np.ndarray:
 
 def as_ratings(values: Any, size: int, allow_negative: bool, *, copy: bool = True) -> np.ndarray:
     """Return finite ratings, shape (size,), as float32 where that loses nothing, else as float64."""
-    is_narrow = type(values) is np.ndarray and values.dtype == np.float32
-    ratings = values.astype(np.float32, copy=copy) if is_narrow else as_float(values)
+    kind = values.dtype.type if type(values) is np.ndarray else None
+    ratings = values.astype(kind, copy=copy) if kind in (np.float32, np.float64) else as_float(values)
     if ratings.shape != (size,):
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
     _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
     if not allow_negative:
         hint = "; pass allow_negative=True if the scale has negative ratings"
         _require(ratings >= 0, ratings, "ratings must be >= 0", "negative", hint)
-    return ratings if is_narrow else narrowed(ratings)
+    return ratings if ratings.dtype == np.float32 else narrowed(ratings)
 
 
 def as_weights(values: Any, size: int) -> np.ndarray:
@@ -94,16 +94,16 @@ def as_weights(values: Any, size: int) -> np.ndarray:
     return weights
 
 
-def as_timestamps(values: Any, size: int) -> np.ndarray:
+def as_timestamps(values: Any, size: int, *, copy: bool = True) -> np.ndarray:
     """Return times as int64 (nanoseconds for dates) or float64, shape (size,)."""
     array = np.asarray(values)
     if array.shape != (size,):
         raise DataError(f"timestamps must be {size} finite numbers or dates, found shape {array.shape}")
-    column = pd.Series(array).infer_objects()  # dates with a time zone come as objects
+    column = pd.Series(array, copy=False).infer_objects()  # dates with a time zone come as objects
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         missing, times = column.isna().to_numpy(), _nanoseconds(column)
     else:
-        times = array.astype(np.int64) if array.dtype.kind == "i" else as_float(array, "timestamps")
+        times = array.astype(np.int64, copy=copy) if array.dtype.kind == "i" else as_float(array, "timestamps")
         missing = ~np.isfinite(times)
     if missing.any():
         raise DataError(

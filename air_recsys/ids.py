@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.columns import index_type
 from air_recsys.exceptions import DataError, quoted
 
 
@@ -59,7 +60,7 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
 
     Returns
     -------
-    indices : ndarray of int64, shape (n_ratings,)
+    indices : ndarray of int32, or int64 where that is too small, shape (n_ratings,)
     ids : ndarray, shape (n_distinct,)
 
     Raises
@@ -70,7 +71,7 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     Examples
     --------
     >>> encode_ids(["b", "a", "b"], "user")
-    (array([1, 0, 1]), array(['a', 'b'], dtype=object))
+    (array([1, 0, 1], dtype=int32), array(['a', 'b'], dtype=object))
     """
     array = as_id_array(values)
     missing = np.flatnonzero(pd.isna(array)) if array.dtype == object else np.empty(0, dtype=int)
@@ -82,14 +83,25 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
         indices, ids = pd.factorize(array)
     except TypeError:
         raise _unhashable(array, kind) from None
-    ids = as_id_array(ids)
+    ids, rank = rank_ids(as_id_array(ids))
+    return rank[indices], ids
+
+
+def rank_ids(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct ids in their order, as they are where they cannot be compared, and the new place of each.
+
+    Examples
+    --------
+    >>> rank_ids(np.array([8, 3]))
+    (array([3, 8]), array([1, 0], dtype=int32))
+    """
     try:
         order = np.argsort(ids, kind="stable")
     except TypeError:
-        return indices.astype(np.int64), ids
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    return rank[indices].astype(np.int64), ids[order]
+        order = np.arange(ids.size)
+    rank = np.empty(ids.size, index_type(ids.size))
+    rank[order] = np.arange(ids.size)
+    return ids[order], rank
 
 
 class IdIndex:

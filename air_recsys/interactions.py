@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,7 @@ class Interactions:
     allow_negative : bool
         Accept negative ratings.
     copy : bool
-        False takes over arrays that have their type already, int32 and float32; the caller must not change them.
+        False takes over arrays that have their type already, as int32 and float32; the caller must not change them.
 
     Raises
     ------
@@ -84,13 +84,13 @@ class Interactions:
         allow_negative: bool = False,
         copy: bool = True,
     ) -> None:
-        check_choice("duplicates", duplicates, ("error", "first", "last", "mean", "sum"))
+        check_choice("duplicates", duplicates, get_args(Duplicates))
         self.users = IdIndex(user_ids, "user")
         self.items = IdIndex(item_ids, "item")
         self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
         self.item_index = as_index(item_index, len(self.items), "item", copy=copy)
         self._ratings = as_ratings(ratings, self.user_index.size, allow_negative, copy=copy)
-        self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.n_ratings)
+        self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.n_ratings, copy=copy)
         self.weights = None if weights is None else as_weights(weights, self.n_ratings)
         if self.item_index.size != self.user_index.size:
             raise DataError(f"found {self.user_index.size} users but {self.item_index.size} items of ratings")

@@ -7,6 +7,7 @@ import io
 import json
 import lzma
 import math
+import os
 import struct
 import tokenize
 import zipfile
@@ -64,8 +65,15 @@ def parse_json(text: str | bytes) -> Any:
 @contextmanager
 def open_gzip(path: Path) -> Iterator[BinaryIO]:
     """Open a gzip file for reading; a `ValueError` ends the reading beyond `unpacked_limit`."""
-    with gzip.open(path, "rb") as packed:
-        limit = unpacked_limit(path.stat().st_size)
+    with path.open("rb") as file, unpacked(file) as content:
+        yield content
+
+
+@contextmanager
+def unpacked(file: BinaryIO) -> Iterator[BinaryIO]:
+    """Yield the content of an open gzip file, see `open_gzip`."""
+    with gzip.open(file, "rb") as packed:
+        limit = unpacked_limit(os.fstat(file.fileno()).st_size)
         yield io.BufferedReader(_Bounded(packed, limit))  # pyright: ignore[reportReturnType]
 
 

@@ -1,8 +1,8 @@
-"""Checks of a Parquet file before it is read, as a few bytes can declare any number of rows."""
+"""Parquet files of a table: which there are, and checks, as a few bytes can declare any number of rows."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,30 @@ _VALUE_BYTES = 8
 _TEXTS = ("string", "large_string", "binary", "large_binary")
 
 
+def find_parts(path: Path) -> list[Path]:
+    """Return a file, or all ``.parquet`` files of a folder in their order.
+
+    Files and folders whose names begin with a dot or an underscore are left out, as by other tools.
+
+    Raises
+    ------
+    DataFileError
+        Where there is none.
+    """
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise DataFileError(f"expected a Parquet file or a folder of such, found no {path}")
+    files = [
+        file
+        for file in sorted(path.rglob("*.parquet"))
+        if file.is_file() and not any(name.startswith((".", "_")) for name in file.relative_to(path).parts)
+    ]
+    if not files:
+        raise DataFileError(f"expected files that end in .parquet in {path}, found none")
+    return files
+
+
 def check_rows(path: str | Path, n_rows: int, n_columns: int) -> None:
     """Raise `DataFileError` where a file declares more rows than fit into `unpacked_limit`."""
     limit = unpacked_limit(Path(path).stat().st_size) // (_VALUE_BYTES * max(1, n_columns))
@@ -21,45 +45,46 @@ def check_rows(path: str | Path, n_rows: int, n_columns: int) -> None:
         raise DataFileError(f"{path}: expected at most {limit:,} rows in a file of its size, found {n_rows:,}")
 
 
-def read_columns(path: Path, columns: Sequence[str]) -> tuple[list[str], Any]:
-    """Return the names of all columns, and a `pyarrow.Table` of those in `columns`, as far as the file has them.
+def is_text(kind: Any) -> bool:
+    """Return whether a `pyarrow.DataType` is text or bytes."""
+    return str(kind) in _TEXTS
 
-    Texts are read as dictionaries, in which a long text of a million rows is held once, until their total is checked.
 
-    Raises
-    ------
-    DataFileError
-        For more rows or text than `unpacked_limit`, and for columns of lists or other nested values.
-    Exception
-        What pyarrow raises for a broken file.
+def plain_type(kind: Any) -> Any:
+    """Return the type of the values of a column, which may be encoded as a dictionary.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> plain_type(pa.dictionary(pa.int8(), pa.string())), plain_type(pa.int32())
+    (DataType(string), DataType(int32))
     """
-    pyarrow, parquet = import_extra("pyarrow", "data"), import_extra("pyarrow.parquet", "data")
-    with parquet.ParquetFile(path) as file:
-        header = [field for field in file.schema_arrow if field.name in columns]
-        names, n_rows = file.schema_arrow.names, file.metadata.num_rows
-    check_rows(path, n_rows, len(columns))
-    for field in header:
-        if pyarrow.types.is_nested(field.type):
-            raise DataFileError(f"{path}: expected one value a row in {field.name!r}, found {field.type}")
-    texts = [field.name for field in header if str(field.type) in _TEXTS]
-    with parquet.ParquetFile(path, read_dictionary=texts) as file:
-        table = file.read(columns=list(columns))
-    table.validate(full=True)
-    _check_text(path, table)
-    return names, table.cast(pyarrow.schema([(field.name, _plain(field.type, pyarrow)) for field in table.schema]))
+    return kind.value_type if import_extra("pyarrow", "data").types.is_dictionary(kind) else kind
 
 
-def _check_text(path: Path, table: Any) -> None:
-    compute = import_extra("pyarrow.compute", "data")
-    limit = unpacked_limit(path.stat().st_size)
-    for name, column in zip(table.column_names, table.columns, strict=True):
-        total = 0
-        for chunk in column.chunks if hasattr(column.type, "value_type") else []:
-            if str(chunk.dictionary.type) in _TEXTS:
-                total += compute.sum(compute.binary_length(chunk.dictionary).take(chunk.indices)).as_py() or 0
-        if total > limit:
-            raise DataFileError(f"{path}: expected at most {limit:,} bytes of text in {name!r}, found {total:,}")
+class TextCount:
+    """How much text of each column of a file has been seen, in dictionaries.
 
+    Parameters
+    ----------
+    path : Path
+        The file, whose size allows for so much, see `unpacked_limit`.
+    """
 
-def _plain(kind: Any, pyarrow: Any) -> Any:
-    return kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+    def __init__(self, path: Path) -> None:
+        self._path, self._limit = path, unpacked_limit(path.stat().st_size)
+        self._totals: Counter[str] = Counter()
+
+    def add(self, table: Any) -> None:
+        """Count the texts of more rows, or raise `DataFileError` where they are too much."""
+        compute = import_extra("pyarrow.compute", "data")
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            for chunk in column.chunks if hasattr(column.type, "value_type") else []:
+                if is_text(chunk.dictionary.type):
+                    lengths = compute.binary_length(chunk.dictionary).take(chunk.indices)
+                    self._totals[name] += compute.sum(lengths).as_py() or 0
+            if self._totals[name] > self._limit:
+                found = f"found {self._totals[name]:,}"
+                raise DataFileError(
+                    f"{self._path}: expected at most {self._limit:,} bytes of text in {name!r}, {found}"
+                )

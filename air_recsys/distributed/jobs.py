@@ -8,7 +8,8 @@ from typing import Protocol
 
 import numpy as np
 
-from air_recsys.distributed.parquet import ids_of, plain_type
+from air_recsys.datasets.parquet_checks import plain_type
+from air_recsys.distributed.parquet import ids_of
 from air_recsys.models import Recommender
 from air_recsys.validation import needs_extra
 

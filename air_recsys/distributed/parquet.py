@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.datasets.parquet_checks import check_rows
+from air_recsys.datasets.parquet_checks import check_rows, find_parts, plain_type
 from air_recsys.exceptions import DataFileError
 from air_recsys.validation import needs_extra
 
@@ -54,7 +54,7 @@ class ParquetTable:
 
     def __init__(self, path: Path, ids: dict[str, np.ndarray]) -> None:
         self.path = path
-        self.files = [str(file) for file in _find(path)]
+        self.files = [str(file.absolute()) for file in find_parts(path)]
         headers = [_read_header(file) for file in self.files]
         self._sizes = [n_rows for n_rows, _ in headers]
         self.n_rows = sum(self._sizes)
@@ -105,36 +105,10 @@ def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
     return table.slice(piece.start - (ends[first] - sizes[first]), piece.stop - piece.start)
 
 
-def plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type of the values of a column, which may be encoded as a dictionary.
-
-    Examples
-    --------
-    >>> plain_type(pa.dictionary(pa.int8(), pa.string())), plain_type(pa.int32())
-    (DataType(string), DataType(int32))
-    """
-    return kind.value_type if pa.types.is_dictionary(kind) else kind
-
-
 def ids_of(column: pa.ChunkedArray) -> Any:
     """Return a column of ids as the models take them: integers as an ndarray, text as a list of str."""
     plain = column.cast(plain_type(column.type))
     return plain.to_numpy() if pa.types.is_integer(plain.type) else plain.to_pylist()
-
-
-def _find(path: Path) -> list[Path]:
-    if path.is_file():
-        return [path.absolute()]
-    if not path.is_dir():
-        raise DataFileError(f"expected a Parquet file or a folder of such, found no {path}")
-    files = [
-        file.absolute()
-        for file in sorted(path.rglob("*.parquet"))
-        if file.is_file() and not any(name.startswith((".", "_")) for name in file.relative_to(path).parts)
-    ]
-    if not files:
-        raise DataFileError(f"expected files that end in .parquet in {path}, found none")
-    return files
 
 
 def _read_header(file: str) -> tuple[int, pa.Schema]:

@@ -40,7 +40,7 @@ def test_ratings_in_several_chunks_are_those_in_one(tmp_path, monkeypatch):
     path = tmp_path / "ratings.csv"
     path.write_text("user,item,rating,when\n" + "".join(f"{n % 7},i{n},{n % 5},{n}\n" for n in range(100)))
     whole = read_ratings(path, timestamp="when").to_frame()
-    monkeypatch.setattr("air_recsys.datasets.ratings_file._ROWS_AT_ONCE", 9)
+    monkeypatch.setattr("air_recsys.datasets.ratings_text._ROWS_AT_ONCE", 9)
     assert read_ratings(path, timestamp="when").to_frame().equals(whole)
     path.write_text(path.read_text() + "1,i5\n")
     with pytest.raises(DataFileError, match="line 102: expected 4 fields"):

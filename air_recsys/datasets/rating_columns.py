@@ -1,0 +1,108 @@
+"""The columns of a table of ratings, taken in part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.columns import as_float, as_timestamps, narrowed
+from air_recsys.datasets.growing import CodedIds, GrowingColumn
+from air_recsys.exceptions import DataError, DataFileError
+from air_recsys.ids import as_id_array
+from air_recsys.interactions import Duplicates, Interactions
+
+Passed = Callable[[int], object]
+"""Is told how many bytes of the files have been read, again and again."""
+
+
+class ColumnNames(NamedTuple):
+    """How a table calls its columns; None where it has no such column."""
+
+    user: str
+    item: str
+    rating: str | None
+    timestamp: str | None
+
+    @property
+    def given(self) -> list[str]:
+        """The names that the table has."""
+        return [name for name in self if name is not None]
+
+
+class RatingColumns:
+    """Ids, ratings and timestamps of a table, of which only one part need be there as it was read.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    names : ColumnNames
+    n_rows : int
+        How many rows will come, where that is known.
+    convert : callable
+        Makes ids of the list of distinct ones.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        names: ColumnNames,
+        n_rows: int = 0,
+        convert: Callable[[Any], np.ndarray] = as_id_array,
+    ) -> None:
+        self._path, self._names, self._convert = path, names, convert
+        self.users, self.items = CodedIds("user", n_rows), CodedIds("item", n_rows)
+        self._ratings = None if names.rating is None else GrowingColumn(np.float32, n_rows)
+        self._times = None if names.timestamp is None else GrowingColumn(np.int64, n_rows)
+        self._has_dates: bool | None = None
+        self.size = 0
+
+    def append(self, part: pd.DataFrame) -> None:
+        """Take in ratings and timestamps of some rows, whose ids `users` and `items` have got."""
+        if self._ratings is not None:
+            self._ratings.append(narrowed(as_float(part[self._names.rating].to_numpy())))
+        if self._times is not None:
+            self._times.append(self._to_times(pd.Series(part[self._names.timestamp])))
+        self.size += len(part)
+
+    def to_interactions(self, duplicates: Duplicates, *, allow_negative: bool) -> Interactions:
+        """Return the ratings by the rules of `Interactions`; nothing can be appended after that."""
+        if not self.size:
+            raise DataError("expected at least one rating, found an empty table")
+        (users, user_ids), (items, item_ids) = (ids.finish(self._convert) for ids in (self.users, self.items))
+        return Interactions(
+            users,
+            items,
+            np.ones(self.size, np.float32) if self._ratings is None else self._ratings.whole(),
+            user_ids,
+            item_ids,
+            timestamps=None if self._times is None else self._times.whole(),
+            duplicates=duplicates,
+            allow_negative=allow_negative,
+            copy=False,
+        )
+
+    def _to_times(self, column: pd.Series) -> np.ndarray:
+        """Return numbers as they are, and dates as nanoseconds."""
+        has_dates = column.dtype.kind not in "iuf"
+        if self._has_dates not in (None, has_dates):
+            raise self._no_times(column.iloc[0], 0)
+        self._has_dates = has_dates
+        if not has_dates:
+            return column.to_numpy() if column.dtype.kind == "i" else as_float(column, "timestamps")
+        dates = column if column.dtype.kind == "M" else column.astype(str)
+        times = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
+        broken = np.flatnonzero(times.isna())
+        if broken.size:
+            raise self._no_times(dates.iloc[broken[0]], broken[0])
+        return as_timestamps(times, len(times))
+
+    def _no_times(self, found: Any, row: int) -> DataFileError:
+        expected = f"numbers or ISO 8601 dates as {self._names.timestamp!r}"
+        return DataFileError(
+            f"{self._path}: expected {expected}, found {found!r} with rating number {self.size + row + 1}"
+        )
