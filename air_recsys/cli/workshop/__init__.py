@@ -12,6 +12,7 @@ def add_workshop(app: typer.Typer) -> None:
     app.add_typer(reproduce.reproduce_app, name="reproduce")
     bench.bench_app.command("speed")(speed.speed)
     bench.bench_app.command("scale")(speed.scale)
+    bench.bench_app.command("reading")(speed.reading)
     bench.bench_app.command("ratings")(accuracy.ratings)
     bench.bench_app.command("dti")(accuracy.dti)
     bench.bench_app.command("ranking")(accuracy.ranking)

@@ -1,4 +1,4 @@
-"""Commands that time the library: bench speed and bench scale."""
+"""Commands that time the library: bench speed, bench scale and bench reading."""
 
 from __future__ import annotations
 
@@ -49,6 +49,13 @@ class Part(StrEnum):
     RATINGS = "ratings"
     STEP = "ratings-step"
     SWEEP = "sweep"
+
+
+class FileFormat(StrEnum):
+    """What `bench reading` reads."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
 
 
 def speed(
@@ -142,6 +149,19 @@ def scale(
     if train:
         planted = bench_planted(base._replace(n_ratings=train), chosen, seed=seed, threads=threads)
         options.publish((*growth, *planted), json_file, shown=planted)
+
+
+def reading(
+    rows: Annotated[int, typer.Option(min=1, max=10**9, help="Ratings that are drawn.")] = 3_000_000,
+    formats: Annotated[
+        list[FileFormat] | None, typer.Option("--format", help="May be repeated. By default both.")
+    ] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Rows a second and memory of reading ratings from Parquet and from CSV, in a temporary folder."""
+    from air_recsys.benchmarks.reading import bench_reading
+
+    options.publish([bench_reading(rows, [each.value for each in formats or FileFormat])], json_file)
 
 
 _OF_STEPS = {"solver": "adam", "graph_neighbors": 50}

@@ -20,7 +20,7 @@ EXPONENTS = ResultTable("Exponents", "protocol", [{"sweep": "n_users", "epoch_se
 
 @pytest.fixture
 def run():
-    return partial(invoked, {"speed": module.speed, "scale": module.scale})
+    return partial(invoked, {"speed": module.speed, "scale": module.scale, "reading": module.reading})
 
 
 @pytest.mark.parametrize(
@@ -89,3 +89,19 @@ def test_scale_sweeps_and_trains(run, tmp_path, monkeypatch):
     run("scale", *sizes, "--train", 0, "--solver", "langevin", "--set", "n_sweeps=9")
     assert "trained" not in given
     assert given["settings"] == {"solver": "langevin", "n_sweeps": 9}
+
+
+def test_reading_measures_the_formats_that_are_asked_for(run, tmp_path, monkeypatch):
+    given = {}
+
+    def bench(rows, formats):
+        given["rows"], given["formats"] = rows, formats
+        return ENDS
+
+    monkeypatch.setattr("air_recsys.benchmarks.reading.bench_reading", bench)
+    file = tmp_path / "reading.json"
+    assert run("reading", "--rows", 500, "--format", "csv", "--json", file).exit_code == 0
+    assert given == {"rows": 500, "formats": ["csv"]}
+    assert len(json.loads(file.read_text())["reports"]) == 1
+    run("reading", "--json", file)
+    assert given == {"rows": 3_000_000, "formats": ["parquet", "csv"]}
