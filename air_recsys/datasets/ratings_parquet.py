@@ -99,11 +99,25 @@ def _tables(part: Part) -> Iterator[Any]:
         _parquet_errors(part.path),
         parquet.ParquetFile(part.path, read_dictionary=texts, buffer_size=_BUFFER) as file,
     ):
-        for batch in file.iter_batches(_ROWS_AT_ONCE, columns=list(part.types)):
-            table = pyarrow.Table.from_batches([batch])
-            table.validate(full=True)  # of texts, that they are UTF-8
-            count.add(table)
-            yield table
+        for groups in _row_groups(file.metadata):
+            for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=list(part.types)):
+                table = pyarrow.Table.from_batches([batch])
+                table.validate(full=True)  # of texts, that they are UTF-8
+                count.add(table)
+                yield table
+
+
+def _row_groups(metadata: Any) -> Iterator[list[int]]:
+    """Yield row groups to read together: pyarrow holds the bytes of all of them until it has read the last."""
+    groups, n_rows = [], 0
+    for group in range(metadata.num_row_groups):
+        groups.append(group)
+        n_rows += metadata.row_group(group).num_rows
+        if n_rows >= _ROWS_AT_ONCE:
+            yield groups
+            groups, n_rows = [], 0
+    if groups:
+        yield groups
 
 
 def _coded(column: Any) -> tuple[np.ndarray, Any]:
