@@ -12,7 +12,7 @@ from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
 from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
 from air_recsys.interactions import Interactions
-from air_recsys.models.engines import DTYPES, ObjectiveEngine
+from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.memory import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
 from air_recsys.models.trained import TrainedRecommender
@@ -20,14 +20,29 @@ from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable
 
 
-def shared_engine(model: TrainedRecommender, data: Interactions) -> ObjectiveEngine:
+def shared_engine(model: TrainedRecommender, data: Interactions) -> ObjectiveEngine | PosteriorEngine:
     """Return the engine of a model, or raise `ParameterError`, naming the parameter to set, if it cannot be shared."""
     if not isinstance(model, TrainedRecommender):
         raise ParameterError(f"expected a model of class AIR or DMF, found {type(model).__name__}")
     model.check(data)
     engine = model.engine()
-    if not isinstance(engine, ObjectiveEngine):
-        raise ParameterError(f"distributed training needs solver='adam', found {type(model).__name__} with another")
+    if isinstance(engine, ObjectiveEngine):
+        engine = _shared_objective(model, engine, data)
+    assert isinstance(engine, ObjectiveEngine | PosteriorEngine)  # there are no others
+    whole_only = {
+        "validation_fraction": (model.validation_fraction, 0),
+        "snapshot_epochs": (tuple(model.get_params().get("snapshot_epochs", ())), ()),
+    }
+    if isinstance(engine, ObjectiveEngine):
+        whole_only["stopping_delta"] = engine.descent.stopping_delta, None
+    for name, (value, needed) in whole_only.items():
+        if value != needed:
+            raise ParameterError(f"distributed training needs {name}={needed!r}, found {value!r}")
+    return engine
+
+
+def _shared_objective(model: TrainedRecommender, engine: ObjectiveEngine, data: Interactions) -> ObjectiveEngine:
+    """Return the engine with graphs that can be shared out, or raise `ParameterError`."""
     if engine.given is not None:
         raise ParameterError(f"distributed training learns its graphs, found {type(model).__name__} with given ones")
     engine = _with_few_edges(engine, data)
@@ -43,14 +58,6 @@ def shared_engine(model: TrainedRecommender, data: Interactions) -> ObjectiveEng
             "distributed training needs sparse graphs or none: set graph_neighbors, or user_graph_reg=0 and "
             "item_graph_reg=0; found graph_neighbors=None"
         )
-    whole_only = {
-        "validation_fraction": (model.validation_fraction, 0),
-        "snapshot_epochs": (tuple(model.get_params().get("snapshot_epochs", ())), ()),
-        "stopping_delta": (engine.descent.stopping_delta, None),
-    }
-    for name, (value, needed) in whole_only.items():
-        if value != needed:
-            raise ParameterError(f"distributed training needs {name}={needed!r}, found {value!r}")
     return engine
 
 
@@ -75,14 +82,11 @@ def check_ranks(group: Group, data: Interactions, mark: dict[str, Any]) -> None:
             raise error(f"expected the same {kind} on every rank, found others than those of rank 0 on {other}")
 
 
-def check_memory(group: Group, engine: ObjectiveEngine, data: Interactions, max_memory: int | str | None) -> None:
+def check_memory(
+    group: Group, engine: ObjectiveEngine | PosteriorEngine, data: Interactions, max_memory: int | str | None
+) -> None:
     """Raise `MemoryLimitError` where a rank needs more than `max_memory`, or the ranks of a machine than it has."""
-    settings = engine.settings(data)
-    graphs = [strength > 0 for strength in settings.strengths]
-    width, neighbors = settings.width or 0, settings.n_neighbors or 0
-    sizes = data.n_users, data.n_items, data.n_ratings, width, neighbors, group.size
-    cost = Cost(*sizes, settings.depth, settings.n_batches, *graphs)
-    needed = (cost.bytes_held + cost.bytes_passing) * DTYPES[engine.setup.dtype].itemsize / 4
+    needed = _bytes_needed(group, engine, data)
     if max_memory is not None:
         limit, place = parse_size(max_memory), "max_memory allows"
     else:
@@ -94,6 +98,18 @@ def check_memory(group: Group, engine: ObjectiveEngine, data: Interactions, max_
             f"each of {group.size} ranks needs about {readable(int(needed))}; {place} {readable(limit)}: lower "
             "n_factors or graph_neighbors, leave a graph out (user_graph_reg=0), or take more machines"
         )
+
+
+def _bytes_needed(group: Group, engine: ObjectiveEngine | PosteriorEngine, data: Interactions) -> float:
+    """Return the memory of a rank."""
+    if isinstance(engine, PosteriorEngine):
+        return engine.memory_plan(data).total  # every rank holds the rows of all
+    settings = engine.settings(data)
+    graphs = [strength > 0 for strength in settings.strengths]
+    width, neighbors = settings.width or 0, settings.n_neighbors or 0
+    sizes = data.n_users, data.n_items, data.n_ratings, width, neighbors, group.size
+    cost = Cost(*sizes, settings.depth, settings.n_batches, *graphs)
+    return (cost.bytes_held + cost.bytes_passing) * DTYPES[engine.setup.dtype].itemsize / 4
 
 
 def own_device(name: str) -> torch.device:

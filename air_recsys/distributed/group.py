@@ -59,6 +59,28 @@ class Group:
             return received
         return torch.cat([rows[:size] for rows, size in zip(received.split(largest), sizes, strict=True)])
 
+    def spread(self, own: Tensor, cut: Cut) -> Tensor:
+        """Return the same as `gather`, for rows that are long or shared unevenly: sent as they are, without copies."""
+        if self.size == 1:
+            return own
+        whole = own.new_empty(cut.n_rows, *own.shape[1:])
+        whole[cut.of(self.rank)] = own
+        with self.contact():
+            for rank in range(self.size):
+                dist.broadcast(whole[cut.of(rank)], group=self.handle, group_src=rank)
+        self.traffic.add(whole.nbytes - own.nbytes)
+        return whole
+
+    def as_first(self, tensor: Tensor) -> Tensor:
+        """Return the tensor of rank 0, of the shape of that of this rank."""
+        if self.size == 1:
+            return tensor
+        sent = tensor.contiguous()
+        with self.contact():
+            dist.broadcast(sent, group=self.handle, group_src=0)
+        self.traffic.add(0 if self.rank == 0 else sent.nbytes)
+        return sent
+
     def scatter_sum(self, partial: Tensor, cut: Cut) -> Tensor:
         """Return the own rows (n_own, ...) of the sum over the ranks of `partial` (n, ...), added in rank order."""
         if self.size == 1:

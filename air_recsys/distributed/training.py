@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from contextlib import nullcontext
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -16,14 +16,17 @@ from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.checkpointer import ShardedCheckpointer
 from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
 from air_recsys.distributed.group import Group, joined
+from air_recsys.distributed.sweeps import ShardedPosteriorEngine
+from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.chosen import Chosen
-from air_recsys.models.engines import DTYPES, ObjectiveEngine
+from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.objective import factors_of
 from air_recsys.models.likes import warn_if_constant
 from air_recsys.models.state import Factors
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.training import Callback, GradientDescent, Record
+from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.course import asks_to_stop
 from air_recsys.validation import as_generator, check_integer, check_real
 
@@ -41,15 +44,15 @@ def fit(
 ) -> Model:
     """Train a model over all ranks and return it, fitted alike on every rank.
 
-    The objective, the start and the steps are those of ``model.fit(interactions)`` in one process, up to rounding.
+    Start, steps and sweeps are those of ``model.fit(interactions)`` in one process, up to rounding.
     Run a script that calls this with ``torchrun --nproc-per-node N script.py``, or with Python alone. Every rank calls
-    it with the same arguments, keeps the ratings, factors and graph rows of its own users and items while it trains,
-    and ends with the whole model; let one of them save it.
+    it with the same arguments, works on its own users and items while it trains, and ends with the whole model; let one of them save it.
 
     Parameters
     ----------
     model : AIR
-        With `n_factors`, and with `graph_neighbors` or without graphs. Of "auto" it takes sparse graphs at every size.
+        With `Adam`: with `n_factors`, and with `graph_neighbors` or without graphs. Of "auto" it takes sparse graphs at
+        every size.
     interactions : Interactions, sparse matrix, DataFrame or ndarray
         All ratings, the same on every rank.
     checkpoint : path, optional
@@ -96,26 +99,51 @@ def fit(
         check_memory(group, engine, data, model.max_memory)
         if not engine.learns_from_constant:
             warn_if_constant(data)
-        checkpoints = None if checkpoint is None else Checkpoints(group, Path(checkpoint), mark)
         asked = list(callbacks)
 
         def agreed(record: Record) -> bool:
             answers = [asks_to_stop(callback(record)) for callback in asked]
             return any(group.of_all(any(answers)))
 
-        with nullcontext() if checkpoints is None else checkpoints.held():
+        with _kept(group, engine, mark, checkpoint, every) as checkpointer:
             return model.train_by(
-                ShardedEngine(group, engine),
+                _sharded(group, engine),
                 data,
                 as_generator(model.random_state),
                 callbacks=[agreed] if asked else [],
-                checkpointer=None if checkpoints is None else ShardedCheckpointer(checkpoints, every),
+                checkpointer=checkpointer,
                 progress=model.verbose and group.rank == 0,
                 chosen=_chosen(model, engine),
             )
 
 
-def _chosen(model: TrainedRecommender, engine: ObjectiveEngine) -> Chosen:
+def _sharded(group: Group, engine: ObjectiveEngine | PosteriorEngine) -> Engine:
+    """Return the engine of this rank."""
+    return (
+        ShardedEngine(group, engine) if isinstance(engine, ObjectiveEngine) else ShardedPosteriorEngine(group, engine)
+    )
+
+
+@contextmanager
+def _kept(
+    group: Group,
+    engine: ObjectiveEngine | PosteriorEngine,
+    mark: dict[str, Any],
+    checkpoint: str | os.PathLike[str] | None,
+    every: int,
+) -> Iterator[Checkpointer | None]:
+    """Hold what keeps the states of a training, if anything does."""
+    if checkpoint is None:
+        yield None
+        return
+    if isinstance(engine, PosteriorEngine):
+        raise ParameterError("distributed training keeps no checkpoints of sweeps, found a checkpoint")
+    checkpoints = Checkpoints(group, Path(checkpoint), mark)
+    with checkpoints.held():
+        yield ShardedCheckpointer(checkpoints, every)
+
+
+def _chosen(model: TrainedRecommender, engine: ObjectiveEngine | PosteriorEngine) -> Chosen:
     """Return what the engine has taken for `graph_neighbors="auto"` where it is not what one process takes."""
     taken = engine.setup.graph_neighbors
     return Chosen({} if taken == model.get_params().get("graph_neighbors") else {"graph_neighbors": taken})

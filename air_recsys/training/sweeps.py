@@ -41,7 +41,7 @@ class PosteriorSweeps:
     """
 
     unit, first_record, evaluate_every = "sweep", 1, 1
-    watches_every_step, checks_steps, alone = False, True, True
+    watches_every_step, checks_steps = False, True
 
     def __init__(
         self,
@@ -59,6 +59,7 @@ class PosteriorSweeps:
         self._rng, self._unit, self._validation_error = rng, unit_of_values, validation_error
         self._energies, self._work = [0.0, 0.0], work
         self._variance = float(posterior.noise.variance)
+        self.alone = posterior.exchange.alone
 
     @property
     def ready(self) -> bool:

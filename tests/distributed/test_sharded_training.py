@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import os
 import shutil
 import socket
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,12 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 import torch.distributed as dist
+from rank_processes import message, results, same, start, torchrun
 from training_jobs import arrays, model, ratings
 
 from air_recsys.distributed import fit, plan
-
-JOB = Path(__file__).with_name("training_jobs.py")
-PACKAGE = Path(__file__).resolve().parents[2]
 
 pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
 
@@ -29,44 +24,6 @@ PLAIN = {"user_graph_reg": 0, "item_graph_reg": 0, "graph_neighbors": None, "gra
 UNOBSERVED = {"unobserved_weight": 0.1, "biases": False, "center": False, "user_graph_reg": 0}
 FORMS = {"both": BOTH, "deep": DEEP, "plain": PLAIN, "unobserved": UNOBSERVED}
 COUNTED = {"n_epochs": 10, "evaluate_every": 10, "graph_refresh": 100}
-
-
-def environment() -> dict[str, str]:
-    return os.environ | {"OMP_NUM_THREADS": "1", "PYTHONPATH": str(PACKAGE)}
-
-
-def start(out: Path, tasks: list[dict[str, Any]], command: list[str], **variables: str) -> subprocess.Popen[str]:
-    out.mkdir(exist_ok=True)
-    (out / "tasks.json").write_text(json.dumps(tasks))
-    return subprocess.Popen(
-        [*command, str(JOB), str(out)],
-        env=environment() | variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def torchrun(out: Path, tasks: list[dict[str, Any]], *, fails: bool = False) -> str:
-    """Run tasks on two ranks and return what they printed."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
-    job = start(out, tasks, command)
-    printed, _ = job.communicate(timeout=100)
-    assert (job.returncode != 0) is fails, printed
-    return printed
-
-
-def results(out: Path, name: str) -> list[dict[str, np.ndarray]]:
-    return [dict(np.load(out / f"{name}-{rank}.npz")) for rank in (0, 1)]
-
-
-def message(out: Path, name: str, rank: int = 0) -> str:
-    return (out / f"{name}-{rank}.txt").read_text()
-
-
-def same(first: dict[str, np.ndarray], second: dict[str, np.ndarray]) -> bool:
-    names = (first.keys() | second.keys()) - {"n_bytes", "n_messages"}
-    return all(np.array_equal(first[name], second[name], equal_nan=True) for name in names)
 
 
 @pytest.fixture(scope="module")

@@ -21,12 +21,12 @@ from air_recsys.exceptions import AirRecsysError
 RANK = int(os.environ.get("RANK", "0"))
 
 
-def ratings(n_users: int = 40, n_items: int = 30, seed: int = 0) -> Interactions:
-    """Ratings of rank 3 with noise; the first user has rated everything, the last two nothing."""
+def ratings(n_users: int = 40, n_items: int = 30, seed: int = 0, n_without: int = 2) -> Interactions:
+    """Ratings of rank 3; the first user has rated everything, the last `n_without` nothing."""
     rng = np.random.default_rng(seed)
     truth = 3 + rng.normal(size=(n_users, 3)) @ rng.normal(size=(3, n_items))
     rated = rng.random(truth.shape) < 0.3
-    rated[0], rated[-2:] = True, False
+    rated[0], rated[-n_without:] = True, False
     return Interactions.from_dense(np.where(rated, truth, np.nan), allow_negative=True)
 
 
@@ -35,6 +35,22 @@ def model(**options: Any) -> AIR:
     small = {"n_factors": 4, "graph_neighbors": 4, "n_epochs": 50, "evaluate_every": 1, "graph_refresh": 20}
     small |= {"learning_rate": 0.02, "schedule": "cosine", "solver": "adam"}
     return AIR.for_ratings(**small | {"init_std": 0.3, "n_batches": 1, "random_state": 0, "device": "cpu"} | options)
+
+
+def sweeping(**options: Any) -> AIR:
+    """A small model with a posterior and both graphs."""
+    small = {"n_factors": 4, "graph_neighbors": 4, "n_sweeps": 8, "graph_refresh": 4, "pattern_features": 5}
+    return AIR.for_ratings(**small | {"random_state": 0, "device": "cpu"} | options)
+
+
+def learned(fitted: AIR) -> dict[str, np.ndarray]:
+    """What a fitted posterior answers: scores, their deviations, new users, and what `arrays` returns."""
+    data = fitted.interactions_
+    users, items = (ids.repeat(2) for ids in (data.user_ids[:20], data.item_ids[:20]))
+    scores, deviations = fitted.predict(users, np.roll(items, 1), return_std=True)
+    folded = fitted.fold_in(data.to_csr()[:9])
+    found = {"scores": scores, "deviations": deviations, "folded": folded.factors @ fitted.item_factors_.T}
+    return found | arrays(fitted)
 
 
 def arrays(fitted: AIR) -> dict[str, np.ndarray]:
@@ -63,6 +79,11 @@ class Stop:
         time.sleep(9)
 
 
+def asked(task: dict[str, Any]) -> AIR:
+    """The model of a task."""
+    return sweeping(**task["sweeps"]) if "sweeps" in task else model(**task.get("model", {}))
+
+
 def run(task: dict[str, Any], out: Path) -> None:
     """Fit one model; write its arrays, or the error that it ended with."""
     data = ratings(**task.get("data", {}) | task.get(f"data_of_rank_{RANK}", {}))
@@ -76,13 +97,14 @@ def run(task: dict[str, Any], out: Path) -> None:
 
     with patch.object(Group, "contact", watched):
         try:
-            fitted = fit(model(**task.get("model", {})), data, callbacks=callbacks, **task.get("fit", {}))
+            fitted = fit(asked(task), data, callbacks=callbacks, **task.get("fit", {}))
         except AirRecsysError as error:
             (out / f"{task['name']}-{RANK}.txt").write_text(f"{type(error).__name__}: {error}")
             return
     traffic = groups[-1].traffic
     counted = {"n_bytes": np.array(traffic.n_bytes), "n_messages": np.array(traffic.n_messages)}
-    np.savez(out / f"{task['name']}-{RANK}.npz", **(arrays(fitted) | counted))  # pyright: ignore[reportArgumentType]
+    found = learned(fitted) if "sweeps" in task else arrays(fitted)
+    np.savez(out / f"{task['name']}-{RANK}.npz", **(found | counted))  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":

@@ -26,8 +26,10 @@ from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.memory import MemoryPlan, smaller
+from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import components
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.exchange import Exchange
 from air_recsys.nn.posterior.features import pattern_features, projection
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph
 from air_recsys.nn.posterior.memory import posterior_plan
@@ -147,7 +149,8 @@ class PosteriorEngine:
         settings, narrower = self._settings(training), min(training.n_users, training.n_items)
         width = narrower if settings.width is None else min(settings.width, narrower)
         found = components(observed) if width == 0 else None
-        posterior = Posterior(observed, features, width, rng, sample=self.sample, components=found)
+        exchange = self._exchange(observed.pattern, width)
+        posterior = Posterior(observed, features, width, rng, sample=self.sample, components=found, exchange=exchange)
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, self.solver.n_sweeps)
         graphs = [
             self._graph(counts, prior, settings.n_neighbors) if learns and len(counts) > 1 else None
@@ -158,6 +161,10 @@ class PosteriorEngine:
         return PosteriorSweeps(
             posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=self._work(training)
         )
+
+    def _exchange(self, pattern: SparsePattern, width: int) -> Exchange | None:
+        """Return other processes that solve rows of the same posterior, None where there are none."""
+        return None
 
     def _graph(self, counts: torch.Tensor, prior: RowPrior, n_neighbors: int | None) -> RowGraph | EdgelessGraph:
         if not prior.tells_rows_apart:

@@ -46,6 +46,20 @@ class Entries(NamedTuple):
             Block(own, self._part(own, slice(*pair))) for own, pair in zip(rows, itertools.pairwise(ends), strict=True)
         ]
 
+    def of_rows(self, rows: slice) -> Self:
+        """Return the entries of some rows, which keep no others in memory.
+
+        Examples
+        --------
+        >>> entries = Entries(torch.tensor([0, 2, 2, 3]), torch.tensor([0, 1, 1]), torch.ones(3), None)
+        >>> entries.of_rows(slice(1, 3)).starts, entries.of_rows(slice(1, 3)).partners
+        (tensor([0, 0, 1]), tensor([1]))
+        """
+        if rows == slice(0, len(self.starts) - 1):
+            return self
+        places = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
+        return self._make(None if part is None else part.clone() for part in self._part(rows, places))
+
     def _part(self, rows: slice, places: slice) -> Self:
         """Return the entries of some rows, which stand at these places."""
         weights = None if self.weights is None else self.weights[places]

@@ -37,8 +37,9 @@ from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, Solution
+from air_recsys.nn.posterior.exchange import Alone, Exchange
 from air_recsys.nn.posterior.generators import load_position, position
-from air_recsys.nn.posterior.half_sweep import Given, half_sweep, rows_at_once
+from air_recsys.nn.posterior.half_sweep import Given, Half, half_sweep, rows_at_once
 from air_recsys.nn.posterior.noise import Noise
 from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.nn.posterior.state import Stateful
@@ -66,6 +67,8 @@ class Posterior(Stateful):
         Draw ("langevin"), or keep means and covariances ("variational").
     components : Components, optional
         Variances to start from, of rows without factors; "variational" keeps them.
+    exchange : Exchange, optional
+        Other processes that solve rows of this posterior, by default none.
 
     Attributes
     ----------
@@ -89,12 +92,15 @@ class Posterior(Stateful):
         *,
         sample: bool = False,
         components: Components | None = None,
+        exchange: Exchange | None = None,
     ) -> None:
         shape, values = observed.pattern.shape, observed.values
         self._sample, self._values, self._swept = sample, values, False
         entries = Entries.of(observed, 0), Entries.of(observed, 1)
         block = rows_at_once(width + 1, values.dtype, sample=sample)
-        self._blocks = [own.cut(block) for own in entries]
+        self.exchange = Alone() if exchange is None else exchange
+        self._own = [self.exchange.own(side, size) for side, size in enumerate(shape)]
+        self._blocks = [part.of_rows(own).cut(block) for part, own in zip(entries, self._own, strict=True)]
         variance = float(values.square().mean()) or 1.0
         deviation = (variance / max(width, 1)) ** 0.25  # products then have the variance of the values
         self.generator = torch.Generator(values.device).manual_seed(int(rng.integers(2**63 - 1)))
@@ -160,28 +166,35 @@ class Posterior(Stateful):
 
     def _half_sweep(self, side: int) -> None:
         noise, prior, before = self.noise, self.priors[side], self.sides[side].mean
-        given = Given(
-            self._blocks[side],
-            self.sides[1 - side],
-            noise.scales[1 - side] / noise.variance,
-            noise.scales[side],
-            prior.mean().to(before.dtype),
-            prior.precision.to(before.dtype),
-        )
-        if not self._sample:
-            found = half_sweep(given)
+        found = self.exchange.whole(side, self._solved(side, before))
+        if self._sample:
+            prior.draw(found.rows, self.generator)
+        else:
             past = _PAST if self._swept else 0.0  # the first sweep comes from random numbers
             moved = torch.lerp(before, found.means, 1 + past)
             found = found._replace(rows=Rows(moved, found.rows.covariance))
             prior.update(found.rows, past)
-        else:
-            normal = self._normal(*before.shape)
-
-            def draw(solution: Solution, rows: slice) -> Tensor:
-                return solution.draw(before[rows], _MOMENTUM, normal[rows])
-
-            found = half_sweep(given, draw)
-            prior.draw(found.rows, self.generator)
         self.sides[side], self.means[side] = found.rows, found.means
         noise.update(side, found.errors, self.generator if self._sample else None)
+        self.exchange.agree(prior, noise)
         self._flags += [found.flag, *prior.flags]
+
+    def _solved(self, side: int, before: Tensor) -> Half:
+        """Return the own rows of a side given the other one; all processes draw the numbers of all rows."""
+        noise, prior, own = self.noise, self.priors[side], self._own[side]
+        given = Given(
+            self._blocks[side],
+            self.sides[1 - side],
+            noise.scales[1 - side] / noise.variance,
+            noise.scales[side][own],
+            prior.mean()[own].to(before.dtype),
+            prior.precision.to(before.dtype),
+        )
+        if not self._sample:
+            return half_sweep(given)
+        before, normal = before[own], self._normal(*before.shape)[own]
+
+        def draw(solution: Solution, rows: slice) -> Tensor:
+            return solution.draw(before[rows], _MOMENTUM, normal[rows])
+
+        return half_sweep(given, draw)

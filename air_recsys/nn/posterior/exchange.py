@@ -1,0 +1,55 @@
+"""What the sweeps ask of other processes that solve rows of the same posterior; one alone asks nothing."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from air_recsys.nn.posterior.half_sweep import Half
+from air_recsys.nn.posterior.state import Stateful
+
+
+class Exchange(Protocol):
+    """Rows that are shared out: each process solves its own ones, and all of them hold all rows after a half sweep.
+
+    Attributes
+    ----------
+    alone : bool
+        Whether no other process takes part.
+    """
+
+    alone: bool
+
+    def own(self, side: int, n_rows: int) -> slice:
+        """Return the rows of a side (0 or 1) that this process solves."""
+        ...
+
+    def whole(self, side: int, half: Half) -> Half:
+        """Return the half sweep of all rows from that of the own ones."""
+        ...
+
+    def agree(self, *parts: Stateful) -> None:
+        """Give parts of the state, which all processes found from the same rows, the same last digits everywhere."""
+        ...
+
+
+class Alone(Exchange):
+    """One process that solves all rows.
+
+    Examples
+    --------
+    >>> Alone().own(0, 5)
+    slice(0, 5, None)
+    """
+
+    alone = True
+
+    def own(self, side: int, n_rows: int) -> slice:
+        """Return all rows."""
+        return slice(0, n_rows)
+
+    def whole(self, side: int, half: Half) -> Half:
+        """Return what is whole."""
+        return half
+
+    def agree(self, *parts: Stateful) -> None:
+        """Do nothing."""

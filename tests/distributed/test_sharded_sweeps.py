@@ -1,0 +1,110 @@
+"""Ranks started by torchrun find the posterior that one process finds, and all end with the same one."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch.distributed as dist
+from rank_processes import message, results, same, torchrun
+from training_jobs import arrays, learned, ratings, sweeping
+
+from air_recsys.distributed import fit
+from air_recsys.exceptions import MemoryLimitError, ParameterError
+
+pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
+
+UNRATED = {"n_users": 60, "n_without": 40}  # of three ranks the last one has only users without ratings
+LANGEVIN = {"solver": "langevin", "n_sweeps": 20}
+FORMS: dict[str, dict[str, Any]] = {
+    "variational": {"sweeps": {}},
+    "langevin": {"sweeps": LANGEVIN},
+    "unrated": {"sweeps": {}, "data": UNRATED},
+    "unrated draws": {"sweeps": LANGEVIN, "data": UNRATED},
+    "biases alone": {"sweeps": {"n_factors": "auto", "graph_neighbors": None, "graph_refresh": None}},
+}
+TOLERANCE = {"rtol": 1e-5, "atol": 1e-5}
+
+
+@pytest.fixture(scope="module", params=[2, 3])
+def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
+    """Folder of what so many ranks have found, and of how they end on bad input."""
+    out = tmp_path_factory.mktemp("sweeps")
+    tasks = [{"name": name} | task for name, task in FORMS.items()]
+    tasks += [
+        {"name": "unshared seeds", "sweeps": {"random_state": None}},
+        {"name": "few items", "sweeps": {}, "data": {"n_items": request.param - 1}},
+    ]
+    torchrun(out, tasks, n_ranks=request.param)
+    return out, request.param
+
+
+@cache
+def alone(name: str) -> dict[str, np.ndarray]:
+    """What one process finds."""
+    task = FORMS[name]
+    return learned(sweeping(**task["sweeps"]).fit(ratings(**task.get("data", {}))))
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_ranks_find_what_one_process_finds(trained, name):
+    out, n_ranks = trained
+    found, expected = results(out, name, n_ranks)[0], alone(name)
+    assert expected.keys() <= found.keys()
+    for part in ("scores", "deviations", "folded", "user_biases", "item_biases", "history_noise"):
+        np.testing.assert_allclose(found[part], expected[part], **TOLERANCE, err_msg=part)
+    for part in ("user_graph", "item_graph", "history_user_energy", "history_item_energy"):
+        np.testing.assert_allclose(found[part], expected[part], rtol=1e-4, atol=1e-5, err_msg=part)
+
+
+@pytest.mark.parametrize("name", [*FORMS, "unshared seeds"])
+def test_every_rank_ends_with_the_same_posterior(trained, name):
+    out, n_ranks = trained
+    first, *others = results(out, name, n_ranks)
+    assert all(same(first, other) for other in others)
+
+
+def test_fewer_items_than_ranks_are_refused_on_every_rank(trained):
+    out, n_ranks = trained
+    for rank in range(n_ranks):
+        assert message(out, "few items", rank).startswith("DataError: expected at least one of the items for each of")
+
+
+# -------------------------------------------------------------------- one process
+
+
+@pytest.mark.parametrize("name", ["variational", "langevin"])
+def test_one_rank_finds_the_same_to_the_bit(name):
+    assert same(learned(fit(sweeping(**FORMS[name]["sweeps"]), ratings())), alone(name))
+
+
+def test_a_callback_ends_the_sweeps():
+    fitted = fit(sweeping(), ratings(), callbacks=[lambda record: record.epoch == 3])
+    assert (fitted.stopped_by_, fitted.n_iter_) == ("callback", 3)
+    assert same(arrays(fitted), arrays(sweeping().fit(ratings(), callbacks=[lambda record: record.epoch == 3])))
+
+
+@pytest.mark.parametrize(
+    ("bad", "says"),
+    [
+        ({"validation_fraction": 0.1}, "needs validation_fraction=0, found 0.1"),
+        ({"snapshot_epochs": [3]}, r"needs snapshot_epochs=\(\), found \(3,\)"),
+        ({"n_factors": None}, "needs n_factors"),
+    ],
+)
+def test_what_needs_one_process_is_refused(bad, says):
+    with pytest.raises(ParameterError, match=says):
+        fit(sweeping(**bad), ratings())
+
+
+def test_checkpoints_of_sweeps_are_refused(tmp_path):
+    with pytest.raises(ParameterError, match="keeps no checkpoints of sweeps"):
+        fit(sweeping(), ratings(), checkpoint=tmp_path)
+
+
+def test_more_memory_than_allowed_is_refused_before_any_work():
+    with pytest.raises(MemoryLimitError, match=r"each of 1 ranks needs about .* max_memory allows"):
+        fit(sweeping(max_memory="10KB"), ratings())
