@@ -16,8 +16,8 @@ from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.checkpointer import ShardedCheckpointer
 from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
 from air_recsys.distributed.group import Group, joined
+from air_recsys.distributed.sweep_checkpointer import SweepCheckpointer
 from air_recsys.distributed.sweeps import ShardedPosteriorEngine
-from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
@@ -44,14 +44,14 @@ def fit(
 ) -> Model:
     """Train a model over all ranks and return it, fitted alike on every rank.
 
-    Start, steps and sweeps are those of ``model.fit(interactions)`` in one process, up to rounding.
-    Run a script that calls this with ``torchrun --nproc-per-node N script.py``, or with Python alone. Every rank calls
-    it with the same arguments, works on its own users and items while it trains, and ends with the whole model; let one of them save it.
+    Start, steps and sweeps are those of ``model.fit(interactions)`` in one process, up to rounding. Run a script that
+    calls this with ``torchrun --nproc-per-node N script.py``, or with Python alone. Every rank calls it with the same
+    arguments, works on its own users and items, and ends with the whole model; let one of them save it.
 
     Parameters
     ----------
     model : AIR
-        With `Adam`: with `n_factors`, and with `graph_neighbors` or without graphs. Of "auto" it takes sparse graphs at
+        For `Adam` with `n_factors`, and with `graph_neighbors` or without graphs. Of "auto" it takes sparse graphs at
         every size.
     interactions : Interactions, sparse matrix, DataFrame or ndarray
         All ratings, the same on every rank.
@@ -59,7 +59,7 @@ def fit(
         Folder for checkpoints, seen by all ranks. If it holds one of this training, training goes on from there, with
         as many ranks as there are now.
     every : int
-        Epochs between two checkpoints; only the newest is kept. The last epoch has one as well.
+        Epochs or sweeps between two checkpoints; only the newest is kept. The last one has one as well.
     timeout : float
         Seconds that a rank waits for the others in one exchange before it gives up.
     callbacks : iterable of callable
@@ -109,7 +109,7 @@ def fit(
             return model.train_by(
                 _sharded(group, engine),
                 data,
-                as_generator(model.random_state),
+                _generator(model, checkpointer),
                 callbacks=[agreed] if asked else [],
                 checkpointer=checkpointer,
                 progress=model.verbose and group.rank == 0,
@@ -136,11 +136,20 @@ def _kept(
     if checkpoint is None:
         yield None
         return
-    if isinstance(engine, PosteriorEngine):
-        raise ParameterError("distributed training keeps no checkpoints of sweeps, found a checkpoint")
     checkpoints = Checkpoints(group, Path(checkpoint), mark)
     with checkpoints.held():
-        yield ShardedCheckpointer(checkpoints, every)
+        if isinstance(engine, ObjectiveEngine):
+            yield ShardedCheckpointer(checkpoints, every)
+            return
+        with SweepCheckpointer(group, checkpoints.folder, mark, every) as sweeps:
+            yield sweeps
+
+
+def _generator(model: TrainedRecommender, checkpointer: Checkpointer | None) -> np.random.Generator:
+    """Return the generator that the training starts with; the one that goes on starts with that of before."""
+    if isinstance(checkpointer, SweepCheckpointer):
+        return checkpointer.generator(model.random_state)
+    return as_generator(model.random_state)
 
 
 def _chosen(model: TrainedRecommender, engine: ObjectiveEngine | PosteriorEngine) -> Chosen:

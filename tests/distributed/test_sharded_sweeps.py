@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,14 @@ from rank_processes import message, results, same, torchrun
 from training_jobs import arrays, learned, ratings, sweeping
 
 from air_recsys.distributed import fit
+from air_recsys.distributed.sweep_checkpointer import FILE
 from air_recsys.exceptions import MemoryLimitError, ParameterError
 
 pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
 
 UNRATED = {"n_users": 60, "n_without": 40}  # of three ranks the last one has only users without ratings
 LANGEVIN = {"solver": "langevin", "n_sweeps": 20}
+END = {"epoch": 5, "way": "end", "ranks": [0]}
 FORMS: dict[str, dict[str, Any]] = {
     "variational": {"sweeps": {}},
     "langevin": {"sweeps": LANGEVIN},
@@ -26,17 +29,30 @@ FORMS: dict[str, dict[str, Any]] = {
     "unrated draws": {"sweeps": LANGEVIN, "data": UNRATED},
     "biases alone": {"sweeps": {"n_factors": "auto", "graph_neighbors": None, "graph_refresh": None}},
 }
-TOLERANCE = {"rtol": 1e-5, "atol": 1e-5}
+
+
+def cut_short(name: str, folder: Path) -> dict[str, Any]:
+    """A task that ends at sweep 5, with a checkpoint of sweep 4."""
+    return FORMS["langevin"] | {"name": name, "stop": END, "fit": {"checkpoint": str(folder), "every": 4}}
 
 
 @pytest.fixture(scope="module", params=[2, 3])
 def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, int]:
-    """Folder of what so many ranks have found, and of how they end on bad input."""
+    """Folder of what so many ranks have found, of checkpoints, and of how ranks end on bad input."""
     out = tmp_path_factory.mktemp("sweeps")
+    one = sweeping(**LANGEVIN)
+    (out / "of one").mkdir()
+    one.fit(ratings(), checkpoint=out / "of one" / FILE, every=4, callbacks=[lambda record: record.epoch == 5])
+    (out / "file").write_text("")
     tasks = [{"name": name} | task for name, task in FORMS.items()]
+    tasks += [cut_short("begun", out / "kept"), cut_short("for one", out / "for one")]
+    for name, folder in (("gone on", "kept"), ("from one", "of one")):
+        tasks.append(FORMS["langevin"] | {"name": name, "fit": {"checkpoint": str(out / folder)}})
     tasks += [
         {"name": "unshared seeds", "sweeps": {"random_state": None}},
         {"name": "few items", "sweeps": {}, "data": {"n_items": request.param - 1}},
+        {"name": "other sweeps", "sweeps": {}, "fit": {"checkpoint": str(out / "kept")}},
+        {"name": "a file", "sweeps": {}, "fit": {"checkpoint": str(out / "file")}},
     ]
     torchrun(out, tasks, n_ranks=request.param)
     return out, request.param
@@ -55,7 +71,7 @@ def test_ranks_find_what_one_process_finds(trained, name):
     found, expected = results(out, name, n_ranks)[0], alone(name)
     assert expected.keys() <= found.keys()
     for part in ("scores", "deviations", "folded", "user_biases", "item_biases", "history_noise"):
-        np.testing.assert_allclose(found[part], expected[part], **TOLERANCE, err_msg=part)
+        np.testing.assert_allclose(found[part], expected[part], rtol=1e-5, atol=1e-5, err_msg=part)
     for part in ("user_graph", "item_graph", "history_user_energy", "history_item_energy"):
         np.testing.assert_allclose(found[part], expected[part], rtol=1e-4, atol=1e-5, err_msg=part)
 
@@ -67,10 +83,48 @@ def test_every_rank_ends_with_the_same_posterior(trained, name):
     assert all(same(first, other) for other in others)
 
 
-def test_fewer_items_than_ranks_are_refused_on_every_rank(trained):
+REFUSALS = {
+    "few items": "DataError: expected at least one of the items for each of",
+    "other sweeps": "CheckpointError: .* was written with solver",
+    "a file": "CheckpointError: checkpoint must be a folder",
+}
+
+
+@pytest.mark.parametrize("name", REFUSALS)
+def test_what_is_refused_is_refused_on_every_rank(trained, name):
     out, n_ranks = trained
     for rank in range(n_ranks):
-        assert message(out, "few items", rank).startswith("DataError: expected at least one of the items for each of")
+        assert re.match(REFUSALS[name], message(out, name, rank))
+
+
+# -------------------------------------------------------------------- going on
+
+
+def test_sweeps_go_on_as_if_nothing_had_been(trained):
+    out, n_ranks = trained
+    assert results(out, "begun", n_ranks)[0]["history_epoch"][-1] == 5
+    assert same(results(out, "gone on", n_ranks)[0], results(out, "langevin", n_ranks)[0])
+
+
+def test_ranks_go_on_with_what_one_process_began(trained):
+    out, n_ranks = trained
+    np.testing.assert_allclose(results(out, "from one", n_ranks)[0]["scores"], alone("langevin")["scores"], rtol=1e-5)
+
+
+def test_one_process_goes_on_with_what_ranks_began(trained):
+    """By `fit` of the model too, as the file is that of one process."""
+    out, _ = trained
+    seen: list[int] = []
+    resumed = sweeping(**LANGEVIN).fit(ratings(), resume_from=out / "for one" / FILE)
+    again = fit(
+        sweeping(**LANGEVIN),
+        ratings(),
+        checkpoint=out / "for one",
+        callbacks=[lambda record: seen.append(record.epoch)],
+    )
+    assert seen == list(range(4, 21))
+    assert same(learned(again), learned(resumed))
+    np.testing.assert_allclose(learned(again)["scores"], alone("langevin")["scores"], rtol=1e-5)
 
 
 # -------------------------------------------------------------------- one process
@@ -98,11 +152,6 @@ def test_a_callback_ends_the_sweeps():
 def test_what_needs_one_process_is_refused(bad, says):
     with pytest.raises(ParameterError, match=says):
         fit(sweeping(**bad), ratings())
-
-
-def test_checkpoints_of_sweeps_are_refused(tmp_path):
-    with pytest.raises(ParameterError, match="keeps no checkpoints of sweeps"):
-        fit(sweeping(), ratings(), checkpoint=tmp_path)
 
 
 def test_more_memory_than_allowed_is_refused_before_any_work():

@@ -66,17 +66,19 @@ def arrays(fitted: AIR) -> dict[str, np.ndarray]:
 
 
 class Stop:
-    """A callback that ends its process at an epoch, or sleeps for longer than the others wait."""
+    """A callback that ends the training, or its process, at an epoch, or sleeps for longer than the others wait."""
 
     def __init__(self, epoch: int, way: str, ranks: list[int]) -> None:
         self.epoch, self.way, self.ranks = epoch, way, ranks
 
-    def __call__(self, record: Any) -> None:
+    def __call__(self, record: Any) -> bool:
         if record.epoch != self.epoch or RANK not in self.ranks:
-            return
+            return False
         if self.way == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
-        time.sleep(9)
+        if self.way == "sleep":
+            time.sleep(9)
+        return self.way == "end"
 
 
 def asked(task: dict[str, Any]) -> AIR:
