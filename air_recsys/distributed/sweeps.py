@@ -1,7 +1,8 @@
 """Sweeps of a posterior over several ranks: each forms and solves the equations of its own users and items.
 
-Start, priors, noise, graphs and what is kept of the sweeps are found by every rank from the same rows. Priors and
-noise, which the next half sweep depends on, are taken from rank 0, so that no rounding drives ranks apart.
+So it is with the pattern's features and the search for neighbours. Start, priors, noise, graphs and what is kept of
+sweeps are found by every rank from the same rows. Priors and noise, which the next half sweep depends on, are taken
+from rank 0, so that no rounding drives ranks apart.
 """
 
 from __future__ import annotations
@@ -34,12 +35,16 @@ class SharedRows(Exchange):
         """Return the rows of a side that this rank solves."""
         return self._cuts[side].of(self._group.rank)
 
+    def all_rows(self, side: int, own: torch.Tensor) -> torch.Tensor:
+        """Return the rows of all ranks from those of this one."""
+        return self._group.spread(own, self._cuts[side])
+
     def whole(self, side: int, half: Half) -> Half:
         """Return the half sweep of the rows of all ranks."""
-        cut, (mean, covariance) = self._cuts[side], half.rows
-        means, errors = self._group.spread(half.means, cut), self._group.spread(half.errors, cut)
-        states = means if mean is half.means else self._group.spread(mean, cut)
-        covariance = None if covariance is None else self._group.spread(covariance, cut)
+        mean, covariance = half.rows
+        means, errors = self.all_rows(side, half.means), self.all_rows(side, half.errors)
+        states = means if mean is half.means else self.all_rows(side, mean)
+        covariance = None if covariance is None else self.all_rows(side, covariance)
         (unsolved,) = self._group.sum(half.flag.code)
         return Half(Rows(states, covariance), means, errors, half.flag._replace(code=unsolved))
 

@@ -10,6 +10,7 @@ of the k nearest is the least of its group, or has its group's least before it, 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import torch
@@ -17,6 +18,8 @@ from torch import Tensor
 
 from air_recsys.graphs.laplacian import squared_norms
 
+Search = Callable[[Tensor, Tensor, int], Tensor]
+"""Returns the k nearest other rows of every row, as `nearest_rows` does."""
 _BLOCK_ENTRIES = 1_300_000  # 5 MB: a tile of distances stays in the cache between its passes
 _GPU_ENTRIES = 4_000_000  # 16 MB, or 32: with what is chosen from a tile within the memory plan's share of the search
 _TILE_COLUMNS = 20_000

@@ -20,7 +20,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from air_recsys.graphs.adjacency import ADJACENCIES, softmin_rows
-from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.candidates import Search, nearest_rows
 from air_recsys.graphs.clustered_candidates import near_rows
 from air_recsys.graphs.laplacian import laplacian_product, squared_distances, squared_norms
 from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
@@ -111,8 +111,7 @@ class DenseLaplacian(AdaptiveLaplacian):
 
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m)."""
-        term = self._term(self.logits, torch.zeros_like(self.logits))
-        return sp.csr_array(term.adjacency.cpu().numpy())
+        return sp.csr_array(self._term(self.logits, torch.zeros_like(self.logits)).adjacency.cpu().numpy())
 
     def state(self) -> dict[str, Tensor]:
         """Return a copy of the logits, and of the graph that stays until they are due again."""
@@ -122,8 +121,7 @@ class DenseLaplacian(AdaptiveLaplacian):
     def load_state(self, state: dict[str, Tensor]) -> None:
         """Go back to what `state` returned."""
         self.logits.copy_(state["logits"])
-        kept = state.get("kept")
-        self._applied = int(state.get("applied", 0))
+        kept, self._applied = state.get("kept"), int(state.get("applied", 0))
         self._kept = None if kept is None else kept.to(self.logits.device)
 
 
@@ -142,6 +140,8 @@ class SparseLaplacian(AdaptiveLaplacian):
         k, 1 <= k <= m - 1. With k = m - 1 and equal logits this is `DenseLaplacian` with ``row_softmin``.
     n_parts : int
         Ranges of rows that are used one at a time.
+    search : Search, optional
+        Of up to 20,000 rows, by default `nearest_rows`.
 
     Attributes
     ----------
@@ -161,7 +161,9 @@ class SparseLaplacian(AdaptiveLaplacian):
         dtype: torch.dtype,
         device: torch.device,
         n_parts: int = 1,
+        search: Search | None = None,
     ) -> None:
+        self._search = search
         self.logits = _uniform_logits((size, n_neighbors + 1), size, generator, dtype, device)
         self.parts = [self.logits] if n_parts == 1 else list(self.logits.tensor_split(n_parts))
         ends = itertools.accumulate(map(len, self.parts), initial=0)
@@ -183,9 +185,9 @@ class SparseLaplacian(AdaptiveLaplacian):
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
         """Set the neighbours to the k nearest rows; return what moves per-edge state (m, k + 1), 0 for new edges."""
-        old, n_neighbors = self.neighbors, self.neighbors.shape[1] - 1
-        search = nearest_rows if len(points) <= _COMPARED_BY_PAIRS else near_rows
-        self._set_neighbors(search(points, weighted, n_neighbors))
+        old, exact = self.neighbors, self._search or nearest_rows
+        search = exact if len(points) <= _COMPARED_BY_PAIRS else near_rows
+        self._set_neighbors(search(points, weighted, old.shape[1] - 1))
         return enter_edges(self.logits, old, self.neighbors, self._rows)
 
     def adjacency(self) -> sp.csr_array:

@@ -29,12 +29,11 @@ from air_recsys.nn.memory import MemoryPlan, smaller
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import components
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
-from air_recsys.nn.posterior.exchange import Exchange
+from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.features import pattern_features, projection
-from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph
+from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
 from air_recsys.nn.posterior.memory import posterior_plan
 from air_recsys.nn.posterior.posterior import Posterior
-from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.solvers import Sweeping
 from air_recsys.training import PosteriorSweeps
 
@@ -144,33 +143,34 @@ class PosteriorEngine:
         dtype, device = DTYPES[self.setup.dtype], self.device
         weights = training.weights_to_csr()
         observed = observations(training.to_csr(), self._scaling.forward, dtype, device, weights)
-        features = pattern_features(observed.pattern, self._n_features(training), rng)
-        self._pattern, self._features = observed.pattern, features
         settings, narrower = self._settings(training), min(training.n_users, training.n_items)
         width = narrower if settings.width is None else min(settings.width, narrower)
-        found = components(observed) if width == 0 else None
         exchange = self._exchange(observed.pattern, width)
+        features = pattern_features(observed.pattern, self._n_features(training), rng, exchange)
+        self._pattern, self._features = observed.pattern, features
+        found = components(observed) if width == 0 else None
         posterior = Posterior(observed, features, width, rng, sample=self.sample, components=found, exchange=exchange)
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, self.solver.n_sweeps)
-        graphs = [
-            self._graph(counts, prior, settings.n_neighbors) if learns and len(counts) > 1 else None
-            for counts, prior, learns in zip(posterior.noise.counts, posterior.priors, self._learns, strict=True)
-        ]
+        graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]
         error = None if held_out is None else self._held_out_error(held_out, device)
         n_sweeps, unit = self.solver.n_sweeps, self._scaling.unit
         return PosteriorSweeps(
             posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=self._work(training)
         )
 
-    def _exchange(self, pattern: SparsePattern, width: int) -> Exchange | None:
-        """Return other processes that solve rows of the same posterior, None where there are none."""
-        return None
+    def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
+        """Return the exchange with other processes that solve rows of the same posterior."""
+        return ALONE
 
-    def _graph(self, counts: torch.Tensor, prior: RowPrior, n_neighbors: int | None) -> RowGraph | EdgelessGraph:
-        if not prior.tells_rows_apart:
+    def _graph(self, posterior: Posterior, side: int, n_neighbors: int | None) -> RowGraph | EdgelessGraph | None:
+        counts = posterior.noise.counts[side]
+        if not self._learns[side] or len(counts) < 2:
+            return None
+        if not posterior.priors[side].tells_rows_apart:
             return EdgelessGraph(len(counts))
-        refresh = sweeps_between_choices(self.setup.graph_refresh, self.solver.n_sweeps)
-        return RowGraph(counts, n_neighbors, self.setup.adjacency, n_steps=self.solver.n_sweeps, refresh=refresh)
+        n_sweeps, search = self.solver.n_sweeps, shared_search(posterior.exchange, side)
+        refresh = sweeps_between_choices(self.setup.graph_refresh, n_sweeps)
+        return RowGraph(counts, n_neighbors, self.setup.adjacency, n_sweeps, refresh, search)
 
     def _held_out_error(self, held_out: Interactions, device: torch.device) -> Callable[[], float]:
         """Return what gives the root mean squared error of the present state, found on the device."""

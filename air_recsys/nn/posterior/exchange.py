@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from torch import Tensor
+
 from air_recsys.nn.posterior.half_sweep import Half
 from air_recsys.nn.posterior.state import Stateful
 
@@ -21,6 +23,10 @@ class Exchange(Protocol):
 
     def own(self, side: int, n_rows: int) -> slice:
         """Return the rows of a side (0 or 1) that this process solves."""
+        ...
+
+    def all_rows(self, side: int, own: Tensor) -> Tensor:
+        """Return the rows of all processes from those of each, (n_own, ...)."""
         ...
 
     def whole(self, side: int, half: Half) -> Half:
@@ -47,9 +53,16 @@ class Alone(Exchange):
         """Return all rows."""
         return slice(0, n_rows)
 
+    def all_rows(self, side: int, own: Tensor) -> Tensor:
+        """Return all rows as they are."""
+        return own
+
     def whole(self, side: int, half: Half) -> Half:
         """Return what is whole."""
         return half
 
     def agree(self, *parts: Stateful) -> None:
         """Do nothing."""
+
+
+ALONE = Alone()

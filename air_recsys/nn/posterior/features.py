@@ -10,6 +10,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.posterior.exchange import ALONE, Exchange
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
@@ -18,7 +19,9 @@ _PASSES = 6  # scores are then within 0.0002 of those of the exact vectors on Mo
 _OVERSAMPLED = 10
 
 
-def pattern_features(pattern: SparsePattern, n_features: int | str, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+def pattern_features(
+    pattern: SparsePattern, n_features: int | str, rng: np.random.Generator, exchange: Exchange = ALONE
+) -> tuple[Tensor, Tensor]:
     r"""Return features of the rows, (m, k), and of the columns, (n, k), from the 0/1 matrix B of a pattern.
 
     They are the leading singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times their squared
@@ -42,7 +45,7 @@ def pattern_features(pattern: SparsePattern, n_features: int | str, rng: np.rand
         vectors = [degree.new_empty(len(degree), 0) for degree in degrees]
     else:
         width = min(n_features, min(pattern.shape) - 1)
-        vectors = _singular(pattern, [degree**-_POWER for degree in degrees], width, rng)
+        vectors = _singular(pattern, [degree**-_POWER for degree in degrees], width, rng, exchange)
     rows, columns = (_features(*pair) for pair in zip(vectors, degrees, strict=True))
     return rows, columns
 
@@ -98,15 +101,19 @@ def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
     return functional.embedding_bag(partners, table, starts, mode="sum", include_last_offset=True)
 
 
-def _singular(pattern: SparsePattern, scales: list[Tensor], k: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+def _singular(
+    pattern: SparsePattern, scales: list[Tensor], k: int, rng: np.random.Generator, exchange: Exchange
+) -> tuple[Tensor, Tensor]:
     """Return U S^2 and V S^2 of the k largest singular values S, by subspace iteration.
 
     The passes that only find the subspace multiply in single precision, ten times as fast; the last one does not.
     """
+    own = [exchange.own(side, size) for side, size in enumerate(pattern.shape)]
+    positions = [_of_rows(*pattern.side(side), rows) for side, rows in enumerate(own)]
 
     def product(side: int, factors: Tensor) -> Tensor:
         weighted = scales[1 - side].to(factors.dtype)[:, None] * factors
-        return scales[side][:, None] * _sums(*pattern.side(side), weighted)
+        return exchange.all_rows(side, scales[side][own[side], None] * _sums(*positions[side], weighted))
 
     start = rng.standard_normal((pattern.shape[1], min(k + _OVERSAMPLED, *pattern.shape)))
     right = torch.as_tensor(start, device=scales[0].device)
@@ -119,6 +126,14 @@ def _singular(pattern: SparsePattern, scales: list[Tensor], k: int, rng: np.rand
     columns = right @ rotation
     signs = torch.where(columns.pow(3).sum(0) < 0, -1.0, 1.0)  # of two equal solutions always the same one
     return left @ rotation * (signs * squares.sqrt()), columns * (signs * squares)
+
+
+def _of_rows(starts: Tensor, partners: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
+    """Return the starts and the partners of some rows."""
+    if rows == slice(0, len(starts) - 1):
+        return starts, partners
+    starts = starts[rows.start : rows.stop + 1]
+    return starts - starts[0], partners[int(starts[0]) : int(starts[-1])]
 
 
 def _features(vectors: Tensor, degrees: Tensor) -> Tensor:

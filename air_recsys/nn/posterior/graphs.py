@@ -25,7 +25,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from air_recsys.graphs.candidates import Search, nearest_among
+from air_recsys.graphs.laplacian import squared_norms
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
+from air_recsys.nn.posterior.exchange import Exchange
 from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.nn.posterior.state import Stateful
 
@@ -49,6 +52,16 @@ def places(prior: RowPrior, mean: Tensor) -> Tensor:
     return functional.normalize(torch.cat([shares[0] * pattern, shares[1] * rest], dim=1)).to(mean.dtype)
 
 
+def shared_search(exchange: Exchange, side: int) -> Search:
+    """Return a search for the nearest rows of a side, in which each process searches those of its own rows."""
+
+    def nearest(points: Tensor, weighted: Tensor, k: int) -> Tensor:
+        own, norms = exchange.own(side, len(points)), squared_norms(points, weighted)
+        return exchange.all_rows(side, nearest_among(points[own], weighted, norms, own.start, k))
+
+    return nearest
+
+
 class RowGraph(Stateful):
     """The graph of one side, learned along the sweeps.
 
@@ -64,6 +77,8 @@ class RowGraph(Stateful):
         Of the whole training.
     refresh : int
         Steps between two choices of a sparse graph's edges.
+    search : Search, optional
+        Finds the edges, see `SparseLaplacian`.
 
     Examples
     --------
@@ -81,13 +96,21 @@ class RowGraph(Stateful):
 
     _STATE = ("_unit", "_done")
 
-    def __init__(self, counts: Tensor, n_neighbors: int | None, adjacency: str, n_steps: int, refresh: int) -> None:
+    def __init__(
+        self,
+        counts: Tensor,
+        n_neighbors: int | None,
+        adjacency: str,
+        n_steps: int,
+        refresh: int,
+        search: Search | None = None,
+    ) -> None:
         m, generator = len(counts), torch.Generator()
         place = {"generator": generator, "dtype": counts.dtype, "device": counts.device}
         self._laplacian = (
             DenseLaplacian(m, adjacency, **place)
             if n_neighbors is None
-            else SparseLaplacian(m, min(n_neighbors, m - 1), **place)
+            else SparseLaplacian(m, min(n_neighbors, m - 1), search=search, **place)
         )
         self._laplacian.logits.zero_()
         self._has_entries = (counts > 0).cpu().numpy()

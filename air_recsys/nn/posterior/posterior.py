@@ -37,7 +37,7 @@ from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, Solution
-from air_recsys.nn.posterior.exchange import Alone, Exchange
+from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.generators import load_position, position
 from air_recsys.nn.posterior.half_sweep import Given, Half, half_sweep, rows_at_once
 from air_recsys.nn.posterior.noise import Noise
@@ -67,8 +67,8 @@ class Posterior(Stateful):
         Draw ("langevin"), or keep means and covariances ("variational").
     components : Components, optional
         Variances to start from, of rows without factors; "variational" keeps them.
-    exchange : Exchange, optional
-        Other processes that solve rows of this posterior, by default none.
+    exchange : Exchange
+        With other processes that solve rows of this posterior.
 
     Attributes
     ----------
@@ -92,14 +92,14 @@ class Posterior(Stateful):
         *,
         sample: bool = False,
         components: Components | None = None,
-        exchange: Exchange | None = None,
+        exchange: Exchange = ALONE,
     ) -> None:
         shape, values = observed.pattern.shape, observed.values
         self._sample, self._values, self._swept = sample, values, False
         entries = Entries.of(observed, 0), Entries.of(observed, 1)
         block = rows_at_once(width + 1, values.dtype, sample=sample)
-        self.exchange = Alone() if exchange is None else exchange
-        self._own = [self.exchange.own(side, size) for side, size in enumerate(shape)]
+        self.exchange = exchange
+        self._own = [exchange.own(side, size) for side, size in enumerate(shape)]
         self._blocks = [part.of_rows(own).cut(block) for part, own in zip(entries, self._own, strict=True)]
         variance = float(values.square().mean()) or 1.0
         deviation = (variance / max(width, 1)) ** 0.25  # products then have the variance of the values
@@ -187,7 +187,7 @@ class Posterior(Stateful):
             self.sides[1 - side],
             noise.scales[1 - side] / noise.variance,
             noise.scales[side][own],
-            prior.mean()[own].to(before.dtype),
+            prior.mean(own).to(before.dtype),
             prior.precision.to(before.dtype),
         )
         if not self._sample:

@@ -48,9 +48,9 @@ class RowPrior(Stateful):
         """Whether rows have factors or singular vectors of the pattern, beside a bias and a degree."""
         return len(self._identity) > 1 or self.features.shape[1] > 2
 
-    def mean(self) -> Tensor:
-        """Return W^T f of each row, (m, d)."""
-        return self.features @ self.weights
+    def mean(self, rows: slice = slice(None)) -> Tensor:
+        """Return W^T f of each row, (m, d), or of some of them."""
+        return self.features[rows] @ self.weights
 
     def weights_or(self, weights: Tensor | None, mean: Tensor) -> Tensor:
         """Return weights, or where there are none the most probable ones given the means of the rows."""
