@@ -26,7 +26,7 @@ def is_scarce(data: Interactions) -> bool:
     >>> is_scarce(Interactions.from_dense(np.ones((5, 5))))
     False
     """
-    users, items = (np.unique(index).size for index in (data.user_index, data.item_index))
+    users, items = (int(np.count_nonzero(np.bincount(index))) for index in (data.user_index, data.item_index))
     return data.n_ratings < min(_FEW * (users + items), _DENSE * users * items)
 
 
