@@ -98,7 +98,8 @@ def _degrees(starts: Tensor, dtype: torch.dtype) -> Tensor:
 
 def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
     """Return the sums of the partners' rows of a table (n, k), (m, k)."""
-    return functional.embedding_bag(partners, table, starts, mode="sum", include_last_offset=True)
+    rows = table.contiguous()  # columns, as a QR decomposition leaves them, take five times as long
+    return functional.embedding_bag(partners, rows, starts, mode="sum", include_last_offset=True)
 
 
 def _singular(
