@@ -40,7 +40,7 @@ def no_training(monkeypatch):
     ("arguments", "words"),
     [
         ("train {}/none.csv", ["expected a file with ratings", "none.csv"]),
-        ("train {}", ["expected a file with ratings"]),
+        ("train {}", ["expected files that end in .parquet"]),
         ("train {}/empty.csv", ["an empty file"]),
         ("train {}/text.csv --rating-column stars", ["line 1", "['stars']", "'rating'"]),
         ("train {}/text.csv --user-column u --item-column i", ["['u', 'i']"]),
