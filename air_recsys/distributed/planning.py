@@ -149,7 +149,7 @@ EXAMPLES = (
 
 def table(costs: tuple[Cost, ...] = EXAMPLES) -> str:
     """Return costs as a Markdown table, one column each."""
-    rows: dict[str, list[str]] = {
+    rows = {
         "users": [f"{cost.n_users:,}" for cost in costs],
         "items": [f"{cost.n_items:,}" for cost in costs],
         "ratings": [f"{cost.n_ratings:,}" for cost in costs],
@@ -163,5 +163,11 @@ def table(costs: tuple[Cost, ...] = EXAMPLES) -> str:
         "flops of a rank a step": [f"{cost.flops_per_step:.2g}" for cost in costs],
         "flops of a rank a refresh": [f"{cost.flops_per_refresh:.2g}" for cost in costs],
     }
+    return as_table(rows)
+
+
+def as_table(rows: dict[str, list[str]]) -> str:
+    """Return named rows of cells as a Markdown table, the first one as its head."""
+    columns = len(next(iter(rows.values())))
     lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    return "\n".join([lines[0], "|---" * (len(costs) + 1) + "|", *lines[1:]])
+    return "\n".join([lines[0], "|---" * (columns + 1) + "|", *lines[1:]])

@@ -13,8 +13,9 @@ import torch.distributed as dist
 from rank_processes import message, results, same, torchrun
 from training_jobs import arrays, learned, ratings, sweeping
 
-from air_recsys.distributed import fit
+from air_recsys.distributed import fit, plan_sweeps
 from air_recsys.distributed.sweep_checkpointer import FILE
+from air_recsys.distributed.sweep_planning import table
 from air_recsys.exceptions import MemoryLimitError, ParameterError
 
 pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
@@ -48,6 +49,10 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     tasks += [cut_short("begun", out / "kept"), cut_short("for one", out / "for one")]
     for name, folder in (("gone on", "kept"), ("from one", "of one")):
         tasks.append(FORMS["langevin"] | {"name": name, "fit": {"checkpoint": str(out / folder)}})
+    for name, options in (("variational", {}), ("langevin", LANGEVIN)):
+        for n_sweeps in (2, 5):
+            counted = options | {"n_sweeps": n_sweeps, "graph_refresh": 100}
+            tasks.append({"name": f"{n_sweeps} sweeps, {name}", "sweeps": counted})
     tasks += [
         {"name": "unshared seeds", "sweeps": {"random_state": None}},
         {"name": "few items", "sweeps": {}, "data": {"n_items": request.param - 1}},
@@ -81,6 +86,19 @@ def test_every_rank_ends_with_the_same_posterior(trained, name):
     out, n_ranks = trained
     first, *others = results(out, name, n_ranks)
     assert all(same(first, other) for other in others)
+
+
+@pytest.mark.parametrize("name", ["variational", "langevin"])
+def test_the_plan_counts_what_is_sent(trained, name):
+    """Three more sweeps cost three times what is planned for one, on average over the ranks."""
+    out, n_ranks = trained
+    short, long = (results(out, f"{n_sweeps} sweeps, {name}", n_ranks) for n_sweeps in (2, 5))
+    data, sample = ratings(), name == "langevin"
+    sizes = data.n_users, data.n_items, data.n_ratings
+    cost = plan_sweeps(*sizes, n_factors=4, n_neighbors=4, n_ranks=n_ranks, n_features=5, sample=sample)
+    assert long[0]["n_messages"] - short[0]["n_messages"] == 3 * cost.messages_per_sweep
+    counted = sum(more["n_bytes"] - less["n_bytes"] for more, less in zip(long, short, strict=True))
+    assert counted == pytest.approx(3 * n_ranks * cost.bytes_received_per_sweep, rel=0.001)
 
 
 REFUSALS = {
@@ -157,3 +175,25 @@ def test_what_needs_one_process_is_refused(bad, says):
 def test_more_memory_than_allowed_is_refused_before_any_work():
     with pytest.raises(MemoryLimitError, match=r"each of 1 ranks needs about .* max_memory allows"):
         fit(sweeping(max_memory="10KB"), ratings())
+
+
+# -------------------------------------------------------------------- the plan
+
+
+def test_one_rank_receives_nothing_and_many_share_the_operations():
+    alone, shared = (plan_sweeps(10_000, 5_000, 1_000_000, n_factors=20, n_neighbors=5, n_ranks=n) for n in (1, 8))
+    assert alone.bytes_received_per_sweep == alone.messages_per_sweep == 0
+    assert alone.flops_per_sweep / 8 < shared.flops_per_sweep < alone.flops_per_sweep / 2
+    assert shared.flops_per_refresh == alone.flops_per_refresh / 8
+    assert shared.bytes_needed == alone.bytes_needed
+
+
+def test_the_plan_needs_the_memory_that_a_model_plans():
+    data = ratings()
+    cost = plan_sweeps(data.n_users, data.n_items, data.n_ratings, 4, 4, 2, n_features=5)
+    assert cost.bytes_needed == sweeping().memory_plan(data).total
+
+
+def test_the_table_in_the_docs_is_what_the_module_prints():
+    docs = Path(__file__).resolve().parents[2] / "docs" / "distributed.md"
+    assert table() in docs.read_text(encoding="utf-8")
