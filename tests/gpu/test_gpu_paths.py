@@ -121,11 +121,12 @@ def test_new_ratings_are_taken_in_there(solver):
     assert np.isfinite(fitted.predict([100, 101], [0, 1])).all()
 
 
-def test_shards_of_one_rank_train_there(monkeypatch):
+@pytest.mark.parametrize("solver", ["adam", "variational", "langevin"])
+def test_shards_of_one_rank_train_there(solver, monkeypatch):
     if emulation.is_on():
         _without_nccl(monkeypatch)
-    found = distributed.fit(model("cuda", "adam"), ratings())
-    np.testing.assert_allclose(scores(found), scores(model("cuda", "adam").fit(ratings())), rtol=1e-4, atol=1e-4)
+    found = distributed.fit(model("cuda", solver), ratings())
+    np.testing.assert_allclose(scores(found), scores(model("cuda", solver).fit(ratings())), rtol=1e-4, atol=1e-4)
 
 
 def _without_nccl(monkeypatch):
