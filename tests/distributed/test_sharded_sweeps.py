@@ -56,6 +56,7 @@ def trained(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     tasks += [
         {"name": "unshared seeds", "sweeps": {"random_state": None}},
         {"name": "few items", "sweeps": {}, "data": {"n_items": request.param - 1}},
+        {"name": "lost numbers", "sweeps": {}, "loses": 7},
         {"name": "other sweeps", "sweeps": {}, "fit": {"checkpoint": str(out / "kept")}},
         {"name": "a file", "sweeps": {}, "fit": {"checkpoint": str(out / "file")}},
     ]
@@ -99,6 +100,13 @@ def test_the_plan_counts_what_is_sent(trained, name):
     assert long[0]["n_messages"] - short[0]["n_messages"] == 3 * cost.messages_per_sweep
     counted = sum(more["n_bytes"] - less["n_bytes"] for more, less in zip(long, short, strict=True))
     assert counted == pytest.approx(3 * n_ranks * cost.bytes_received_per_sweep, rel=0.001)
+
+
+def test_a_rank_that_loses_its_numbers_ends_all_of_them_in_the_last_good_state(trained):
+    out, n_ranks = trained
+    told = {message(out, "lost numbers", rank) for rank in range(n_ranks)}
+    assert len(told) == 1
+    assert re.match("DivergenceError: .* epoch 3", told.pop())
 
 
 REFUSALS = {

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import signal
 import sys
 import time
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -17,6 +19,7 @@ from air_recsys import AIR, Interactions
 from air_recsys.distributed import fit
 from air_recsys.distributed.group import Group
 from air_recsys.exceptions import AirRecsysError
+from air_recsys.nn.posterior.posterior import Posterior
 
 RANK = int(os.environ.get("RANK", "0"))
 
@@ -81,6 +84,19 @@ class Stop:
         return self.way == "end"
 
 
+def losing(half_sweep: int | None) -> AbstractContextManager[Any]:
+    """Let rank 1 lose its numbers in a half sweep, counted from 0; None loses none."""
+    solved, count = Posterior._solved, itertools.count()
+
+    def lost(self: Posterior, side: int, before: Any) -> Any:
+        half = solved(self, side, before)
+        if next(count) == half_sweep and RANK == 1:
+            half.means.fill_(np.nan)
+        return half
+
+    return patch.object(Posterior, "_solved", lost)
+
+
 def asked(task: dict[str, Any]) -> AIR:
     """The model of a task."""
     return sweeping(**task["sweeps"]) if "sweeps" in task else model(**task.get("model", {}))
@@ -97,7 +113,7 @@ def run(task: dict[str, Any], out: Path) -> None:
         groups.append(self)
         return started(self)
 
-    with patch.object(Group, "contact", watched):
+    with patch.object(Group, "contact", watched), losing(task.get("loses")):
         try:
             fitted = fit(asked(task), data, callbacks=callbacks, **task.get("fit", {}))
         except AirRecsysError as error:
