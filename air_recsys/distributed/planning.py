@@ -1,4 +1,4 @@
-"""The cost of sharded training for a rank: the arithmetic, and the table, of docs/distributed.md."""
+"""The cost of sharded training by `Adam` for a rank: the arithmetic, and the table, of docs/distributed.md."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def plan(
     user_graph: bool = True,
     item_graph: bool = True,
 ) -> Cost:
-    """Return the cost of a training for each rank, with biases and in single precision; parameters as in `Cost`.
+    """Return the cost of `Adam` for each rank, with biases and in single precision; parameters as in `Cost`.
 
     Examples
     --------
