@@ -113,7 +113,7 @@ def plot_error_over_time(
     margin = max(0.25 * (high - low), 0.005)
     axes.set_ylim(low - margin, high + 4 * margin)
     logarithmic(axes, "x")
-    finish(axes, "Error over time", "seconds of training", "test RMSE", fontsize=None)
+    finish(axes, "Error over time", "seconds of training", "test RMSE", loc="lower left")
     return figure
 
 
