@@ -55,7 +55,7 @@ def test_speed_writes_all_reports_and_draws_the_errors(run, tmp_path, monkeypatc
         *("--json", file, "--figure", figure),
     )
     assert result.exit_code == 0
-    assert given == {"air": {"solver": "adam", "graph_neighbors": 50, "n_epochs": 7}, "threads": 2}
+    assert given == {"air": {"n_epochs": 7}, "threads": 2}
     assert "Time" in result.output
     assert "Along" not in result.output  # curves are for the file
     written = json.loads(file.read_text())
