@@ -21,7 +21,10 @@ COUNTED = (
 """The epochs that `epoch_times` counts, for the protocol of a table."""
 
 _SWEEPS = 5
-COUNTED_SWEEPS = f"{_SWEEPS} sweeps, the first apart with all before it; the median of the others"
+_EDGES = {"graph_refresh": 4}  # sweeps between two choices of edges, as many as in the twelve sweeps of the preset
+COUNTED_SWEEPS = (
+    f"{_SWEEPS} sweeps, the first apart with all before it; the median of the others, of which one chooses edges anew"
+)
 """The sweeps that `sweep_times` counts, for the protocol of a table."""
 
 
@@ -56,7 +59,7 @@ def sweep_times(settings: dict[str, Any], data: Interactions) -> SweepTimes:
     True
     """
     records: list[Record] = []
-    AIR.for_ratings(**settings | {"n_sweeps": _SWEEPS}).fit(data, callbacks=[records.append])
+    AIR.for_ratings(**_EDGES | settings | {"n_sweeps": _SWEEPS}).fit(data, callbacks=[records.append])
     seconds = [record.seconds for record in records]
     return SweepTimes(statistics.median(b - a for a, b in itertools.pairwise(seconds)), seconds[0])
 
