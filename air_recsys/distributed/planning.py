@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -11,8 +12,28 @@ _COPIES = 5  # value, gradient, Adam's two moments, and the state to go back to
 _PATTERN = 3 * _NUMBER  # bytes a stored position: column, place and row in the transpose
 
 
+class RankCost:
+    """What the costs of both kinds of training have in common."""
+
+    n_users: int
+    n_items: int
+    n_ratings: int
+    n_ranks: int
+    user_graph: bool
+    item_graph: bool
+
+    @property
+    def _graph_rows(self) -> int:
+        return self.n_users * self.user_graph + self.n_items * self.item_graph
+
+    def _search_flops(self, width: int) -> float:
+        """Return the operations of the exact search for neighbours among points of a width, shared out."""
+        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
+        return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
+
+
 @dataclass(frozen=True)
-class Cost:
+class Cost(RankCost):
     """The operations, memory and traffic of one rank, with the graphs of users and items that are learned.
 
     Exchanges are counted as `air_recsys.distributed.group.Group` does: a sum over P ranks receives 2 (P - 1) / P times
@@ -56,8 +77,7 @@ class Cost:
     @property
     def flops_per_refresh(self) -> float:
         """Operations of the exact search for neighbours, 2 m^2 r for m rows, shared out."""
-        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
-        return sum(2.0 * size * size * self.n_factors for present, size in graphs if present) / self.n_ranks
+        return self._search_flops(self.n_factors)
 
     @property
     def bytes_held(self) -> float:
@@ -90,10 +110,6 @@ class Cost:
     def messages_per_step(self) -> int:
         """Exchanges that all ranks take part in."""
         return self._exchanged[1]
-
-    @property
-    def _graph_rows(self) -> int:
-        return self.n_users * self.user_graph + self.n_items * self.item_graph
 
     @property
     def _trained(self) -> int:
@@ -149,10 +165,7 @@ EXAMPLES = (
 
 def table(costs: tuple[Cost, ...] = EXAMPLES) -> str:
     """Return costs as a Markdown table, one column each."""
-    rows = {
-        "users": [f"{cost.n_users:,}" for cost in costs],
-        "items": [f"{cost.n_items:,}" for cost in costs],
-        "ratings": [f"{cost.n_ratings:,}" for cost in costs],
+    rows = size_cells(costs) | {
         "r, k": [f"{cost.n_factors}, {cost.n_neighbors}" for cost in costs],
         "ranks": [f"{cost.n_ranks}" for cost in costs],
         "graphs": ["both" if cost.user_graph else "items" for cost in costs],
@@ -164,6 +177,15 @@ def table(costs: tuple[Cost, ...] = EXAMPLES) -> str:
         "flops of a rank a refresh": [f"{cost.flops_per_refresh:.2g}" for cost in costs],
     }
     return as_table(rows)
+
+
+def size_cells(costs: Sequence[RankCost]) -> dict[str, list[str]]:
+    """Return the rows of a table that tell the sizes of the data."""
+    return {
+        "users": [f"{cost.n_users:,}" for cost in costs],
+        "items": [f"{cost.n_items:,}" for cost in costs],
+        "ratings": [f"{cost.n_ratings:,}" for cost in costs],
+    }
 
 
 def as_table(rows: dict[str, list[str]]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from air_recsys.distributed.planning import as_table
+from air_recsys.distributed.planning import RankCost, as_table, size_cells
 from air_recsys.nn.build import Settings
 from air_recsys.nn.memory import Sizes
 from air_recsys.nn.posterior.memory import posterior_plan
@@ -15,7 +15,7 @@ _BESIDE = 2  # features beside the singular vectors: the degree and the constant
 
 
 @dataclass(frozen=True)
-class SweepCost:
+class SweepCost(RankCost):
     """The operations, memory and traffic of one rank in sweeps over a posterior, in single precision.
 
     Exchanges are counted as `air_recsys.distributed.group.Group` does, on average over the ranks.
@@ -59,9 +59,7 @@ class SweepCost:
     @property
     def flops_per_refresh(self) -> float:
         """Operations of the exact search for neighbours, which up to 20,000 rows is shared out."""
-        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
-        width = self.n_features + self.n_factors
-        return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
+        return self._search_flops(self.n_features + self.n_factors)
 
     @property
     def bytes_needed(self) -> int:
@@ -89,10 +87,6 @@ class SweepCost:
     @property
     def _features(self) -> int:
         return self.n_features + _BESIDE
-
-    @property
-    def _graph_rows(self) -> int:
-        return self.n_users * self.user_graph + self.n_items * self.item_graph
 
 
 def plan_sweeps(
@@ -134,10 +128,8 @@ EXAMPLES = (
 def table(costs: tuple[SweepCost, ...] = EXAMPLES) -> str:
     """Return costs as a Markdown table, one column each."""
     return as_table(
-        {
-            "users": [f"{cost.n_users:,}" for cost in costs],
-            "items": [f"{cost.n_items:,}" for cost in costs],
-            "ratings": [f"{cost.n_ratings:,}" for cost in costs],
+        size_cells(costs)
+        | {
             "solver": ["Langevin" if cost.sample else "Variational" for cost in costs],
             "ranks": [f"{cost.n_ranks}" for cost in costs],
             "needed by a rank, GB": [f"{cost.bytes_needed / 1e9:,.3g}" for cost in costs],
