@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,35 @@ from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
     from surprise import Dataset, Trainset
+
+
+class Extent(Protocol):
+    """The sizes of ratings, wherever these are."""
+
+    @property
+    def n_users(self) -> int:
+        """Number of users, those without ratings included."""
+        ...
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, those without ratings included."""
+        ...
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        ...
+
+    @property
+    def n_rated(self) -> tuple[int, int]:
+        """Numbers of users and of items that have a rating."""
+        ...
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether ratings have weights."""
+        ...
 
 
 class Interactions:
@@ -261,6 +290,17 @@ class Interactions:
     def n_ratings(self) -> int:
         """Number of ratings."""
         return self._ratings.size
+
+    @property
+    def n_rated(self) -> tuple[int, int]:
+        """Numbers of users and of items that have a rating."""
+        users, items = (int(np.count_nonzero(np.bincount(index))) for index in (self.user_index, self.item_index))
+        return users, items
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether ratings have weights."""
+        return self.weights is not None
 
     @property
     def ratings(self) -> np.ndarray:

@@ -82,6 +82,11 @@ class CodedIds:
         self._known: dict[Hashable, int] = {}
         self._types: set[np.dtype] = set()
 
+    @property
+    def size(self) -> int:
+        """Number of ids so far."""
+        return self._codes.size
+
     def append(self, codes: np.ndarray, distinct: Any) -> None:
         """Take in ids, given as indices into distinct ones, all of which occur; -1 is an id that is missing."""
         missing = np.flatnonzero(codes < 0)

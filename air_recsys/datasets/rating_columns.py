@@ -33,6 +33,16 @@ class ColumnNames(NamedTuple):
         return [name for name in self if name is not None]
 
 
+class Table(NamedTuple):
+    """Ratings as arrays: positions in the ids of the table, which are distinct and in their order, and values."""
+
+    users: np.ndarray
+    user_ids: np.ndarray
+    items: np.ndarray
+    item_ids: np.ndarray
+    ratings: np.ndarray
+
+
 class RatingColumns:
     """Ids, ratings and timestamps of a table, of which only one part need be there as it was read.
 
@@ -67,24 +77,29 @@ class RatingColumns:
             self._ratings.append(narrowed(as_float(part[self._names.rating].to_numpy())))
         if self._times is not None:
             self._times.append(self._to_times(pd.Series(part[self._names.timestamp])))
-        self.size += len(part)
+        self.size = self.users.size  # a part without numbers has no length
 
     def to_interactions(self, duplicates: Duplicates, *, allow_negative: bool) -> Interactions:
         """Return the ratings by the rules of `Interactions`; nothing can be appended after that."""
         if not self.size:
             raise DataError("expected at least one rating, found an empty table")
-        (users, user_ids), (items, item_ids) = (ids.finish(self._convert) for ids in (self.users, self.items))
+        table = self.to_table()
         return Interactions(
-            users,
-            items,
-            np.ones(self.size, np.float32) if self._ratings is None else self._ratings.whole(),
-            user_ids,
-            item_ids,
+            table.users,
+            table.items,
+            table.ratings,
+            table.user_ids,
+            table.item_ids,
             timestamps=None if self._times is None else self._times.whole(),
             duplicates=duplicates,
             allow_negative=allow_negative,
             copy=False,
         )
+
+    def to_table(self) -> Table:
+        """Return ids and ratings, of which there may be none; nothing can be appended after that."""
+        ratings = np.ones(self.size, np.float32) if self._ratings is None else self._ratings.whole()
+        return Table(*self.users.finish(self._convert), *self.items.finish(self._convert), ratings)
 
     def _to_times(self, column: pd.Series) -> np.ndarray:
         """Return numbers as they are, and dates as nanoseconds."""

@@ -24,8 +24,13 @@ class Part(NamedTuple):
     """A Parquet file whose header has the columns that are wanted."""
 
     path: Path
-    n_rows: int
+    rows: list[int]  # of each row group
     types: dict[str, Any]
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of the file."""
+        return sum(self.rows)
 
 
 def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumns:
@@ -42,27 +47,54 @@ def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumn
     DataFileError
         Where a part is not Parquet, has other columns than the first, or declares more than its size allows.
     """
-    parts = [_read_header(file, names.given) for file in find_parts(path)]
-    for part in parts[1:]:
-        _check_types(part, parts[0])
-    columns = RatingColumns(path, names, sum(part.n_rows for part in parts))
-    n_bytes = 0
+    parts = read_headers(path, names)
+    columns, n_bytes = RatingColumns(path, names, sum(part.n_rows for part in parts)), 0
     for part in parts:
         size, n_rows = part.path.stat().st_size, 0
-        for table in _tables(part):
-            for ids, name in ((columns.users, names.user), (columns.items, names.item)):
-                ids.append(*_coded(table.column(name)))
-            columns.append(_numbers(table, names))
-            n_rows += len(table)
+        for n_read in _append(columns, part, range(len(part.rows)), names):
+            n_rows += n_read
             passed(n_bytes + size * n_rows // max(1, part.n_rows))
         n_bytes += size
     return columns
 
 
+def read_headers(path: Path, names: ColumnNames) -> list[Part]:
+    """Return the file, or all parts of a folder; raises as `read_parquet` does."""
+    parts = [_read_header(file, names.given) for file in find_parts(path)]
+    for part in parts[1:]:
+        _check_types(part, parts[0])
+    return parts
+
+
+def read_share(path: Path, names: ColumnNames, parts: list[Part], number: int, n_shares: int) -> RatingColumns:
+    """Read the row groups that begin in one of `n_shares` equal ranges of the rows: in that of a number from 0."""
+    starts = np.cumsum([0, *(rows for part in parts for rows in part.rows)])
+    first, last = (-(-starts[-1] * share // n_shares) for share in (number, number + 1))
+    groups = range(*np.searchsorted(starts[:-1], [first, last]).tolist())
+    columns, begin = RatingColumns(path, names, int(starts[groups.stop] - starts[groups.start])), 0
+    for part in parts:
+        own = range(max(groups.start - begin, 0), max(min(groups.stop - begin, len(part.rows)), 0))
+        for _ in _append(columns, part, own, names):
+            pass
+        begin += len(part.rows)
+    return columns
+
+
+def _append(columns: RatingColumns, part: Part, groups: range, names: ColumnNames) -> Iterator[int]:
+    """Take in row groups of a part, and yield how many rows have been, each time some have."""
+    for table in _tables(part, groups):
+        for ids, name in ((columns.users, names.user), (columns.items, names.item)):
+            ids.append(*_coded(table.column(name)))
+        columns.append(_numbers(table, names))
+        yield len(table)
+
+
 def _read_header(path: Path, names: Sequence[str]) -> Part:
     with _parquet_errors(path), import_extra("pyarrow.parquet", "data").ParquetFile(path) as file:
-        schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    check_rows(path, n_rows, len(names))
+        schema, metadata = file.schema_arrow, file.metadata
+        rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
+    for n_rows in (min(rows, default=0), sum(rows)):
+        check_rows(path, n_rows, len(names))
     absent = [name for name in names if schema.names.count(name) != 1]
     if absent:
         raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {quoted(schema.names)}")
@@ -70,7 +102,7 @@ def _read_header(path: Path, names: Sequence[str]) -> Part:
     for name, kind in types.items():
         if import_extra("pyarrow", "data").types.is_nested(kind):
             raise DataFileError(f"{path}: expected one value a row in {name!r}, found {kind}")
-    return Part(path, n_rows, types)
+    return Part(path, rows, types)
 
 
 def _check_types(part: Part, first: Part) -> None:
@@ -88,8 +120,8 @@ def _kind(of_column: Any) -> str:
     return "text" if is_text(plain) else str(plain)
 
 
-def _tables(part: Part) -> Iterator[Any]:
-    """Yield the rows as `pyarrow.Table`.
+def _tables(part: Part, groups: range) -> Iterator[Any]:
+    """Yield the rows of row groups as `pyarrow.Table`.
 
     Texts come as dictionaries, in which a long text of a million rows is held once, until their total is checked.
     """
@@ -99,25 +131,25 @@ def _tables(part: Part) -> Iterator[Any]:
         _parquet_errors(part.path),
         parquet.ParquetFile(part.path, read_dictionary=texts, buffer_size=_BUFFER) as file,
     ):
-        for groups in _row_groups(file.metadata):
-            for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=groups, columns=list(part.types)):
+        for together in _together(part, groups):
+            for batch in file.iter_batches(_ROWS_AT_ONCE, row_groups=together, columns=list(part.types)):
                 table = pyarrow.Table.from_batches([batch])
                 table.validate(full=True)  # of texts, that they are UTF-8
                 count.add(table)
                 yield table
 
 
-def _row_groups(metadata: Any) -> Iterator[list[int]]:
+def _together(part: Part, groups: range) -> Iterator[list[int]]:
     """Yield row groups to read together: pyarrow holds the bytes of all of them until it has read the last."""
-    groups, n_rows = [], 0
-    for group in range(metadata.num_row_groups):
-        groups.append(group)
-        n_rows += metadata.row_group(group).num_rows
+    together, n_rows = [], 0
+    for group in groups:
+        together.append(group)
+        n_rows += part.rows[group]
         if n_rows >= _ROWS_AT_ONCE:
-            yield groups
-            groups, n_rows = [], 0
-    if groups:
-        yield groups
+            yield together
+            together, n_rows = [], 0
+    if together:
+        yield together
 
 
 def _coded(column: Any) -> tuple[np.ndarray, Any]:

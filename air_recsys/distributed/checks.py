@@ -11,7 +11,7 @@ import torch
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
 from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
-from air_recsys.interactions import Interactions
+from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.memory import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
@@ -20,13 +20,22 @@ from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable
 
 
-def shared_engine(model: TrainedRecommender, data: Interactions) -> ObjectiveEngine | PosteriorEngine:
-    """Return the engine of a model, or raise `ParameterError`, naming the parameter to set, if it cannot be shared."""
+def shared_engine(model: TrainedRecommender, data: Interactions | None) -> ObjectiveEngine | PosteriorEngine:
+    """Return the engine of a model, or raise `ParameterError`, naming the parameter to set, if it cannot be shared.
+
+    `data` is None where ranks have yet to read their parts.
+    """
     if not isinstance(model, TrainedRecommender):
         raise ParameterError(f"expected a model of class AIR or DMF, found {type(model).__name__}")
-    model.check(data)
+    if data is not None:
+        model.check(data)
     engine = model.engine()
     if isinstance(engine, ObjectiveEngine):
+        if data is None:
+            raise ParameterError(
+                "ParquetRatings are for the solvers Variational and Langevin: give every rank all ratings, from "
+                "air_recsys.datasets.read_ratings"
+            )
         engine = _shared_objective(model, engine, data)
     assert isinstance(engine, ObjectiveEngine | PosteriorEngine)  # there are no others
     whole_only = {
@@ -70,11 +79,16 @@ def _with_few_edges(engine: ObjectiveEngine, data: Interactions) -> ObjectiveEng
     return ObjectiveEngine(replace(setup, graph_neighbors=edges_per_node("auto")), engine.descent, engine.terms)
 
 
-def check_ranks(group: Group, data: Interactions, mark: dict[str, Any]) -> None:
-    """Raise where there are fewer rows than ranks, or where ranks were given other data or parameters."""
-    for kind, size in (("users", data.n_users), ("items", data.n_items)):
+def check_enough(group: Group, n_users: int, n_items: int) -> None:
+    """Raise `DataError` where there are fewer users or items than ranks."""
+    for kind, size in (("users", n_users), ("items", n_items)):
         if size < group.size:
             raise DataError(f"expected at least one of the {kind} for each of {group.size} ranks, found {size}")
+
+
+def check_ranks(group: Group, data: Extent, mark: dict[str, Any]) -> None:
+    """Raise where there are fewer rows than ranks, or where ranks were given other data or parameters."""
+    check_enough(group, data.n_users, data.n_items)
     marks = group.of_all(mark)
     for kind, error in (("data", DataError), ("parameters", ParameterError)):
         other = [rank for rank, its_mark in enumerate(marks) if its_mark[kind] != marks[0][kind]]

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import atexit
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
 from air_recsys.distributed.cuts import Cut
-from air_recsys.exceptions import DistributedError
+from air_recsys.exceptions import AirRecsysError, DistributedError
+
+Found = TypeVar("Found")
 
 
 @dataclass
@@ -102,6 +104,46 @@ class Group:
         self.traffic.add(2 * flat.nbytes * (self.size - 1) // self.size)
         sums = flat.split([tensor.numel() for tensor in tensors])
         return [total.view_as(tensor) for total, tensor in zip(sums, tensors, strict=True)]
+
+    def deal(self, rows: Tensor, sizes: list[int]) -> Tensor:
+        """Send ``sizes[0]`` rows to rank 0, the next ones to rank 1 and so on; return those sent to this one."""
+        if self.size == 1:
+            return rows
+        due = [sent[self.rank] for sent in self.of_all(sizes)]
+        received = rows.new_empty(sum(due), *rows.shape[1:])
+        with self.contact():
+            dist.all_to_all_single(received, rows.contiguous(), due, sizes, group=self.handle)
+        self.traffic.add(received.nbytes // max(len(received), 1) * (len(received) - due[self.rank]))
+        return received
+
+    def collect(self, own: Tensor) -> Tensor | None:
+        """Return the rows of all ranks, in rank order, on rank 0, and None on the others."""
+        sizes = self.of_all(len(own))
+        if self.rank:
+            with self.contact():
+                dist.send(own.contiguous(), group=self.handle, group_dst=0)
+            return None
+        whole = own.new_empty(sum(sizes), *own.shape[1:])
+        for rank, part in enumerate(whole.split(sizes)):
+            if rank == 0:
+                part.copy_(own)
+                continue
+            with self.contact():
+                dist.recv(part, group=self.handle, group_src=rank)
+            self.traffic.add(part.nbytes)
+        return whole
+
+    def together(self, work: Callable[[], Found]) -> Found:
+        """Return what the work of this rank returns, once it has gone well on all; else raise the error of one."""
+        found, failure = None, None
+        try:
+            found = work()
+        except AirRecsysError as error:
+            failure = error
+        failures = [each for each in self.of_all(failure) if each is not None]
+        if failures:
+            raise failures[0]
+        return found  # pyright: ignore[reportReturnType]  # the work has gone well
 
     def of_all(self, value: Any) -> list[Any]:
         """Return the small values of all ranks."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, Self
 
 import numpy as np
 
 from air_recsys.distributed.group import Group
-from air_recsys.exceptions import CheckpointError
 from air_recsys.training import Result, Trainee
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
 from air_recsys.validation import RandomState
 
 FILE = "sweeps.ckpt"
-Found = TypeVar("Found")
 
 
 class SweepCheckpointer(Checkpointer):
@@ -30,7 +27,7 @@ class SweepCheckpointer(Checkpointer):
         file = folder / FILE
         before = group.of_first(file if file.exists() else None)
         own = file if group.rank == 0 else None
-        self._file = self._together(lambda: FileCheckpointer(fingerprint, own, every, before))
+        self._file = group.together(lambda: FileCheckpointer(fingerprint, own, every, before))
 
     def __enter__(self) -> Self:
         return self
@@ -44,21 +41,9 @@ class SweepCheckpointer(Checkpointer):
 
     def restore(self, trainee: Trainee, result: Result) -> int:
         """Return the sweep to begin with, everything being as it was then."""
-        return self._together(lambda: self._file.restore(trainee, result))
+        return self._group.together(lambda: self._file.restore(trainee, result))
 
     def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
         """Let rank 0 write the state at a position, where it is due."""
         if ends or position % self._every == 0:
-            self._together(lambda: self._file.keep(position, trainee, result, ends=ends))
-
-    def _together(self, work: Callable[[], Found]) -> Found:
-        """Return what the work of this rank returns, once it has gone well on all ranks."""
-        found, failure = None, None
-        try:
-            found = work()
-        except CheckpointError as error:
-            failure = error
-        failures = [each for each in self._group.of_all(failure) if each is not None]
-        if failures:
-            raise failures[0]
-        return found  # pyright: ignore[reportReturnType]  # the work has gone well
+            self._group.together(lambda: self._file.keep(position, trainee, result, ends=ends))

@@ -34,6 +34,8 @@ class SweepCost(RankCost):
     sample : bool
         Whether the sweeps draw (`Langevin`).
     user_graph, item_graph : bool
+    own_parts : bool
+        Whether each rank reads its own part, `air_recsys.distributed.ParquetRatings`, not all ratings.
     """
 
     n_users: int
@@ -46,6 +48,7 @@ class SweepCost(RankCost):
     sample: bool = False
     user_graph: bool = True
     item_graph: bool = True
+    own_parts: bool = False
 
     @property
     def flops_per_sweep(self) -> float:
@@ -63,12 +66,13 @@ class SweepCost(RankCost):
 
     @property
     def bytes_needed(self) -> int:
-        """Memory at the peak: every rank holds the means and covariances of all rows, and starts with all ratings."""
+        """Memory at the peak: every rank holds the means and covariances of all rows, and all ratings or its part."""
         strengths = float(self.user_graph), float(self.item_graph)
         settings = Settings(
             width=self.n_factors, depth=2, strengths=strengths, n_neighbors=self.n_neighbors, biases=True
         )
-        sizes = Sizes(self.n_users, self.n_items, self.n_ratings)
+        held = -(-self.n_ratings // self.n_ranks) if self.own_parts else self.n_ratings
+        sizes = Sizes(self.n_users, self.n_items, held)
         return posterior_plan(sizes, settings, self.n_features, sample=self.sample).total
 
     @property
@@ -101,6 +105,7 @@ def plan_sweeps(
     sample: bool = False,
     user_graph: bool = True,
     item_graph: bool = True,
+    own_parts: bool = False,
 ) -> SweepCost:
     """Return the cost of `Variational`, or with `sample` of `Langevin`, for each rank; parameters as in `SweepCost`.
 
@@ -113,7 +118,7 @@ def plan_sweeps(
     704
     """
     sizes = n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks
-    return SweepCost(*sizes, n_features, sample, user_graph, item_graph)
+    return SweepCost(*sizes, n_features, sample, user_graph, item_graph, own_parts)
 
 
 EXAMPLES = (
@@ -121,7 +126,8 @@ EXAMPLES = (
     SweepCost(6_040, 3_706, 1_000_209, 40, 20, 2),
     SweepCost(162_541, 59_047, 25_000_095, 40, 20, 8),
     SweepCost(1_000_000, 100_000, 1_000_000_000, 40, 20, 16),
-    SweepCost(1_000_000, 100_000, 1_000_000_000, 40, 20, 16, sample=True),
+    SweepCost(1_000_000, 100_000, 1_000_000_000, 40, 20, 16, own_parts=True),
+    SweepCost(1_000_000, 100_000, 1_000_000_000, 40, 20, 16, sample=True, own_parts=True),
 )
 
 
@@ -132,6 +138,7 @@ def table(costs: tuple[SweepCost, ...] = EXAMPLES) -> str:
         | {
             "solver": ["Langevin" if cost.sample else "Variational" for cost in costs],
             "ranks": [f"{cost.n_ranks}" for cost in costs],
+            "ratings that a rank is given": ["its part" if cost.own_parts else "all" for cost in costs],
             "needed by a rank, GB": [f"{cost.bytes_needed / 1e9:,.3g}" for cost in costs],
             "received by a rank a sweep, GB": [f"{cost.bytes_received_per_sweep / 1e9:,.3g}" for cost in costs],
             "messages a sweep": [f"{cost.messages_per_sweep}" for cost in costs],

@@ -12,12 +12,18 @@ import torch
 
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
-from air_recsys.interactions import Interactions
-from air_recsys.models.engines import PosteriorEngine
+from air_recsys.distributed.own_ratings import OwnRatings
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Extent, Interactions
+from air_recsys.models.engines import DTYPES, PosteriorEngine
+from air_recsys.models.engines.scaling import Scaling
+from air_recsys.nn.devices import few_threads
+from air_recsys.nn.memory import MemoryPlan
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.exchange import Exchange
 from air_recsys.nn.posterior.half_sweep import Half
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.training import PosteriorSweeps
 
@@ -38,6 +44,10 @@ class SharedRows(Exchange):
     def all_rows(self, side: int, own: torch.Tensor) -> torch.Tensor:
         """Return the rows of all ranks from those of this one."""
         return self._group.spread(own, self._cuts[side])
+
+    def sum(self, *own: torch.Tensor) -> list[torch.Tensor]:
+        """Return the sums over the ranks."""
+        return self._group.sum(*own)
 
     def whole(self, side: int, half: Half) -> Half:
         """Return the half sweep of the rows of all ranks."""
@@ -78,6 +88,49 @@ class ShardedPosteriorEngine(PosteriorEngine):
         return super().start(training, held_out, self._group.of_first(rng))
 
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
-        counts = (pattern.side(side)[0].diff().cpu().numpy() for side in (0, 1))
-        rows, columns = (Cut.balanced(count + _SOLVED * (width + 1), self._group.size) for count in counts)
-        return SharedRows(self._group, (rows, columns))
+        counts = [pattern.side(side)[0].diff().cpu().numpy() for side in (0, 1)]
+        return SharedRows(self._group, balanced(counts, width, self._group.size))
+
+
+def balanced(counts: list[np.ndarray], width: int, n_ranks: int) -> tuple[Cut, Cut]:
+    """Return who owns which users and items, so that their equations cost all ranks the same."""
+    users, items = (Cut.balanced(count + _SOLVED * (width + 1), n_ranks) for count in counts)
+    return users, items
+
+
+class OwnPosteriorEngine(ShardedPosteriorEngine):
+    """The same for ratings of which each rank holds its own alone."""
+
+    def __init__(self, group: Group, whole: PosteriorEngine, own: OwnRatings) -> None:
+        super().__init__(group, whole)
+        self._own = own
+        if not self._width(own.extent):
+            raise ParameterError(
+                "ratings so few that n_factors='auto' is 0 cannot be read in parts: set n_factors, or give every rank "
+                "all of them, from air_recsys.datasets.read_ratings"
+            )
+
+    def memory_plan(self, data: Extent) -> MemoryPlan:
+        """Return the bytes that a training will take at its peak, beside the ratings of this rank."""
+        extent = self._own.extent
+        sizes = self.setup.sizes(extent)._replace(n_ratings=self._own.n_held)
+        return self._plan_of(sizes, self._settings(extent), self._n_features(extent))
+
+    def start(
+        self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
+    ) -> PosteriorSweeps:
+        """Return the start of a training on the ratings of all ranks, with the draws of rank 0."""
+        extent, low, high = self._own.extent, self._own.moments.low, self._own.moments.high
+        with few_threads(self._work(extent)):
+            largest = max(abs(low), abs(high))
+            self._scaling = Scaling.of_moments(self._own.moments.mean, self._own.moments.deviation, largest)
+            return self._start(extent, self._own_entries(), None, self._group.of_first(rng))
+
+    def _own_entries(self) -> OwnEntries:
+        sides, dtype = self._own.sides, DTYPES[self.setup.dtype]
+        users, items = (side.entries(self._scaling.forward, dtype, self.device) for side in sides)
+        of_users, of_items = (torch.as_tensor(side.degrees).to(self.device) for side in sides)
+        exchange = SharedRows(self._group, (sides[0].cut, sides[1].cut))
+        square = (self._own.moments.deviation / self._scaling.unit) ** 2
+        counts = of_users.to(dtype), of_items.to(dtype)
+        return OwnEntries((users, items), (of_users, of_items), counts, square, exchange)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -15,14 +15,17 @@ from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.checkpointer import ShardedCheckpointer
 from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
+from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group, joined
+from air_recsys.distributed.own_ratings import TableExtent
+from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
 from air_recsys.distributed.sweep_checkpointer import SweepCheckpointer
-from air_recsys.distributed.sweeps import ShardedPosteriorEngine
+from air_recsys.distributed.sweeps import OwnPosteriorEngine, ShardedPosteriorEngine, balanced
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.objective import factors_of
-from air_recsys.models.likes import warn_if_constant
+from air_recsys.models.likes import warn_if_constant, warn_of_constant
 from air_recsys.models.state import Factors
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.training import Callback, GradientDescent, Record
@@ -53,8 +56,9 @@ def fit(
     model : AIR
         For `Adam` with `n_factors`, and with `graph_neighbors` or without graphs. Of "auto" it takes sparse graphs at
         every size.
-    interactions : Interactions, sparse matrix, DataFrame or ndarray
-        All ratings, the same on every rank.
+    interactions : Interactions, sparse matrix, DataFrame, ndarray or ParquetRatings
+        All ratings, the same on every rank. Of `ParquetRatings` each rank reads its part, the model is fitted on rank
+        0 alone, which takes in all ratings at the end, as a model holds them, and stays unfitted on the others.
     checkpoint : path, optional
         Folder for checkpoints, seen by all ranks. If it holds one of this training, training goes on from there, with
         as many ranks as there are now.
@@ -90,31 +94,72 @@ def fit(
     >>> fit(model, ratings).predict(0, 0) > 4
     array([ True])
     """
-    data = as_interactions(interactions)
-    engine = shared_engine(model, data)
+    source = interactions if isinstance(interactions, ParquetRatings) else as_interactions(interactions)
+    engine = shared_engine(model, source if isinstance(source, Interactions) else None)
     check_integer("every", every, minimum=1)
     with joined(own_device(model.device), check_real("timeout", timeout, strict=True)) as group:
-        mark = model.fingerprint(data)
-        check_ranks(group, data, mark)
-        check_memory(group, engine, data, model.max_memory)
-        if not engine.learns_from_constant:
-            warn_if_constant(data)
+        share = _share(group, model, engine, source)
         asked = list(callbacks)
 
         def agreed(record: Record) -> bool:
             answers = [asks_to_stop(callback(record)) for callback in asked]
             return any(group.of_all(any(answers)))
 
-        with _kept(group, engine, mark, checkpoint, every) as checkpointer:
+        with _kept(group, engine, share.mark, checkpoint, every) as checkpointer:
             return model.train_by(
-                _sharded(group, engine),
-                data,
+                share.engine,
+                share.data,
                 _generator(model, checkpointer),
                 callbacks=[agreed] if asked else [],
                 checkpointer=checkpointer,
                 progress=model.verbose and group.rank == 0,
                 chosen=_chosen(model, engine),
+                gathered=share.gathered,
             )
+
+
+class Share(NamedTuple):
+    """What a rank trains with."""
+
+    engine: Engine
+    data: Interactions  # with the ids of all users and items
+    mark: dict[str, Any]  # what a checkpoint belongs to
+    gathered: Callable[[], Interactions | None] | None = None  # where `data` are the ratings of the own users
+
+
+def _share(
+    group: Group,
+    model: TrainedRecommender,
+    engine: ObjectiveEngine | PosteriorEngine,
+    source: Interactions | ParquetRatings,
+) -> Share:
+    """Return the share of this rank, after the checks that need all ranks."""
+    if isinstance(source, ParquetRatings):
+        assert isinstance(engine, PosteriorEngine)  # as `shared_engine` has said
+        return _read(group, model, engine, source)
+    share = Share(_sharded(group, engine), source, model.fingerprint(source))
+    check_ranks(group, source, share.mark)
+    check_memory(group, engine, source, model.max_memory)
+    if not engine.learns_from_constant:
+        warn_if_constant(source)
+    return share
+
+
+def _read(group: Group, model: TrainedRecommender, engine: PosteriorEngine, source: ParquetRatings) -> Share:
+    """Return the share of a rank that reads its own part."""
+
+    def cuts(extent: TableExtent, counts: list[np.ndarray]) -> tuple[Cut, Cut]:
+        return balanced(counts, engine.width(extent) or 0, group.size)
+
+    own = read_own(group, source, cuts)
+    model.check(own.rows)
+    sharded, mark = OwnPosteriorEngine(group, engine, own), model.fingerprint(own.rows) | {"data": [own.digest, None]}
+    check_ranks(group, own.extent, mark)
+    check_memory(group, sharded, own.rows, model.max_memory)
+    n, low, high = own.moments.n, own.moments.low, own.moments.high
+    if low == high:
+        warn_of_constant(n, low, likes=low > 0 and n < own.extent.n_users * own.extent.n_items)
+    return Share(sharded, own.rows, mark, lambda: own.gathered(group))
 
 
 def _sharded(group: Group, engine: ObjectiveEngine | PosteriorEngine) -> Engine:

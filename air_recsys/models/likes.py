@@ -24,17 +24,21 @@ def only_likes(data: Interactions) -> bool:
 
 def warn_if_constant(data: Interactions) -> None:
     """Warn of ratings that are all equal, which teach most engines nothing; likes have models of their own."""
-    if not _is_constant(data):
-        return
+    if _is_constant(data):
+        warn_of_constant(data.n_ratings, data.ratings[0], likes=only_likes(data))
+
+
+def warn_of_constant(n_ratings: int, value: float, *, likes: bool) -> None:
+    """Warn of so many ratings that are all equal to a value."""
     advice = (
         "; only positive pairs are recorded: to rank by likes take GraphRanker, or ImplicitAIR of "
         "air_recsys.adapters.implicit, or set unobserved_weight > 0 of Adam"
     )
     warnings.warn(
-        f"all {data.n_ratings} rating(s) equal {data.ratings[0]:g}: nothing tells good pairs from bad ones"
-        + (advice if only_likes(data) else ""),
+        f"all {n_ratings} rating(s) equal {value:g}: nothing tells good pairs from bad ones"
+        + (advice if likes else ""),
         DataWarning,
-        stacklevel=3,
+        stacklevel=4,
     )
 
 

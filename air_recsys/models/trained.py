@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -215,6 +215,7 @@ class TrainedRecommender(PredictsDeviations):
         checkpointer: Checkpointer | None = None,
         progress: bool | None = None,
         chosen: Chosen = _NOTHING_CHOSEN,
+        gathered: Callable[[], Interactions | None] | None = None,
     ) -> Self:
         """Train by an engine and return the model: the part of `fit` that follows its checks.
 
@@ -233,6 +234,9 @@ class TrainedRecommender(PredictsDeviations):
             Show a progress bar; by default where `verbose`.
         chosen : Chosen
             What `engine` took for parameters that are "auto".
+        gathered : callable, optional
+            Called after the training where `data` is only a part: returns the ratings that the model is about, or None
+            where it is to stay without what was learned.
         """
         with lock_of(self):
             self._at_work = engine
@@ -246,7 +250,9 @@ class TrainedRecommender(PredictsDeviations):
                     checkpointer=checkpointer,
                     progress=self.verbose if progress is None else progress,
                 )
-                self._state = replace(_learned(engine, trainee, result, data), chosen=chosen)
+                state = replace(_learned(engine, trainee, result, data), chosen=chosen)
+                whole = data if gathered is None else gathered()
+                self._state = None if whole is None else replace(state, data=whole)
             finally:
                 vars(self).pop("_at_work", None)
         if result.error is not None:

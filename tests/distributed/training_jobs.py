@@ -16,7 +16,7 @@ from unittest.mock import patch
 import numpy as np
 
 from air_recsys import AIR, Interactions
-from air_recsys.distributed import fit
+from air_recsys.distributed import ParquetRatings, fit
 from air_recsys.distributed.group import Group
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.nn.posterior.posterior import Posterior
@@ -102,9 +102,15 @@ def asked(task: dict[str, Any]) -> AIR:
     return sweeping(**task["sweeps"]) if "sweeps" in task else model(**task.get("model", {}))
 
 
+def given(task: dict[str, Any]) -> Interactions | ParquetRatings:
+    """The ratings of a task."""
+    if "parquet" in task:
+        return ParquetRatings(**task["parquet"] | task.get(f"parquet_of_rank_{RANK}", {}))
+    return ratings(**task.get("data", {}) | task.get(f"data_of_rank_{RANK}", {}))
+
+
 def run(task: dict[str, Any], out: Path) -> None:
     """Fit one model; write its arrays, or the error that it ended with."""
-    data = ratings(**task.get("data", {}) | task.get(f"data_of_rank_{RANK}", {}))
     callbacks = [Stop(**task["stop"])] if "stop" in task else []
     groups: list[Group] = []
     started = Group.contact
@@ -115,10 +121,13 @@ def run(task: dict[str, Any], out: Path) -> None:
 
     with patch.object(Group, "contact", watched), losing(task.get("loses")):
         try:
-            fitted = fit(asked(task), data, callbacks=callbacks, **task.get("fit", {}))
+            fitted = fit(asked(task), given(task), callbacks=callbacks, **task.get("fit", {}))
         except AirRecsysError as error:
             (out / f"{task['name']}-{RANK}.txt").write_text(f"{type(error).__name__}: {error}")
             return
+    if not fitted.__sklearn_is_fitted__():
+        (out / f"{task['name']}-{RANK}.txt").write_text("not fitted")
+        return
     traffic = groups[-1].traffic
     counted = {"n_bytes": np.array(traffic.n_bytes), "n_messages": np.array(traffic.n_messages)}
     found = learned(fitted) if "sweeps" in task else arrays(fitted)

@@ -14,6 +14,7 @@ from air_recsys.nn.memory import Sizes
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.graphs import places
 from air_recsys.nn.posterior.memory import posterior_bytes
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training import PosteriorSweeps, train
 
@@ -41,7 +42,7 @@ def sweep_through(sizes, width, n_features, sample):
     rng, dtype = np.random.default_rng(0), torch.float64 if sizes.itemsize == 8 else torch.float32
     entries = random_observations(*sizes[:2], density=sizes.n_ratings / (sizes.n_rows * sizes.n_columns), dtype=dtype)
     features = tuple(torch.rand(size, n_features + 2) for size in sizes[:2])
-    state = Posterior(entries, features, width, rng, sample=sample)
+    state = Posterior(OwnEntries.of(entries), features, width, rng, sample=sample)
     n_sweeps = 20 if sample else 4
     estimate = LangevinEstimate(state, n_sweeps) if sample else VariationalEstimate(state, n_sweeps)
     # An error that grows: the best state is an early one and stays beside the last good one.

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
+from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
@@ -25,14 +25,15 @@ from air_recsys.models.engines.scarcity import features_of
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
-from air_recsys.nn.memory import MemoryPlan, smaller
+from air_recsys.nn.memory import MemoryPlan, Sizes, smaller
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.posterior.components import components
+from air_recsys.nn.posterior.components import Components, components
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.features import pattern_features, projection
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
 from air_recsys.nn.posterior.memory import posterior_plan
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.solvers import Sweeping
 from air_recsys.training import PosteriorSweeps
@@ -56,11 +57,11 @@ class PosteriorEngine:
     solver: Sweeping
     sample: bool = False
 
-    def n_steps(self, data: Interactions) -> int:
+    def n_steps(self, data: Extent) -> int:
         """Return the number of sweeps."""
         return self.solver.n_sweeps
 
-    def values(self, data: Interactions) -> dict[str, Any]:
+    def values(self, data: Extent) -> dict[str, Any]:
         """Return the numbers behind the parameters that are "auto"."""
         settings = self._settings(data)
         of_setup = {"n_factors": settings.width, "graph_neighbors": settings.n_neighbors}
@@ -86,16 +87,16 @@ class PosteriorEngine:
             name = type(self.solver).__name__
             raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
 
-    def memory_plan(self, data: Interactions) -> MemoryPlan:
+    def memory_plan(self, data: Extent) -> MemoryPlan:
         """Return the bytes that a training will take at its peak, beside the interactions."""
         return self._plan(data, self._settings(data))
 
-    def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
+    def smaller(self, data: Extent) -> Iterator[tuple[str, int]]:
         """Yield changes of parameters that need less and less memory, and the bytes that they need."""
         for changes, settings in smaller(self._settings(data), self.setup.sizes(data), batches=(1,)):
             yield changes, self._plan(data, settings).total
 
-    def graph_form(self, data: Interactions) -> str:
+    def graph_form(self, data: Extent) -> str:
         """Return which form the graphs take, in words."""
         return graph_form(any(self._learns), self._settings(data).n_neighbors)
 
@@ -104,24 +105,26 @@ class PosteriorEngine:
         """Whether graphs of users and of items are learned."""
         return self.solver.user_graph_reg != 0, self.solver.item_graph_reg != 0
 
-    def width(self, data: Interactions) -> int | None:
+    def width(self, data: Extent) -> int | None:
         """Return the columns of the factors."""
         return width_of(self.setup.n_factors, data, by_size=True)
 
-    def _settings(self, data: Interactions) -> Settings:
+    def _settings(self, data: Extent) -> Settings:
         """Return width and graphs in the words of the memory plan."""
         width = self.width(data)
         strengths = float(self._learns[0]), float(self._learns[1])
         neighbors = edges_per_node(self.setup.graph_neighbors)
         return Settings(width=width, depth=2, strengths=strengths, n_neighbors=neighbors, biases=True)
 
-    def _n_features(self, data: Interactions) -> int | str:
+    def _n_features(self, data: Extent) -> int | str:
         return features_of(self.solver.pattern_features, data)
 
-    def _plan(self, data: Interactions, settings: Settings) -> MemoryPlan:
-        n_features = self._n_features(data)
+    def _plan(self, data: Extent, settings: Settings) -> MemoryPlan:
+        return self._plan_of(self.setup.sizes(data), settings, self._n_features(data))
+
+    def _plan_of(self, sizes: Sizes, settings: Settings, n_features: int | str) -> MemoryPlan:
         number = n_features if isinstance(n_features, int) else 0
-        return posterior_plan(self.setup.sizes(data), settings, number, sample=self.sample)
+        return posterior_plan(sizes, settings, number, sample=self.sample)
 
     # ---------------------------------------------------------------- training
 
@@ -130,33 +133,43 @@ class PosteriorEngine:
     ) -> PosteriorSweeps:
         """Return the start of a training."""
         with few_threads(self._work(training)):
-            return self._start(training, held_out, rng)
+            self._scaling = Scaling.standard(counted_ratings(training))
+            error = None if held_out is None else self._held_out_error(held_out)
+            return self._start(training, *self._entries(training), rng, error)
 
-    def _work(self, data: Interactions) -> int:
+    def _work(self, data: Extent) -> int:
         """Return about how many numbers a sweep goes through."""
         return (data.n_ratings + data.n_users + data.n_items) * ((self.width(data) or 0) + 1) ** 2
 
-    def _start(
-        self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
-    ) -> PosteriorSweeps:
-        self._scaling = Scaling.standard(counted_ratings(training))
-        dtype, device = DTYPES[self.setup.dtype], self.device
-        weights = training.weights_to_csr()
-        observed = observations(training.to_csr(), self._scaling.forward, dtype, device, weights)
-        settings, narrower = self._settings(training), min(training.n_users, training.n_items)
-        width = narrower if settings.width is None else min(settings.width, narrower)
+    def _width(self, data: Extent) -> int:
+        """Return the columns of the factors, at most those that the data can tell apart."""
+        width, narrower = self.width(data), min(data.n_users, data.n_items)
+        return narrower if width is None else min(width, narrower)
+
+    def _entries(self, training: Interactions) -> tuple[OwnEntries, Components | None]:
+        """Return the ratings as entries, and the variances that are known before the sweeps."""
+        dtype, weights = DTYPES[self.setup.dtype], training.weights_to_csr()
+        observed = observations(training.to_csr(), self._scaling.forward, dtype, self.device, weights)
+        width = self._width(training)
         exchange = self._exchange(observed.pattern, width)
-        features = pattern_features(observed.pattern, self._n_features(training), rng, exchange)
-        self._pattern, self._features = observed.pattern, features
-        found = components(observed) if width == 0 else None
-        posterior = Posterior(observed, features, width, rng, sample=self.sample, components=found, exchange=exchange)
-        self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, self.solver.n_sweeps)
-        graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]
-        error = None if held_out is None else self._held_out_error(held_out, device)
-        n_sweeps, unit = self.solver.n_sweeps, self._scaling.unit
-        return PosteriorSweeps(
-            posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=self._work(training)
-        )
+        return OwnEntries.of(observed, exchange), components(observed) if width == 0 else None
+
+    def _start(
+        self,
+        data: Extent,
+        observed: OwnEntries,
+        found: Components | None,
+        rng: np.random.Generator,
+        error: Callable[[], float] | None = None,
+    ) -> PosteriorSweeps:
+        """Return the start of a training on entries; `error` is that on held-out ones."""
+        n_sweeps, neighbors = self.solver.n_sweeps, self._settings(data).n_neighbors
+        self._observed, self._features = observed, pattern_features(observed, self._n_features(data), rng)
+        posterior = Posterior(observed, self._features, self._width(data), rng, sample=self.sample, components=found)
+        self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
+        graphs = [self._graph(posterior, side, neighbors) for side in (0, 1)]
+        unit, work = self._scaling.unit, self._work(data)
+        return PosteriorSweeps(posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=work)
 
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
         """Return the exchange with other processes that solve rows of the same posterior."""
@@ -172,8 +185,9 @@ class PosteriorEngine:
         refresh = sweeps_between_choices(self.setup.graph_refresh, n_sweeps)
         return RowGraph(counts, n_neighbors, self.setup.adjacency, n_sweeps, refresh, search)
 
-    def _held_out_error(self, held_out: Interactions, device: torch.device) -> Callable[[], float]:
+    def _held_out_error(self, held_out: Interactions) -> Callable[[], float]:
         """Return what gives the root mean squared error of the present state, found on the device."""
+        device = self.device
         pairs = held_out.user_index, held_out.item_index
         users, items = (torch.as_tensor(index.astype(np.int64), device=device) for index in pairs)
         ratings = torch.as_tensor(held_out.ratings.astype(np.float64), device=device)
@@ -199,7 +213,7 @@ class PosteriorEngine:
 
     def equations(self) -> PosteriorRows:
         """Return the equations of a row in the present state."""
-        sides = projection(self._pattern, self._features, 0), projection(self._pattern, self._features, 1)
+        sides = projection(self._observed, self._features, 0), projection(self._observed, self._features, 1)
         return PosteriorRows(PosteriorArrays.of(self._estimate.uncertainty(), self._scaling.unit, sides))
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> PosteriorRows:

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
+from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.limits import Clip
 from air_recsys.models.state import Factors, RowEquations
 from air_recsys.nn.memory import MemoryPlan, Sizes
@@ -41,10 +41,10 @@ class Setup:
         if self.graph_refresh not in (None, "auto") and not sparse:
             warn_of_unread("graph_refresh", self.graph_refresh, "sparse graphs, graph_neighbors=...")
 
-    def sizes(self, data: Interactions) -> Sizes:
+    def sizes(self, data: Extent) -> Sizes:
         """Return what the memory of a training depends on."""
         itemsize = DTYPES[self.dtype].itemsize
-        return Sizes(data.n_users, data.n_items, data.n_ratings, itemsize, data.weights is not None)
+        return Sizes(data.n_users, data.n_items, data.n_ratings, itemsize, data.has_weights)
 
 
 class Engine(Protocol):

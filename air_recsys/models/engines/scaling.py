@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from air_recsys.interactions import Interactions
+from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines.scarcity import is_scarce
 from air_recsys.training.plan import LEAST_REFRESH
 
@@ -45,6 +45,17 @@ class Scaling:
         return cls(float(ratings.mean()), _deviation(ratings))
 
     @classmethod
+    def of_moments(cls, mean: float, deviation: float, largest: float) -> Self:
+        """Take the same from mean, standard deviation and largest absolute value of the ratings.
+
+        Examples
+        --------
+        >>> Scaling.of_moments(3.0, 1.0, 4.0) == Scaling.standard(np.array([2.0, 4.0]))
+        True
+        """
+        return cls(mean, _unit(deviation, largest))
+
+    @classmethod
     def of(cls, ratings: np.ndarray, *, center: bool, scale: bool | str) -> Self:
         """Take the mean from the ratings if `center`, and the unit that `scale` says.
 
@@ -64,8 +75,12 @@ class Scaling:
 
 
 def _deviation(ratings: np.ndarray, of_unit: float = 1.0) -> float:
-    """Return the unit in which the standard deviation is `of_unit`; where ratings hardly vary it is their largest."""
-    largest, deviation = float(np.abs(ratings).max()), float(ratings.std())
+    """Return the unit in which the standard deviation of the ratings is `of_unit`."""
+    return _unit(float(ratings.std()), float(np.abs(ratings).max()), of_unit)
+
+
+def _unit(deviation: float, largest: float, of_unit: float = 1.0) -> float:
+    """Return the unit in which a deviation is `of_unit`; where ratings hardly vary it is the largest of them."""
     return deviation / of_unit if deviation > _SAME * largest else (largest or 1.0)
 
 
@@ -82,9 +97,7 @@ def counted_ratings(data: Interactions) -> np.ndarray:
     return data.ratings if counted is None or not counted.any() else data.ratings[counted]
 
 
-def width_of(
-    n_factors: int | str | None, data: Interactions, *, by_size: bool = False, exact: bool = False
-) -> int | None:
+def width_of(n_factors: int | str | None, data: Extent, *, by_size: bool = False, exact: bool = False) -> int | None:
     """Return the width of a model's factors, None for full width.
 
     "auto" is 20; `by_size`, for a posterior, which leaves factors idle that bring nothing, it is one for every two

@@ -62,9 +62,14 @@ def digest(data: Interactions) -> str:
     indices = (index.astype(np.int64) for index in (data.user_index, data.item_index))  # as in older checkpoints
     hashed = hash_arrays(*indices, data.ratings, data.weights)
     for ids in (data.user_ids, data.item_ids):
-        for start in range(0, ids.size, _IDS_AT_ONCE):
-            hashed.update(repr(ids[start : start + _IDS_AT_ONCE].tolist()).encode())
+        add_ids(hashed, ids)
     return hashed.hexdigest()
+
+
+def add_ids(hashed: hashlib._Hash, ids: np.ndarray) -> None:
+    """Take ids into a digest."""
+    for start in range(0, ids.size, _IDS_AT_ONCE):
+        hashed.update(repr(ids[start : start + _IDS_AT_ONCE].tolist()).encode())
 
 
 def hash_arrays(*arrays: np.ndarray | None) -> hashlib._Hash:

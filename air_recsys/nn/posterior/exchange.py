@@ -29,6 +29,10 @@ class Exchange(Protocol):
         """Return the rows of all processes from those of each, (n_own, ...)."""
         ...
 
+    def sum(self, *own: Tensor) -> list[Tensor]:
+        """Return the sums over the processes of tensors of one type."""
+        ...
+
     def whole(self, side: int, half: Half) -> Half:
         """Return the half sweep of all rows from that of the own ones."""
         ...
@@ -56,6 +60,10 @@ class Alone(Exchange):
     def all_rows(self, side: int, own: Tensor) -> Tensor:
         """Return all rows as they are."""
         return own
+
+    def sum(self, *own: Tensor) -> list[Tensor]:
+        """Return the tensors as they are."""
+        return list(own)
 
     def whole(self, side: int, half: Half) -> Half:
         """Return what is whole."""

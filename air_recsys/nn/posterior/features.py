@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.posterior.exchange import ALONE, Exchange
+from air_recsys.nn.posterior.own_entries import OwnEntries
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
@@ -19,33 +18,33 @@ _PASSES = 6  # scores are then within 0.0002 of those of the exact vectors on Mo
 _OVERSAMPLED = 10
 
 
-def pattern_features(
-    pattern: SparsePattern, n_features: int | str, rng: np.random.Generator, exchange: Exchange = ALONE
-) -> tuple[Tensor, Tensor]:
-    r"""Return features of the rows, (m, k), and of the columns, (n, k), from the 0/1 matrix B of a pattern.
+def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
+    r"""Return features of the rows, (m, k), and of the columns, (n, k), from the 0/1 matrix B of observed entries.
 
     They are the leading singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times their squared
     singular values, so that the prior relies on the leading ones; the logarithm of the degree; and a constant, the
     last column. At most min(m, n) - 1 of `n_features` singular vectors are taken; "degrees" leaves out all of
-    them, 0 the degrees too. All are on the device of the pattern, in double precision.
+    them, 0 the degrees too. All are on the device of the entries, in double precision.
 
     Examples
     --------
-    >>> pattern = SparsePattern(torch.arange(5), torch.arange(4), 4)
-    >>> rows, columns = pattern_features(pattern, 2, np.random.default_rng(0))
+    >>> from air_recsys.nn.objective import Observations
+    >>> from air_recsys.nn.pattern import SparsePattern
+    >>> observed = OwnEntries.of(Observations(SparsePattern(torch.arange(5), torch.arange(4), 4), torch.ones(4)))
+    >>> rows, columns = pattern_features(observed, 2, np.random.default_rng(0))
     >>> rows.shape, columns.shape
     (torch.Size([4, 4]), torch.Size([4, 4]))
     """
-    device = pattern.columns.device
     if n_features == 0:
-        rows, columns = (torch.ones(size, 1, dtype=torch.float64, device=device) for size in pattern.shape)
+        device = observed.values.device
+        rows, columns = (torch.ones(size, 1, dtype=torch.float64, device=device) for size in observed.shape)
         return rows, columns
-    degrees = [_degrees(pattern.side(side)[0], torch.float64) for side in (0, 1)]
+    degrees = [_at_least_one(degree, torch.float64) for degree in observed.degrees]
     if isinstance(n_features, str):
         vectors = [degree.new_empty(len(degree), 0) for degree in degrees]
     else:
-        width = min(n_features, min(pattern.shape) - 1)
-        vectors = _singular(pattern, [degree**-_POWER for degree in degrees], width, rng, exchange)
+        width = min(n_features, min(observed.shape) - 1)
+        vectors = _singular(observed, [degree**-_POWER for degree in degrees], width, rng)
     rows, columns = (_features(*pair) for pair in zip(vectors, degrees, strict=True))
     return rows, columns
 
@@ -69,31 +68,30 @@ class Projection(NamedTuple):
 
         A trained row gets its own.
         """
-        degrees = _degrees(starts, self.basis.dtype)
+        degrees = _at_least_one(starts.diff(), self.basis.dtype)
         vectors = degrees[:, None] ** -_POWER * _sums(starts, partners, self.basis)
         return torch.cat(
             [vectors, torch.stack([degrees.log() - self.logarithm, torch.ones_like(degrees)], dim=1)], dim=1
         )
 
 
-def projection(pattern: SparsePattern, features: tuple[Tensor, Tensor], side: int) -> Projection:
+def projection(observed: OwnEntries, features: tuple[Tensor, Tensor], side: int) -> Projection:
     """Return how features of rows (side 0), or columns (1), follow from a pattern and the `pattern_features` of both.
 
     For singular vectors, A V = U S: the product of the scaled pattern with the columns' features is that of the rows
-    up to a factor for each. All is on the device of the pattern, and takes the memory of the features once more.
+    up to a factor for each. All is on the device of the entries, and takes the memory of the features once more.
     """
-    (starts, partners), (of_others, _) = pattern.side(side), pattern.side(1 - side)
-    own, others = features[side][:, :-2], features[1 - side][:, :-2]
-    degrees = _degrees(starts, own.dtype)
-    inputs = _degrees(of_others, own.dtype)[:, None] ** -_POWER * others
-    products = degrees[:, None] ** -_POWER * _sums(starts, partners, inputs)
-    sizes = products.square().sum(dim=0).clamp(min=torch.finfo(own.dtype).tiny)
-    gains = products.mul_(own).sum(dim=0) / sizes
+    rows, others = features[side][observed.own(side), :-2], features[1 - side][:, :-2]
+    degrees, of_others = (_at_least_one(observed.degrees[which], rows.dtype) for which in (side, 1 - side))
+    inputs = of_others[:, None] ** -_POWER * others
+    products = degrees[observed.own(side), None] ** -_POWER * _sums(*observed.entries[side][:2], inputs)
+    sizes, matches = observed.exchange.sum(products.square().sum(dim=0), products.mul_(rows).sum(dim=0))
+    gains = matches / sizes.clamp(min=torch.finfo(rows.dtype).tiny)
     return Projection(inputs.mul_(gains), degrees.log().mean())
 
 
-def _degrees(starts: Tensor, dtype: torch.dtype) -> Tensor:
-    return starts.diff().clamp(min=1).to(dtype)
+def _at_least_one(degrees: Tensor, dtype: torch.dtype) -> Tensor:
+    return degrees.clamp(min=1).to(dtype)
 
 
 def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
@@ -102,21 +100,18 @@ def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
     return functional.embedding_bag(partners, rows, starts, mode="sum", include_last_offset=True)
 
 
-def _singular(
-    pattern: SparsePattern, scales: list[Tensor], k: int, rng: np.random.Generator, exchange: Exchange
-) -> tuple[Tensor, Tensor]:
+def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
     """Return U S^2 and V S^2 of the k largest singular values S, by subspace iteration.
 
     The passes that only find the subspace multiply in single precision, ten times as fast; the last one does not.
     """
-    own = [exchange.own(side, size) for side, size in enumerate(pattern.shape)]
-    positions = [_of_rows(*pattern.side(side), rows) for side, rows in enumerate(own)]
 
     def product(side: int, factors: Tensor) -> Tensor:
         weighted = scales[1 - side].to(factors.dtype)[:, None] * factors
-        return exchange.all_rows(side, scales[side][own[side], None] * _sums(*positions[side], weighted))
+        own = scales[side][observed.own(side), None] * _sums(*observed.entries[side][:2], weighted)
+        return observed.exchange.all_rows(side, own)
 
-    start = rng.standard_normal((pattern.shape[1], min(k + _OVERSAMPLED, *pattern.shape)))
+    start = rng.standard_normal((observed.shape[1], min(k + _OVERSAMPLED, *observed.shape)))
     right = torch.as_tensor(start, device=scales[0].device)
     for _ in range(_PASSES):
         left = product(0, right.float())
@@ -127,14 +122,6 @@ def _singular(
     columns = right @ rotation
     signs = torch.where(columns.pow(3).sum(0) < 0, -1.0, 1.0)  # of two equal solutions always the same one
     return left @ rotation * (signs * squares.sqrt()), columns * (signs * squares)
-
-
-def _of_rows(starts: Tensor, partners: Tensor, rows: slice) -> tuple[Tensor, Tensor]:
-    """Return the starts and the partners of some rows."""
-    if rows == slice(0, len(starts) - 1):
-        return starts, partners
-    starts = starts[rows.start : rows.stop + 1]
-    return starts - starts[0], partners[int(starts[0]) : int(starts[-1])]
 
 
 def _features(vectors: Tensor, degrees: Tensor) -> Tensor:

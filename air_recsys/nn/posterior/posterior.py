@@ -32,15 +32,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
-from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, Solution
-from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.generators import load_position, position
 from air_recsys.nn.posterior.half_sweep import Given, Half, half_sweep, rows_at_once
 from air_recsys.nn.posterior.noise import Noise
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.nn.posterior.triangles import packed
@@ -56,8 +54,8 @@ class Posterior(Stateful):
 
     Parameters
     ----------
-    observed : Observations
-        m x n, values around 0 and of the size of 1.
+    observed : OwnEntries
+        Of an m x n matrix; `observed.exchange` is that with other processes that solve rows of this posterior.
     features : tuple of Tensor
         Of the rows, (m, k), and of the columns, (n, l); the last feature is constant.
     width : int
@@ -67,11 +65,11 @@ class Posterior(Stateful):
         Draw ("langevin"), or keep means and covariances ("variational").
     components : Components, optional
         Variances to start from, of rows without factors; "variational" keeps them.
-    exchange : Exchange
-        With other processes that solve rows of this posterior.
 
     Attributes
     ----------
+    exchange : Exchange
+        That of `observed`.
     sides : list of Rows
         Rows and columns.
     priors : list of RowPrior
@@ -85,33 +83,29 @@ class Posterior(Stateful):
 
     def __init__(
         self,
-        observed: Observations,
+        observed: OwnEntries,
         features: tuple[Tensor, Tensor],
         width: int,
         rng: np.random.Generator,
         *,
         sample: bool = False,
         components: Components | None = None,
-        exchange: Exchange = ALONE,
     ) -> None:
-        shape, values = observed.pattern.shape, observed.values
+        values, variance = observed.values, observed.mean_square or 1.0
         self._sample, self._values, self._swept = sample, values, False
-        entries = Entries.of(observed, 0), Entries.of(observed, 1)
         block = rows_at_once(width + 1, values.dtype, sample=sample)
-        self.exchange = exchange
-        self._own = [exchange.own(side, size) for side, size in enumerate(shape)]
-        self._blocks = [part.of_rows(own).cut(block) for part, own in zip(entries, self._own, strict=True)]
-        variance = float(values.square().mean()) or 1.0
+        self.exchange = observed.exchange
+        self._own = [observed.own(side) for side in (0, 1)]
+        self._blocks = [entries.cut(block) for entries in observed.entries]
         deviation = (variance / max(width, 1)) ** 0.25  # products then have the variance of the values
         self.generator = torch.Generator(values.device).manual_seed(int(rng.integers(2**63 - 1)))
         start = Components(deviation**2, deviation**2, _START_NOISE * variance) if components is None else components
         known = components is not None
-        counts = entries[0].counts(), entries[1].counts()
-        self.noise = Noise(counts, start.noise, known=known)
+        self.noise = Noise(observed.counts, start.noise, known=known)
         self.priors = [
             RowPrior(side, width + 1, of_side, known=known) for side, of_side in zip(features, start[:2], strict=True)
         ]
-        self.sides = [self._start(size, width, deviation) for size in shape]
+        self.sides = [self._start(size, width, deviation) for size in observed.shape]
         self.means = [side.mean for side in self.sides]
         self._flags: list[flags.Flag] = []  # of the last sweep
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from air_recsys.nn.build import observations
 from air_recsys.nn.objective import Observations
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 
@@ -45,4 +46,4 @@ def constant(entries: Observations) -> tuple[Tensor, Tensor]:
 
 
 def posterior(entries: Observations, width: int = 2, seed: int = 0, **options: bool) -> Posterior:
-    return Posterior(entries, constant(entries), width, np.random.default_rng(seed), **options)
+    return Posterior(OwnEntries.of(entries), constant(entries), width, np.random.default_rng(seed), **options)

@@ -10,6 +10,7 @@ import torch
 from posterior_cases import constant, drawn, observed
 
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 
@@ -24,7 +25,9 @@ class Sweep(NamedTuple):
 
 def estimate_of(kind, n_sweeps, m=20, n=15, dtype=torch.float64):
     entries = observed(drawn(m=m, n=n, density=0.5), dtype)
-    state = Posterior(entries, constant(entries), 2, np.random.default_rng(0), sample=kind is LangevinEstimate)
+    state = Posterior(
+        OwnEntries.of(entries), constant(entries), 2, np.random.default_rng(0), sample=kind is LangevinEstimate
+    )
     return kind(state, n_sweeps), state
 
 

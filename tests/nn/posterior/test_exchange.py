@@ -8,6 +8,7 @@ import torch
 from posterior_cases import constant, drawn, observed
 
 from air_recsys.nn.posterior.exchange import Alone
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 
@@ -30,7 +31,8 @@ def test_the_rows_of_all_parts_are_those_of_one_process(sample, side, cuts):
     parts = [Part(slice(*pair)) for pair in zip(cuts, (*cuts[1:], None), strict=True)]
     halves = []
     for exchange in (Alone(), *parts):
-        start = Posterior(entries, constant(entries), 2, np.random.default_rng(0), sample=sample, exchange=exchange)
+        own = OwnEntries.of(entries, exchange)
+        start = Posterior(own, constant(entries), 2, np.random.default_rng(0), sample=sample)
         halves.append(start._solved(side, start.sides[side].mean))
     whole, *shared = halves
     for name in ("means", "errors"):

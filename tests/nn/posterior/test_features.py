@@ -7,8 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
+from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.features import pattern_features, projection
+from air_recsys.nn.posterior.own_entries import OwnEntries
 
 
 def pattern(m=40, n=30, seed=0):
@@ -22,16 +24,21 @@ def positions(matrix):
     return SparsePattern(torch.as_tensor(matrix.indptr), torch.as_tensor(matrix.indices), matrix.shape[1])
 
 
+def seen(matrix):
+    pattern = positions(matrix)
+    return OwnEntries.of(Observations(pattern, torch.ones(pattern.columns.numel())))
+
+
 def found(matrix, n_features=5, seed=0):
-    features = pattern_features(positions(matrix), n_features, np.random.default_rng(seed))
+    features = pattern_features(seen(matrix), n_features, np.random.default_rng(seed))
     return tuple(side.numpy() for side in features)
 
 
 def projected(matrix, n_features, side, new):
     """What the projection of a trained pattern makes of the pattern of new rows, or columns."""
-    seen = positions(matrix)
-    features = pattern_features(seen, n_features, np.random.default_rng(0))
-    return projection(seen, features, side)(*positions(new).side(0)).numpy()
+    observed = seen(matrix)
+    features = pattern_features(observed, n_features, np.random.default_rng(0))
+    return projection(observed, features, side)(*positions(new).side(0)).numpy()
 
 
 def test_the_values_of_the_entries_do_not_matter():

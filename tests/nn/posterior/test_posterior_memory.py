@@ -10,6 +10,7 @@ from posterior_cases import drawn, observed, posterior
 from air_recsys.nn.memory import Sizes
 from air_recsys.nn.posterior.estimate import LangevinEstimate
 from air_recsys.nn.posterior.memory import posterior_bytes
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 SIZES = Sizes(1000, 500, 50_000)
@@ -54,7 +55,7 @@ def test_the_matrices_of_a_state_are_within_the_estimate():
     data = drawn(m=200, n=150, rank=2)
     entries, width = observed(data, torch.float32), 12
     features = entries.values.new_ones(200, 1), entries.values.new_ones(150, 1)
-    state = Posterior(entries, features, width, np.random.default_rng(0))
+    state = Posterior(OwnEntries.of(entries), features, width, np.random.default_rng(0))
     state.sweep()
     held = sum(part.nbytes for side in state.sides for part in side if part is not None)
     assert held < posterior_bytes(Sizes(200, 150, entries.values.numel()), width, 1)

@@ -8,6 +8,7 @@ import torch
 from posterior_cases import Drawn, constant, drawn, observed, posterior
 
 from air_recsys.exceptions import AirRecsysError
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 both = pytest.mark.parametrize("sample", [False, True], ids=["variational", "langevin"])
@@ -66,7 +67,7 @@ def test_the_noise_of_rows_without_entries_is_drawn_where_rows_are(sample):
 def test_priors_without_a_solution_say_so():
     entries = observed(drawn())
     rows, columns = constant(entries)
-    state = Posterior(entries, (rows * float("nan"), columns), 2, np.random.default_rng(0))
+    state = Posterior(OwnEntries.of(entries), (rows * float("nan"), columns), 2, np.random.default_rng(0))
     state.sweep()
     with pytest.raises(AirRecsysError, match=r"^the priors of the posterior have no solution: .*cholesky"):
         state.check()

@@ -11,6 +11,7 @@ from posterior_cases import constant, drawn, observed
 
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.graphs import RowGraph
+from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import set_values, values_of
 
@@ -44,7 +45,7 @@ def sweeping(kind, n_sweeps=20):
     features = tuple(
         torch.cat([torch.as_tensor(rng.normal(size=(len(one), 2))), one], dim=1) for one in constant(entries)
     )
-    state = Posterior(entries, features, 2, rng, sample=kind is LangevinEstimate)
+    state = Posterior(OwnEntries.of(entries), features, 2, rng, sample=kind is LangevinEstimate)
     return kind(state, n_sweeps), state
 
 
