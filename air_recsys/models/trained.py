@@ -96,7 +96,8 @@ class TrainedRecommender(PredictsDeviations):
 
     def _setup(self, **graphs: Any) -> Setup:
         """Return what every engine reads; `n_factors`, and of the graphs what is not the default."""
-        return Setup(dtype=self.dtype, device=self.device, clips=self.clip, **graphs)
+        limit = None if self.max_memory is None else parse_size(self.max_memory)
+        return Setup(dtype=self.dtype, device=self.device, clips=self.clip, memory_limit=limit, **graphs)
 
     def _snapshot_epochs(self) -> tuple[int, ...]:
         return ()

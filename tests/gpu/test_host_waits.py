@@ -7,6 +7,7 @@ import pytest
 from gpu_cases import model, needs_emulation, needs_gpu, ratings
 
 from air_recsys import AIR
+from air_recsys.models.engines import posterior
 from air_recsys.nn.posterior import half_sweep
 
 pytestmark = [*needs_gpu, needs_emulation]
@@ -34,7 +35,7 @@ def test_a_sweep_waits_once_for_its_flags(solver, neighbors):
 
 @pytest.mark.parametrize("solver", ["variational", "langevin"])
 def test_a_sweep_in_blocks_waits_once(solver, monkeypatch):
-    monkeypatch.setattr(half_sweep, "SUMS", 400)
+    monkeypatch.setattr(posterior, "SUMS", 400)
     monkeypatch.setattr(half_sweep, "MOST_FACTORED", 3)
     options = {"graph_refresh": 100, "user_graph_reg": 0, "item_graph_reg": 0}
     waits, where = waits_a_step(lambda n: model("cuda", solver, n_sweeps=n, **options).fit(ratings()))

@@ -32,7 +32,8 @@ from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstima
 from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.features import pattern_features, projection
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
-from air_recsys.nn.posterior.memory import posterior_plan
+from air_recsys.nn.posterior.half_sweep import SUMS
+from air_recsys.nn.posterior.memory import block_within, posterior_plan
 from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.solvers import Sweeping
@@ -124,7 +125,13 @@ class PosteriorEngine:
 
     def _plan_of(self, sizes: Sizes, settings: Settings, n_features: int | str) -> MemoryPlan:
         number = n_features if isinstance(n_features, int) else 0
-        return posterior_plan(sizes, settings, number, sample=self.sample)
+        block = self._block_bytes(sizes, settings, number)
+        return posterior_plan(sizes, settings, number, sample=self.sample, block_bytes=block)
+
+    def _block_bytes(self, sizes: Sizes, settings: Settings, n_features: int) -> int:
+        """Return the memory of the equations that are formed at a time, less where `max_memory` is short."""
+        limit = self.setup.memory_limit
+        return SUMS if limit is None or not self.sample else block_within(sizes, settings, n_features, limit)
 
     # ---------------------------------------------------------------- training
 
@@ -163,11 +170,15 @@ class PosteriorEngine:
         error: Callable[[], float] | None = None,
     ) -> PosteriorSweeps:
         """Return the start of a training on entries; `error` is that on held-out ones."""
-        n_sweeps, neighbors = self.solver.n_sweeps, self._settings(data).n_neighbors
-        self._observed, self._features = observed, pattern_features(observed, self._n_features(data), rng)
-        posterior = Posterior(observed, self._features, self._width(data), rng, sample=self.sample, components=found)
+        n_sweeps, settings, n_features = self.solver.n_sweeps, self._settings(data), self._n_features(data)
+        self._observed, self._features = observed, pattern_features(observed, n_features, rng)
+        sizes, width = self.setup.sizes(data), self._width(data)
+        block = self._block_bytes(sizes, settings, self._features[0].shape[1])
+        posterior = Posterior(
+            observed, self._features, width, rng, sample=self.sample, components=found, block_bytes=block
+        )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
-        graphs = [self._graph(posterior, side, neighbors) for side in (0, 1)]
+        graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]
         unit, work = self._scaling.unit, self._work(data)
         return PosteriorSweeps(posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=work)
 

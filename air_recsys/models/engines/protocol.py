@@ -31,6 +31,7 @@ class Setup:
     adjacency: str = "row_softmin"
     graph_neighbors: int | str | None = None
     graph_refresh: int | str | None = None
+    memory_limit: int | None = None  # bytes
 
     def check(self, *, sparse: bool) -> None:
         """Raise or warn where what is said of the graphs does not go together; `sparse` where a graph may be."""

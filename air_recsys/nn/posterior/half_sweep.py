@@ -72,9 +72,9 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
     return Half(Rows(states, covariances), means, errors, flag)
 
 
-def rows_at_once(width: int, dtype: torch.dtype, *, sample: bool) -> int | None:
-    """Return how many rows' equations are formed at a time: all where None, as their covariances are kept."""
-    return max(SUMS // (size_of(width) * dtype.itemsize), 1) if sample else None
+def rows_at_once(width: int, dtype: torch.dtype, n_bytes: int) -> int:
+    """Return how many rows' equations are formed at a time in a block of so many bytes, at least one."""
+    return max(n_bytes // (size_of(width) * dtype.itemsize), 1)
 
 
 def _slices(size: int, step: int) -> Iterator[slice]:

@@ -16,19 +16,48 @@ _KEPT = 2  # states beside the present one: the last good one and the best one
 _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
 
 
-def posterior_plan(sizes: Sizes, settings: Settings, n_features: int, *, sample: bool) -> MemoryPlan:
+def posterior_plan(
+    sizes: Sizes, settings: Settings, n_features: int, *, sample: bool, block_bytes: int = SUMS
+) -> MemoryPlan:
     """Return the memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count."""
     plan = memory_plan(sizes, settings)
-    width = min(sizes.n_rows, sizes.n_columns) if settings.width is None else settings.width
-    sweeps = posterior_bytes(sizes, width, n_features, sample=sample)
+    width = _width(sizes, settings)
+    sweeps = posterior_bytes(sizes, width, n_features, sample=sample, block_bytes=block_bytes)
     # The sweeps need the graphs beside their own memory, in place of the ratings, the factors and their work.
     return plan._replace(work=max(plan.work, sweeps - plan.ratings - plan.factors))
 
 
-def posterior_bytes(sizes: Sizes, width: int, n_features: int, *, sample: bool = False) -> int:
+def block_within(sizes: Sizes, settings: Settings, n_features: int, limit: int) -> int:
+    """Return the bytes of a block of equations of draws with which a training stays within `limit`.
+
+    At most 256 MiB, and at least those of one row; with these a training can need more than the limit.
+
+    Examples
+    --------
+    >>> from air_recsys.nn.build import Settings
+    >>> sizes = Sizes(1_000_000, 100_000, 20_000_000)
+    >>> settings = Settings(width=40, depth=2, strengths=(1.0, 1.0), n_neighbors=20, biases=True)
+    >>> whole = posterior_plan(sizes, settings, 100, sample=True).total
+    >>> [block_within(sizes, settings, 100, whole - less) for less in (0, 10**8, 10**9)]
+    [268435456, 168435456, 3444]
+    """
+    triangle = size_of(_width(sizes, settings) + 1) * sizes.itemsize
+    block = min(SUMS, max(sizes.n_rows, sizes.n_columns) * triangle)
+    excess = max(posterior_plan(sizes, settings, n_features, sample=True).total - limit, 0)
+    return max(block - excess, triangle)
+
+
+def _width(sizes: Sizes, settings: Settings) -> int:
+    return min(sizes.n_rows, sizes.n_columns) if settings.width is None else settings.width
+
+
+def posterior_bytes(
+    sizes: Sizes, width: int, n_features: int, *, sample: bool = False, block_bytes: int = SUMS
+) -> int:
     """Return the bytes of the sweeps at their peak without their graphs: a slightly high estimate.
 
-    `width` is that of the factors, and `sample` says whether rows are drawn.
+    `width` is that of the factors, `sample` says whether rows are drawn, and `block_bytes` are those of the equations
+    that are then formed at a time.
 
     Examples
     --------
@@ -39,7 +68,7 @@ def posterior_bytes(sizes: Sizes, width: int, n_features: int, *, sample: bool =
     d, larger = width + 1, max(m, n)
     triangle = size_of(d)
     # Of a block: the equations of draws, a slab of the table and its sums, and what a batch of factorizations needs.
-    block = min(larger * triangle, SUMS // size) if sample else 0
+    block = min(larger * triangle, block_bytes // size) if sample else 0
     work = block + 2 * min(SLAB, triangle) * larger + _MATRICES * min(larger, MOST_FACTORED) * d**2
     # The covariances of the present state and of those kept.
     covariances = 0 if sample else (1 + _KEPT) * (m + n) * triangle

@@ -36,7 +36,7 @@ from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.equations import Rows, Solution
 from air_recsys.nn.posterior.generators import load_position, position
-from air_recsys.nn.posterior.half_sweep import Given, Half, half_sweep, rows_at_once
+from air_recsys.nn.posterior.half_sweep import SUMS, Given, Half, half_sweep, rows_at_once
 from air_recsys.nn.posterior.noise import Noise
 from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.prior import RowPrior
@@ -65,6 +65,8 @@ class Posterior(Stateful):
         Draw ("langevin"), or keep means and covariances ("variational").
     components : Components, optional
         Variances to start from, of rows without factors; "variational" keeps them.
+    block_bytes : int
+        Memory of the equations that "langevin" forms at a time, by default 256 MiB.
 
     Attributes
     ----------
@@ -90,10 +92,12 @@ class Posterior(Stateful):
         *,
         sample: bool = False,
         components: Components | None = None,
+        block_bytes: int = SUMS,
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
         self._sample, self._values, self._swept = sample, values, False
-        block = rows_at_once(width + 1, values.dtype, sample=sample)
+        # The covariances of all rows are kept in the place of their equations; of draws nothing stays.
+        block = rows_at_once(width + 1, values.dtype, block_bytes) if sample else None
         self.exchange = observed.exchange
         self._own = [observed.own(side) for side in (0, 1)]
         self._blocks = [entries.cut(block) for entries in observed.entries]

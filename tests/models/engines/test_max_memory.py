@@ -93,3 +93,21 @@ def test_a_device_that_runs_out_of_memory(monkeypatch, when):
         assert model.stopped_by_ == "memory"
         assert model.n_iter_ == 10
         assert np.isfinite(model.predict([0, 1], [0, 1])).all()
+
+
+def test_draws_take_smaller_blocks_where_memory_is_short():
+    """And are the same draws; below one row at a time the training is refused."""
+    ratings = np.random.default_rng(0).integers(1, 6, (60, 50)).astype(float)
+
+    def model(limit: int | None) -> AIR:
+        given = {"n_factors": 20, "n_sweeps": 20, "random_state": 0, "device": "cpu", "max_memory": limit}
+        return AIR.for_ratings(solver="langevin", user_graph_reg=0, item_graph_reg=0, **given)
+
+    whole = model(None).memory_plan(ratings).total
+    least = model(1).memory_plan(ratings).total
+    assert least < whole
+    assert model(whole - 20_000).memory_plan(ratings).total <= whole - 20_000
+    plain, tight = (model(limit).fit(ratings).predict(np.arange(50), np.arange(50)) for limit in (None, least))
+    np.testing.assert_allclose(tight, plain, rtol=1e-4)
+    with pytest.raises(MemoryLimitError, match="max_memory allows"):
+        model(least - 1).fit(ratings)
