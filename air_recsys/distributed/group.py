@@ -6,6 +6,7 @@ import atexit
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -33,6 +34,28 @@ class Traffic:
         self.n_messages += 1
 
 
+_COUNTED: ContextVar[Traffic | None] = ContextVar("traffic", default=None)
+
+
+@contextmanager
+def counted() -> Iterator[Traffic]:
+    """Count the traffic of all groups that are made within the context, such as those of `fit`.
+
+    Examples
+    --------
+    >>> with counted() as traffic:
+    ...     with joined(torch.device("cpu"), timeout=9.0) as group:
+    ...         group.traffic is traffic
+    True
+    """
+    traffic = Traffic()
+    token = _COUNTED.set(traffic)
+    try:
+        yield traffic
+    finally:
+        _COUNTED.reset(token)
+
+
 class Group:
     """All ranks of a training, with tensors on the `device` of this rank.
 
@@ -43,7 +66,7 @@ class Group:
     def __init__(self, handle: dist.ProcessGroup, device: torch.device) -> None:
         self.handle, self.device = handle, device
         self.rank, self.size = dist.get_rank(handle), dist.get_world_size(handle)
-        self.traffic = Traffic()
+        self.traffic = _COUNTED.get() or Traffic()
 
     def gather(self, own: Tensor, cut: Cut) -> Tensor:
         """Return the rows of all ranks, shape (n, ...), from those of each, shape (n_own, ...)."""

@@ -17,7 +17,7 @@ import numpy as np
 
 from air_recsys import AIR, Interactions
 from air_recsys.distributed import ParquetRatings, fit
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import counted
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.nn.posterior.posterior import Posterior
 
@@ -112,14 +112,7 @@ def given(task: dict[str, Any]) -> Interactions | ParquetRatings:
 def run(task: dict[str, Any], out: Path) -> None:
     """Fit one model; write its arrays, or the error that it ended with."""
     callbacks = [Stop(**task["stop"])] if "stop" in task else []
-    groups: list[Group] = []
-    started = Group.contact
-
-    def watched(self: Group) -> Any:
-        groups.append(self)
-        return started(self)
-
-    with patch.object(Group, "contact", watched), losing(task.get("loses")):
+    with counted() as traffic, losing(task.get("loses")):
         try:
             fitted = fit(asked(task), given(task), callbacks=callbacks, **task.get("fit", {}))
         except AirRecsysError as error:
@@ -128,10 +121,9 @@ def run(task: dict[str, Any], out: Path) -> None:
     if not fitted.__sklearn_is_fitted__():
         (out / f"{task['name']}-{RANK}.txt").write_text("not fitted")
         return
-    traffic = groups[-1].traffic
-    counted = {"n_bytes": np.array(traffic.n_bytes), "n_messages": np.array(traffic.n_messages)}
+    received = {"n_bytes": np.array(traffic.n_bytes), "n_messages": np.array(traffic.n_messages)}
     found = learned(fitted) if "sweeps" in task else arrays(fitted)
-    np.savez(out / f"{task['name']}-{RANK}.npz", **(found | counted))  # pyright: ignore[reportArgumentType]
+    np.savez(out / f"{task['name']}-{RANK}.npz", **(found | received))  # pyright: ignore[reportArgumentType]
 
 
 if __name__ == "__main__":

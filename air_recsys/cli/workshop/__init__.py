@@ -13,6 +13,7 @@ def add_workshop(app: typer.Typer) -> None:
     bench.bench_app.command("speed")(speed.speed)
     bench.bench_app.command("scale")(speed.scale)
     bench.bench_app.command("reading")(speed.reading)
+    bench.bench_app.command("ranks")(speed.ranks)
     bench.bench_app.command("ratings")(accuracy.ratings)
     bench.bench_app.command("dti")(accuracy.dti)
     bench.bench_app.command("ranking")(accuracy.ranking)

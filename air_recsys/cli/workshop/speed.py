@@ -1,4 +1,4 @@
-"""Commands that time the library: bench speed, bench scale and bench reading."""
+"""Commands that time the library: bench speed, bench scale, bench reading and bench ranks."""
 
 from __future__ import annotations
 
@@ -162,6 +162,36 @@ def reading(
     from air_recsys.benchmarks.reading import bench_reading
 
     options.publish([bench_reading(rows, [each.value for each in formats or FileFormat])], json_file)
+
+
+def ranks(
+    n_ranks: Annotated[
+        list[int] | None, typer.Option("--ranks", min=2, help="Beside one; may be repeated. By default 2.")
+    ] = None,
+    data: options.DataFolder = None,
+    ratings: Annotated[
+        int | None, typer.Option(min=2, help="So many planted ratings in place of MovieLens-1M.")
+    ] = None,
+    users: Annotated[int, typer.Option(min=2, help="Users of planted ratings.")] = 6040,
+    items: Annotated[int, typer.Option(min=2, help="Items of planted ratings.")] = 3706,
+    settings: options.Settings = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Trainings on each number of ranks; the median counts.")] = 3,
+    seed: options.Seed = 0,
+    json_file: options.JsonFile = None,
+) -> None:
+    """How much faster several processes train one model than one does, and whether they find the same."""
+    from air_recsys.benchmarks.ranks import bench_ranks, planted_split
+    from air_recsys.benchmarks.speed import SPLIT, movielens_split
+    from air_recsys.datasets import data_root
+
+    given = options.parse_settings(settings)
+    if ratings is None:
+        load, title = partial(movielens_split, data_root(data)), SPLIT
+    else:
+        load = partial(planted_split, users, items, ratings, seed)
+        title = f"{ratings} planted ratings of {users} users and {items} items, a random tenth held out"
+    report = bench_ranks(load, given, title=title, n_ranks=n_ranks or (2,), repeats=repeats, seed=seed)
+    options.publish([report], json_file)
 
 
 _OF_STEPS = {"solver": "adam", "graph_neighbors": 50}

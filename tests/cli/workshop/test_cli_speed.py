@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 from workshop_cases import invoked
 
+from air_recsys.benchmarks.speed import SPLIT
 from air_recsys.cli.workshop import speed as module
 from air_recsys.exceptions import ParameterError
 from air_recsys.results.table import ResultTable
@@ -20,7 +21,8 @@ EXPONENTS = ResultTable("Exponents", "protocol", [{"sweep": "n_users", "epoch_se
 
 @pytest.fixture
 def run():
-    return partial(invoked, {"speed": module.speed, "scale": module.scale, "reading": module.reading})
+    commands = {"speed": module.speed, "scale": module.scale, "reading": module.reading, "ranks": module.ranks}
+    return partial(invoked, commands)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +107,25 @@ def test_reading_measures_the_formats_that_are_asked_for(run, tmp_path, monkeypa
     assert len(json.loads(file.read_text())["reports"]) == 1
     run("reading", "--json", file)
     assert given == {"rows": 3_000_000, "formats": ["parquet", "csv"]}
+
+
+def test_ranks_train_on_movielens_or_on_what_is_planted(run, tmp_path, monkeypatch):
+    given = []
+
+    def bench(load, settings, *, title, n_ranks, repeats, seed):
+        given.append((load, settings, title, list(n_ranks), repeats, seed))
+        return ENDS
+
+    monkeypatch.setattr("air_recsys.benchmarks.ranks.bench_ranks", bench)
+    file = tmp_path / "ranks.json"
+    assert run("ranks", "--data", tmp_path, "--json", file).exit_code == 0
+    sizes = ("--ratings", 900, "--users", 60, "--items", 40)
+    run("ranks", *sizes, "--ranks", 2, "--ranks", 3, "--set", "n_sweeps=3", "--repeats", 1, "--seed", 5)
+    whole, planted = given
+    assert whole[0].args == (tmp_path,)
+    assert whole[1:] == ({}, SPLIT, [2], 3, 0)
+    assert planted[0]().train.n_ratings == 810
+    assert planted[1] == {"n_sweeps": 3}
+    assert "900 planted ratings of 60 users and 40 items" in planted[2]
+    assert planted[3:] == ([2, 3], 1, 5)
+    assert len(json.loads(file.read_text())["reports"]) == 1
