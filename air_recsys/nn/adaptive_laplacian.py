@@ -19,7 +19,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.graphs.adjacency import ADJACENCIES, softmin_rows
+from air_recsys.graphs.adjacency import ADJACENCIES, GraphTerm, softmin_rows
 from air_recsys.graphs.candidates import Search, nearest_rows
 from air_recsys.graphs.clustered_candidates import near_rows
 from air_recsys.graphs.laplacian import laplacian_product, squared_distances, squared_norms
@@ -104,10 +104,13 @@ class DenseLaplacian(AdaptiveLaplacian):
             self.logits.grad = None
             smoothed = laplacian_product(self._kept, points)
             return torch.sum(weighted * smoothed).clamp(min=0), smoothed
-        term = self._term(self.logits, squared_distances(points, weighted))
-        self.logits.grad = term.gradient.mul_(strength)
+        term = self._weighed(points, weighted, strength)
         self._kept = term.adjacency if self.every > 1 else None
         return term.energy, laplacian_product(term.adjacency, points)
+
+    def weigh(self, points: Tensor, weighted: Tensor, strength: float) -> Tensor:
+        """Return the energy and write its gradient, at every call; `apply` without L @ points."""
+        return self._weighed(points, weighted, strength).energy
 
     def adjacency(self) -> sp.csr_array:
         """Return the current graph, shape (m, m)."""
@@ -123,6 +126,12 @@ class DenseLaplacian(AdaptiveLaplacian):
         self.logits.copy_(state["logits"])
         kept, self._applied = state.get("kept"), int(state.get("applied", 0))
         self._kept = None if kept is None else kept.to(self.logits.device)
+
+    def _weighed(self, points: Tensor, weighted: Tensor, strength: float) -> GraphTerm:
+        """Return the adjacency and its energy; write the gradient."""
+        term = self._term(self.logits, squared_distances(points, weighted))
+        self.logits.grad = term.gradient.mul_(strength)
+        return term
 
 
 class SparseLaplacian(AdaptiveLaplacian):
@@ -174,14 +183,16 @@ class SparseLaplacian(AdaptiveLaplacian):
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
         """Return the energy and L @ points from the rows of a part, times the number of parts; write its gradient."""
         rows, pattern = self._rows[part], self._patterns[part]
-        distances = self._edge_distances(points, weighted, part)
-        weights, row_energy, gradient = softmin_rows(self.parts[part], distances)
-        self.parts[part].grad = gradient.mul_(strength)
+        weights, energy = self._weighed(points, weighted, strength, part)
         values = weights[:, 1:].mul(len(self.parts) / 2).flatten()  # P / 2 without the self-edges
         with_one = functional.pad(points, (0, 1), value=1.0)  # (m, d + 1): the last column sums degrees
         smoothed = pattern.transpose_matmul(values, with_one[rows])
         smoothed[rows] += pattern.matmul(values, with_one)
-        return row_energy.sum() * (len(self.parts) / 2), torch.addcmul(-smoothed[:, :-1], points, smoothed[:, -1:])
+        return energy, torch.addcmul(-smoothed[:, :-1], points, smoothed[:, -1:])
+
+    def weigh(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> Tensor:
+        """Return the energy and write its gradient; `apply` without L @ points."""
+        return self._weighed(points, weighted, strength, part)[1]
 
     def refresh(self, points: Tensor, weighted: Tensor) -> Carry:
         """Set the neighbours to the k nearest rows; return what moves per-edge state (m, k + 1), 0 for new edges."""
@@ -211,6 +222,12 @@ class SparseLaplacian(AdaptiveLaplacian):
         itself = torch.arange(m, device=others.device)[:, None]
         self.neighbors = torch.cat([itself, others], dim=1)
         self._patterns = edge_patterns(others, self._rows, m)
+
+    def _weighed(self, points: Tensor, weighted: Tensor, strength: float, part: int) -> tuple[Tensor, Tensor]:
+        """Return the weights of the rows of a part, and their energy; write its gradient."""
+        weights, energies, gradient = softmin_rows(self.parts[part], self._edge_distances(points, weighted, part))
+        self.parts[part].grad = gradient.mul_(strength)
+        return weights, energies.sum() * (len(self.parts) / 2)
 
     def _edge_distances(self, points: Tensor, weighted: Tensor, part: int) -> Tensor:
         rows, pattern = self._rows[part], self._patterns[part]

@@ -82,6 +82,14 @@ def test_gradient_is_multiplied_by_the_strength_and_replaced_at_each_call(make):
 
 
 @pytest.mark.parametrize("make", kinds())
+def test_weighing_a_graph_gives_the_energy_and_the_gradient_of_applying_it(make):
+    graph, other, points = make(), make(), normal(M, 3)
+    energy, _ = graph.apply(points, 2 * points, 3.0)
+    assert torch.equal(other.weigh(points, 2 * points, 3.0), energy)
+    assert torch.equal(other.logits.grad, graph.logits.grad)
+
+
+@pytest.mark.parametrize("make", kinds())
 def test_state_is_a_copy_and_brings_the_graph_back(make):
     graph = make()
     points, elsewhere = normal(M, 3), normal(M, 3, seed=9)

@@ -127,7 +127,7 @@ class RowGraph(Stateful):
         if self.is_due:
             self._laplacian.refresh(points, points)
         self._done += 1
-        energy, _ = self._laplacian.apply(points, points, 1.0)
+        energy = self._laplacian.weigh(points, points, 1.0)
         self._unit = torch.where(self._unit == 0, energy.to(torch.float64), self._unit)
         logits = self._laplacian.logits
         if logits.grad is not None:
