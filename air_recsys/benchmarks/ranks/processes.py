@@ -14,6 +14,7 @@ import torch
 import torch.distributed as dist
 
 from air_recsys.benchmarks.apart import ProcessEndedError, thread_variables
+from air_recsys.exceptions import DistributedError
 from air_recsys.validation import check_integer
 
 _HOST = "127.0.0.1"
@@ -63,7 +64,7 @@ def _as_rank(place: tuple[int, int, int], function: Callable[..., Any], argument
 
 
 def _check(ranks: list[Future[Any]], name: str) -> None:
-    """Wait for all ranks; raise the error that came first, of which others are echoes."""
+    """Wait for all ranks; raise the first error that is no echo of a rank that is gone, if there is one."""
     errors = [error for rank in as_completed(ranks) if (error := rank.exception()) is not None]
     for error in errors:
         if isinstance(error, BrokenProcessPool):
@@ -71,4 +72,4 @@ def _check(ranks: list[Future[Any]], name: str) -> None:
                 f"one of {len(ranks)} ranks of {name} ended without a result, often for want of memory"
             ) from error
     if errors:
-        raise errors[0]
+        raise min(errors, key=lambda error: isinstance(error, RuntimeError | DistributedError))
