@@ -40,8 +40,8 @@ class MyFMModel:
 
     By itself it is Bayesian matrix factorization with biases. With `implicit` a user is described by an indicator and
     by the rated items N(u), each with weight :math:`|N(u)|^{-1/2}`, and an item by its indicator and its users in the
-    same way: myFM's "Bayesian SVD++ flipped". Users and items without ratings keep their prior. All Gibbs steps but
-    the first five are kept.
+    same way: myFM's "Bayesian SVD++ flipped". Users and items without ratings keep their prior, and unknown ones are
+    described by nothing. All Gibbs steps but the first five are kept.
 
     Examples
     --------
@@ -69,7 +69,7 @@ class MyFMModel:
         return self
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the mean over the samples for each pair of trained ids, shape (n,)."""
+        """Return the mean over the samples for each pair of ids, shape (n,)."""
         users, items = self._data.users.lookup(user_ids), self._data.items.lookup(item_ids)
         return np.asarray(self._model.predict(**self._design(users, items)))
 
@@ -78,23 +78,29 @@ class MyFMModel:
         if not self.implicit:
             return {"X": _one_hot(self._data, users, items)}
         sides = zip((users, items), self._tables, strict=True)
-        return {"X": None, "X_rel": [RelationBlock(index.tolist(), table) for index, table in sides]}
+        # An unknown id, -1, has the last row.
+        return {
+            "X": None,
+            "X_rel": [RelationBlock((index % table.shape[0]).tolist(), table) for index, table in sides],
+        }
 
 
 def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr_matrix:
-    """Return a row a pair with a 1 for its user and one for its item, shape (n, n_users + n_items)."""
-    columns = np.column_stack([users, data.n_users + items]).ravel().astype(np.int32)
-    starts = np.arange(0, columns.size + 1, 2, dtype=np.int32)
+    """Return a row a pair with a 1 for its user and one for its item if known, shape (n, n_users + n_items)."""
+    known = np.column_stack([users, items]) >= 0
+    columns = np.column_stack([users, data.n_users + items])[known].astype(np.int32)
+    starts = np.append(0, known.sum(axis=1).cumsum()).astype(np.int32)
     return sp.csr_matrix((np.ones(columns.size), columns, starts), shape=(users.size, data.n_users + data.n_items))
 
 
 def _described(data: Interactions) -> list[sp.csr_matrix]:
-    """Return a row a user and a row an item: an indicator and the scaled pattern of its ratings."""
+    """Return a row a user and a row an item, an indicator and the scaled pattern of its ratings, and one of zeros."""
     ones = np.ones(data.n_ratings)
     pattern = sp.csr_matrix((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
     tables = []
     for rated in (pattern, pattern.T.tocsr()):
         counts = np.diff(rated.indptr)
         scaled = sp.diags(np.maximum(counts, 1) ** -0.5) @ rated
-        tables.append(sp.csr_matrix(sp.hstack([sp.eye(counts.size), scaled], format="csr")))
+        described = sp.hstack([sp.eye(counts.size), scaled])
+        tables.append(sp.csr_matrix(sp.vstack([described, sp.csr_matrix((1, described.shape[1]))], format="csr")))
     return tables

@@ -19,7 +19,9 @@ def unrated():
 
 def test_users_and_items_are_described_by_themselves_and_by_a_unit_pattern():
     data = unrated()
-    users, items = (table.toarray() for table in _described(data))
+    described = [table.toarray() for table in _described(data)]
+    assert not any(table[-1].any() for table in described)  # of unknown ids
+    users, items = (table[:-1] for table in described)
     rated = data.to_csr().toarray() > 0
     for table, pattern in ((users, rated), (items, rated.T)):
         np.testing.assert_array_equal(table[:, : len(table)], np.eye(len(table)))
@@ -32,6 +34,15 @@ def test_ratings_are_predicted_also_without_any_to_train_on(implicit, capsys):
     model = MyFMModel(2, 20, implicit=implicit).fit(unrated())
     assert np.isfinite(model.predict([0, 3, 3], [2, 0, 2])).all()
     assert capsys.readouterr().err == ""  # no progress bar of a library that is timed
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_pairs_with_unknown_ids_are_predicted_from_what_is_known(implicit):
+    model = MyFMModel(2, 20, implicit=implicit).fit(unrated())
+    found = model.predict([0, "new", 0, "new"], [0, 0, "other", "other"])
+    assert np.isfinite(found).all()
+    assert found[0] == model.predict([0], [0])[0]
+    assert len(set(found)) == 4
 
 
 @pytest.mark.parametrize("implicit", [False, True])
