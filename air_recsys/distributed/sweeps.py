@@ -18,7 +18,7 @@ from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines import DTYPES, PosteriorEngine
 from air_recsys.models.engines.scaling import Scaling
 from air_recsys.nn.devices import few_threads
-from air_recsys.nn.memory import MemoryPlan
+from air_recsys.nn.memory import MemoryPlan, Sizes
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.exchange import Exchange
@@ -112,9 +112,10 @@ class OwnPosteriorEngine(ShardedPosteriorEngine):
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
         """Return the bytes that a training will take at its peak, beside the ratings of this rank."""
-        extent = self._own.extent
-        sizes = self.setup.sizes(extent)._replace(n_ratings=self._own.n_held)
-        return self._plan_of(sizes, self._settings(extent), self._n_features(extent))
+        return super().memory_plan(self._own.extent)
+
+    def _sizes(self, data: Extent) -> Sizes:
+        return self.setup.sizes(data)._replace(n_ratings=self._own.n_held)
 
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator

@@ -121,17 +121,23 @@ class PosteriorEngine:
         return features_of(self.solver.pattern_features, data)
 
     def _plan(self, data: Extent, settings: Settings) -> MemoryPlan:
-        return self._plan_of(self.setup.sizes(data), settings, self._n_features(data))
+        n_features, block = self._number_of_features(data), self._block_bytes(data, settings)
+        return posterior_plan(self._sizes(data), settings, n_features, sample=self.sample, block_bytes=block)
 
-    def _plan_of(self, sizes: Sizes, settings: Settings, n_features: int | str) -> MemoryPlan:
-        number = n_features if isinstance(n_features, int) else 0
-        block = self._block_bytes(sizes, settings, number)
-        return posterior_plan(sizes, settings, number, sample=self.sample, block_bytes=block)
+    def _sizes(self, data: Extent) -> Sizes:
+        """Return what the memory of a training depends on."""
+        return self.setup.sizes(data)
 
-    def _block_bytes(self, sizes: Sizes, settings: Settings, n_features: int) -> int:
+    def _number_of_features(self, data: Extent) -> int:
+        n_features = self._n_features(data)
+        return n_features if isinstance(n_features, int) else 0
+
+    def _block_bytes(self, data: Extent, settings: Settings) -> int:
         """Return the memory of the equations that are formed at a time, less where `max_memory` is short."""
         limit = self.setup.memory_limit
-        return SUMS if limit is None or not self.sample else block_within(sizes, settings, n_features, limit)
+        if limit is None or not self.sample:
+            return SUMS
+        return block_within(self._sizes(data), settings, self._number_of_features(data), limit)
 
     # ---------------------------------------------------------------- training
 
@@ -170,12 +176,16 @@ class PosteriorEngine:
         error: Callable[[], float] | None = None,
     ) -> PosteriorSweeps:
         """Return the start of a training on entries; `error` is that on held-out ones."""
-        n_sweeps, settings, n_features = self.solver.n_sweeps, self._settings(data), self._n_features(data)
-        self._observed, self._features = observed, pattern_features(observed, n_features, rng)
-        sizes, width = self.setup.sizes(data), self._width(data)
-        block = self._block_bytes(sizes, settings, self._features[0].shape[1])
+        n_sweeps, settings = self.solver.n_sweeps, self._settings(data)
+        self._observed, self._features = observed, pattern_features(observed, self._n_features(data), rng)
         posterior = Posterior(
-            observed, self._features, width, rng, sample=self.sample, components=found, block_bytes=block
+            observed,
+            self._features,
+            self._width(data),
+            rng,
+            sample=self.sample,
+            components=found,
+            block_bytes=self._block_bytes(data, settings),
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
         graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]
