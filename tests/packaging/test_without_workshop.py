@@ -1,5 +1,6 @@
 """The product works where the benchmarks and their commands are not installed."""
 
+import json
 import os
 import shutil
 import subprocess
@@ -22,7 +23,18 @@ demo.AIR.for_completion = partial(demo.AIR.for_completion, n_epochs=40)
 demo.DMF_SETTINGS |= {"n_epochs": 20}
 main(["demo", *sys.argv[1:]])
 """
-CLI = "import sys; from air_recsys.cli import main; main(sys.argv[1:])"
+# Commands one after the other in one process; "\f" ends what each of them printed.
+CLI = """
+import json, sys
+from air_recsys.cli import main
+for words in json.loads(sys.argv[1]):
+    try:
+        main(words)
+    except SystemExit as ended:
+        if ended.code:
+            raise
+    print("\\f")
+"""
 SHORT = ["--device", "cpu", "--set", "n_sweeps=4", "--set", "n_factors=2", "--set", "graph_neighbors=2"]
 
 
@@ -40,6 +52,11 @@ def product(tmp_path_factory) -> Path:
     return folder
 
 
+def run_all(product: Path, *commands: list[str]) -> list[str]:
+    """What each command printed."""
+    return run(product, CLI, json.dumps(commands)).split("\f")
+
+
 def run(product: Path, *command: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", *command],
@@ -55,23 +72,25 @@ def run(product: Path, *command: str) -> str:
 
 def test_it_is_the_product_that_runs(product):
     assert run(product, "import air_recsys; print(air_recsys.__file__)").startswith(str(product))
-    commands = run(product, CLI, "--help")
+    commands = run_all(product, ["--help"])[0]
     assert "train" in commands
     assert "bench" not in commands
 
 
 def test_a_model_is_trained_asked_and_reported(product):
     pytest.importorskip("matplotlib")
-    run(product, CLI, "train", "ratings.csv", "--model", "a.air", *SHORT)
-    assert "item" in run(product, CLI, "recommend", "a.air", "--user", "3")
-    run(product, CLI, "report", "a.air", "--out", "page.html", "--evaluate")
+    train = ["train", "ratings.csv", "--model", "a.air", *SHORT]
+    recommend, report = ["recommend", "a.air", "--user", "3"], ["report", "a.air", "--out", "page.html", "--evaluate"]
+    assert "item" in run_all(product, train, recommend, report)[1]
     assert (product / "page.html").stat().st_size > 1000
 
 
 def test_models_are_compared_and_settings_searched(product):
     pytest.importorskip("optuna")
-    assert "BiasModel" in run(product, CLI, "evaluate", "ratings.csv", *SHORT)
-    assert "best" in run(product, CLI, "tune", "ratings.csv", "--trials", "1", *SHORT).lower()
+    evaluate, tune = ["evaluate", "ratings.csv", *SHORT], ["tune", "ratings.csv", "--trials", "1", *SHORT]
+    compared, searched, _ = run_all(product, evaluate, tune)
+    assert "BiasModel" in compared
+    assert "best" in searched.lower()
 
 
 def test_the_demo_runs(product):
