@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -202,11 +203,18 @@ def test_what_one_process_cannot_hold_is_no_reason_to_refuse(monkeypatch):
 # -------------------------------------------------------------------- checkpoints
 
 
-@pytest.fixture
-def kept(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the checkpoint of a finished training."""
-    fit(model(n_epochs=4), ratings(), checkpoint=tmp_path / "kept", every=2)
-    return tmp_path / "kept"
+    folder = tmp_path_factory.mktemp("finished") / "kept"
+    fit(model(n_epochs=4), ratings(), checkpoint=folder, every=2)
+    return folder
+
+
+@pytest.fixture
+def kept(finished: Path, tmp_path: Path) -> Path:
+    """A copy of that folder."""
+    return shutil.copytree(finished, tmp_path / "kept")
 
 
 @needs_gloo

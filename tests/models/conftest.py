@@ -3,10 +3,18 @@
 from pathlib import Path
 
 import pytest
-from model_cases import MODELS, frame
+from model_cases import MODELS, fitted
+
+
+@pytest.fixture(scope="session")
+def content_of_a_model(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """The content of a file with a fitted AIR model with graphs."""
+    return fitted(MODELS["AIR-sparse"]).save(tmp_path_factory.mktemp("model") / "model.air").read_bytes()
 
 
 @pytest.fixture
-def saved(tmp_path: Path) -> Path:
+def saved(content_of_a_model: bytes, tmp_path: Path) -> Path:
     """A file with a fitted AIR model with graphs."""
-    return MODELS["AIR-sparse"]().fit(frame()).save(tmp_path / "model.air")
+    path = tmp_path / "model.air"
+    path.write_bytes(content_of_a_model)
+    return path

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ MODELS: dict[str, Callable[..., Recommender]] = {
     "AIR-completion": partial(AIR.for_completion, n_epochs=60, **CPU),
     "AIR-sparse": partial(AIR.for_interactions, n_epochs=60, init_std=0.1, graph_neighbors=3, graph_refresh=20, **CPU),
     "AIR-ratings": partial(
-        AIR.for_ratings, n_epochs=60, n_factors=3, graph_neighbors=3, weight_decay=1.0, solver="adam", **CPU
+        AIR.for_ratings, n_epochs=20, n_factors=3, graph_neighbors=3, weight_decay=1.0, solver="adam", **CPU
     ),
     "AIR-variational": partial(AIR.for_ratings, n_factors=3, graph_neighbors=3, **CPU),
     "AIR-langevin": partial(AIR.for_ratings, solver="langevin", n_sweeps=30, n_factors=3, graph_neighbors=3, **CPU),
@@ -109,6 +110,16 @@ def frame(seed: int = 0) -> pd.DataFrame:
     users, items = np.nonzero(~np.isnan(dense(seed)))
     names = [f"u{user:02}" for user in users], [f"i{item}" for item in items]
     return pd.DataFrame({"user": names[0], "item": names[1], "rating": dense(seed)[users, items]})
+
+
+@cache
+def _fitted_once(make: Callable[..., Recommender]) -> Recommender:
+    return make().fit(frame())
+
+
+def fitted(make: Callable[..., Recommender]) -> Any:
+    """A model of `frame()`, as new: a copy of one that is trained once in a run of the tests."""
+    return copy.deepcopy(_fitted_once(make))
 
 
 USERS = [f"u{user:02}" for user in range(N_USERS)]

@@ -24,6 +24,7 @@ from model_cases import (
     assert_same_answers,
     dense,
     every_model,
+    fitted,
     frame,
 )
 
@@ -55,7 +56,7 @@ def test_layouts_and_types_change_nothing(make):
     for data in (read_only_view(), read_only_csr()):
         np.testing.assert_array_equal(make().fit(data).predict(*PAIRS), expected)
     typed = frame().convert_dtypes(dtype_backend="pyarrow").astype({"item": "category"})
-    assert_same_answers(make().fit(typed), make().fit(frame()))
+    assert_same_answers(make().fit(typed), fitted(make))
 
 
 QUESTIONS: dict[str, Any] = {
@@ -74,7 +75,7 @@ QUESTIONS["read-only"].setflags(write=False)
 @pytest.mark.parametrize("form", QUESTIONS)
 def test_questions_may_be_of_any_type(form):
     for name in ("AIR-variational", "GraphRanker", "BiasModel"):
-        model = MODELS[name]().fit(frame())
+        model = fitted(MODELS[name])
         expected = model.predict(USERS[:3], ITEMS[2])
         np.testing.assert_array_equal(model.predict(QUESTIONS[form], ITEMS[2]), expected)
         pd.testing.assert_frame_equal(model.recommend(QUESTIONS[form], 3), model.recommend(USERS[:3], 3))
@@ -92,7 +93,7 @@ def test_integers_of_any_type_ask_for_the_same(kind):
 def test_duplicates_are_refused_and_with_a_rule_are_the_ratings_that_it_says(make):
     twice = pd.concat([frame(), frame().iloc[[5]].assign(rating=1.0)])
     pair = frame().iloc[5]
-    model = make().fit(frame())
+    model = fitted(make)
     with pytest.raises(DataError, match=re.escape(f"user {pair['user']!r} and item {pair['item']!r}")):
         model.fit(twice)
     last = frame()
@@ -163,7 +164,7 @@ def answers(model: Recommender) -> list[np.ndarray]:
 
 
 def test_every_model_answers_alike_in_another_process(tmp_path):
-    models = {name: make().fit(frame()) for name, make in MODELS.items()}
+    models = {name: fitted(make) for name, make in MODELS.items()}
     for name, model in models.items():
         model.save(tmp_path / f"{name}.air")
     command = [sys.executable, "-c", PROGRAM, str(tmp_path), " ".join(USERS), " ".join(ITEMS)]
@@ -176,7 +177,7 @@ def test_every_model_answers_alike_in_another_process(tmp_path):
 
 @every_model
 def test_eight_threads_get_the_answers_of_one(make, tmp_path: Path):
-    model = make().fit(frame())
+    model = fitted(make)
     expected = answers(Recommender.load(model.save(tmp_path / "model.air")))
     together = threading.Barrier(8)
 

@@ -17,6 +17,7 @@ from model_cases import (
     assert_same_answers,
     dense,
     every_model,
+    fitted,
     frame,
     models_with_graphs,
     trained_models,
@@ -86,7 +87,7 @@ def test_the_constructor_only_stores_and_clone_and_set_params_work(make):
 
 @every_model
 def test_unusable_data_is_refused_and_the_model_stays_as_it_was(make):
-    model = make().fit(frame())
+    model = fitted(make)
     expected = all_scores(model)
     with fails(DataError, "expected Interactions, a SciPy sparse matrix, a DataFrame"):
         model.fit("ratings.csv")
@@ -97,7 +98,7 @@ def test_unusable_data_is_refused_and_the_model_stays_as_it_was(make):
 
 @trained_models
 def test_a_fit_that_fails_on_the_way_leaves_the_model_as_it_was(make):
-    model, fresh = make().fit(frame()), make()
+    model, fresh = fitted(make), make()
     scores = all_scores(model)
     with fails(ParameterError, "random_state must be an integer >= 0, found 'seven'"):
         model.set_params(random_state="seven").fit(dense()[:4])
@@ -108,7 +109,7 @@ def test_a_fit_that_fails_on_the_way_leaves_the_model_as_it_was(make):
 
     with pytest.raises(RuntimeError):
         model.set_params(random_state=0).fit(dense()[:4], callbacks=[fail])
-    assert_same_answers(model, make().fit(frame()))
+    assert_same_answers(model, fitted(make))
     with pytest.raises(RuntimeError):
         fresh.fit(dense()[:4], callbacks=[fail])
     with fails(NotFittedError, f"this {type(model).__name__} is not fitted yet: call fit first"):
@@ -137,7 +138,7 @@ def test_nothing_is_answered_before_fit(make, ask):
 
 @every_model
 def test_call_forms_agree(make):
-    model = make().fit(frame())
+    model = fitted(make)
     row = model.predict([USERS[1]] * N_ITEMS, ITEMS)
     assert row.shape == (N_ITEMS,)
     assert row.dtype == np.float64
@@ -155,7 +156,7 @@ def test_call_forms_agree(make):
 
 @every_model
 def test_scores_are_the_mean_the_biases_and_the_factors(make):
-    model = make().fit(frame())
+    model = fitted(make)
     if isinstance(model, GraphRanker):
         pytest.skip("its scores are the sum of three products")
     expected = model.global_mean_ + model.user_biases_[:, None] + model.item_biases_
@@ -167,14 +168,14 @@ def test_scores_are_the_mean_the_biases_and_the_factors(make):
 
 @every_model
 def test_pairs_that_do_not_match_are_refused(make):
-    model = make().fit(frame())
+    model = fitted(make)
     with fails(DataError, "expected as many users as items, found 2 and 3"):
         model.predict(USERS[:2], ITEMS[:3])
 
 
 @every_model
 def test_unknown_ids_get_the_mean_of_the_side_that_is_known(make):
-    model = make().fit(frame())
+    model = fitted(make)
     table = frame()
     means = [
         table.loc[table["user"] == USERS[3], "rating"].mean(),
@@ -188,7 +189,7 @@ def test_unknown_ids_get_the_mean_of_the_side_that_is_known(make):
 
 @every_model
 def test_unknown_ids_are_errors_where_asked_for(make):
-    model = make().fit(frame())
+    model = fitted(make)
     message = "2 user id(s) were not in the training data: 'nobody', 7; unknown='mean' predicts a mean instead"
     with fails(UnknownIdError, message):
         model.predict(["nobody", USERS[0], 7], ITEMS[0], unknown="error")
@@ -222,7 +223,7 @@ def test_models_without_chance_follow_a_permutation_of_users_and_items(name):
 
 @every_model
 def test_ids_of_any_type_are_answered_in_kind(make):
-    strings = make().fit(frame())
+    strings = fitted(make)
     integers = make().fit(dense())
     mixed = make().fit(
         Interactions.from_dense(dense(), [*USERS[:-1], 11], [("item", item) for item in range(N_ITEMS)])
@@ -292,7 +293,7 @@ def test_ratings_that_are_all_equal(make):
 
 @models_with_graphs
 def test_graphs_hold_every_user_and_item_in_the_order_of_the_ids(make):
-    model: Recommender = make().fit(frame())
+    model: Recommender = fitted(make)
     for graph, ids, kind in ((model.user_graph_, USERS, "user"), (model.item_graph_, ITEMS, "item")):
         assert graph is not None
         assert graph.ids.tolist() == ids

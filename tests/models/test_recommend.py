@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import ITEMS, MODELS, N_ITEMS, N_USERS, USERS, dense, every_model, frame, models_with_graphs
+from model_cases import ITEMS, MODELS, N_ITEMS, N_USERS, USERS, dense, every_model, fitted, frame, models_with_graphs
 
 from air_recsys import GlobalMean
 from air_recsys.exceptions import ParameterError, UnknownIdError
@@ -27,7 +27,7 @@ def unseen(user):
 
 @every_model
 def test_recommendations_are_the_best_unseen_items(make):
-    model = make().fit(frame())
+    model = fitted(make)
     found = model.recommend(USERS, N_ITEMS)
     assert list(found.columns) == ["user", "item", "score", "rank", "source"]
     assert set(found["source"]) == {"model"}
@@ -42,7 +42,7 @@ def test_recommendations_are_the_best_unseen_items(make):
 @pytest.mark.order
 @every_model
 def test_fewer_are_the_first_of_more(make):
-    model = make().fit(frame())
+    model = fitted(make)
     whole = model.recommend(USERS, N_ITEMS, exclude_seen=False)
     for n in (1, 4):
         first = model.recommend(USERS, n, exclude_seen=False)
@@ -51,14 +51,14 @@ def test_fewer_are_the_first_of_more(make):
 
 @every_model
 def test_seen_items_come_where_asked_for(make):
-    found = make().fit(frame()).recommend(USERS, N_ITEMS, exclude_seen=False)
+    found = fitted(make).recommend(USERS, N_ITEMS, exclude_seen=False)
     assert len(found) == N_USERS * N_ITEMS
     assert set(found.loc[found["user"] == USERS[0], "item"]) == set(ITEMS)
 
 
 @every_model
 def test_a_user_who_has_seen_everything_gets_nothing(make):
-    model = make().fit(frame())
+    model = fitted(make)
     assert model.recommend(USERS[0], 3).empty
     found = model.recommend([USERS[1], USERS[0], USERS[2]], 1)
     assert found["user"].tolist() == [USERS[1], USERS[2]]
@@ -66,7 +66,7 @@ def test_a_user_who_has_seen_everything_gets_nothing(make):
 
 @every_model
 def test_an_unknown_user_gets_the_most_rated_items_with_their_mean_rating(make):
-    found = make().fit(frame()).recommend(["nobody", USERS[1]], 3)
+    found = fitted(make).recommend(["nobody", USERS[1]], 3)
     items: Any = frame().groupby("item")["rating"].agg(["count", "mean"])
     expected = items.sort_values("count", ascending=False, kind="stable")[:3]
     own = found[found["user"] == "nobody"]
@@ -89,7 +89,7 @@ def test_call_forms_of_recommend_agree(make):
 @pytest.mark.order
 @every_model
 def test_blocks_of_users_change_nothing(make, monkeypatch):
-    model = make().fit(frame())
+    model = fitted(make)
     asked = [*USERS, "nobody", *USERS[::-1]]
     expected = model.recommend(asked, 4)
     monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 3 * N_ITEMS)
@@ -126,7 +126,7 @@ def test_clipped_scores_rank_as_unclipped_ones():
 
 @every_model
 def test_similar_ones_come_strongest_first_without_the_one_asked_for(make):
-    model = make().fit(frame())
+    model = fitted(make)
     for ids, ask, kind in ((USERS, model.similar_users, "user"), (ITEMS, model.similar_items, "item")):
         for one in ids:
             found = ask(one, 4)
@@ -148,7 +148,7 @@ def test_similar_ones_are_the_neighbors_in_the_learned_graph(make):
 
 
 def test_without_a_graph_similarity_is_the_cosine_of_the_factors():
-    model = MODELS["DMF"]().fit(frame())
+    model = fitted(MODELS["DMF"])
     unit = model.item_factors_ / np.linalg.norm(model.item_factors_, axis=1, keepdims=True)
     cosine = unit @ unit[4]
     cosine[4] = -2
@@ -161,7 +161,7 @@ def test_without_a_graph_similarity_is_the_cosine_of_the_factors():
 
 @every_model
 def test_unknown_ids_and_bad_n_are_errors(make):
-    model = make().fit(frame())
+    model = fitted(make)
     with fails(UnknownIdError, "1 user id(s) were not in the training data: 'nobody'"):
         model.similar_users("nobody")
     with fails(UnknownIdError, "1 item id(s) were not in the training data: 'nothing'"):

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import ITEMS, MODELS, N_ITEMS, USERS, frame, with_factors
+from model_cases import ITEMS, MODELS, N_ITEMS, USERS, fitted, frame, with_factors
 
 from air_recsys import AIR, BiasModel
 from air_recsys.exceptions import MissingExtraError, ModelFileError, NotFittedError, ParameterError, UnknownIdError
@@ -104,7 +104,7 @@ def test_items_in_single_precision_differ_where_their_scores_hardly_do(metric):
 @pytest.mark.parametrize("name", ["AIR-dense", "AIR-ratings", "DMF", "PatchAIR"])
 def test_every_item_comes_back_where_all_are_asked_for(name, metric):
     """Lists of all items, clipped scores, full width, users who have seen everything, unknown users."""
-    model = MODELS[name]().fit(frame())
+    model = fitted(MODELS[name])
     for asked in ([*USERS, "nobody"], USERS[3], []):
         for exclude_seen in (True, False):
             found = model.to_faiss(metric).search(asked, N_ITEMS, exclude_seen)
@@ -211,7 +211,7 @@ def test_a_failing_save_leaves_the_old_file(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("train", ["fit", "partial_fit"])
 def test_the_index_stays_that_of_the_model_as_it_was(train):
-    model = MODELS["AIR-ratings"]().fit(frame())
+    model = fitted(MODELS["AIR-ratings"])
     items = model.to_faiss()
     expected = items.search(USERS, 4)
     model.set_params(random_state=1)

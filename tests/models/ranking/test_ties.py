@@ -11,7 +11,7 @@ import scipy.sparse as sp
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from model_cases import MODELS, frame, with_factors
+from model_cases import MODELS, fitted, with_factors
 
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.models import GraphRanker
@@ -242,7 +242,7 @@ def with_copies(model: Any) -> Any:
 
 @pytest.mark.parametrize("name", ["AIR-ratings", "AIR-variational", "DMF", "BiasModel"])
 def test_copies_of_items_are_recommended_in_their_order(name):
-    model = with_copies(MODELS[name]().fit(frame()))
+    model = with_copies(fitted(MODELS[name]))
     users, items = model.interactions_.user_ids, model.interactions_.item_ids
     together = model.recommend(users, items.size, exclude_seen=False)
     for user in users:
@@ -264,7 +264,7 @@ def test_an_exact_index_orders_copies_as_recommend_does(metric):
 
 
 def test_cosines_of_copies_come_in_their_order():
-    model: Any = MODELS["DMF"]().fit(frame())
+    model: Any = fitted(MODELS["DMF"])
     lengths = 2.0 ** np.arange(9, dtype=np.float32)
     factors = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)[np.arange(9) % 3]
     with_factors(model, model.factors_._replace(item_factors=factors * lengths[:, None]))

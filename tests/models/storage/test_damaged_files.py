@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_cases import MODELS, all_scores, assert_same_answers, every_model, frame
+from model_cases import MODELS, all_scores, assert_same_answers, every_model, fitted
 from safetensors.numpy import save_file
 from sealing import parts_of, rewrite
 
@@ -40,7 +40,7 @@ def test_the_formats_are_asked_for_by_name():
 
 
 def test_every_bit_of_a_small_file_counts(tmp_path):
-    path = MODELS["GlobalMean"]().fit(frame()).save(tmp_path / "model.air")
+    path = fitted(MODELS["GlobalMean"]).save(tmp_path / "model.air")
     whole = path.read_bytes()
     for bit in range(0, 8 * len(whole), 13):
         path.write_bytes(flipped(whole, bit))
@@ -83,7 +83,7 @@ def test_files_of_release_0_1_0_have_no_digests_and_load(name):
 
 @every_model
 def test_two_saves_of_a_loaded_model_are_equal_in_bytes(make, tmp_path):
-    first = make().fit(frame()).save(tmp_path / "first.air")
+    first = fitted(make).save(tmp_path / "first.air")
     loaded = Recommender.load(first)
     files = [loaded.save(tmp_path / name).read_bytes() for name in ("second.air", "third.air")]
     assert files[0] == files[1] == first.read_bytes()
@@ -143,7 +143,7 @@ def metadata_of(path: Path, **changes: Any) -> dict[str, str]:
     ],
 )
 def test_parameters_out_of_range_are_refused(name, changes, message, tmp_path):
-    path = MODELS[name]().fit(frame()).save(tmp_path / "model.air")
+    path = fitted(MODELS[name]).save(tmp_path / "model.air")
     rewrite(path, metadata_of(path, **changes))
     with pytest.raises(ModelFileError, match=f"not a whole air_recsys model file: {message}"):
         AIR.load(path)
@@ -160,7 +160,7 @@ def test_parameters_out_of_range_are_refused(name, changes, message, tmp_path):
 )
 @pytest.mark.parametrize("factor", [0, -1])
 def test_variances_that_are_none_are_refused(name, message, factor, tmp_path):
-    path = MODELS["AIR-variational"]().fit(frame()).save(tmp_path / "model.air")
+    path = fitted(MODELS["AIR-variational"]).save(tmp_path / "model.air")
     rewrite(path, arrays={name: parts_of(path)[1][name] * factor})
     with pytest.raises(ModelFileError, match=message if factor == 0 else message.partition(", found")[0]):
         AIR.load(path)
@@ -175,7 +175,7 @@ def test_variances_that_are_none_are_refused(name, message, factor, tmp_path):
     ],
 )
 def test_a_posterior_that_is_not_whole_is_refused(model, drop, message, tmp_path):
-    path = MODELS[model]().fit(frame()).save(tmp_path / "model.air")
+    path = fitted(MODELS[model]).save(tmp_path / "model.air")
     rewrite(path, drop=drop)
     with pytest.raises(ModelFileError, match=message):
         AIR.load(path)
@@ -189,7 +189,7 @@ def test_factors_of_no_width_are_refused(saved):
 
 
 def test_a_ranker_with_settings_out_of_range_is_refused(tmp_path):
-    path = MODELS["GraphRanker"]().fit(frame()).save(tmp_path / "model.air")
+    path = fitted(MODELS["GraphRanker"]).save(tmp_path / "model.air")
     parameters = json.loads(parts_of(path)[0]["parameters"])
     rewrite(path, {"parameters": json.dumps(parameters | {"settings": {"item_neighbors": 0}})})
     with pytest.raises(ModelFileError, match="item_neighbors must be an integer >= 1, found 0"):
@@ -198,7 +198,7 @@ def test_a_ranker_with_settings_out_of_range_is_refused(tmp_path):
 
 def test_rounded_covariances_give_deviations_that_are_numbers(tmp_path):
     """A matrix with a positive diagonal need not be positive definite; what it makes is a number all the same."""
-    path = MODELS["AIR-variational"]().fit(frame()).save(tmp_path / "model.air")
+    path = fitted(MODELS["AIR-variational"]).save(tmp_path / "model.air")
     covariances = parts_of(path)[1]["spread_user_covariances"]
     rewrite(path, arrays={"spread_user_covariances": np.abs(covariances) * 0 + 1e3 * np.sign(covariances + 1)})
     loaded: Any = AIR.load(path)

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import ITEMS, MODELS, USERS, all_scores, assert_same_answers, dense, every_model, frame
+from model_cases import ITEMS, MODELS, USERS, all_scores, assert_same_answers, dense, every_model, fitted, frame
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
 from air_recsys.exceptions import DataError, DivergenceError, ModelFileError
@@ -26,7 +26,7 @@ def fails(message, error: type[Exception] = ModelFileError):
 
 @every_model
 def test_saving_and_loading_changes_nothing(make, tmp_path):
-    model = make().fit(frame())
+    model = fitted(make)
     path = tmp_path / "model.air"
     assert model.save(str(path)) == path
     again = type(model).load(path)
@@ -41,7 +41,7 @@ def test_saving_and_loading_changes_nothing(make, tmp_path):
 
 @every_model
 def test_a_loaded_model_can_be_saved_and_fitted_again(make, tmp_path):
-    model = make().fit(frame())
+    model = fitted(make)
     again = Recommender.load(model.save(tmp_path / "first.air"))
     again.save(tmp_path / "second.air")
     assert_same_answers(Recommender.load(tmp_path / "second.air"), model)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import MODELS, frame
+from model_cases import MODELS, fitted, frame
 
 from air_recsys import GlobalMean, Interactions
 from air_recsys.dti import DrugTargetAIR
@@ -40,7 +40,7 @@ def with_factors(model: Recommender, **changes: Any) -> Recommender:
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 @pytest.mark.parametrize("name", ["user_factors", "item_factors", "user_biases", "item_biases"])
 def test_numbers_that_are_not_finite_are_refused(name, value, saved):
-    model = MODELS["AIR-dense"]().fit(frame())
+    model = fitted(MODELS["AIR-dense"])
     array = getattr(model.factors_, name).copy()
     array.flat[-1] = value
     refused(with_factors(model, **{name: array}), saved, f"expected finite numbers in {name}_, found NaN or infinity")
@@ -53,7 +53,7 @@ def test_a_mean_that_is_not_finite_is_refused(saved):
 @pytest.mark.parametrize("name", ["AIR-dense", "AIR-variational"])
 def test_a_rating_beyond_all_others_leaves_the_file_as_it_was(name, saved):
     """What `partial_fit` once made of a rating of 1e39."""
-    model: Any = MODELS[name]().fit(frame())
+    model: Any = fitted(MODELS[name])
     state = model._fitted()
     ratings = np.array(state.data.ratings)
     ratings[0] = 1e39
@@ -71,13 +71,13 @@ def replaced(data: Interactions, **changes: Any) -> Interactions:
 
 def test_factors_of_another_number_of_users_are_refused(saved):
     """What `save` once wrote beside a `partial_fit`."""
-    model = MODELS["AIR-ratings"]().fit(frame())
+    model = fitted(MODELS["AIR-ratings"])
     factors: Factors = model.factors_
     refused(with_factors(model, user_factors=factors.user_factors[:-1]), saved, "expected factors of shapes")
 
 
 def test_places_and_graphs_of_other_data_are_refused(saved):
-    model = MODELS["AIR-dense"]().fit(frame())
+    model = fitted(MODELS["AIR-dense"])
     model.interactions_.user_index[0] = 99
     refused(model, saved, "expected places of users in 0..11, found 0..99")
     model.interactions_.user_index[0] = 0
@@ -88,7 +88,7 @@ def test_places_and_graphs_of_other_data_are_refused(saved):
 
 @pytest.mark.parametrize(("name", "array"), [("scales", "scales"), ("item_noise", "item_noise")])
 def test_variances_that_are_none_are_refused(name, array, saved):
-    model: Any = MODELS["AIR-variational"]().fit(frame())
+    model: Any = fitted(MODELS["AIR-variational"])
     equations = model._fitted().equations
     arrays = equations.arrays._replace(**{name: getattr(equations.arrays, name) * 0})
     model._state = replace(model._fitted(), equations=replace(equations, arrays=arrays))
@@ -96,7 +96,7 @@ def test_variances_that_are_none_are_refused(name, array, saved):
 
 
 def test_parameters_out_of_range_are_refused(saved):
-    model: Any = MODELS["AIR-dense"]().fit(frame())
+    model: Any = fitted(MODELS["AIR-dense"])
     refused(model.set_params(solver__depth=-3), saved, "depth must be an integer >= 2, found -3")
 
 
@@ -142,7 +142,7 @@ CORRUPTIONS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 @functools.cache
 def posterior() -> Any:
-    return MODELS["AIR-variational"]().fit(frame())
+    return fitted(MODELS["AIR-variational"])
 
 
 def corrupted(state: FittedState, name: str, change: Callable[[np.ndarray], np.ndarray]) -> FittedState:
