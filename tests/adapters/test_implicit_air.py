@@ -140,7 +140,7 @@ def test_depth_and_precision_are_those_asked_for():
 
 def test_num_threads_leave_no_trace():
     before = torch.get_num_threads()
-    fitted(num_threads=2).recommend(np.arange(N_USERS), LIKES)
+    fitted(num_threads=2, iterations=1, steps_per_iteration=2).recommend(np.arange(N_USERS), LIKES)
     assert torch.get_num_threads() == before
 
 

@@ -10,6 +10,7 @@ from doc_pages import PAGES, blocks, commands, name_of
 
 from air_recsys.cli.app import app
 
+COMMAND = typer.main.get_command(app)
 NAMED = re.compile(r"`air-recsys ([^`]*)`")
 LINES = sorted({line for page in PAGES for block in blocks(page) for line in commands(block)})
 IN_TEXT = sorted(
@@ -23,7 +24,7 @@ IN_TEXT = sorted(
 
 def unknown_words(line):
     """The words of a line that no command or option has; values and files are left alone, NAME is any command."""
-    meant, words = [typer.main.get_command(app)], shlex.split(line)[1:]
+    meant, words = [COMMAND], shlex.split(line)[1:]
     while words and not words[0].startswith("--") and (below := getattr(meant[0], "commands", None)) is not None:
         word = words.pop(0)
         meant = list(below.values()) if word == "NAME" else [below[word]] if word in below else []

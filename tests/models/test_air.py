@@ -157,7 +157,14 @@ def test_weight_one_for_unobserved_pairs_is_training_on_zeros(width):
 
 
 def test_the_best_validation_state_is_kept():
-    options = CPU | {"n_epochs": 400, "n_factors": 6, "weight_decay": 0.0, "evaluate_every": 5, "clip": False}
+    options = CPU | {
+        "n_epochs": 400,
+        "n_factors": 6,
+        "n_batches": 1,
+        "weight_decay": 0.0,
+        "evaluate_every": 5,
+        "clip": False,
+    }
     model = AIR.for_ratings(validation_fraction=0.25, schedule="constant", solver="adam", **options).fit(frame())
     history = model.history_.set_index("epoch")["validation_rmse"]
     assert model.n_iter_ == history.idxmin()

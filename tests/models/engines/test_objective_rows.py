@@ -101,7 +101,14 @@ def converged(**overrides):
     """A model at a stationary point, so that every row minimises the objective given the rest."""
     options = (
         SMALL
-        | {"n_factors": 3, "weight_decay": 2.0, "n_epochs": 4000, "learning_rate": 0.03, "solver": "adam"}
+        | {
+            "solver": "adam",
+            "n_factors": 3,
+            "weight_decay": 2.0,
+            "n_epochs": 4000,
+            "n_batches": 1,
+            "learning_rate": 0.03,
+        }
         | overrides
     )
     return AIR.for_ratings(**options)

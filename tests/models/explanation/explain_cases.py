@@ -42,6 +42,7 @@ def ratings_model(**overrides: Any) -> AIR:
         "weight_decay": 2.0,
         "graph_neighbors": 5,
         "n_epochs": 1500,
+        "n_batches": 1,
         "clip": False,
         "scale": False,  # the decay is one for the unit of these ratings
         "solver": "adam",
