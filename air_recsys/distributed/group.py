@@ -84,17 +84,20 @@ class Group:
             return received
         return torch.cat([rows[:size] for rows, size in zip(received.split(largest), sizes, strict=True)])
 
-    def spread(self, own: Tensor, cut: Cut) -> Tensor:
-        """Return the same as `gather`, for rows that are long or shared unevenly: sent as they are, without copies."""
+    def spread(self, cut: Cut, *own: Tensor) -> list[Tensor]:
+        """Return the same as `gather`, for rows that are long or shared unevenly: sent as they are, all at a time."""
         if self.size == 1:
-            return own
-        whole = own.new_empty(cut.n_rows, *own.shape[1:])
-        whole[cut.of(self.rank)] = own
+            return list(own)
+        wholes = [part.new_empty(cut.n_rows, *part.shape[1:]) for part in own]
+        for whole, part in zip(wholes, own, strict=True):
+            whole[cut.of(self.rank)] = part
+            self.traffic.add(whole.nbytes - part.nbytes)
+        places = [(whole[cut.of(rank)], rank) for whole in wholes for rank in range(self.size)]
         with self.contact():
-            for rank in range(self.size):
-                dist.broadcast(whole[cut.of(rank)], group=self.handle, group_src=rank)
-        self.traffic.add(whole.nbytes - own.nbytes)
-        return whole
+            sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in places]
+            for each in sent:
+                each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
+        return wholes
 
     def as_first(self, tensor: Tensor) -> Tensor:
         """Return the tensor of rank 0, of the shape of that of this rank."""

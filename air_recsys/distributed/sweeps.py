@@ -43,7 +43,7 @@ class SharedRows(Exchange):
 
     def all_rows(self, side: int, own: torch.Tensor) -> torch.Tensor:
         """Return the rows of all ranks from those of this one."""
-        return self._group.spread(own, self._cuts[side])
+        return self._group.spread(self._cuts[side], own)[0]
 
     def sum(self, *own: torch.Tensor) -> list[torch.Tensor]:
         """Return the sums over the ranks."""
@@ -52,11 +52,12 @@ class SharedRows(Exchange):
     def whole(self, side: int, half: Half) -> Half:
         """Return the half sweep of the rows of all ranks."""
         mean, covariance = half.rows
-        means, errors = self.all_rows(side, half.means), self.all_rows(side, half.errors)
-        states = means if mean is half.means else self.all_rows(side, mean)
-        covariance = None if covariance is None else self.all_rows(side, covariance)
+        drawn = [] if mean is half.means else [mean]
+        kept = [] if covariance is None else [covariance]
+        means, errors, *rest = self._group.spread(self._cuts[side], half.means, half.errors, *drawn, *kept)
         (unsolved,) = self._group.sum(half.flag.code)
-        return Half(Rows(states, covariance), means, errors, half.flag._replace(code=unsolved))
+        rows = Rows(rest[0] if drawn else means, rest[-1] if kept else None)
+        return Half(rows, means, errors, half.flag._replace(code=unsolved))
 
     def agree(self, *parts: Stateful) -> None:
         """Give every rank the numbers that rank 0 has found, in one exchange."""
