@@ -76,7 +76,7 @@ def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tup
         return rows**2 * size * (_ADAM + _KEPT), 5 * rows**2 * size
     edges = rows * min(n_neighbors + 1, rows)
     held = edges * (size * (_ADAM + _KEPT) + _LONG * (1 + _KEPT) + 3 * _WORD)
-    return held, 8 * size * edges // n_batches
+    return held, 7 * size * edges // n_batches
 
 
 def _search(rows: int, n_neighbors: int | None) -> int:
