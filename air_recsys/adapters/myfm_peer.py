@@ -77,11 +77,12 @@ class MyFMModel:
         """Return the design of some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
         if not self.implicit:
             return {"X": _one_hot(self._data, users, items)}
-        sides = zip((users, items), self._tables, strict=True)
+        sizes = self._data.n_users, self._data.n_items
+        sides = zip((users, items), sizes, self._tables, strict=True)
         # An unknown id, -1, has the last row.
         return {
             "X": None,
-            "X_rel": [RelationBlock((index % table.shape[0]).tolist(), table) for index, table in sides],
+            "X_rel": [RelationBlock((index % (size + 1)).tolist(), table) for index, size, table in sides],
         }
 
 
@@ -101,6 +102,6 @@ def _described(data: Interactions) -> list[sp.csr_matrix]:
     for rated in (pattern, pattern.T.tocsr()):
         counts = np.diff(rated.indptr)
         scaled = sp.diags(np.maximum(counts, 1) ** -0.5) @ rated
-        described = sp.hstack([sp.eye(counts.size), scaled])
-        tables.append(sp.csr_matrix(sp.vstack([described, sp.csr_matrix((1, described.shape[1]))], format="csr")))
+        nothing = sp.csr_matrix((1, data.n_users + data.n_items))
+        tables.append(sp.csr_matrix(sp.vstack([sp.hstack([sp.eye(counts.size), scaled]), nothing], format="csr")))
     return tables

@@ -9,6 +9,7 @@ import typer
 
 from air_recsys.cli import options, paths
 from air_recsys.cli.evaluate import DataSet, load_dataset
+from air_recsys.cli.workshop.speed import SolverName
 
 bench_app = paths.App(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
 
@@ -169,3 +170,26 @@ def fold_in(
     ratings = load_dataset(dataset, data)
     protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
     options.publish_means(*bench_fold_in(ratings, air, seeds, protocol), json_file)
+
+
+@bench_app.command("explanations")
+def explanations(
+    dataset: Annotated[DataSet, typer.Option(help="Ratings to train on.")] = DataSet.ML_100K,
+    data: options.DataFolder = None,
+    solvers: Annotated[
+        list[SolverName] | None, typer.Option("--solver", help="What trains; may be repeated. By default all.")
+    ] = None,
+    pairs: Annotated[int, typer.Option(min=1, help="Random pairs to explain.")] = 1000,
+    seed: options.Seed = 0,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Whether explanations add up, what they leave over, and which parts carry the scores."""
+    from air_recsys.benchmarks.explanations import bench_explanations
+    from air_recsys.models import AIR
+
+    models = {
+        f"for_ratings(solver={solver.value})": AIR.for_ratings(solver=solver.value, random_state=seed, device="cpu")
+        for solver in solvers or list(SolverName)
+    }
+    table = bench_explanations(load_dataset(dataset, data), models, pairs, seed, f"{dataset.value}, all ratings")
+    options.publish_means(table, None, json_file)

@@ -34,7 +34,7 @@ Figure = Annotated[
 
 
 class SolverName(StrEnum):
-    """What trains in `bench scale`."""
+    """What trains in `bench scale` and `bench explanations`."""
 
     VARIATIONAL = "variational"
     LANGEVIN = "langevin"
