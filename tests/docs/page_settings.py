@@ -60,6 +60,14 @@ def shell_files() -> Names:
     return {"model": model, "data": model.interactions_, "titles": titles()}
 
 
+def distributed() -> Names:
+    """A table in one file, and in parts."""
+    Path("ratings").mkdir()
+    for number, part in enumerate(np.array_split(np.arange(len(table())), 2)):
+        table().iloc[part].to_parquet(f"ratings/part-{number}.parquet")
+    return shell_files()
+
+
 def readme() -> Names:
     picture("picture.png")
     Image.fromarray(255 * (np.random.default_rng(0).random((40, 40)) < 0.7).astype(np.uint8)).save("mask.png")
@@ -193,7 +201,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/explorer.md": explorer,
     "docs/plots.md": plots,
     "docs/gpu-and-scale.md": scale,
-    "docs/distributed.md": shell_files,
+    "docs/distributed.md": distributed,
     "docs/tuning.md": tuning,
     "docs/accuracy.md": accuracy,
     "docs/adapters/surprise.md": surprise,
