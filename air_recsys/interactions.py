@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
 import numpy as np
@@ -294,6 +295,10 @@ class Interactions:
     @property
     def n_rated(self) -> tuple[int, int]:
         """Numbers of users and of items that have a rating."""
+        return self._n_rated
+
+    @cached_property
+    def _n_rated(self) -> tuple[int, int]:  # a training asks again and again
         users, items = (int(np.count_nonzero(np.bincount(index))) for index in (self.user_index, self.item_index))
         return users, items
 

@@ -24,7 +24,7 @@ from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, alike, moments_of
 from air_recsys.exceptions import DataFileError
-from air_recsys.ids import as_id_array, rank_ids
+from air_recsys.ids import IdIndex, as_id_array, rank_ids
 from air_recsys.interactions import Duplicates, Interactions
 from air_recsys.models.storage.fingerprint import add_ids
 from air_recsys.validation import check_choice
@@ -111,8 +111,8 @@ def read_own(group: Group, source: ParquetRatings, cuts_of: CutsOf) -> OwnRating
     """
     table = source.read(group)
     n_read = sum(group.of_all(table.ratings.size))
-    users, user_ids = _agreed(group, table.users, table.user_ids)
-    items, item_ids = _agreed(group, table.items, table.item_ids)
+    users, user_ids = _agreed(group, table.users, table.user_ids, "user")
+    items, item_ids = _agreed(group, table.items, table.item_ids, "item")
     check_enough(group, user_ids.size, item_ids.size)
     counts = [_counts(group, index, ids.size) for index, ids in ((users, user_ids), (items, item_ids))]
     cuts = cuts_of(TableExtent(user_ids.size, item_ids.size, n_read), counts)
@@ -144,16 +144,14 @@ def _sides(group: Group, rows: Interactions, cuts: tuple[Cut, Cut]) -> tuple[Own
     return own, OwnSide.sorted(cuts[1], group.rank, items, users, ratings, degrees[1])
 
 
-def _agreed(group: Group, index: np.ndarray, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _agreed(group: Group, index: np.ndarray, ids: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
     """Return positions in the ids of all ranks, and these, in the order that one process gives them."""
     parts = [part for part in group.of_all(ids) if part.size]
     known: dict[object, None] = {}
     for part in parts:
         known |= dict.fromkeys(part.tolist())
     of_all, _ = rank_ids(as_id_array(list(known)))
-    places = {each: place for place, each in enumerate(of_all.tolist())}
-    own = np.fromiter((places[each] for each in ids.tolist()), index_type(of_all.size), ids.size)
-    return own[index], of_all
+    return IdIndex(of_all, kind).lookup(ids).astype(index_type(of_all.size))[index], of_all
 
 
 def _counts(group: Group, index: np.ndarray, size: int) -> np.ndarray:

@@ -141,7 +141,7 @@ def _share(
     check_ranks(group, source, share.mark)
     check_memory(group, engine, source, model.max_memory)
     if not engine.learns_from_constant:
-        warn_if_constant(source)
+        warn_if_constant(source, stacklevel=4)  # of the caller of `fit`
     return share
 
 
@@ -158,7 +158,8 @@ def _read(group: Group, model: TrainedRecommender, engine: PosteriorEngine, sour
     check_memory(group, sharded, own.rows, model.max_memory)
     n, low, high = own.moments.n, own.moments.low, own.moments.high
     if low == high:
-        warn_of_constant(n, low, likes=low > 0 and n < own.extent.n_users * own.extent.n_items)
+        likes = low > 0 and n < own.extent.n_users * own.extent.n_items
+        warn_of_constant(n, low, likes=likes, stacklevel=5)  # of the caller of `fit`
     return Share(sharded, own.rows, mark, lambda: own.gathered(group))
 
 

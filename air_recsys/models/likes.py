@@ -22,13 +22,13 @@ def only_likes(data: Interactions) -> bool:
     return _is_constant(data) and data.ratings[0] > 0 and data.density < 1
 
 
-def warn_if_constant(data: Interactions) -> None:
+def warn_if_constant(data: Interactions, stacklevel: int = 3) -> None:
     """Warn of ratings that are all equal, which teach most engines nothing; likes have models of their own."""
     if _is_constant(data):
-        warn_of_constant(data.n_ratings, data.ratings[0], likes=only_likes(data))
+        warn_of_constant(data.n_ratings, data.ratings[0], likes=only_likes(data), stacklevel=stacklevel + 1)
 
 
-def warn_of_constant(n_ratings: int, value: float, *, likes: bool) -> None:
+def warn_of_constant(n_ratings: int, value: float, *, likes: bool, stacklevel: int) -> None:
     """Warn of so many ratings that are all equal to a value."""
     advice = (
         "; only positive pairs are recorded: to rank by likes take GraphRanker, or ImplicitAIR of "
@@ -38,7 +38,7 @@ def warn_of_constant(n_ratings: int, value: float, *, likes: bool) -> None:
         f"all {n_ratings} rating(s) equal {value:g}: nothing tells good pairs from bad ones"
         + (advice if likes else ""),
         DataWarning,
-        stacklevel=4,
+        stacklevel=stacklevel,
     )
 
 

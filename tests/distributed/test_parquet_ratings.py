@@ -197,8 +197,9 @@ def test_more_memory_than_allowed_is_refused(folders):
 
 
 def test_ratings_that_are_all_equal_are_noticed(folders):
-    with pytest.warns(DataWarning, match=r"all \d+ rating\(s\) equal 1: .*only positive pairs are recorded"):
+    with pytest.warns(DataWarning, match=r"all \d+ rating\(s\) equal 1: .*only positive pairs are recorded") as warned:
         fit(sweeping(n_sweeps=2), ParquetRatings(folders / "many", rating=None))
+    assert warned[0].filename == __file__  # it points to the call
 
 
 # -------------------------------------------------------------------- the plan
