@@ -138,6 +138,17 @@ class IdIndex:
         # pandas would leave its table out, and build it at the first lookup, where threads can meet.
         return type(self), (self.ids, self.kind)
 
+    def joined(self, ids: np.ndarray) -> IdIndex:
+        """Return an index that has other ids after its own.
+
+        Examples
+        --------
+        >>> IdIndex(["ann", "bob"], "user").joined(np.array(["eve", "ann"], object)).ids.tolist()
+        ['ann', 'bob', 'eve']
+        """
+        new = ids[self.lookup(ids) < 0]
+        return IdIndex([*self.ids.tolist(), *new.tolist()], self.kind) if new.size else self
+
     def lookup(self, ids: Any) -> np.ndarray:
         """Return the index of each id, -1 for an unknown one; shape (n,).
 

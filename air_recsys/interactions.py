@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
+from copy import copy
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
@@ -12,6 +13,7 @@ import scipy.sparse as sp
 
 from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range, narrowed
 from air_recsys.exceptions import DataError, quoted
+from air_recsys.features import Encoding, Features, as_table
 from air_recsys.ids import IdIndex, encode_ids
 from air_recsys.reading import checked_sparse
 from air_recsys.repeated import Duplicates, RepeatedPairs, repeated_values
@@ -49,6 +51,11 @@ class Extent(Protocol):
         """Whether ratings have weights."""
         ...
 
+    @property
+    def n_features(self) -> tuple[int, int]:
+        """Numbers of features of users and of items."""
+        ...
+
 
 class Interactions:
     """Ratings of users for items: index pairs, values, and the ids behind the indices.
@@ -82,6 +89,11 @@ class Interactions:
         Accept negative ratings.
     copy : bool
         False takes over arrays that have their type already, as int32 and float32; the caller must not change them.
+
+    Attributes
+    ----------
+    user_features, item_features : Features or None
+        What is known of users and items beside the ratings, see `with_features`.
 
     Raises
     ------
@@ -124,6 +136,8 @@ class Interactions:
         self.weights = None if weights is None else as_weights(weights, self.n_ratings)
         if self.item_index.size != self.user_index.size:
             raise DataError(f"found {self.user_index.size} users but {self.item_index.size} items of ratings")
+        self.user_features: Features | None = None
+        self.item_features: Features | None = None
         self._resolve_duplicates(duplicates)
 
     # ---------------------------------------------------------------- from other containers
@@ -308,6 +322,12 @@ class Interactions:
         return self.weights is not None
 
     @property
+    def n_features(self) -> tuple[int, int]:
+        """Numbers of features of users and of items, 0 where there are none."""
+        users, items = (0 if side is None else len(side.names) for side in (self.user_features, self.item_features))
+        return users, items
+
+    @property
     def ratings(self) -> np.ndarray:
         """Values of the ratings in float64, shape (n_ratings,): a new array at each call where 32 bits hold them."""
         return self._ratings.astype(np.float64, copy=False)
@@ -340,7 +360,7 @@ class Interactions:
             chosen = as_index(chosen, self.n_ratings, "rating")
         elif chosen.shape != self._ratings.shape:
             raise DataError(f"expected a mask of {self.n_ratings} ratings, found shape {chosen.shape}")
-        return Interactions(
+        part = Interactions(
             self.user_index[chosen],
             self.item_index[chosen],
             self._ratings[chosen],
@@ -351,6 +371,55 @@ class Interactions:
             allow_negative=True,
             copy=False,
         )
+        part.user_features, part.item_features = self.user_features, self.item_features
+        return part
+
+    def with_features(self, *, user: Any = None, item: Any = None) -> Interactions:
+        """Return the same ratings with what is known of users and items beside them.
+
+        Numbers are standardised, 0/1 columns and text become flags, one for each level that two rows or more have; a
+        list, or text with "|" in it, has several levels. A missing value, and an id without a row, count as the
+        average. Ids that are not in the data come in at the end, as users and items without ratings: a model predicts
+        them from their features.
+
+        Parameters
+        ----------
+        user, item : DataFrame, ndarray or SciPy sparse, optional
+            A table indexed by id, or with a column ``user`` (``item``) of ids; a matrix has a row for each user
+            (item), in the order of the ids. Features that the data have already stay where nothing is given.
+
+        Raises
+        ------
+        DataError
+            For a table that cannot be read, see `air_recsys.features`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> data = Interactions.from_dense([[5, 1], [2, 4]], item_ids=["x", "y"])
+        >>> films = pd.DataFrame({"year": [1990, 2000, 2010]}, index=["x", "y", "new"])
+        >>> known = data.with_features(item=films)
+        >>> known.item_ids.tolist(), known.item_features.names
+        (['x', 'y', 'new'], ['year'])
+        """
+        return with_features(self, user, item, stacklevel=2)
+
+    def among(self, users: IdIndex, items: IdIndex) -> Interactions:
+        """Return the same ratings among more users and items, whose first ids are those of these.
+
+        Examples
+        --------
+        >>> data = Interactions.from_dense([[5.0]])
+        >>> data.among(IdIndex([0, 1], "user"), data.items).n_users
+        2
+        """
+        for own, wider in ((self.users, users), (self.items, items)):
+            if not np.array_equal(own.ids, wider.ids[: len(own)]):
+                raise DataError(f"expected {len(own)} {own.kind} ids before others, found other ones")
+        same = copy(self)
+        same.users, same.items = users, items
+        same.user_features = same.item_features = None
+        return same
 
     def to_csr(self) -> sp.csr_array:
         """Return the ratings as a SciPy CSR array, shape (n_users, n_items); ratings of zero stay stored."""
@@ -411,6 +480,23 @@ class Interactions:
         self._ratings = narrowed(pairs.resolve(self._ratings, rule))
         self.weights = None if self.weights is None else pairs.resolve(self.weights, rule)
         self.timestamps = None if self.timestamps is None else pairs.resolve(self.timestamps, place)
+
+
+def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> Interactions:
+    """Return interactions with features, see `Interactions.with_features`; `stacklevel` is that of warnings."""
+    same = copy(data)
+    if user is not None:
+        same.users, same.user_features = _known(data.users, user, stacklevel + 2)
+    if item is not None:
+        same.items, same.item_features = _known(data.items, item, stacklevel + 2)
+    return same
+
+
+def _known(index: IdIndex, features: Any, stacklevel: int) -> tuple[IdIndex, Features]:
+    """Return an index with the further ids of a table, and the features of all of them."""
+    table = as_table(features, index.kind, index.ids)
+    whole = index.joined(table.index.to_numpy())
+    return whole, Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
 
 
 def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:

@@ -16,6 +16,7 @@ PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
     {"exceptions", "validation", "parameters", "ids", "columns", "repeated", "reading", "writing"}
     | {"held_files", "digests", "tensor_files"},
+    {"features"},
     {"metrics", "interactions", "splits"},
     {"graphs"},
     {"nn"},

@@ -87,6 +87,7 @@ class TableExtent:
     n_ratings: int
 
     has_weights = False
+    n_features = (0, 0)
 
     @property
     def n_rated(self) -> tuple[int, int]:

@@ -90,6 +90,10 @@ class Recommender(BaseEstimator):
         data = as_interactions(interactions)
         if data.weights is not None:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
+        if any(data.n_features):
+            raise DataError(
+                f"{type(self).__name__} reads no features of users and items, found interactions with some"
+            )
         self.check(data)
         with lock_of(self):
             self._state = self._fit(data)

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.exceptions import DataError
+from air_recsys.features import Features, as_table
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
+from air_recsys.models.known_rows import checked_features
 from air_recsys.models.rows import Side, stored_rows
 from air_recsys.models.scale import check_finite, check_on_scale
 from air_recsys.models.state import Factors, FittedState
 
 
-def updated(state: FittedState, new: Interactions) -> FittedState:
+def updated(
+    state: FittedState, new: Interactions, user_features: Any = None, item_features: Any = None
+) -> FittedState:
     """Return a state with new ratings taken in: the steps of `AIR.partial_fit`.
 
     Raises
     ------
     DataError
-        For ratings off the scale, and where the factors of a row would not be finite.
+        For ratings off the scale, for features that the model does not know, and where the factors of a row would not
+        be finite.
     ParameterError
         Where a row is tied to all others.
     """
     state.row_solver("user")  # refuses what cannot be folded in
     check_on_scale(state, new.ratings)
-    merged = merge(state.data, new)
-    users = np.unique(merged.users.lookup(new.user_ids)[new.user_index])
-    n_known = state.data.n_items
+    merged = merge(state.data, new, user_features, item_features)
+    rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items
+    users = np.union1d(rated, np.arange(state.data.n_users, merged.n_users))
     draft = _solved(state, _grown(state, merged), "user", users, n_known)
     if merged.n_items > n_known:
         draft = _solved(state, draft, "item", np.arange(n_known, merged.n_items), merged.n_users)
@@ -37,24 +44,40 @@ def updated(state: FittedState, new: Interactions) -> FittedState:
     return draft
 
 
-def merge(before: Interactions, new: Interactions) -> Interactions:
-    """Return all ratings, the new ones first in rights; known ids keep their indices."""
-    user_ids, item_ids = _union(before.users, new.users), _union(before.items, new.items)
-    users, items = IdIndex(user_ids, "user"), IdIndex(item_ids, "item")
-    return Interactions(
+def merge(
+    before: Interactions, new: Interactions, user_features: Any = None, item_features: Any = None
+) -> Interactions:
+    """Return all ratings, the new ones first in rights, and features of new ids; known ids keep their indices."""
+    if any(new.n_features):
+        raise DataError("expected features as tables beside the new ratings, found interactions that have some")
+    users, of_users = _joined(before.users, new.users, before.user_features, user_features)
+    items, of_items = _joined(before.items, new.items, before.item_features, item_features)
+    merged = Interactions(
         np.concatenate([before.user_index, users.lookup(new.user_ids)[new.user_index]]),
         np.concatenate([before.item_index, items.lookup(new.item_ids)[new.item_index]]),
         np.concatenate([before.ratings, new.ratings]),
-        user_ids,
-        item_ids,
+        users.ids,
+        items.ids,
         weights=_weights(before, new),
         duplicates="last",
         allow_negative=True,
     )
+    merged.user_features, merged.item_features = of_users, of_items
+    return merged
 
 
-def _union(trained: IdIndex, new: IdIndex) -> list:
-    return [*trained.ids.tolist(), *new.ids[trained.lookup(new.ids) < 0].tolist()]
+def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:
+    """Return all ids of a side, and what is known of them; the features of trained ones stay."""
+    whole = trained.joined(new.ids)
+    if table is None:
+        return whole, None if known is None else known.grown(len(whole))
+    rows = as_table(table, trained.kind, np.empty(0))
+    whole = whole.joined(rows.index.to_numpy())
+    features = checked_features(known, trained.kind).grown(len(whole))
+    found, places = features.encoding.encode(rows, trained.kind), whole.lookup(rows.index.to_numpy())
+    is_new = places >= len(trained)
+    features.values[places[is_new]] = found[is_new]
+    return whole, features
 
 
 def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:

@@ -61,6 +61,13 @@ class ScoreContributions(NamedTuple):
     item_edges: Edges
     gains: np.ndarray  # (n_items,), g
     scores: np.ndarray  # (n_items,), x
+    of_user_features: np.ndarray  # (g,), part of the score
+    of_item_features: np.ndarray  # (g,), another view of it
+
+    @property
+    def explained(self) -> float:
+        """What the sources add up to."""
+        return self.pattern + float(self.of_user_features.sum()) + float(self.of_sources[:, 0].sum())
 
 
 class RowSolver(Protocol):

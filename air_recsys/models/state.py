@@ -12,6 +12,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
+from air_recsys.features import Features
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
@@ -123,6 +124,10 @@ class RowEquations(Protocol):
         """Return what a personal score comes from."""
         ...
 
+    def feature_effects(self, side: Side) -> np.ndarray:
+        """Return mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
+        ...
+
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return the standard deviation of a new rating of each pair of indices, (n,)."""
         ...
@@ -205,6 +210,10 @@ class FittedState:
     def index(self, side: Side) -> IdIndex:
         """Return the ids of users or of items."""
         return self.data.users if side == "user" else self.data.items
+
+    def features(self, side: Side) -> Features | None:
+        """Return what is known of users or of items beside their ratings."""
+        return self.data.user_features if side == "user" else self.data.item_features
 
     def graph(self, side: Side) -> SimilarityGraph | None:
         """Return the learned graph of users or of items."""

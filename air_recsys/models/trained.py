@@ -13,12 +13,13 @@ import pandas as pd
 from tqdm import tqdm
 
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
-from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.interactions import Interactions, as_interactions, with_features
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.memory import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.explanation import Explanation, Labels, explain
+from air_recsys.models.known_rows import checked_features, with_known_rows
 from air_recsys.models.likes import warn_if_constant
 from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.locks import lock_of
@@ -129,6 +130,8 @@ class TrainedRecommender(PredictsDeviations):
         checkpoint: Path | None = None,
         every: int = 50,
         resume_from: Path | None = None,
+        user_features: Any = None,
+        item_features: Any = None,
     ) -> Self:
         """Train on interactions and return the model; see `Recommender.fit`.
 
@@ -153,6 +156,10 @@ class TrainedRecommender(PredictsDeviations):
         resume_from : path, optional
             Checkpoint to go on from, with the same data and parameters. The result is that of a training that was
             never interrupted, to the bit on a CPU with the same number of threads.
+        user_features, item_features : DataFrame, ndarray or SciPy sparse, optional
+            What is known of users and items beside the ratings, see `Interactions.with_features`, which the data may
+            have been given before. A posterior takes them into the mean of its prior. Users and items of the table
+            that have no rating are part of the model.
 
         Raises
         ------
@@ -178,6 +185,10 @@ class TrainedRecommender(PredictsDeviations):
         """
         callbacks = check_callbacks(callbacks)
         data = as_interactions(interactions)
+        if user_features is not None or item_features is not None:
+            self.check(data, validation)
+            data = with_features(data, user_features, item_features, stacklevel=2)
+            validation = None if validation is None else validation.among(data.users, data.items)
         self.check(data, validation)
         engine = self._by_default(data).engine()
         check_memory(engine, data, self.max_memory, self.device)
@@ -376,30 +387,35 @@ class TrainedRecommender(PredictsDeviations):
         check_choice("side", side, SIDES)
         return self._fitted().row_solver(side)
 
-    def fold_in(self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user") -> Folded:
+    def fold_in(
+        self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user", features: Any = None
+    ) -> Folded:
         """Return factors and biases of new users (or items) from their ratings, without training and without a trace.
 
         The new rows minimise the objective with all that was trained held fixed, see
-        `air_recsys.models.engines.objective_rows`. With a posterior they take their posterior mean, see
-        `air_recsys.models.engines.posterior_rows`. Use `partial_fit` to make them part of the model.
+        `air_recsys.models.engines.equations.objective_rows`. With a posterior they take their posterior mean, see
+        `air_recsys.models.engines.equations.posterior_rows`. Use `partial_fit` to make them part of the model.
 
         Parameters
         ----------
-        ratings : Interactions, DataFrame, or SciPy sparse
+        ratings : Interactions, DataFrame, SciPy sparse, or None
             Interactions hold the new users by id (their items have to be known). A matrix has one row a new user and
             one column an item of the model (with ``side="item"``: one row a new item, one column a user); its stored
-            entries are ratings, zeros included.
+            entries are ratings, zeros included. None, with `features`: new rows without a rating.
         weights : ndarray, shape (nnz,), optional
             How much each stored entry of a CSR matrix counts; Interactions bring their own.
         side : {"user", "item"}
             What the new rows are.
+        features : DataFrame or ndarray, optional
+            What is known of the new rows, of models that were trained with features: by id beside Interactions, else
+            in the order of the rows. What is missing counts as the average.
 
         Returns
         -------
         Folded
             `factors` (n, r) and `biases` (n,). A new user's scores are
-            ``global_mean_ + biases[:, None] + item_biases_ + factors @ item_factors_.T``. A row without ratings gets
-            zeros: the mean and the biases of the other side.
+            ``global_mean_ + biases[:, None] + item_biases_ + factors @ item_factors_.T``. A row without ratings and
+            features gets zeros: the mean and the biases of the other side.
 
         Raises
         ------
@@ -421,13 +437,14 @@ class TrainedRecommender(PredictsDeviations):
         check_choice("side", side, SIDES)
         state = self._fitted()
         solver = state.row_solver(side)
+        ratings, options = with_known_rows(state, ratings, side, features)
         rows, confidence = as_rows(state.data, ratings, weights, side, "partial_fit takes new ones in")
         check_on_scale(state, rows.data)
-        folded = solver.solve(rows, weights=confidence)
+        folded = solver.solve(rows, weights=confidence, **options)
         check_finite(folded)
         return folded
 
-    def partial_fit(self, interactions: Any) -> Self:
+    def partial_fit(self, interactions: Any, *, user_features: Any = None, item_features: Any = None) -> Self:
         """Take new ratings in without training: of known users, of new users, and of new items.
 
         A pair that was rated before gets its new rating. Every user of `interactions` is solved anew from all of its
@@ -443,6 +460,9 @@ class TrainedRecommender(PredictsDeviations):
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
             As for `fit`; positions of a matrix are ids here too.
+        user_features, item_features : DataFrame, optional
+            What is known of new users and items, with the columns that `fit` saw. Those without ratings come in as
+            well. What is known of others stays.
 
         Raises
         ------
@@ -463,10 +483,49 @@ class TrainedRecommender(PredictsDeviations):
         self.check_fitted()
         data = as_interactions(interactions, allow_negative=True)
         with lock_of(self):
-            self._state = updated(self._fitted(), data)
+            self._state = updated(self._fitted(), data, user_features, item_features)
         return self
 
     # ---------------------------------------------------------------- explanations
+
+    def feature_effects(self, side: Side = "item") -> pd.DataFrame:
+        """Return what each feature of users or items adds to a score: its learned effects.
+
+        Parameters
+        ----------
+        side : {"user", "item"}
+            Whose features.
+
+        Returns
+        -------
+        DataFrame
+            Columns feature, effect (the mean over all users, or items for features of users) and spread (the standard
+            deviation over them: how differently they take to it), in the unit of the ratings; the largest effect
+            first. A flag is compared with its absence, a number counts by its standard deviation. These are the means
+            of the prior: what is expected before any rating of the user or item.
+
+        Raises
+        ------
+        DataError
+            Where the model was trained without features of that side.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> table = pd.DataFrame({"kind": ["a"] * 4 + ["b"] * 4})
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings, item_features=table)
+        >>> model.feature_effects("item")["feature"].tolist()
+        ['kind=a', 'kind=b']
+        """
+        check_choice("side", side, SIDES)
+        state = self._fitted()
+        names = checked_features(state.features(side), side).names
+        assert state.equations is not None
+        effects = pd.DataFrame(state.equations.feature_effects(side), columns=["effect", "spread"])
+        effects.insert(0, "feature", names)
+        return effects.sort_values("effect", ascending=False, kind="stable", ignore_index=True)
 
     def explain(
         self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
@@ -474,8 +533,8 @@ class TrainedRecommender(PredictsDeviations):
         """Return which rated items and which similar users speak for a score: contributions that add up to it.
 
         They follow from the equations that the user's factors obey, with all else held fixed; what these leave
-        unexplained is reported as the remainder. See `air_recsys.models.engines.objective_contributions`, and for a
-        posterior `air_recsys.models.engines.posterior_rows`, for the definitions.
+        unexplained is reported as the remainder. See `objective_contributions`, and for a posterior
+        `posterior_contributions`, of `air_recsys.models.engines.equations` for the definitions.
 
         Parameters
         ----------
@@ -513,9 +572,8 @@ class TrainedRecommender(PredictsDeviations):
     # ---------------------------------------------------------------- files
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
-        shape = state.data.n_users, state.data.n_items
         engine = self._settled(state.chosen.values).engine()
-        equations = engine.equations_from(arrays, shape)
+        equations = engine.equations_from(arrays, state.data)
         if equations.has_factors and state.factors.user_factors.shape[1] == 0:
             raise ValueError("expected factors of at least one column, found none")
         return replace(state, equations=equations)

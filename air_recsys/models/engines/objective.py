@@ -11,8 +11,8 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
-from air_recsys.models.engines.objective_rows import ObjectiveRows
+from air_recsys.interactions import Extent, Interactions
+from air_recsys.models.engines.equations.objective_rows import ObjectiveRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
@@ -97,6 +97,11 @@ class ObjectiveEngine:
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where parameters do not go together, or not with the data."""
         descent, terms = self.descent, self.terms
+        if any(data.n_features):
+            raise ParameterError(
+                "AIR's objective reads no features of users and items, found some: leave them out, or take a "
+                "posterior, solver='variational' or 'langevin'"
+            )
         if descent.bias_decay > 0 and not descent.biases:
             warn_of_unread("bias_decay", descent.bias_decay, "biases=True")
         if descent.unobserved_weight > 0 and (descent.biases or descent.center):
@@ -236,7 +241,7 @@ class ObjectiveEngine:
         """Return the equations of a row."""
         return self._equations(self._scaling.unit)
 
-    def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> ObjectiveRows:
+    def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> ObjectiveRows:
         """Return the equations of a row, which follow from factors, parameters and the unit."""
         ratings = arrays["ratings"]
         unit = float(arrays["unit"][0]) if "unit" in arrays else self._scaling_of(ratings).unit  # older files: no unit

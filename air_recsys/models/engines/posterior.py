@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from air_recsys.exceptions import ParameterError
+from air_recsys.features import Features
 from air_recsys.interactions import Extent, Interactions
-from air_recsys.models.engines.posterior_arrays import PosteriorArrays
-from air_recsys.models.engines.posterior_rows import PosteriorRows
+from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays
+from air_recsys.models.engines.equations.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
@@ -30,7 +32,7 @@ from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import Components, components
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
 from air_recsys.nn.posterior.exchange import ALONE, Exchange
-from air_recsys.nn.posterior.features import pattern_features, projection
+from air_recsys.nn.posterior.features import pattern_features, projection, with_known
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
 from air_recsys.nn.posterior.half_sweep import SUMS
 from air_recsys.nn.posterior.memory import block_within, posterior_plan
@@ -57,6 +59,8 @@ class PosteriorEngine:
     setup: Setup
     solver: Sweeping
     sample: bool = False
+
+    _known: tuple[Features | None, Features | None] = field(default=(None, None), init=False, repr=False)
 
     def n_steps(self, data: Extent) -> int:
         """Return the number of sweeps."""
@@ -130,7 +134,7 @@ class PosteriorEngine:
 
     def _number_of_features(self, data: Extent) -> int:
         n_features = self._n_features(data)
-        return n_features if isinstance(n_features, int) else 0
+        return (n_features if isinstance(n_features, int) else 0) + max(data.n_features)
 
     def _block_bytes(self, data: Extent, settings: Settings) -> int:
         """Return the memory of the equations that are formed at a time, less where `max_memory` is short."""
@@ -148,6 +152,7 @@ class PosteriorEngine:
         with few_threads(self._work(training)):
             self._scaling = Scaling.standard(counted_ratings(training))
             error = None if held_out is None else self._held_out_error(held_out)
+            self._known = training.user_features, training.item_features
             return self._start(training, *self._entries(training), rng, error)
 
     def _work(self, data: Extent) -> int:
@@ -177,10 +182,11 @@ class PosteriorEngine:
     ) -> PosteriorSweeps:
         """Return the start of a training on entries; `error` is that on held-out ones."""
         n_sweeps, settings = self.solver.n_sweeps, self._settings(data)
-        self._observed, self._features = observed, pattern_features(observed, self._n_features(data), rng)
+        self._observed, self._pattern = observed, pattern_features(observed, self._n_features(data), rng)
+        rows, columns = (self._features(side) for side in (0, 1))
         posterior = Posterior(
             observed,
-            self._features,
+            (rows, columns),
             self._width(data),
             rng,
             sample=self.sample,
@@ -191,6 +197,13 @@ class PosteriorEngine:
         graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]
         unit, work = self._scaling.unit, self._work(data)
         return PosteriorSweeps(posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=work)
+
+    def _features(self, side: int) -> Tensor:
+        """Return the features of the pattern, and what is known of the users (of the items) beside it."""
+        pattern, known = self._pattern[side], self._known[side]
+        if known is None:
+            return pattern
+        return with_known(pattern, torch.as_tensor(known.values, device=self.device), self._observed.degrees[side] > 0)
 
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
         """Return the exchange with other processes that solve rows of the same posterior."""
@@ -234,9 +247,9 @@ class PosteriorEngine:
 
     def equations(self) -> PosteriorRows:
         """Return the equations of a row in the present state."""
-        sides = projection(self._observed, self._features, 0), projection(self._observed, self._features, 1)
+        sides = projection(self._observed, self._pattern, 0), projection(self._observed, self._pattern, 1)
         return PosteriorRows(PosteriorArrays.of(self._estimate.uncertainty(), self._scaling.unit, sides))
 
-    def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> PosteriorRows:
+    def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> PosteriorRows:
         """Return the equations of a row from what a file holds of them."""
-        return PosteriorRows(PosteriorArrays.from_arrays(arrays, shape))
+        return PosteriorRows(PosteriorArrays.from_arrays(arrays, extent))

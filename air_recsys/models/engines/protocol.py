@@ -101,8 +101,8 @@ class Engine(Protocol):
         """Return the equations of a row in the present state."""
         ...
 
-    def equations_from(self, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> RowEquations:
-        """Return the equations of a row from what `RowEquations.to_arrays` wrote; `shape` is (n_users, n_items).
+    def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> RowEquations:
+        """Return the equations of a row from what `RowEquations.to_arrays` wrote of a model of some extent.
 
         Raises
         ------

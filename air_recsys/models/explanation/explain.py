@@ -1,9 +1,9 @@
 r"""`explain`: one score of a fitted model as an `Explanation`.
 
 A score is :math:`\mu + b_u + c_i + p \cdot q`, and its last summand comes from rated items, similar users and the
-choice of items; `air_recsys.models.engines.objective_contributions` and `posterior_rows` beside it say how much of it
-from which. Nothing here is causal: it says how the fitted equations add up, with all other users and all items held
-fixed.
+choice of items; `objective_contributions` and `posterior_contributions` of `air_recsys.models.engines.equations` say
+how much of it from which. Nothing here is causal: it says how the fitted equations add up, with all other users and
+all items held fixed.
 """
 
 from __future__ import annotations
@@ -45,10 +45,12 @@ def explain(
         float(state.scores(np.array([user]), np.array([item]), clips)[0]),
         *offsets,
         pattern=from_sources.pattern,
+        user_features=tables.features("user", from_sources.of_user_features),
         rated_items=tables.items(item, rated_items),
         similar_users=tables.users(user, item, similar_users),
         graph_edges=tables.edges(*from_sources.item_edges, from_sources.gains, from_sources.scores),
-        remainder=personal - from_sources.pattern - float(from_sources.of_sources[:, 0].sum()),
+        item_features=tables.features("item", from_sources.of_item_features),
+        remainder=personal - from_sources.explained,
         clipping=float(state.limited(np.array(unlimited), clips)) - unlimited,
     )
 

@@ -40,11 +40,16 @@ class Explanation:
         What the score starts from.
     pattern : float
         What the choice of items says that the user has rated, whatever the ratings; 0 in models without a posterior.
+    user_features : Contributions
+        What each feature of the user says, of models that were trained with such.
     rated_items, similar_users : Contributions
         Both parts of the personal score by their sources: `rows`, and the `total` of those with and without a row.
     graph_edges : Contributions
         The same contributions by their way, so *not* a further part of the score: what passes each edge of the item
         graph.
+    item_features : Contributions
+        What each feature of the item says for its bias and, for this user, its factors: a view of `item_bias` and of
+        the personal score from the item's side, so *not* a further part of the score.
     remainder : float
         What the model's equations leave unexplained: training that has not settled, or ratings it did not see.
     clipping : float
@@ -72,9 +77,11 @@ class Explanation:
     user_bias: float
     item_bias: float
     pattern: float
+    user_features: Contributions
     rated_items: Contributions
     similar_users: Contributions
     graph_edges: Contributions
+    item_features: Contributions
     remainder: float
     clipping: float
 
@@ -100,6 +107,7 @@ class Explanation:
             "user_bias": self.user_bias,
             "item_bias": self.item_bias,
             "pattern": self.pattern,
+            "user_features": self.user_features.total,
             "rated_items": self.rated_items.total,
             "similar_users": self.similar_users.total,
             "remainder": self.remainder,
@@ -112,7 +120,13 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON; None where there is no value."""
-        tables = {"items": self.rated_items, "users": self.similar_users, "edges": self.graph_edges}
+        tables = {
+            "items": self.rated_items,
+            "users": self.similar_users,
+            "edges": self.graph_edges,
+            "user_features": self.user_features,
+            "item_features": self.item_features,
+        }
         return {
             "user": _plain(self.user),
             "item": _plain(self.item),
@@ -129,6 +143,7 @@ class Explanation:
             "user_bias": "bias of the user",
             "item_bias": "bias of the item",
             "pattern": "choice of items",
+            "user_features": f"features of the user ({self.user_features.count})",
             "rated_items": f"rated items ({self.rated_items.count})",
             "similar_users": f"similar users ({self.similar_users.count})",
         }
@@ -136,8 +151,14 @@ class Explanation:
         width = max((len(title) for title, _ in shown), default=0)
         lines = [f"user {self.user}, item {named}: score {self.score:.4g}"]
         lines += [f"  {title:<{width}}  {part:+.4g}" for title, part in shown]
-        headings = ("rated items", "similar users", "edges of the item graph (another view of the two parts above)")
-        for heading, table in zip(headings, (self.rated_items, self.similar_users, self.graph_edges), strict=True):
+        tables = {
+            "features of the user": self.user_features,
+            "rated items": self.rated_items,
+            "similar users": self.similar_users,
+            "edges of the item graph (another view of the two parts above)": self.graph_edges,
+            "features of the item (another view of the parts above)": self.item_features,
+        }
+        for heading, table in tables.items():
             if table.count:
                 lines += ["", heading, _table_as_text(table)]
         return "\n".join(lines)

@@ -13,14 +13,14 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.explanation.explanation import Contributions
 from air_recsys.models.limits import Clip
-from air_recsys.models.rows import Sources
+from air_recsys.models.rows import Side, Sources
 from air_recsys.models.state import FittedState
 
 Labels = Mapping[Any, str] | pd.Series
 
 
 class Tables:
-    """Builds the three tables for one user.
+    """Builds the tables for one user.
 
     Parameters
     ----------
@@ -82,6 +82,13 @@ class Tables:
             "rating": _ratings(self._sources.rated, self._sources.ratings, starts),
         }
         return _table(columns, contributions[:, None], best)
+
+    def features(self, side: Side, contributions: np.ndarray) -> Contributions:
+        """Return the features of the user, or of the item, that say something of it; `contributions` (g,)."""
+        features = self._state.features(side)
+        names = np.array([] if features is None else features.names, dtype=object)
+        best = self._largest(contributions)
+        return _table({"feature": names[best]}, contributions[:, None], best)
 
     def _largest(self, contributions: np.ndarray) -> np.ndarray:
         """Return the positions of the n largest absolute values, largest first."""

@@ -17,6 +17,7 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
     "history_": list,
     "course": dict,
     "transform_graphs": list,
+    "features": dict,
 }
 _OF_TRAINING: dict[str, type] = {"n_iter_": int, "stopped_by_": str, "device_": str}
 
@@ -87,7 +88,7 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
     """Return the attributes of a model file, or raise `ValueError` where one is absent or of another type."""
     if not isinstance(attributes, dict):
         raise ValueError(f"expected attributes by name, found {type(attributes).__name__}")
-    whole: dict[str, Any] = {"transform_graphs": []} | attributes  # which format version 1 may lack
+    whole: dict[str, Any] = {"transform_graphs": [], "features": {}} | attributes  # which older files may lack
     for name, kind in _FIELDS.items():
         _check_type(name, whole[name], kind)
     for name in whole["course"].keys() & _OF_TRAINING.keys():

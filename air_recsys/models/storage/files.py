@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 from air_recsys.digests import DamagedError
 from air_recsys.exceptions import DataError, ModelFileError
+from air_recsys.features import Encoding, Features
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.chosen import Chosen
@@ -142,6 +143,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         "history_": list(history.columns),
         "transform_graphs": [len(graph) for graph in state.transform_graphs],
         "chosen": state.chosen.to_json(),
+        "features": features_to_json(state.data),
     }
     return attributes, arrays
 
@@ -149,7 +151,7 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
 def state_from_contents(contents: Contents) -> FittedState:
     """Return what `state_to_contents` was given, but for the equations of rows."""
     attributes, arrays = check_attributes(contents.attributes), contents.arrays
-    data = interactions_from_arrays(arrays)
+    data = interactions_from_arrays(arrays, attributes["features"])
     users, items, user_biases, item_biases = (arrays[name] for name in _FACTORS)
     factors = Factors(users, items, user_biases, item_biases, float(attributes["global_mean_"]))
     check_shapes(data, factors)
@@ -177,12 +179,25 @@ def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:
         **_ids_to_arrays("user_ids", data.user_ids),
         **_ids_to_arrays("item_ids", data.item_ids),
     }
-    return arrays if data.weights is None else arrays | {"weights": data.weights}
+    known = {f"{side}_features": features.values for side, features in _features_of(data).items()}
+    return arrays | known | ({} if data.weights is None else {"weights": data.weights})
 
 
-def interactions_from_arrays(arrays: Mapping[str, np.ndarray]) -> Interactions:
-    """Return what `interactions_to_arrays` was given."""
-    return Interactions(
+def features_to_json(data: Interactions) -> dict[str, Any]:
+    """Return by side how tables become the features of interactions, as JSON holds it."""
+    return {side: features.encoding.to_json() for side, features in _features_of(data).items()}
+
+
+def _features_of(data: Interactions) -> dict[str, Features]:
+    sides = {"user": data.user_features, "item": data.item_features}
+    return {side: features for side, features in sides.items() if features is not None}
+
+
+def interactions_from_arrays(
+    arrays: Mapping[str, np.ndarray], encodings: Mapping[str, Any] | None = None
+) -> Interactions:
+    """Return what `interactions_to_arrays` and `features_to_json` were given."""
+    data = Interactions(
         arrays["user_index"],
         arrays["item_index"],
         arrays["ratings"],
@@ -191,6 +206,13 @@ def interactions_from_arrays(arrays: Mapping[str, np.ndarray]) -> Interactions:
         weights=arrays.get("weights"),
         allow_negative=True,
     )
+    for side, size in (("user", data.n_users), ("item", data.n_items)):
+        if side in (encodings or {}):
+            features = Features(Encoding.from_json((encodings or {})[side]), arrays[f"{side}_features"])
+            if len(features.values) != size:
+                raise ValueError(f"expected features of {size} {side}s, found those of {len(features.values)}")
+            setattr(data, f"{side}_features", features)
+    return data
 
 
 def graph_to_arrays(name: str, graph: SimilarityGraph) -> dict[str, np.ndarray]:

@@ -51,7 +51,7 @@ def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(data: Interactions) -> str:
-    """Return a digest of ratings, weights and ids; their order counts, since a split depends on it.
+    """Return a digest of ratings, weights, ids and features; their order counts, since a split depends on it.
 
     Examples
     --------
@@ -63,6 +63,10 @@ def digest(data: Interactions) -> str:
     hashed = hash_arrays(*indices, data.ratings, data.weights)
     for ids in (data.user_ids, data.item_ids):
         add_ids(hashed, ids)
+    for features in (data.user_features, data.item_features):
+        if features is not None:  # older checkpoints are of data without
+            hashed.update(json.dumps(features.encoding.to_json()).encode())
+            hashed.update(np.ascontiguousarray(features.values))  # pyright: ignore[reportArgumentType]
     return hashed.hexdigest()
 
 

@@ -16,15 +16,20 @@ DEGREES = "degrees"
 _POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight, see docs/accuracy.md
 _PASSES = 6  # scores are then within 0.0002 of those of the exact vectors on MovieLens; 4 miss them by 0.0005
 _OVERSAMPLED = 10
+_FLOOR = (
+    0.9  # of the first squared singular value left out: what vectors of entries at random have, see docs/accuracy.md
+)
 
 
 def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
     r"""Return features of the rows, (m, k), and of the columns, (n, k), from the 0/1 matrix B of observed entries.
 
-    They are the leading singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times their squared
-    singular values, so that the prior relies on the leading ones; the logarithm of the degree; and a constant, the
-    last column. At most min(m, n) - 1 of `n_features` singular vectors are taken; "degrees" leaves out all of
-    them, 0 the degrees too. All are on the device of the entries, in double precision.
+    They are the leading k singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times
+    :math:`s^2 - 0.9\, s_{k+1}^2`, with their singular values s and the first one that is left out, so that the prior
+    relies on those that stand out; the logarithm of the degree; and a constant, the last column. Where entries are
+    few, or at random, all singular values are about equal, and the features nearly 0. At most min(m, n) - 1 of
+    `n_features` singular vectors are taken; "degrees" leaves out all of them, 0 the degrees too. All are on the
+    device of the entries, in double precision.
 
     Examples
     --------
@@ -44,9 +49,26 @@ def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random
         vectors = [degree.new_empty(len(degree), 0) for degree in degrees]
     else:
         width = min(n_features, min(observed.shape) - 1)
-        vectors = _singular(observed, [degree**-_POWER for degree in degrees], width, rng)
-    rows, columns = (_features(*pair) for pair in zip(vectors, degrees, strict=True))
+        vectors = _standing_out(*_singular(observed, [degree**-_POWER for degree in degrees], width + 1, rng))
+    rows, columns = (_with_degrees(*pair) for pair in zip(vectors, degrees, strict=True))
     return rows, columns
+
+
+def with_known(pattern: Tensor, known: Tensor, seen: Tensor) -> Tensor:
+    """Return features of the pattern (m, k) with others (m, g) before the degree: (m, g + k), at least (m, g + 2).
+
+    Of rows that are not `seen` (m,) the degree counts as the average: they are taken for new ones, which are known
+    by the other features alone, not for ones that nobody wants.
+
+    Examples
+    --------
+    >>> pattern = torch.tensor([[0.5, 2.0, 1.0], [0.0, -3.0, 1.0]])
+    >>> with_known(pattern, torch.tensor([[7.0], [8.0]]), torch.tensor([True, False]))
+    tensor([[0.5000, 7.0000, 2.0000, 1.0000],
+            [0.0000, 8.0000, 0.0000, 1.0000]])
+    """
+    degrees = torch.where(seen[:, None], pattern[:, -2:-1], 0.0) if pattern.shape[1] > 1 else torch.zeros_like(pattern)
+    return torch.cat([pattern[:, :-2], known.to(pattern), degrees, pattern[:, -1:]], dim=1)
 
 
 class Projection(NamedTuple):
@@ -124,8 +146,18 @@ def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random
     return left @ rotation * (signs * squares.sqrt()), columns * (signs * squares)
 
 
-def _features(vectors: Tensor, degrees: Tensor) -> Tensor:
+def _standing_out(rows: Tensor, columns: Tensor) -> list[Tensor]:
+    """Return vectors but the last, of lengths s^2, with lengths s^2 - 0.9 of the last; entries of about 1 before."""
+    lengths = columns.norm(dim=0)
+    shares = 1 - _FLOOR * lengths[-1] / lengths[:-1].clamp(min=torch.finfo(lengths.dtype).tiny)
+    return [shares * _of_unit_size(vectors[:, :-1]) for vectors in (rows, columns)]
+
+
+def _of_unit_size(vectors: Tensor) -> Tensor:
     size = float(vectors.std(0, correction=0).mean()) if vectors.numel() else 1.0
+    return vectors / max(size, 1e-12)
+
+
+def _with_degrees(vectors: Tensor, degrees: Tensor) -> Tensor:
     logarithms = degrees.log()
-    last = torch.stack([logarithms - logarithms.mean(), torch.ones_like(degrees)], dim=1)
-    return torch.cat([vectors / max(size, 1e-12), last], dim=1)
+    return torch.cat([vectors, torch.stack([logarithms - logarithms.mean(), torch.ones_like(degrees)], dim=1)], dim=1)

@@ -20,7 +20,7 @@ from air_recsys.nn.posterior.triangles import symmetric
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows fix at once swings for ever
-_RIDGE = 100.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
+_RIDGE = 20.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
 
 
 class RowPrior(Stateful):

@@ -55,8 +55,10 @@ CLOSE: dict[str, float] = {"rtol": 1e-6, "atol": 1e-8}  # other processors, othe
 
 @pytest.fixture(autouse=True)
 def plain_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Sweeps stop at the optimum, as those of the release did."""
+    """Sweeps stop at the optimum, and see the pattern, as those of the release did."""
     monkeypatch.setattr("air_recsys.nn.posterior.posterior._PAST", 0.0)
+    monkeypatch.setattr("air_recsys.nn.posterior.features._FLOOR", 0.0)
+    monkeypatch.setattr("air_recsys.nn.posterior.prior._RIDGE", 100.0)
 
 
 def data() -> Interactions:

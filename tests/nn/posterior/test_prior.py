@@ -11,7 +11,7 @@ from air_recsys.nn.posterior.prior import RowPrior
 from air_recsys.nn.posterior.triangles import packed
 
 N_DRAWS = 3000
-FREE, RIDGE, SPREAD = 0.01, 100.0, 0.1  # of the constant and of the features; s_0
+FREE, RIDGE, SPREAD = 0.01, 20.0, 0.1  # of the constant and of the features; s_0
 
 
 def prior_and_rows(m=6, n_features=2, width=2, scale=1.0, seed=0):

@@ -10,15 +10,16 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from air_recsys.interactions import Extent
 from air_recsys.models.rows import Side
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty
-from air_recsys.nn.posterior.features import Projection
+from air_recsys.nn.posterior.features import Projection, with_known
 from air_recsys.nn.posterior.rows import Known
 from air_recsys.nn.posterior.triangles import spans, symmetric, width_of
 
 _BLOCK = 4_000_000  # entries of the covariances of a block of pairs
-_NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W but for degree and constant
+_NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W of the pattern without the degree
 _CPU = torch.device("cpu")
 _PREFIX = "spread_"  # names of these arrays in model files, since version 2
 _FIELDS = (
@@ -43,7 +44,8 @@ class PosteriorArrays(NamedTuple):
     user_precisions, item_precisions : ndarray
         S^-1, (s, d, d).
     user_basis, item_basis : ndarray
-        What each item adds to the features of a user, (n_items, k), and each user to those of an item.
+        What each item adds to the features of a user, (n_items, k), and each user to those of an item. Between these
+        and the degree are the features that are known beside the pattern, see `Interactions.with_features`.
     log_degrees : ndarray, shape (2,)
         Mean logarithms of the number of ratings of users and of items.
     user_covariances, item_covariances : ndarray, optional
@@ -81,8 +83,8 @@ class PosteriorArrays(NamedTuple):
         return {f"{_PREFIX}{name}": array for name, array in self._asdict().items() if array is not None}
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, np.ndarray], shape: tuple[int, int]) -> Self:
-        """Return what `to_arrays` wrote of a model of `shape` (n_users, n_items).
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray], extent: Extent) -> Self:
+        """Return what `to_arrays` wrote of a model of some extent.
 
         Raises
         ------
@@ -92,7 +94,7 @@ class PosteriorArrays(NamedTuple):
         """
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}
         whole = cls(**own)
-        whole._check_form(own, shape)
+        whole._check_form(own, extent)
         for name in ("scales", "user_noise", "item_noise"):
             _check_positive(name, own[name])
         for side in ("user", "item"):
@@ -102,10 +104,10 @@ class PosteriorArrays(NamedTuple):
                 _check_positive(f"the diagonal of {name}", own[name][:, _diagonal(own[name].shape[1])])
         return whole
 
-    def _check_form(self, own: Mapping[str, np.ndarray], shape: tuple[int, int]) -> None:
+    def _check_form(self, own: Mapping[str, np.ndarray], extent: Extent) -> None:
         if any(array.dtype.kind != "f" for array in own.values()):
             raise ValueError("expected floating point numbers in what a posterior has left, found others")
-        for name, expected in self._shapes(*shape).items():
+        for name, expected in self._shapes(extent).items():
             array = own.get(name)
             if array is not None and array.shape != expected:
                 raise ValueError(f"expected {name} of shape {expected}, found {array.shape}")
@@ -115,16 +117,21 @@ class PosteriorArrays(NamedTuple):
         if beside_means and len(self.user_weights) != 1:
             raise ValueError(f"expected one prior beside means, found {len(self.user_weights)}")
 
-    def _shapes(self, n_users: int, n_items: int) -> dict[str, tuple[int, ...]]:
+    def _shapes(self, extent: Extent) -> dict[str, tuple[int, ...]]:
         """Return what the shapes have to be, given those of the priors' weights."""
         (draws, k, d), (_, n_features, _) = self.user_weights.shape, self.item_weights.shape
         shapes: dict[str, tuple[int, ...]] = {"scales": (2,), "log_degrees": (2,)}
         middle = () if self.users.ndim == 2 else (draws,)
-        for side, size, features, others in (("user", n_users, k, n_items), ("item", n_items, n_features, n_users)):
+        n_users, n_items, (of_users, of_items) = extent.n_users, extent.n_items, extent.n_features
+        sides = (("user", n_users, k, of_users, n_items), ("item", n_items, n_features, of_items, n_users))
+        for side, size, features, n_known, others in sides:
             shapes |= {f"{side}_noise": (size,), f"{side}s": (size, *middle, d)}
             shapes |= {f"{side}_weights": (draws, features, d), f"{side}_precisions": (draws, d, d)}
             trained = min(others, len(getattr(self, f"{side}_basis")))  # those that came later are no part of it
-            shapes |= {f"{side}_basis": (trained, features - 2), f"{side}_covariances": (size, d * (d + 1) // 2)}
+            shapes |= {
+                f"{side}_basis": (trained, features - n_known - 2),
+                f"{side}_covariances": (size, d * (d + 1) // 2),
+            }
         return shapes
 
     def grown(self, n_users: int, n_items: int) -> Self:
@@ -143,15 +150,28 @@ class PosteriorArrays(NamedTuple):
         """Return how many rows of a side took part in training; those after them were folded in."""
         return len(self.item_basis if side == "user" else self.user_basis)
 
-    def features(self, side: Side, ratings: sp.csr_array, device: torch.device = _CPU) -> Tensor:
-        """Return the features of new rows; rows and columns that training did not see are no part of the pattern."""
+    def n_known(self, side: Side) -> int:
+        """Return how many features of a side are known beside the pattern."""
+        return max(getattr(self, f"{side}_weights").shape[1] - getattr(self, f"{side}_basis").shape[1] - 2, 0)
+
+    def features(
+        self, side: Side, ratings: sp.csr_array, known: np.ndarray | None = None, device: torch.device = _CPU
+    ) -> Tensor:
+        """Return the features of new rows; rows and columns that training did not see are no part of the pattern.
+
+        `known` are those beside the pattern, (n, g); by default all are at their average.
+        """
         basis, logarithm = getattr(self, f"{side}_basis"), self.log_degrees[0 if side == "user" else 1]
         assert ratings.shape is not None  # SciPy types it as optional
         seen = ratings if ratings.shape[1] == len(basis) else ratings[:, : len(basis)]
         columns = np.unique(np.append(seen.indices, 0))  # at least one
         project = Projection(double(basis[columns], device), double(logarithm, device))
         starts, places = seen.indptr.astype(np.int64), np.searchsorted(columns, seen.indices)
-        return project(torch.as_tensor(starts, device=device), torch.as_tensor(places, device=device))
+        pattern = project(torch.as_tensor(starts, device=device), torch.as_tensor(places, device=device))
+        if n_known := self.n_known(side):
+            known = np.zeros((len(pattern), n_known)) if known is None else known
+            return with_known(pattern, double(known, device), torch.as_tensor(np.diff(starts) > 0, device=device))
+        return pattern[:, -getattr(self, f"{side}_weights").shape[1] :]
 
     def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device = _CPU) -> list[Known]:
         """Return what trained or new rows of a side follow from, one a draw, for some of the other side."""
@@ -163,9 +183,22 @@ class PosteriorArrays(NamedTuple):
         weights, precisions = (double(getattr(self, f"{side}_{name}"), device) for name in ("weights", "precisions"))
         if new:
             weights, precisions = weights.clone(), _NEW_PRECISION * precisions
-            weights[:, :-2] *= _NEW_WEIGHTS
+            weights[:, : weights.shape[1] - 2 - self.n_known(side)] *= _NEW_WEIGHTS
         priors = enumerate(zip(weights, precisions, strict=True))
         return [Known(Rows(draws[:, draw].contiguous(), covariance), noise, *prior) for draw, prior in priors]
+
+    def effects(self, side: Side) -> np.ndarray:
+        """Return mean and standard deviation, over the other side, of what a known feature adds to a score, (g, 2).
+
+        The means are over draws, too; in the unit of the ratings.
+        """
+        other, g = self.items if side == "user" else self.users, self.n_known(side)
+        partners = (other if other.ndim == 3 else other[:, None]).astype(np.float64)  # (n, s, d)
+        inputs = np.concatenate([partners[:, :, :-1], np.ones_like(partners[:, :, :1])], axis=2)
+        weights = getattr(self, f"{side}_weights").astype(np.float64)
+        weights = weights[:, weights.shape[1] - 2 - g : weights.shape[1] - 2]  # (s, g, d)
+        effects = np.einsum("nsd,sgd->nsg", inputs, weights).mean(axis=1)
+        return float(self.scales[0]) * np.column_stack([effects.mean(axis=0), effects.std(axis=0)])
 
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return the standard deviation of a new rating of each pair, (n,)."""

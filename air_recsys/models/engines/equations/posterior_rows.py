@@ -13,12 +13,6 @@ Models of draws solve a row once a kept draw of the other side, and take the mea
 way to each of them; a user that took no part lies further from :math:`W^\top f`, for which W is shrunk too much. So
 :math:`S^{-1}` is taken times 0.6 and W of the pattern times 1.5, as chosen on hidden users and items
 (docs/fold-in.md). `partial_fit` solves trained users with the prior of training.
-
-**Contributions to a score.** The factors' half of the equations, with the bias held fixed, is
-
-.. math:: (S^{-1}_{pp} + t A_{pp})\, p = \big(S^{-1} (W^\top f - (0, b))\big)_p + t \sum_j h_j,
-
-so :math:`p \cdot q` is what the pattern says (the first term) and one contribution for each rated item.
 """
 
 from __future__ import annotations
@@ -31,8 +25,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
-from air_recsys.models.rows import Edges, Folded, ScoreContributions, Side, checked_rows
+from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays, double
+from air_recsys.models.engines.equations.posterior_contributions import contributions_of
+from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.devices import device_or_cpu
 from air_recsys.nn.objective import Observations
@@ -94,37 +89,18 @@ class PosteriorRows:
         return self.arrays.to_arrays()
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
-        """Return what a personal score comes from: the pattern and the rated items, no graphs."""
-        sources, factors, arrays = state.sources(user, np.empty(0, dtype=np.intp)), state.factors, self.arrays
-        rated, ratings, weights = sources[:3]
-        n_items, unit = len(factors.item_factors), float(arrays.scales[0])
-        values, bias = (ratings - factors.mean) / unit, float(factors.user_biases[user]) / unit
-        row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
-        features = arrays.features("user", row)[0].numpy()
-        pattern, of_items = 0.0, np.zeros(rated.size)
-        draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
-        for draw in draws:
-            means, noise = draw.columns.mean.numpy(), draw.noise.numpy()[:-1] * arrays.user_noise[user]
-            precision, inputs = draw.precision.numpy(), means[:-1, :-1]
-            prior = features[-len(draw.weights) :] @ draw.weights.numpy()
-            prior[-1] -= bias
-            confidence = weights / noise
-            matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs
-            summands = (values - means[:-1, -1] - bias)[:, None] * inputs  # (k, r)
-            if draw.columns.covariance is not None:
-                covariances = draw.columns.covariances().numpy()[:-1]
-                matrix += np.einsum("j,jab->ab", confidence, covariances[:, :-1, :-1])
-                summands -= covariances[:, :-1, -1]
-            reach = np.linalg.solve(matrix, means[-1, :-1])
-            of_items += confidence * (summands @ reach)
-            pattern += float(precision[:-1] @ prior @ reach)
-        of_sources = np.column_stack([unit * of_items / len(draws), np.zeros(rated.size)])
-        no_edges, nothing = Edges(sp.csr_array((n_items, n_items)), 0.0), np.zeros(n_items)
-        return ScoreContributions(sources, unit * pattern / len(draws), of_sources, no_edges, nothing, nothing)
+        """Return what a personal score comes from: the pattern, features and the rated items, no graphs."""
+        return contributions_of(state, self.arrays, user, item)
+
+    def feature_effects(self, side: Side) -> np.ndarray:
+        """Return mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
+        return self.arrays.effects(side)
 
 
 def _solver(state: FittedState, arrays: PosteriorArrays, side: Side) -> PosteriorSolver:
-    return PosteriorSolver(state.factors, arrays, side, device_or_cpu(state.ending.device))
+    features = state.features(side)
+    known = None if features is None else features.values
+    return PosteriorSolver(state.factors, arrays, side, device_or_cpu(state.ending.device), known)
 
 
 class PosteriorSolver:
@@ -138,6 +114,8 @@ class PosteriorSolver:
     side : {"user", "item"}
     device : device
         Where blocks of many rows are solved; few rows are solved on the CPU, which needs no copies.
+    known : ndarray, shape (n_rows, g), optional
+        What is known of the rows of the model beside the pattern.
 
     Attributes
     ----------
@@ -145,22 +123,35 @@ class PosteriorSolver:
         The factors of the fixed side.
     """
 
-    def __init__(self, factors: Factors, arrays: PosteriorArrays, side: Side, device: torch.device) -> None:
+    def __init__(
+        self,
+        factors: Factors,
+        arrays: PosteriorArrays,
+        side: Side,
+        device: torch.device,
+        known: np.ndarray | None = None,
+    ) -> None:
         self.others = factors.item_factors if side == "user" else factors.user_factors
         self._arrays, self._mean, self._unit = arrays, factors.mean, float(arrays.scales[0])
         self._side: Side = side
-        self._device = device
+        self._device, self._known = device, known
         self._maps = _maps(arrays, side, self.others)
 
-    def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
-        """Return the posterior means of new rows, see `air_recsys.models.rows.RowSolver`."""
+    def solve(
+        self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, known: np.ndarray | None = None
+    ) -> Folded:
+        """Return the posterior means of new rows, see `air_recsys.models.rows.RowSolver`.
+
+        `known` (n, g) are their features; then a row without ratings has the mean that these say.
+        """
         ratings = checked_rows(ratings, len(self.others))
         n_rows = len(ratings.indptr) - 1
         factors, biases = np.zeros((n_rows, self.others.shape[1]), self.others.dtype), np.zeros(n_rows)
-        for block, solved in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool)):
+        for block, solved in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool), known):
             factors[block], biases[block] = self._folded(solved)
-        empty = np.diff(ratings.indptr) == 0
-        factors[empty] = biases[empty] = 0.0
+        if known is None:
+            empty = np.diff(ratings.indptr) == 0
+            factors[empty] = biases[empty] = 0.0
         return Folded(factors, biases)
 
     def take_in(
@@ -172,7 +163,8 @@ class PosteriorSolver:
         states, noise = (getattr(arrays, f"{self._side}{name}").copy() for name in ("s", "_noise"))
         covariances = getattr(arrays, f"{self._side}_covariances")
         covariances = None if covariances is None else covariances.copy()
-        for block, solved in self._blocks(ratings, weights, rows >= arrays.n_trained(self._side)):
+        known = None if self._known is None else self._known[rows]
+        for block, solved in self._blocks(ratings, weights, rows >= arrays.n_trained(self._side), known):
             factors[block], biases[block] = self._folded(solved)
             noise[rows[block]] = np.mean([1 / scales.numpy() for _, scales in solved], axis=0)
             if covariances is None:
@@ -190,7 +182,7 @@ class PosteriorSolver:
         return Folded(factors.astype(self.others.dtype), self._unit * np.mean([mean[:, -1] for mean in means], axis=0))
 
     def _blocks(
-        self, ratings: sp.csr_array, weights: np.ndarray | None, new: np.ndarray
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: np.ndarray, known: np.ndarray | None
     ) -> Iterator[tuple[np.ndarray, Gaussians]]:
         """Yield some rows (k,) and their Gaussians until all are through, trained ones before new ones."""
         starts = ratings.indptr
@@ -200,9 +192,11 @@ class PosteriorSolver:
             for start in range(0, rows.size, _BLOCK):
                 block = rows[start : start + _BLOCK]
                 confidence = None if confidences is None else confidences[block].data
-                yield block, self._gaussians(ratings[block], confidence, some)
+                yield block, self._gaussians(ratings[block], confidence, some, None if known is None else known[block])
 
-    def _gaussians(self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool) -> Gaussians:
+    def _gaussians(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
+    ) -> Gaussians:
         device = self._device if len(ratings.indptr) > _MANY else torch.device("cpu")
         columns = np.unique(np.append(ratings.indices, 0))  # at least one
         starts, places = ratings.indptr.astype(np.int64), np.searchsorted(columns, ratings.indices)
@@ -210,9 +204,9 @@ class PosteriorSolver:
         confidence = None if weights is None else double(weights, device)
         values = double((ratings.data - self._mean) / self._unit, device)
         entries = Observations(SparsePattern(of_rows, of_columns, columns.size), values, confidence)
-        features = self._arrays.features(self._side, ratings, device)
+        features = self._arrays.features(self._side, ratings, known, device)
         draws = self._arrays.known(self._side, columns, new=new, device=device)
-        solved = (solve_rows(entries, features[:, -len(draw.weights) :], draw) for draw in draws)
+        solved = (solve_rows(entries, features, draw) for draw in draws)
         return [(_on_cpu(rows), scales.cpu()) for rows, scales in solved]
 
 

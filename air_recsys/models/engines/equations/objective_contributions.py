@@ -2,7 +2,7 @@ r"""Where a personal score comes from under AIR's objective: rated items, simila
 
 The score of user u for item i is :math:`\mu + b_u + c_i + p \cdot q` with the factors p of the user and q of the item.
 In the unit of the ratings and times n_users n_items, the objective of `AIR` is quadratic in p with all else held fixed
-(`air_recsys.models.engines.objective_rows`), so its minimum :math:`p^*` solves a linear system:
+(`air_recsys.models.engines.equations.objective_rows`), so its minimum :math:`p^*` solves a linear system:
 
 .. math::
     M p^* = \sum_{j\in N} w_j d_j q_j + \rho \sum_k a_k G p_k, \qquad d_j = y_j - \mu - b_u - c_j
@@ -93,7 +93,8 @@ def contributions_of(state: FittedState, model: Contributing, user: int, item: i
     alone = np.linalg.solve(row.matrix + shared.pull, shared.items[item])  # M_0^-1 q
     of_sources = row.summands.T @ np.column_stack([reach, reach - alone])
     scores = shared.items @ row.solution
-    return ScoreContributions(row.sources, 0.0, of_sources, shared.item_edges, shared.items @ alone, scores)
+    gains, no_features = shared.items @ alone, np.empty(0)
+    return ScoreContributions(row.sources, 0.0, of_sources, shared.item_edges, gains, scores, no_features, no_features)
 
 
 def equations(state: FittedState, model: Contributing) -> Equations:

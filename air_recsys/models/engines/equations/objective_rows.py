@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import NotFittedError, ParameterError
-from air_recsys.models.engines.objective_contributions import Contributing, contributions_of
+from air_recsys.models.engines.equations.objective_contributions import Contributing, contributions_of
 from air_recsys.models.engines.scaling import energy_weight
 from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
@@ -123,6 +123,10 @@ class ObjectiveRows:
         weights = self._weight(state, "user"), self._weight(state, "item")
         shared = Contributing(self.solver(state, "user"), weights, self.weight_decay > 0)
         return contributions_of(state, shared, user, item)
+
+    def feature_effects(self, side: Side) -> np.ndarray:
+        """Raise: an objective reads no features."""
+        raise NotFittedError("feature_effects needs a posterior that was trained with features, found none")
 
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Raise: an objective knows no deviations."""

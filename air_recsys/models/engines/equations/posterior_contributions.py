@@ -1,0 +1,103 @@
+r"""What a score under a posterior comes from.
+
+With all else held fixed, the factors' half of the equations of a user (`posterior_rows`) with bias b is
+
+.. math:: (S^{-1}_{pp} + t A_{pp})\, p = \big(S^{-1} (W^\top f - (0, b))\big)_p + t \sum_j h_j,
+
+so :math:`p \cdot q` is what the pattern says and what each known feature of the user says (the first term, a sum over
+features), and one contribution for each rated item.
+
+The equations of the item give another view of :math:`c + p \cdot q`, with the users held fixed: what each known
+feature of the item adds to its bias and, by its factors, for this user.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays
+from air_recsys.models.rows import Edges, ScoreContributions, Side
+from air_recsys.models.state import FittedState
+from air_recsys.nn.posterior.rows import Known
+
+
+def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> ScoreContributions:
+    """Return what a personal score comes from: the pattern, features and the rated items, no graphs."""
+    sources, factors = state.sources(user, np.empty(0, dtype=np.intp)), state.factors
+    rated, ratings, weights = sources[:3]
+    n_items, unit = len(factors.item_factors), float(arrays.scales[0])
+    values, bias = (ratings - factors.mean) / unit, float(factors.user_biases[user]) / unit
+    row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
+    features = arrays.features("user", row, _known_of(state, "user", user))[0].numpy()
+    own = _places_of_known(arrays, "user")
+    pattern, of_items, of_features = 0.0, np.zeros(rated.size), np.zeros(own.stop - own.start)
+    draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
+    for draw in draws:
+        means, confidence = draw.columns.mean.numpy(), _confidence(draw, weights, float(arrays.user_noise[user]))
+        precision, inputs = draw.precision.numpy(), means[:-1, :-1]
+        matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs + _covariance(draw, confidence)
+        summands = (values - means[:-1, -1] - bias)[:, None] * inputs  # (k, r)
+        if draw.columns.covariance is not None:
+            summands -= draw.columns.covariances().numpy()[:-1, :-1, -1]
+        reach = np.linalg.solve(matrix, means[-1, :-1])
+        of_items += confidence * (summands @ reach)
+        says = (features[:, None] * draw.weights.numpy()) @ (precision[:-1].T @ reach)  # (k,), of each feature
+        of_features += says[own]
+        pattern += says.sum() - says[own].sum() - bias * float(precision[:-1, -1] @ reach)
+    of_sources = np.column_stack([unit * of_items / len(draws), np.zeros(rated.size)])
+    no_edges, nothing = Edges(sp.csr_array((n_items, n_items)), 0.0), np.zeros(n_items)
+    return ScoreContributions(
+        sources,
+        unit * float(pattern) / len(draws),
+        of_sources,
+        no_edges,
+        nothing,
+        nothing,
+        unit * of_features / len(draws),
+        _of_item_features(state, arrays, user, item),
+    )
+
+
+def _of_item_features(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> np.ndarray:
+    """Return what each known feature of an item adds to its bias and its product with a user's factors, (g,)."""
+    own = _places_of_known(arrays, "item")
+    found, known = np.zeros(own.stop - own.start), _known_of(state, "item", item)
+    if known is None:
+        return found
+    place = np.flatnonzero(state.data.item_index == item)
+    users, weights = state.data.user_index[place], state.data.weights
+    weights = np.ones(place.size) if weights is None else weights[place]
+    draws = arrays.known("item", np.append(users, user), new=item >= arrays.n_trained("item"))
+    for draw in draws:
+        inputs = draw.columns.mean.numpy().copy()
+        inputs[:, -1] = 1.0  # a score is linear in (q, c) with (p, 1)
+        confidence = _confidence(draw, weights, float(arrays.item_noise[item]))
+        precision = draw.precision.numpy()
+        matrix = precision + (inputs[:-1].T * confidence) @ inputs[:-1]
+        matrix[:-1, :-1] += _covariance(draw, confidence)
+        found += draw.weights.numpy()[own] @ (precision @ np.linalg.solve(matrix, inputs[-1]))
+    return float(arrays.scales[0]) * found / len(draws) * known[0]
+
+
+def _known_of(state: FittedState, side: Side, row: int) -> np.ndarray | None:
+    features = state.features(side)
+    return None if features is None else features.values[[row]]
+
+
+def _places_of_known(arrays: PosteriorArrays, side: Side) -> slice:
+    """Return where in W the known features stand: before the degree and the constant."""
+    last = getattr(arrays, f"{side}_weights").shape[1] - 2
+    return slice(last - arrays.n_known(side), last)
+
+
+def _confidence(draw: Known, weights: np.ndarray, own_noise: float) -> np.ndarray:
+    """Return one over the variance of each rating, (k,); the last of the other side's rows is that of the pair."""
+    return weights / (draw.noise.numpy()[:-1] * own_noise)
+
+
+def _covariance(draw: Known, confidence: np.ndarray) -> np.ndarray | float:
+    """Return what the covariances of the other side's factors add to the equations, (r, r); 0 for draws."""
+    if draw.columns.covariance is None:
+        return 0.0
+    return np.einsum("j,jab->ab", confidence, draw.columns.covariances().numpy()[:-1, :-1, :-1])
