@@ -138,7 +138,7 @@ def test_movielens_finds_the_genres_of_groups(rated, genres):
     found = {row["system"]: row["all rated items"] for row in report.rows}
     assert found["random"] == pytest.approx(14 / 59)
     assert found["AIR, learned graph with the pattern"] > 0.9
-    assert found["AIR, learned graph"] > 0.9
+    assert found["AIR, learned graph"] > 0.8
     assert found["AIR trained by Adam, learned graph"] < 0.6  # ratings at random: only the pattern knows
 
 

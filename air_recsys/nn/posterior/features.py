@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +17,7 @@ DEGREES = "degrees"
 _POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight, see docs/accuracy.md
 _PASSES = 6  # scores are then within 0.0002 of those of the exact vectors on MovieLens; 4 miss them by 0.0005
 _OVERSAMPLED = 10
+_SHARE = 0.2  # of the rows, or columns; on parts of MovieLens a third or a tenth are worse, see docs/accuracy.md
 _FLOOR = (
     0.9  # of the first squared singular value left out: what vectors of entries at random have, see docs/accuracy.md
 )
@@ -28,8 +30,8 @@ def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random
     :math:`s^2 - 0.9\, s_{k+1}^2`, with their singular values s and the first one that is left out, so that the prior
     relies on those that stand out; the logarithm of the degree; and a constant, the last column. Where entries are
     few, or at random, all singular values are about equal, and the features nearly 0. At most min(m, n) - 1 of
-    `n_features` singular vectors are taken; "degrees" leaves out all of them, 0 the degrees too. All are on the
-    device of the entries, in double precision.
+    `n_features` singular vectors are taken, and those beyond a fifth of min(m, n) are 0: they are noise. "degrees"
+    leaves out all of them, 0 the degrees too. All are on the device of the entries, in double precision.
 
     Examples
     --------
@@ -48,8 +50,9 @@ def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random
     if isinstance(n_features, str):
         vectors = [degree.new_empty(len(degree), 0) for degree in degrees]
     else:
-        width = min(n_features, min(observed.shape) - 1)
-        vectors = _standing_out(*_singular(observed, [degree**-_POWER for degree in degrees], width + 1, rng))
+        width, most = min(n_features, min(observed.shape) - 1), math.ceil(_SHARE * min(observed.shape))
+        found = _singular(observed, [degree**-_POWER for degree in degrees], width + 1, rng)
+        vectors = _standing_out(*found, most)
     rows, columns = (_with_degrees(*pair) for pair in zip(vectors, degrees, strict=True))
     return rows, columns
 
@@ -146,16 +149,21 @@ def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random
     return left @ rotation * (signs * squares.sqrt()), columns * (signs * squares)
 
 
-def _standing_out(rows: Tensor, columns: Tensor) -> list[Tensor]:
-    """Return vectors but the last, of lengths s^2, with lengths s^2 - 0.9 of the last; entries of about 1 before."""
+def _standing_out(rows: Tensor, columns: Tensor, most: int) -> list[Tensor]:
+    """Return vectors of lengths s^2 but the last with lengths s^2 - 0.9 of the next one, entries of about 1 before.
+
+    At most so many: those beyond are 0, and the next one is the first of these.
+    """
     lengths = columns.norm(dim=0)
-    shares = 1 - _FLOOR * lengths[-1] / lengths[:-1].clamp(min=torch.finfo(lengths.dtype).tiny)
-    return [shares * _of_unit_size(vectors[:, :-1]) for vectors in (rows, columns)]
+    kept = min(most, len(lengths) - 1)
+    shares = torch.zeros_like(lengths[:-1])
+    shares[:kept] = 1 - _FLOOR * lengths[kept] / lengths[:kept].clamp(min=torch.finfo(lengths.dtype).tiny)
+    return [shares * vectors[:, :-1] / _size(vectors[:, :kept]) for vectors in (rows, columns)]
 
 
-def _of_unit_size(vectors: Tensor) -> Tensor:
+def _size(vectors: Tensor) -> float:
     size = float(vectors.std(0, correction=0).mean()) if vectors.numel() else 1.0
-    return vectors / max(size, 1e-12)
+    return max(size, 1e-12)
 
 
 def _with_degrees(vectors: Tensor, degrees: Tensor) -> Tensor:

@@ -58,6 +58,7 @@ def plain_sweeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sweeps stop at the optimum, and see the pattern, as those of the release did."""
     monkeypatch.setattr("air_recsys.nn.posterior.posterior._PAST", 0.0)
     monkeypatch.setattr("air_recsys.nn.posterior.features._FLOOR", 0.0)
+    monkeypatch.setattr("air_recsys.nn.posterior.features._SHARE", 1.0)
     monkeypatch.setattr("air_recsys.nn.posterior.prior._RIDGE", 100.0)
 
 
