@@ -486,9 +486,9 @@ def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> 
     """Return interactions with features, see `Interactions.with_features`; `stacklevel` is that of warnings."""
     same = copy(data)
     if user is not None:
-        same.users, same.user_features = _known(data.users, user, stacklevel + 2)
+        same.users, same.user_features = _known(data.users, user, stacklevel + 3)
     if item is not None:
-        same.items, same.item_features = _known(data.items, item, stacklevel + 2)
+        same.items, same.item_features = _known(data.items, item, stacklevel + 3)
     return same
 
 

@@ -66,6 +66,9 @@ class CornacAIR(Recommender, ANNMixin):
     seed : int, RandomState or None
         Source of the start; the same seed gives the same model.
 
+    The features of the modalities ``user_feature`` and ``item_feature`` (`cornac.data.FeatureModality`) of an
+    experiment enter the prior of users and items, see `Interactions.with_features`.
+
     Attributes
     ----------
     model_ : AIR
@@ -282,7 +285,23 @@ def _triples(dataset: Dataset) -> Triples:
 
 
 def _interactions(train_set: Dataset, triples: Triples) -> Interactions:
-    return Interactions(*triples, *_ids(train_set), allow_negative=True)
+    """Return ratings with the features of Cornac's modalities, where the experiment has some."""
+    data = Interactions(*triples, *_ids(train_set), allow_negative=True)
+    user, item = (
+        _features(train_set, f"{side}_feature", size)
+        for side, size in (("user", data.n_users), ("item", data.n_items))
+    )
+    return data if user is None and item is None else data.with_features(user=user, item=item)
+
+
+def _features(train_set: Dataset, name: str, size: int) -> np.ndarray | None:
+    """Return the first rows of the features of a modality, which stand in the order of Cornac's indices."""
+    features = getattr(getattr(train_set, name, None), "features", None)
+    if features is None:
+        return None
+    if len(features) < size:
+        raise DataError(f"expected {name} with at least {size} rows, one an id, found {len(features)}")
+    return np.asarray(features, dtype=np.float64)[:size]
 
 
 def _checked_params(air_params: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.adapters.solver import AUTO, solver_for
@@ -77,6 +78,9 @@ class SurpriseAIR(AlgoBase):
         That of `AIR`. "auto" is the preset's "variational", a posterior, and "adam", factors trained together with
         the graphs, for ``n_factors=None`` and for a parameter that "adam" alone reads, such as `n_epochs`,
         `weight_decay` or `biases`; `model_.solver` is the choice.
+    user_features, item_features : DataFrame, optional
+        What is known of users and items, indexed by raw id, see `Interactions.with_features`. With them unknown users
+        and items of the tables have estimates.
     **parameters
         Those of `AIR` and of its solver, by name, in place of the values of `AIR.for_ratings`. They and all others of
         `AIR` and of the solver become attributes of the same name. Without a `random_state` the seed is drawn from
@@ -118,12 +122,20 @@ class SurpriseAIR(AlgoBase):
     qi: np.ndarray = _UNSET
     _user_vectors: np.ndarray = _UNSET
     _item_vectors: np.ndarray = _UNSET
+    _further: tuple[dict[int | str, int], dict[int | str, int]] = _UNSET
 
     def __init__(
-        self, *, sim_options: Mapping[str, Any] | None = None, solver: str | Solver = AUTO, **parameters: Any
+        self,
+        *,
+        sim_options: Mapping[str, Any] | None = None,
+        solver: str | Solver = AUTO,
+        user_features: pd.DataFrame | None = None,
+        item_features: pd.DataFrame | None = None,
+        **parameters: Any,
     ) -> None:
         model = AIR.for_ratings(solver=solver_for(parameters, solver), **parameters)
         self.solver = as_solver(model.solver)
+        self.user_features, self.item_features = user_features, item_features
         for name, value in (model.get_params(deep=False) | self.solver.get_params()).items():
             if name != "solver":
                 setattr(self, name, value)
@@ -148,9 +160,11 @@ class SurpriseAIR(AlgoBase):
                 f"{type(trainset).__name__}"
             )
         AlgoBase.fit(self, trainset)
-        for name in ("model_", "pu", "qi", "_user_vectors", "_item_vectors", "sim"):
+        for name in ("model_", "pu", "qi", "_user_vectors", "_item_vectors", "_further", "sim"):
             self.__dict__.pop(name, None)  # a fit that fails leaves no half of two models
-        self.model_ = self._new_model().fit(Interactions.from_surprise(trainset))
+        self.model_ = self._new_model().fit(
+            Interactions.from_surprise(trainset), user_features=self.user_features, item_features=self.item_features
+        )
         self._take_factors()
         return self
 
@@ -165,11 +179,19 @@ class SurpriseAIR(AlgoBase):
 
     def _take_factors(self) -> None:
         model = self.model_
-        self.pu, self.qi = model.user_factors_, model.item_factors_
-        self.bu, self.bi = model.user_biases_, model.item_biases_
+        data, n_users, n_items = model.interactions_, self.trainset.n_users, self.trainset.n_items
+        factors, biases = (model.user_factors_, model.item_factors_), (model.user_biases_, model.item_biases_)
+        # Behind those of the trainset are the users and items of which features alone are known.
+        self.pu, self.qi, self.bu, self.bi = (
+            factors[0][:n_users],
+            factors[1][:n_items],
+            biases[0][:n_users],
+            biases[1][:n_items],
+        )
+        self._further = _by_name(data.user_ids, n_users), _by_name(data.item_ids, n_items)
         # With the biases inside, one product is a whole estimate.
-        users = np.column_stack([self.pu, self.bu, np.ones_like(self.bu)])
-        items = np.column_stack([self.qi, np.ones_like(self.bi), self.bi + model.global_mean_])
+        users = np.column_stack([factors[0], biases[0], np.ones_like(biases[0])])
+        items = np.column_stack([factors[1], np.ones_like(biases[1]), biases[1] + model.global_mean_])
         self._user_vectors, self._item_vectors = users.astype(np.float64), items.astype(np.float64)
 
     # ---------------------------------------------------------------- estimates
@@ -182,15 +204,17 @@ class SurpriseAIR(AlgoBase):
         PredictionImpossible
             Where both are unknown, or one is and the model has no biases around a mean.
         """
-        knows_user, knows_item = self.trainset.knows_user(u), self.trainset.knows_item(i)
+        user, item = self._further[0].get(u, u), self._further[1].get(i, i)
+        knows_user = user is not u or self.trainset.knows_user(u)
+        knows_item = item is not i or self.trainset.knows_item(i)
         if knows_user and knows_item:
-            return float(self._user_vectors[u].dot(self._item_vectors[i]))
+            return float(self._user_vectors[user].dot(self._item_vectors[item]))
         model = self.model_
         if not (knows_user or knows_item):
             raise PredictionImpossible("User and item are unknown.")
         if not (getattr(self, "biases", True) and getattr(self, "center", True)):  # a posterior has both
             raise PredictionImpossible("User or item is unknown.")
-        return model.global_mean_ + float(self.bu[u] if knows_user else self.bi[i])
+        return float(self._user_vectors[user][-2] + model.global_mean_ if knows_user else self._item_vectors[item][-1])
 
     # ---------------------------------------------------------------- similarities
 
@@ -243,6 +267,11 @@ class SurpriseAIR(AlgoBase):
                 f"sim_options={{'user_based': {other}}}"
             )
         return graph
+
+
+def _by_name(ids: np.ndarray, first: int) -> dict[int | str, int]:
+    """Return the places of ids from the first on, by the names that Surprise gives to ids that it does not know."""
+    return {f"UKN__{raw}": first + place for place, raw in enumerate(ids[first:].tolist())}
 
 
 def _checked(sim_options: Mapping[str, Any]) -> dict[str, Any]:

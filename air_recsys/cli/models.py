@@ -36,6 +36,8 @@ def train(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    user_features: options.UserFeatures = None,
+    item_features: options.ItemFeatures = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -54,6 +56,7 @@ def train(
     air = AIR.of_preset(preset.value, **parameters)
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
     typer.echo(repr(data))
+    data = options.with_features(data, user_features, item_features, user, item)
     status = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
     unit = air.solver_.unit

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from air_recsys.interactions import Interactions
     from air_recsys.models import Recommender
     from air_recsys.results import ResultTable
 
@@ -45,6 +46,12 @@ PresetName = Annotated[Preset, typer.Option(help="Which kind of data this is; au
 Settings = Annotated[list[str] | None, pairs("--set", "A parameter of AIR or of its solver; may be repeated.")]
 DataFolder = Annotated[
     Path | None, typer.Option("--data", help="Folder of the data sets; else AIR_RECSYS_DATA, else ../shared/data.")
+]
+UserFeatures = Annotated[
+    Path | None, typer.Option("--user-features", help="Table of what is known of users, a row an id.")
+]
+ItemFeatures = Annotated[
+    Path | None, typer.Option("--item-features", help="Table of what is known of items, a row an id.")
 ]
 UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the user ids.")]
 ItemColumn = Annotated[str, typer.Option("--item-column", help="Column of the item ids.")]
@@ -97,6 +104,22 @@ def parse_values(settings: list[str] | None) -> dict[str, Any]:
         except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):  # all that literal_eval raises
             parsed[name] = value
     return parsed
+
+
+def with_features(data: Interactions, users: Path | None, items: Path | None, user: str, item: str) -> Interactions:
+    """Return ratings with what files tell of users and items, and print a line for each side."""
+    from air_recsys.datasets import read_features
+
+    for side, file, column in (("user", users, user), ("item", items, item)):
+        if file is None:
+            continue
+        index = data.users if side == "user" else data.items
+        table, n_rated = read_features(file, column), len(index)
+        table.index = as_ids(table.index.astype(str).tolist(), index.ids)
+        data = data.with_features(**{side: table})
+        n_features, n_all = data.n_features[side == "item"], data.n_items if side == "item" else data.n_users
+        typer.echo(f"{n_features} features of {n_all} {side}s, {n_all - n_rated} of them without a rating")
+    return data
 
 
 def parse_names(text: str) -> list[str]:

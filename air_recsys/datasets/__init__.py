@@ -6,6 +6,7 @@ is missing, does not fit the others or is not of its format, with the first malf
 
 from air_recsys.datasets.davis import load_davis
 from air_recsys.datasets.drug_target import DrugTargetData
+from air_recsys.datasets.features_file import read_features
 from air_recsys.datasets.fetching import fetch
 from air_recsys.datasets.folders import data_root
 from air_recsys.datasets.implicit_lists import load_implicit_lists
@@ -16,6 +17,7 @@ from air_recsys.datasets.movielens import (
     load_movielens_genres,
     load_movielens_items,
     load_movielens_titles,
+    load_movielens_users,
 )
 from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.datasets.ratings_file import read_ratings
@@ -40,9 +42,11 @@ __all__ = [
     "load_movielens_genres",
     "load_movielens_items",
     "load_movielens_titles",
+    "load_movielens_users",
     "load_syn_netflix",
     "load_yamanishi",
     "make_planted_ratings",
     "make_syn_netflix",
+    "read_features",
     "read_ratings",
 ]

@@ -173,6 +173,39 @@ def load_movielens_items(root: str | Path, variant: Variant = "100k") -> pd.Data
     return pd.DataFrame({"title": titles, "year": pd.Series(pd.to_numeric(years)).astype("Int64"), "genres": genres})
 
 
+def load_movielens_users(root: str | Path, variant: Variant = "100k") -> pd.DataFrame:
+    """Load age, gender and occupation of each user, as features.
+
+    Parameters
+    ----------
+    root : str or Path
+        The folder with ``u.user`` (100K) or ``users.dat`` (1M), or the folder above it.
+    variant : {"100k", "1m"}
+
+    Returns
+    -------
+    DataFrame, shape (n_users, 3)
+        Indexed by user id: `age` in years, of 1M the first year of one of seven groups; `gender`, "F" or "M";
+        `occupation`, a word, of 1M its code as text.
+
+    Examples
+    --------
+    >>> from air_recsys.datasets import fetch, load_movielens_users
+    >>> load_movielens_users(fetch("ml-100k")).shape  # doctest: +SKIP
+    (943, 3)
+    """
+    check_choice("variant", variant, _DATASETS)
+    fields: dict[str, type] = {"user": int, "age": int, "gender": str, "occupation": str, "zip": str}
+    if variant == "100k":
+        path, separator = find_file(root, "ml-100k", ["u.user"]), "|"
+    else:
+        path, separator = find_file(root, "ml-1m", ["users.dat"]), "::"
+        fields = {name: fields[name] for name in ("user", "gender", "age", "occupation", "zip")}
+    table = read_records(path, separator, fields)
+    require(path, ~table["user"].duplicated(), "a user id of its own", table["user"].to_numpy())
+    return table.set_index("user").drop(columns="zip").reindex(columns=["age", "gender", "occupation"])
+
+
 def _read_ratings(path: Path, separator: str) -> pd.DataFrame:
     table = read_records(path, separator, _RATING_FIELDS, optional="timestamp" if separator == "::" else None)
     ids, ratings = table[["user", "item"]].to_numpy(), table["rating"].to_numpy()

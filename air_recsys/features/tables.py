@@ -50,9 +50,9 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     if pd.isna(table.index).any():
         raise DataError(f"every row of {kind} features needs an id, found a row without one")
     if table.index.has_duplicates:
-        repeated = table.index[table.index.duplicated()]
+        repeated = table.index[table.index.duplicated()].tolist()
         raise DataError(
-            f"expected one row of features for each {kind}, found {repeated.size} more, the first for {repeated[0]!r}"
+            f"expected one row of features for each {kind}, found {len(repeated)} more, the first for {repeated[0]!r}"
         )
     named = table.set_axis(list(map(str, table.columns)), axis=1).set_axis(own, axis=0).rename_axis(None)
     if not named.columns.is_unique:

@@ -192,6 +192,7 @@ class PosteriorEngine:
             sample=self.sample,
             components=found,
             block_bytes=self._block_bytes(data, settings),
+            n_known_features=data.n_features,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
         graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]

@@ -67,6 +67,8 @@ class Posterior(Stateful):
         Variances to start from, of rows without factors; "variational" keeps them.
     block_bytes : int
         Memory of the equations that "langevin" forms at a time, by default 256 MiB.
+    n_known_features : tuple of int
+        How many features of rows and of columns are known beside the pattern, see `RowPrior`.
 
     Attributes
     ----------
@@ -93,6 +95,7 @@ class Posterior(Stateful):
         sample: bool = False,
         components: Components | None = None,
         block_bytes: int = SUMS,
+        n_known_features: tuple[int, int] = (0, 0),
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
         self._sample, self._values, self._swept = sample, values, False
@@ -107,7 +110,8 @@ class Posterior(Stateful):
         known = components is not None
         self.noise = Noise(observed.counts, start.noise, known=known)
         self.priors = [
-            RowPrior(side, width + 1, of_side, known=known) for side, of_side in zip(features, start[:2], strict=True)
+            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known)
+            for side, of_side, n_known in zip(features, start[:2], n_known_features, strict=True)
         ]
         self.sides = [self._start(size, width, deviation) for size in observed.shape]
         self.means = [side.mean for side in self.sides]

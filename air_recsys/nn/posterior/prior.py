@@ -3,7 +3,8 @@ r"""The prior of one side, learned with it: the mean of a row is a linear map of
 .. math:: x_i \sim N(W^\top f_i, S),\qquad W \sim N(0, \Lambda^{-1}\otimes S),\qquad
     S^{-1} \sim \mathrm{Wishart}(d + 2, I / s_0)
 
-with features f (the last one constant), :math:`\Lambda` a ridge common to all features but the constant.
+with features f (the last one constant), :math:`\Lambda` a ridge common to all features but the constant; that of
+features that are known beside the pattern is smaller where they explain much.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ _RIDGE = 20.0  # of the features; learned by evidence it is too small, see docs/
 class RowPrior(Stateful):
     """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
 
-    Where that variance is `known`, `update` leaves S as it is. `flags` are those of the last update or draw.
+    The last two features are the degree and the constant, the `n_known_features` before them are known beside the
+    pattern. Where the variance is `known`, `update` leaves S as it is. `flags` are those of the last update or draw.
     """
 
     _STATE = ("weights", "precision", "_ridge")
 
-    def __init__(self, features: Tensor, width: int, variance: float, *, known: bool = False) -> None:
+    def __init__(
+        self, features: Tensor, width: int, variance: float, *, known: bool = False, n_known_features: int = 0
+    ) -> None:
         self.features = features.to(torch.float64)
         like = {"dtype": torch.float64, "device": features.device}
         self._gram = self.features.T @ self.features
@@ -41,6 +45,8 @@ class RowPrior(Stateful):
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
         self._known = known
+        last = features.shape[1] - 2
+        self._known_features = slice(last - n_known_features, last)
         self.flags: list[Flag] = []
 
     @property
@@ -62,8 +68,9 @@ class RowPrior(Stateful):
         W goes the fraction `past` of its way further. With `past` > 0 a precision :math:`P = S^{-1}` that follows
         :math:`P_0` becomes :math:`(1 - b) P + b P P_0^{-1} P` with b = 0.8, which is positive definite.
         """
-        weights, _, scatter = self._regression(rows)
+        weights, factor, scatter = self._regression(rows)
         self.weights = torch.lerp(self.weights, weights, 1 + past)
+        self._learn_ridge(weights, factor)
         if self._known:
             return
         precision = inverse(scatter, self.flags) * (len(rows.mean) + 1)
@@ -85,6 +92,17 @@ class RowPrior(Stateful):
             freedom = squares.new_full((), squares.numel() + 1)
             ridge = gamma(freedom / 2, generator) * 2 / (squares.sum() + 1 / _RIDGE)
             self._ridge = torch.cat([ridge.expand(len(squares)), self._ridge[-1:]])
+
+    def _learn_ridge(self, weights: Tensor, factor: Tensor) -> None:
+        """Set the ridge of the known features to the one that is most probable given their weights, at most 20.
+
+        Most factors know nothing of most features, so that the most probable one is mostly too large for the biases.
+        """
+        own = weights[self._known_features]
+        if own.numel():
+            errors = torch.cholesky_inverse(factor).diagonal()[self._known_features].sum() * own.shape[1]
+            squares = ((own @ self.precision) * own).sum() + errors
+            self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
         """Return W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
