@@ -40,7 +40,8 @@ class MyFMModel:
 
     By itself it is Bayesian matrix factorization with biases. With `implicit` a user is described by an indicator and
     by the rated items N(u), each with weight :math:`|N(u)|^{-1/2}`, and an item by its indicator and its users in the
-    same way: myFM's "Bayesian SVD++ flipped". Users and items without ratings keep their prior, and unknown ones are
+    same way: myFM's "Bayesian SVD++ flipped". Features of users and items of the interactions stand beside, a group
+    for each side. Users and items without ratings keep their prior, and unknown ones are
     described by nothing. All Gibbs steps but the first five are kept.
 
     Examples
@@ -60,9 +61,13 @@ class MyFMModel:
         """Train on whatever `as_interactions` accepts."""
         self._data = data = as_interactions(interactions)
         sides = [data.n_users, data.n_items]
-        if self.implicit:
-            self._tables = _described(data)
-            sides = [data.n_users, data.n_items, data.n_items, data.n_users]
+        self._relational = self.implicit or any(data.n_features)
+        if self._relational:
+            blocks = _blocks(data, self.implicit)
+            self._tables, sides = (
+                [_table(parts) for parts in blocks],
+                [_width(part) for parts in blocks for part in parts],
+            )
         design = self._design(data.user_index, data.item_index)
         with redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
             self._model.fit(**design, y=data.ratings, n_iter=self.n_steps, group_shapes=sides)
@@ -75,7 +80,7 @@ class MyFMModel:
 
     def _design(self, users: np.ndarray, items: np.ndarray) -> dict[str, Any]:
         """Return the design of some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
-        if not self.implicit:
+        if not self._relational:
             return {"X": _one_hot(self._data, users, items)}
         sizes = self._data.n_users, self._data.n_items
         sides = zip((users, items), sizes, self._tables, strict=True)
@@ -94,14 +99,27 @@ def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr
     return sp.csr_matrix((np.ones(columns.size), columns, starts), shape=(users.size, data.n_users + data.n_items))
 
 
-def _described(data: Interactions) -> list[sp.csr_matrix]:
-    """Return a row a user and a row an item, an indicator and the scaled pattern of its ratings, and one of zeros."""
+def _blocks(data: Interactions, implicit: bool) -> list[list[sp.csr_matrix]]:
+    """Return what describes users, and items: indicators, the scaled pattern if `implicit`, features if any."""
     ones = np.ones(data.n_ratings)
     pattern = sp.csr_matrix((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
-    tables = []
-    for rated in (pattern, pattern.T.tocsr()):
+    blocks = []
+    for rated, features in ((pattern, data.user_features), (pattern.T.tocsr(), data.item_features)):
         counts = np.diff(rated.indptr)
-        scaled = sp.diags(np.maximum(counts, 1) ** -0.5) @ rated
-        nothing = sp.csr_matrix((1, data.n_users + data.n_items))
-        tables.append(sp.csr_matrix(sp.vstack([sp.hstack([sp.eye(counts.size), scaled]), nothing], format="csr")))
-    return tables
+        parts = [sp.eye(counts.size)]
+        if implicit:
+            parts.append(sp.diags(np.maximum(counts, 1) ** -0.5) @ rated)
+        if features is not None:
+            parts.append(sp.csr_matrix(features.values.astype(np.float64)))
+        blocks.append(parts)
+    return blocks
+
+
+def _table(parts: list[sp.csr_matrix]) -> sp.csr_matrix:
+    """Return a row for each user or item, and one of zeros."""
+    rows = sp.hstack(parts)
+    return sp.csr_matrix(sp.vstack([rows, sp.csr_matrix((1, _width(rows)))], format="csr"))
+
+
+def _width(matrix: Any) -> int:
+    return int(matrix.shape[1])

@@ -44,6 +44,17 @@ def updated(
     return draft
 
 
+def with_unseen(state: FittedState) -> FittedState:
+    """Return a state in which users and items without ratings are what their features say, where these are known."""
+    sides: tuple[tuple[Side, np.ndarray], ...] = ("user", state.data.user_index), ("item", state.data.item_index)
+    for side, index in sides:
+        if state.features(side) is not None:
+            unseen = np.setdiff1d(np.arange(len(state.index(side))), index)
+            n_others = state.data.n_items if side == "user" else state.data.n_users
+            state = _solved(state, state, side, unseen, n_others) if unseen.size else state
+    return state
+
+
 def merge(
     before: Interactions, new: Interactions, user_features: Any = None, item_features: Any = None
 ) -> Interactions:

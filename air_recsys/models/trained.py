@@ -23,7 +23,7 @@ from air_recsys.models.known_rows import checked_features, with_known_rows
 from air_recsys.models.likes import warn_if_constant
 from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.locks import lock_of
-from air_recsys.models.partial_fit import updated
+from air_recsys.models.partial_fit import updated, with_unseen
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side, as_rows
 from air_recsys.models.scale import check_finite, check_on_scale
 from air_recsys.models.state import Ending, Factors, FittedState, Snapshot, history_of
@@ -588,7 +588,7 @@ def _learned(engine: Engine, trainee: Trainee, result: Result, data: Interaction
     graphs, history = Snapshot.of(trainee.adjacencies(), data), history_of(result.records)
     snapshots = {epoch: Snapshot.of(kept, data) for epoch, kept in result.snapshots.items()}
     ending = Ending(result.kept_epoch, result.stopped_by, str(engine.device), snapshots)
-    return FittedState(data, engine.factors(), *graphs, history, engine.equations(), ending)
+    return with_unseen(FittedState(data, engine.factors(), *graphs, history, engine.equations(), ending))
 
 
 def _check_validation(data: Interactions, validation: Interactions) -> None:

@@ -1,10 +1,11 @@
 """myFM is given what its own Bayesian SVD++ flipped is given, and fits what can be fitted."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.adapters.myfm_peer import MyFMModel, _described
+from air_recsys.adapters.myfm_peer import MyFMModel, _blocks, _table
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.metrics import rmse
 from air_recsys.splits import random_holdout
@@ -19,7 +20,7 @@ def unrated():
 
 def test_users_and_items_are_described_by_themselves_and_by_a_unit_pattern():
     data = unrated()
-    described = [table.toarray() for table in _described(data)]
+    described = [_table(parts).toarray() for parts in _blocks(data, implicit=True)]
     assert not any(table[-1].any() for table in described)  # of unknown ids
     users, items = (table[:-1] for table in described)
     rated = data.to_csr().toarray() > 0
@@ -27,6 +28,18 @@ def test_users_and_items_are_described_by_themselves_and_by_a_unit_pattern():
         np.testing.assert_array_equal(table[:, : len(table)], np.eye(len(table)))
         np.testing.assert_array_equal(table[:, len(table) :] > 0, pattern)
         np.testing.assert_allclose(np.linalg.norm(table[:, len(table) :], axis=1), pattern.any(axis=1))
+
+
+@pytest.mark.parametrize("implicit", [False, True])
+def test_features_stand_beside_and_tell_of_items_without_ratings(implicit):
+    data = make_planted_ratings(random_state=0).interactions
+    biases = np.zeros(data.n_items)
+    np.add.at(biases, data.item_index, data.ratings - data.ratings.mean())
+    table = pd.DataFrame({"liked": biases}, index=data.item_ids)
+    hidden = np.argsort(biases)[[0, -1]]
+    shown = data.select(~np.isin(data.item_index, hidden)).with_features(item=table)
+    low, high = MyFMModel(2, 40, implicit=implicit).fit(shown).predict([0, 0], data.item_ids[hidden])
+    assert low < high
 
 
 @pytest.mark.parametrize("implicit", [False, True])

@@ -48,13 +48,13 @@ def test_flags_are_centred_alone(flags):
 )
 def test_text_and_lists_are_flags_of_levels(genres):
     found = encoded(genres=genres)
-    assert list(found) == ["genres=Drama"] + (["genres=War"])
+    assert list(found) == ["genres=Drama", "genres=War"]
     np.testing.assert_allclose(found["genres=Drama"], [0.4, 0.4, -0.6, 0, 0.4, -0.6], atol=1e-6)
 
 
 @pytest.mark.parametrize("kind", ["object", "category", "string"])
 def test_columns_of_text_of_any_type_are_alike(kind):
-    found = encoded(gender=pd.Series(list("FMFFM") + [None], index=IDS, dtype=kind))
+    found = encoded(gender=pd.Series([*list("FMFFM"), None], index=IDS, dtype=kind))
     np.testing.assert_allclose(found["gender=F"], [0.4, -0.6, 0.4, 0.4, -0.6, 0], atol=1e-6)
 
 

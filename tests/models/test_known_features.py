@@ -202,7 +202,7 @@ def test_features_go_with_any_others(solver, options):
 
 @both
 def test_ratings_too_few_for_factors_go_with_features(solver):
-    users, items = tables()
+    _users, items = tables()
     few = ratings().sample(300, random_state=0)
     found = model(solver, n_factors="auto").fit(few, item_features=items)
     assert found.user_factors_.shape[1] == 0
@@ -212,7 +212,7 @@ def test_ratings_too_few_for_factors_go_with_features(solver):
 
 
 def test_who_has_no_features_is_average():
-    users, items = tables()
+    _users, items = tables()
     found = model().fit(ratings(), item_features=items.iloc[: N_ITEMS // 2])
     assert found.interactions_.n_items == N_ITEMS
     assert np.isfinite(found.predict("u000", items.index[:N_ITEMS])).all()

@@ -26,6 +26,7 @@ def bench_ratings(
     systems: Mapping[str, System],
     *,
     validation: bool = False,
+    origin: str | None = None,
     seed: int = 0,
     threads: int = 1,
 ) -> ResultTable:
@@ -39,6 +40,8 @@ def bench_ratings(
         Of that data.
     validation : bool
         Whether these folds are within the training parts, so that no published figure stands beside.
+    origin : str, optional
+        How the folds were made, where they are not those of `RATING_SETS`; no published figure then stands beside.
     seed : int
         Of the systems, for the protocol.
 
@@ -61,10 +64,10 @@ def bench_ratings(
                 bar.update()
             rows.append({"system": name} | _mean(folds, errors))
             notes.append(f"{name}: {system.settings}{_inside(errors)}")
-    if not validation:
+    if not validation and origin is None:
         rows += [{"system": name} | figure for name, figure in published_figures("ratings", data)]
     title = f"Error on {'validation parts of ' if validation else ''}{RATING_SETS[data].title}"
-    return ResultTable(title, _protocol(data, folds, validation, seed, threads), rows, notes)
+    return ResultTable(title, _protocol(data, folds, validation, origin, seed, threads), rows, notes)
 
 
 def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:
@@ -102,12 +105,13 @@ def _inside(errors: list[dict[str, float]]) -> str:
     return f"; inside of its 90 % intervals are {shares} % of the test ratings of the single folds"
 
 
-def _protocol(data: str, folds: list[Fold], validation: bool, seed: int, threads: int) -> str:
+def _protocol(data: str, folds: list[Fold], validation: bool, origin: str | None, seed: int, threads: int) -> str:
     tested = f"{sum(fold.test.n_ratings for fold in folds)} ratings of {', '.join(fold.name for fold in folds)}"
     if validation:
         tested += ", random parts of the training parts, as large a share of them as the unused test parts are of all"
     return (
-        f"{RATING_SETS[data].title}, {RATING_SETS[data].origin}; tested: {tested}; predictions clipped to the range "
-        f"of the training ratings; seed {seed}, CPU, {threads} thread(s), a process a training, one after the other; "
-        "time (per fold) and memory of the training alone, the making of a library's own form of the data included"
+        f"{RATING_SETS[data].title}, {origin or RATING_SETS[data].origin}; tested: {tested}; predictions clipped to "
+        f"the range of the training ratings; seed {seed}, CPU, {threads} thread(s), a process a training, one after "
+        "the other; time (per fold) and memory of the training alone, the making of a library's own form of the data "
+        "included"
     )

@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from air_recsys.benchmarks.accuracy.sealed import Pairs
 from air_recsys.exceptions import MissingExtraError, ParameterError
@@ -48,6 +49,19 @@ class System(NamedTuple):
     needs: str | None = None  # the package that it requires
     extra: str = ""  # the extra that installs it
     changed: tuple[str, ...] = ()  # the changes that it reads
+
+
+READ_FEATURES = ("AIR", "AIR langevin", "myFM Bayesian MF", "myFM Bayesian SVD++ flipped")
+"""Systems that read features of users and items."""
+
+
+def systems_with_features(systems: Mapping[str, System], tables: Mapping[str, pd.DataFrame]) -> dict[str, System]:
+    """Return the systems that read features with tables of them, and AIR under the name "AIR without features"."""
+    told = {
+        name: systems[name]._replace(train=partial(_train_with_features, systems[name].train, dict(tables)))
+        for name in READ_FEATURES
+    }
+    return told | {"AIR without features": systems["AIR"]}
 
 
 def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
@@ -135,6 +149,12 @@ _SURPRISE: dict[str, tuple[str, dict[str, Any]]] = {
 
 def _train_air(parameters: dict[str, Any], seed: int, shown: Interactions) -> AIR:
     return AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters).fit(shown)
+
+
+def _train_with_features(
+    train: Callable[[Interactions], Any], tables: dict[str, pd.DataFrame], shown: Interactions
+) -> Any:
+    return train(shown.with_features(**tables))
 
 
 def _train_dmf(parameters: dict[str, Any], seed: int, shown: Interactions) -> DMF:

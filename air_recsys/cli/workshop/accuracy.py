@@ -34,6 +34,13 @@ class RatingData(StrEnum):
     FLIXSTER = "flixster"
 
 
+class ColdSide(StrEnum):
+    """Users or items."""
+
+    USER = "user"
+    ITEM = "item"
+
+
 class RankingData(StrEnum):
     """Interactions with fixed splits."""
 
@@ -72,6 +79,15 @@ def ratings(
     ablation: Annotated[
         bool, typer.Option("--ablation", help="AIR with its parts changed one at a time, with --validation.")
     ] = False,
+    features: Annotated[
+        bool, typer.Option("--features", help="Show age, gender, occupation, year and genres of MovieLens, too.")
+    ] = False,
+    keep: Annotated[
+        list[float] | None, typer.Option(help="Show this share of all ratings, ask for the rest; may be repeated.")
+    ] = None,
+    cold: Annotated[
+        list[ColdSide] | None, typer.Option(help="Hide a tenth of the items, or of the users, whole; may be repeated.")
+    ] = None,
     settings: Annotated[
         list[str] | None,
         options.pairs("--air", "A parameter of AIR, for the systems that read it; may be repeated."),
@@ -90,25 +106,42 @@ def ratings(
         check_changes,
         chosen_systems,
         rating_systems,
+        systems_with_features,
     )
+    from air_recsys.benchmarks.accuracy.regimes import known_tables, regime_folds
     from air_recsys.datasets import data_root
 
     if ablation and not validation:
         raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
     changes, chosen = options.parse_settings(settings), [each.value for each in sets or RatingData]
     systems: dict[str, dict[str, System]] = {}
+    root = data_root(data)
     for name in chosen:
         every = air_systems(ABLATIONS, changes, seed) if ablation else rating_systems(name, changes, seed)
+        every = systems_with_features(every, known_tables(name, root)) if features else every
         systems[name] = chosen_systems(every, names or [])
         check_changes(systems[name], changes)
-    root = data_root(data)
-    folds = {name: chosen_folds(RATING_SETS[name].load(root), fold or []) for name in chosen}
+    sides, little = [each.value for each in cold or []], bool(keep or cold)
+    folds = {
+        name: regime_folds(name, root, keep or [], sides, validation=validation, seed=seed)
+        if little
+        else chosen_folds(RATING_SETS[name].load(root), fold or [])
+        for name in chosen
+    }
     reports: list[ResultTable] = []
     for name in chosen:
-        measured = [validation_fold(each, seed) for each in folds[name]] if validation else folds[name]
-        report = bench_ratings(name, measured, systems[name], validation=validation, seed=seed, threads=threads)
-        given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings}
-        flags = {"--validation": validation, "--ablation": ablation}
+        measured = [validation_fold(each, seed) for each in folds[name]] if validation and not little else folds[name]
+        origin = (
+            "a random part of all ratings shown, or a tenth of the users or items hidden whole" if little else None
+        )
+        if features:
+            origin = f"{origin or RATING_SETS[name].origin}; beside the ratings age, gender, occupation, year, genres"
+        report = bench_ratings(
+            name, measured, systems[name], validation=validation, origin=origin, seed=seed, threads=threads
+        )
+        given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings, "--cold": sides}
+        given["--keep"] = [f"{share:g}" for share in keep or []]
+        flags = {"--features": features, "--validation": validation, "--ablation": ablation}
         _publish_next(reports, report, benchmark_command("ratings", given, flags, seed), json_file)
 
 

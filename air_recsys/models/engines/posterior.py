@@ -30,7 +30,7 @@ from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.memory import MemoryPlan, Sizes, smaller
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import Components, components
-from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.estimate import LangevinEstimate, Uncertainty, VariationalEstimate
 from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.features import pattern_features, projection, with_known
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
@@ -38,6 +38,7 @@ from air_recsys.nn.posterior.half_sweep import SUMS
 from air_recsys.nn.posterior.memory import block_within, posterior_plan
 from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.solvers import Sweeping
 from air_recsys.training import PosteriorSweeps
 
@@ -204,7 +205,7 @@ class PosteriorEngine:
         pattern, known = self._pattern[side], self._known[side]
         if known is None:
             return pattern
-        return with_known(pattern, torch.as_tensor(known.values, device=self.device), self._observed.degrees[side] > 0)
+        return with_known(pattern, torch.as_tensor(known.values, device=self.device))
 
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
         """Return the exchange with other processes that solve rows of the same posterior."""
@@ -249,7 +250,19 @@ class PosteriorEngine:
     def equations(self) -> PosteriorRows:
         """Return the equations of a row in the present state."""
         sides = projection(self._observed, self._pattern, 0), projection(self._observed, self._pattern, 1)
-        return PosteriorRows(PosteriorArrays.of(self._estimate.uncertainty(), self._scaling.unit, sides))
+        left = self._estimate.uncertainty()
+        unseen = [self._unseen(left, side) for side in (0, 1)]
+        return PosteriorRows(PosteriorArrays.of(left, self._scaling.unit, sides, unseen))
+
+    def _unseen(self, left: Uncertainty, side: int) -> UnseenPrior | None:
+        known, states = self._known[side], (left.rows, left.columns)
+        if known is None:
+            return None
+        values, observed = torch.as_tensor(known.values, device=self.device), self._observed
+        covariances = left.row_covariances if side == 0 else left.column_covariances
+        prior = unseen_prior(states[side], covariances, values, observed.degrees[side])
+        noise = left.noise * (left.of_columns if side == 0 else left.of_rows)
+        return settled(prior, values, observed, side, states[1 - side], noise)
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> PosteriorRows:
         """Return the equations of a row from what a file holds of them."""

@@ -57,21 +57,22 @@ def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random
     return rows, columns
 
 
-def with_known(pattern: Tensor, known: Tensor, seen: Tensor) -> Tensor:
+def with_known(pattern: Tensor, known: Tensor) -> Tensor:
     """Return features of the pattern (m, k) with others (m, g) before the degree: (m, g + k), at least (m, g + 2).
-
-    Of rows that are not `seen` (m,) the degree counts as the average: they are taken for new ones, which are known
-    by the other features alone, not for ones that nobody wants.
 
     Examples
     --------
-    >>> pattern = torch.tensor([[0.5, 2.0, 1.0], [0.0, -3.0, 1.0]])
-    >>> with_known(pattern, torch.tensor([[7.0], [8.0]]), torch.tensor([True, False]))
-    tensor([[0.5000, 7.0000, 2.0000, 1.0000],
-            [0.0000, 8.0000, 0.0000, 1.0000]])
+    >>> with_known(torch.tensor([[0.5, 2.0, 1.0], [0.0, -3.0, 1.0]]), torch.tensor([[7.0], [8.0]]))
+    tensor([[ 0.5000,  7.0000,  2.0000,  1.0000],
+            [ 0.0000,  8.0000, -3.0000,  1.0000]])
     """
-    degrees = torch.where(seen[:, None], pattern[:, -2:-1], 0.0) if pattern.shape[1] > 1 else torch.zeros_like(pattern)
-    return torch.cat([pattern[:, :-2], known.to(pattern), degrees, pattern[:, -1:]], dim=1)
+    pattern = _with_a_degree(pattern)
+    return torch.cat([pattern[:, :-2], known.to(pattern), pattern[:, -2:]], dim=1)
+
+
+def _with_a_degree(pattern: Tensor) -> Tensor:
+    """Return features with a degree of 0 before the constant where they have none."""
+    return pattern if pattern.shape[1] > 1 else torch.cat([torch.zeros_like(pattern), pattern], dim=1)
 
 
 class Projection(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 
 from air_recsys.interactions import Extent
-from air_recsys.models.rows import Side
+from air_recsys.models.rows import SIDES, Side
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty
 from air_recsys.nn.posterior.features import Projection, with_known
 from air_recsys.nn.posterior.rows import Known
-from air_recsys.nn.posterior.triangles import spans, symmetric, width_of
+from air_recsys.nn.posterior.triangles import packed, spans, symmetric, width_of
+from air_recsys.nn.posterior.unseen import UnseenPrior
 
 _BLOCK = 4_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W of the pattern without the degree
@@ -48,6 +49,10 @@ class PosteriorArrays(NamedTuple):
         and the degree are the features that are known beside the pattern, see `Interactions.with_features`.
     log_degrees : ndarray, shape (2,)
         Mean logarithms of the number of ratings of users and of items.
+    user_unseen, item_unseen : ndarray, optional
+        M of rows without ratings, (s, g + 1, d), where features are known, see `air_recsys.nn.posterior.unseen`.
+    user_unseen_covariances, item_unseen_covariances : ndarray, optional
+        C, (s, d, d).
     user_covariances, item_covariances : ndarray, optional
         Upper triangles, (n, d (d + 1) / 2), beside means.
     """
@@ -66,17 +71,33 @@ class PosteriorArrays(NamedTuple):
     log_degrees: np.ndarray
     user_covariances: np.ndarray | None = None
     item_covariances: np.ndarray | None = None
+    user_unseen: np.ndarray | None = None
+    item_unseen: np.ndarray | None = None
+    user_unseen_covariances: np.ndarray | None = None
+    item_unseen_covariances: np.ndarray | None = None
 
     @classmethod
-    def of(cls, left: Uncertainty, unit: float, projections: tuple[Projection, Projection]) -> Self:
+    def of(
+        cls,
+        left: Uncertainty,
+        unit: float,
+        projections: tuple[Projection, Projection],
+        unseen: Sequence[UnseenPrior | None] = (None, None),
+    ) -> Self:
         """Take over what training left, on the CPU; the projections give features of users and of items."""
         named = dict(zip(_FIELDS, (*left[1:5], *left.priors, *left[6:]), strict=True))
         arrays = {name: tensor.cpu().numpy().copy() for name, tensor in named.items() if tensor is not None}
         bases = [side.basis.to(left.rows.dtype).cpu().numpy() for side in projections]
         degrees = np.array([float(side.logarithm) for side in projections])
-        return cls(
+        whole = cls(
             np.array([unit, left.noise]), user_basis=bases[0], item_basis=bases[1], log_degrees=degrees, **arrays
         )
+        for side, prior in zip(SIDES, unseen, strict=True):
+            if prior is not None:
+                weights, covariances = (part.to(left.rows.dtype).cpu().numpy() for part in prior)
+                named = {f"{side}_unseen": weights, f"{side}_unseen_covariances": covariances}
+                whole = whole._replace(**named)
+        return whole
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a model file."""
@@ -109,6 +130,8 @@ class PosteriorArrays(NamedTuple):
             raise ValueError("expected floating point numbers in what a posterior has left, found others")
         for name, expected in self._shapes(extent).items():
             array = own.get(name)
+            if array is None and "_unseen" in name:
+                raise ValueError(f"expected {name} beside known features, found none")
             if array is not None and array.shape != expected:
                 raise ValueError(f"expected {name} of shape {expected}, found {array.shape}")
         beside_means = self.users.ndim == 2
@@ -127,6 +150,8 @@ class PosteriorArrays(NamedTuple):
         for side, size, features, n_known, others in sides:
             shapes |= {f"{side}_noise": (size,), f"{side}s": (size, *middle, d)}
             shapes |= {f"{side}_weights": (draws, features, d), f"{side}_precisions": (draws, d, d)}
+            if n_known:
+                shapes |= {f"{side}_unseen": (draws, n_known + 1, d), f"{side}_unseen_covariances": (draws, d, d)}
             trained = min(others, len(getattr(self, f"{side}_basis")))  # those that came later are no part of it
             shapes |= {
                 f"{side}_basis": (trained, features - n_known - 2),
@@ -170,7 +195,7 @@ class PosteriorArrays(NamedTuple):
         pattern = project(torch.as_tensor(starts, device=device), torch.as_tensor(places, device=device))
         if n_known := self.n_known(side):
             known = np.zeros((len(pattern), n_known)) if known is None else known
-            return with_known(pattern, double(known, device), torch.as_tensor(np.diff(starts) > 0, device=device))
+            return with_known(pattern, double(known, device))
         return pattern[:, -getattr(self, f"{side}_weights").shape[1] :]
 
     def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device = _CPU) -> list[Known]:
@@ -190,15 +215,22 @@ class PosteriorArrays(NamedTuple):
     def effects(self, side: Side) -> np.ndarray:
         """Return mean and standard deviation, over the other side, of what a known feature adds to a score, (g, 2).
 
-        The means are over draws, too; in the unit of the ratings.
+        Of a row of which features alone are known; the means are over draws, too; in the unit of the ratings.
         """
-        other, g = self.items if side == "user" else self.users, self.n_known(side)
+        other, unseen = self.items if side == "user" else self.users, getattr(self, f"{side}_unseen")
         partners = (other if other.ndim == 3 else other[:, None]).astype(np.float64)  # (n, s, d)
         inputs = np.concatenate([partners[:, :, :-1], np.ones_like(partners[:, :, :1])], axis=2)
-        weights = getattr(self, f"{side}_weights").astype(np.float64)
-        weights = weights[:, weights.shape[1] - 2 - g : weights.shape[1] - 2]  # (s, g, d)
-        effects = np.einsum("nsd,sgd->nsg", inputs, weights).mean(axis=1)
+        effects = np.einsum("nsd,sgd->nsg", inputs, unseen[:, :-1].astype(np.float64)).mean(axis=1)
         return float(self.scales[0]) * np.column_stack([effects.mean(axis=0), effects.std(axis=0)])
+
+    def unseen(self, side: Side, known: np.ndarray) -> list[Rows]:
+        """Return what is expected of rows without ratings (n, g), one a draw."""
+        inputs = np.column_stack([known, np.ones(len(known))]).astype(np.float64)
+        priors = getattr(self, f"{side}_unseen"), getattr(self, f"{side}_unseen_covariances")
+        return [
+            Rows(double(inputs @ weights), packed(double(covariance)[None]).repeat(len(known), 1))
+            for weights, covariance in zip(*priors, strict=True)
+        ]
 
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return the standard deviation of a new rating of each pair, (n,)."""

@@ -7,6 +7,8 @@ With all else held fixed, the factors' half of the equations of a user (`posteri
 so :math:`p \cdot q` is what the pattern says and what each known feature of the user says (the first term, a sum over
 features), and one contribution for each rated item.
 
+A user without ratings has the factors that its features say (`air_recsys.nn.posterior.unseen`).
+
 The equations of the item give another view of :math:`c + p \cdot q`, with the users held fixed: what each known
 feature of the item adds to its bias and, by its factors, for this user.
 """
@@ -29,11 +31,16 @@ def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, ite
     n_items, unit = len(factors.item_factors), float(arrays.scales[0])
     values, bias = (ratings - factors.mean) / unit, float(factors.user_biases[user]) / unit
     row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
-    features = arrays.features("user", row, _known_of(state, "user", user))[0].numpy()
-    own = _places_of_known(arrays, "user")
+    own, known = _places_of_known(arrays, "user"), _known_of(state, "user", user)
+    features = arrays.features("user", row, known)[0].numpy()
     pattern, of_items, of_features = 0.0, np.zeros(rated.size), np.zeros(own.stop - own.start)
     draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
-    for draw in draws:
+    for number, draw in enumerate(draws):
+        if known is not None and not rated.size:
+            unseen = _of_unseen(arrays, "user", known[0], number)[:, :-1] @ draw.columns.mean.numpy()[-1, :-1]
+            of_features += unseen[:-1]
+            pattern += unseen[-1]
+            continue
         means, confidence = draw.columns.mean.numpy(), _confidence(draw, weights, float(arrays.user_noise[user]))
         precision, inputs = draw.precision.numpy(), means[:-1, :-1]
         matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs + _covariance(draw, confidence)
@@ -69,15 +76,23 @@ def _of_item_features(state: FittedState, arrays: PosteriorArrays, user: int, it
     users, weights = state.data.user_index[place], state.data.weights
     weights = np.ones(place.size) if weights is None else weights[place]
     draws = arrays.known("item", np.append(users, user), new=item >= arrays.n_trained("item"))
-    for draw in draws:
+    for number, draw in enumerate(draws):
         inputs = draw.columns.mean.numpy().copy()
         inputs[:, -1] = 1.0  # a score is linear in (q, c) with (p, 1)
+        if not place.size:
+            found += _of_unseen(arrays, "item", known[0], number)[:-1] @ inputs[-1]
+            continue
         confidence = _confidence(draw, weights, float(arrays.item_noise[item]))
         precision = draw.precision.numpy()
         matrix = precision + (inputs[:-1].T * confidence) @ inputs[:-1]
         matrix[:-1, :-1] += _covariance(draw, confidence)
-        found += draw.weights.numpy()[own] @ (precision @ np.linalg.solve(matrix, inputs[-1]))
-    return float(arrays.scales[0]) * found / len(draws) * known[0]
+        found += known[0] * (draw.weights.numpy()[own] @ (precision @ np.linalg.solve(matrix, inputs[-1])))
+    return float(arrays.scales[0]) * found / len(draws)
+
+
+def _of_unseen(arrays: PosteriorArrays, side: Side, known: np.ndarray, draw: int) -> np.ndarray:
+    """Return what each feature says of a row without ratings, and last what is said of all such rows, (g + 1, d)."""
+    return np.append(known, 1.0)[:, None] * getattr(arrays, f"{side}_unseen")[draw]
 
 
 def _known_of(state: FittedState, side: Side, row: int) -> np.ndarray | None:

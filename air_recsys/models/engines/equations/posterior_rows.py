@@ -184,11 +184,18 @@ class PosteriorSolver:
     def _blocks(
         self, ratings: sp.csr_array, weights: np.ndarray | None, new: np.ndarray, known: np.ndarray | None
     ) -> Iterator[tuple[np.ndarray, Gaussians]]:
-        """Yield some rows (k,) and their Gaussians until all are through, trained ones before new ones."""
+        """Yield some rows (k,) and their Gaussians until all are through, trained ones before new ones.
+
+        Rows without ratings of which features are known come first.
+        """
         starts = ratings.indptr
         confidences = None if weights is None else sp.csr_array((weights, ratings.indices, starts), ratings.shape)
+        unseen = (np.diff(starts) == 0) & (known is not None)
+        if known is not None and unseen.any():
+            expected = self._arrays.unseen(self._side, known[unseen])
+            yield np.flatnonzero(unseen), [(rows, torch.ones(len(rows.mean))) for rows in expected]
         for some in (False, True):
-            rows = np.flatnonzero(new == some)
+            rows = np.flatnonzero((new == some) & ~unseen)
             for start in range(0, rows.size, _BLOCK):
                 block = rows[start : start + _BLOCK]
                 confidence = None if confidences is None else confidences[block].data
