@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("cornac")
 
 import cornac.models
-from cornac.data import Dataset
+from cornac.data import Dataset, FeatureModality
 from cornac.eval_methods import BaseMethod, RatioSplit, rating_eval
 from cornac.exception import ScoreException
 from cornac.metrics import RMSE
@@ -584,3 +584,16 @@ def test_movielens_beside_the_models_of_cornac(data_root):
     errors = [rating_eval(model.fit(both.train_set), [RMSE()], both.test_set)[0][0] for model in models]
     assert errors[0] < min(errors[1:]) - 0.03
     assert errors[0] < 0.90
+
+
+def test_features_of_an_experiment_enter_the_prior():
+    rows = triples()
+    ids = sorted({item for _, item, _ in rows})
+    features = FeatureModality(np.arange(len(ids), dtype=float)[:, None], ids=ids)
+    method = RatioSplit(data=rows, test_size=0.2, seed=1, item_feature=features)
+    model = make().fit(method.train_set)
+    known = model.model_.interactions_.item_features
+    assert known is not None
+    assert known.names == ["0"]
+    places = [ids.index(raw) for raw in model.model_.interactions_.item_ids]
+    assert np.corrcoef(places, known.values[:, 0])[0, 1] == pytest.approx(1)

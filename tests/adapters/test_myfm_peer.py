@@ -32,7 +32,7 @@ def test_users_and_items_are_described_by_themselves_and_by_a_unit_pattern():
 
 @pytest.mark.parametrize("implicit", [False, True])
 def test_features_stand_beside_and_tell_of_items_without_ratings(implicit):
-    data = make_planted_ratings(random_state=0).interactions
+    data = make_planted_ratings(60, 40, 1200, 2, 2).interactions
     biases = np.zeros(data.n_items)
     np.add.at(biases, data.item_index, data.ratings - data.ratings.mean())
     table = pd.DataFrame({"liked": biases}, index=data.item_ids)

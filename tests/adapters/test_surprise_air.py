@@ -471,3 +471,16 @@ def test_an_algorithm_can_be_dumped_before_fit(tmp_path):
     dump.dump(path, algo=make())
     _, loaded = dump.load(path)
     assert estimates(loaded.fit(trainset_of())) == estimates(make().fit(trainset_of()))
+
+
+def test_features_tell_of_items_that_the_trainset_lacks():
+    frame = table().assign(rating=lambda t: np.where(t["item"].str[1:].astype(int) % 2, 5.0, 1.0))
+    items = pd.DataFrame({"odd": [n % 2 for n in range(N_ITEMS + 2)]}, index=[f"i{n}" for n in range(N_ITEMS + 2)])
+    algo = make(item_features=items, user_features=None, n_sweeps=12).fit(trainset_of(frame))
+    assert algo.qi.shape == (N_ITEMS, 2)
+    assert algo.bi.shape == (N_ITEMS,)
+    assert algo.predict("u0", f"i{N_ITEMS}").est > algo.predict("u0", f"i{N_ITEMS + 1}").est + 0.3  # 9 is odd
+    assert algo.predict("nobody", f"i{N_ITEMS}").est > algo.predict("nobody", f"i{N_ITEMS + 1}").est
+    assert not algo.predict("nobody", f"i{N_ITEMS}").details["was_impossible"]
+    assert algo.predict("nobody", "nothing").details["was_impossible"]
+    assert cross_validate(algo, dataset(frame), measures=["rmse"], cv=2)["test_rmse"].mean() < 2

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 
 import networkx as nx
+import numpy as np
 import pandas as pd
 import pytest
 from cli_cases import SHORT, cli, fill, ratings, read_json
@@ -259,3 +260,39 @@ def test_an_unknown_host_is_told():
     ended = cli("bench", "adapters", "--host", "lenskit")
     assert ended.status == 2
     assert "lenskit" in ended.err
+
+
+def test_train_takes_tables_of_features(tmp_path):
+    table, model = write_table(tmp_path / "table.csv", "integer"), tmp_path / "m.air"
+    frame = ratings("integer")
+    items = pd.DataFrame({"item": [*frame["item"].unique(), 999], "year": range(1990, 1991 + frame["item"].nunique())})
+    users = pd.DataFrame({"user": frame["user"].unique()})
+    users["side"] = np.where(np.arange(len(users)) % 2, "a", "b")
+    items.to_csv(tmp_path / "items.csv", index=False)
+    users.to_csv(tmp_path / "users.tsv", index=False, sep="\t")
+    files = ("--item-features", tmp_path / "items.csv", "--user-features", tmp_path / "users.tsv")
+    ended = cli("train", table, "--model", model, *files, *SHORT)
+    assert ended.status == 0
+    assert f"1 features of {len(items)} items, 1 of them without a rating" in ended.out
+    loaded = AIR.load(model)
+    assert loaded.interactions_.n_features == (2, 1)
+    assert loaded.interactions_.item_ids[-1] == 999
+    assert cli("recommend", model, "--user", str(frame["user"].iloc[0]), "--n", "3").status == 0
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("item,year\nx,1990\ny,1991\n", "ids are integers, found"),
+        ("id,year\n1,1990\n", "expected the column 'item'"),
+        (None, "found no file"),
+    ],
+)
+def test_features_that_cannot_be_read_end_with_a_message(tmp_path, content, message):
+    table, items = write_table(tmp_path / "table.csv", "integer"), tmp_path / "items.csv"
+    if content is not None:
+        items.write_text(content)
+    ended = cli("train", table, "--model", tmp_path / "m.air", "--item-features", items, *SHORT)
+    assert ended.status != 0
+    assert message in ended.err
+    assert not (tmp_path / "m.air").exists()

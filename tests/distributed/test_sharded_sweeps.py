@@ -28,6 +28,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "langevin": {"sweeps": LANGEVIN},
     "unrated": {"sweeps": {}, "data": UNRATED},
     "unrated draws": {"sweeps": LANGEVIN, "data": UNRATED},
+    "features": {"sweeps": {}, "data": {"known": True}},
     "biases alone": {"sweeps": {"n_factors": "auto", "graph_neighbors": None, "graph_refresh": None}},
 }
 

@@ -24,13 +24,19 @@ from air_recsys.nn.posterior.posterior import Posterior
 RANK = int(os.environ.get("RANK", "0"))
 
 
-def ratings(n_users: int = 40, n_items: int = 30, seed: int = 0, n_without: int = 2) -> Interactions:
-    """Ratings of rank 3; the first user has rated everything, the last `n_without` nothing."""
+def ratings(
+    n_users: int = 40, n_items: int = 30, seed: int = 0, n_without: int = 2, *, known: bool = False
+) -> Interactions:
+    """Ratings of rank 3; the first user has rated everything, the last `n_without` nothing.
+
+    With features of the users if `known`.
+    """
     rng = np.random.default_rng(seed)
     truth = 3 + rng.normal(size=(n_users, 3)) @ rng.normal(size=(3, n_items))
     rated = rng.random(truth.shape) < 0.3
     rated[0], rated[-n_without:] = True, False
-    return Interactions.from_dense(np.where(rated, truth, np.nan), allow_negative=True)
+    data = Interactions.from_dense(np.where(rated, truth, np.nan), allow_negative=True)
+    return data.with_features(user=rng.normal(size=(n_users, 3))) if known else data
 
 
 def model(**options: Any) -> AIR:

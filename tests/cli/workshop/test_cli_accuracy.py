@@ -4,6 +4,8 @@ import json
 from functools import partial
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 from workshop_cases import invoked
 
@@ -21,6 +23,17 @@ def run(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
     return partial(invoked, {"ratings": accuracy.ratings, "page": accuracy.page})
+
+
+@pytest.fixture
+def movielens(monkeypatch):
+    """Planted data in place of MovieLens, and of what is known of its users and films."""
+    data = make_planted_ratings(30, 20, 300, 2, 2).interactions
+    users = pd.DataFrame({"age": np.arange(30)}, index=data.user_ids)
+    items = pd.DataFrame({"title": ["x"] * 20, "year": np.arange(20)}, index=data.item_ids)
+    for name, made in (("load_movielens", data), ("load_movielens_users", users), ("load_movielens_items", items)):
+        monkeypatch.setattr(f"air_recsys.benchmarks.accuracy.regimes.{name}", lambda root, variant, made=made: made)
+    return data
 
 
 @pytest.fixture
@@ -80,7 +93,7 @@ def test_validation_parts_and_settings_reach_the_measurement(run, given):
     (fold,) = given[1]
     assert parts[0].train.n_ratings + parts[0].test.n_ratings == fold.train.n_ratings
     assert systems["AIR"].settings == "AIR.for_ratings(n_factors=3)"
-    assert options == {"validation": True, "seed": 2, "threads": 2}
+    assert options == {"validation": True, "origin": None, "seed": 2, "threads": 2}
 
 
 def test_ablations_take_the_place_of_the_systems(run, given):
@@ -99,3 +112,42 @@ def test_the_page_is_written_from_what_the_command_wrote(run, given, tmp_path):
     page = (tmp_path / "page.md").read_text(encoding="utf-8")
     assert "## Error on douban" in page
     assert "* `air-recsys bench ratings --set douban`" in page
+
+
+def test_few_ratings_and_hidden_users_and_items_are_folds(run, given, movielens):
+    result = run("ratings", "--set", "ml-100k", "--keep", "0.2", "--cold", "item", "--cold", "user", "--features")
+    ((_, parts, systems, options),) = given[0]
+    assert [part.name for part in parts] == ["20% kept", "cold items", "cold users"]
+    few, items, users = parts
+    assert few.train.n_ratings == movielens.n_ratings // 5
+    assert few.train.n_ratings + few.test.n_ratings == movielens.n_ratings
+    hidden = set(items.test.item_ids[items.test.item_index])
+    assert len(hidden) == 2
+    assert not hidden & set(items.train.item_ids)
+    assert len(np.unique(users.test.user_index)) == 3
+    assert "year" in options["origin"]
+    assert "`air-recsys bench ratings --set ml-100k --cold item --cold user --keep 0.2 --features`" in result.stdout
+    told = systems["AIR"].train(items.train)
+    assert told.interactions_.n_features == (1, 1)
+    assert hidden <= set(told.interactions_.item_ids)
+    assert systems["AIR without features"].train(items.train).interactions_.n_features == (0, 0)
+
+
+def test_validation_parts_of_regimes_are_within_what_they_show(run, given, movielens):
+    run("ratings", "--set", "ml-1m", "--keep", "0.5", "--cold", "item", "--validation")
+    ((_, parts, _, _),) = given[0]
+    assert parts[0].train.n_ratings + parts[0].test.n_ratings == movielens.n_ratings // 2
+    assert parts[1].train.n_ratings + parts[1].test.n_ratings < movielens.n_ratings
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "douban", "--features"), "a set that tells of users and items, ml-100k or ml-1m, found 'douban'"),
+        (("--set", "ml-100k", "--keep", "1.5"), "--keep must"),
+    ],
+)
+def test_regimes_that_there_are_not_are_refused(run, given, movielens, arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        run("ratings", *arguments)
+    assert given[0] == []

@@ -1,0 +1,86 @@
+"""The prior of rows without entries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+from air_recsys.nn.objective import Observations
+from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.unseen import settled, unseen_prior
+
+M, N = 300, 80
+
+
+def drawn(seed=0, noise=0.5):
+    """Rows and columns (r = 1, and a bias), what is known of the rows, entries of pairs that suit each other."""
+    rng = np.random.default_rng(seed)
+    known = rng.standard_normal((M, 2))
+    effects = np.array([[0.8, 0.0], [0.0, 1.0]])
+    rows = known @ effects + 0.3 * rng.standard_normal((M, 2)) + [0.5, 0.0]
+    columns = np.column_stack([rng.standard_normal(N), 0.2 * rng.standard_normal(N)])
+    scores = rows[:, :1] * columns[:, 0] + rows[:, 1:] + columns[:, 1]
+    chosen = rng.random((M, N)) < np.where(scores > 0, 0.3, 0.1)
+    users, items = np.nonzero(chosen)
+    values = scores[chosen] + noise * rng.standard_normal(users.size)
+    starts = np.append(0, chosen.sum(1).cumsum())
+    pattern = SparsePattern(torch.as_tensor(starts), torch.as_tensor(items), N)
+    observed = OwnEntries.of(Observations(pattern, torch.as_tensor(values)))
+    return torch.as_tensor(known), torch.as_tensor(rows), torch.as_tensor(columns), observed, effects
+
+
+def test_effects_and_spread_of_the_rows_are_found():
+    known, rows, _, observed, effects = drawn()
+    prior = unseen_prior(rows, None, known, observed.degrees[0])
+    np.testing.assert_allclose(prior.weights[0, :2], effects, atol=0.1)
+    np.testing.assert_allclose(prior.covariances[0], 0.09 * np.eye(2), atol=0.03)
+
+
+def test_rows_without_entries_do_not_count():
+    known, rows, _, observed, _ = drawn()
+    degrees = observed.degrees[0].clone()
+    degrees[:50] = 0
+    other = rows.clone()
+    other[:50] = 1e3
+    one, two = (unseen_prior(each, None, known, degrees) for each in (rows, other))
+    for first, second in zip(one, two, strict=True):
+        torch.testing.assert_close(first, second)
+
+
+def test_covariances_of_the_rows_add_to_the_spread():
+    known, rows, _, observed, _ = drawn()
+    triangles = torch.tensor([[0.5, 0.1, 0.7]]).repeat(M, 1)
+    gap = unseen_prior(rows, triangles, known, observed.degrees[0]).covariances[0]
+    gap = gap - unseen_prior(rows, None, known, observed.degrees[0]).covariances[0]
+    np.testing.assert_allclose(gap, [[0.5, 0.1], [0.1, 0.7]], atol=0.01)
+
+
+def test_what_people_choose_lies_above_the_mean_row_and_is_settled():
+    known, rows, columns, observed, _ = drawn()
+    plain = unseen_prior(rows, None, known, observed.degrees[0])
+    found = settled(plain, known, observed, 0, columns, torch.full((N,), 0.25))
+    starts, partners, values, _ = observed.entries[0]
+    own = torch.arange(M).repeat_interleave(starts.diff())
+    errors = []
+    for prior in (plain, found):
+        expected = torch.cat([known, torch.ones(M, 1)], dim=1) @ prior.weights[0]
+        told = expected[own, 0] * columns[partners, 0] + expected[own, 1] + columns[partners, 1]
+        errors.append(values - told)
+    assert errors[0].mean() > 0.01
+    assert float(errors[1].mean()) == pytest.approx(0, abs=1e-9)
+    reach = torch.stack([columns[partners, 0], torch.ones(len(partners))], dim=1)
+    variance = ((reach @ found.covariances[0]) * reach).sum(1) + 0.25
+    assert float(errors[1].square().mean() / variance.mean()) == pytest.approx(1, abs=1e-6)
+
+
+def test_each_draw_has_its_own():
+    known, rows, columns, observed, _ = drawn()
+    draws, partners = torch.stack([rows, -rows], dim=1), torch.stack([columns, columns], dim=1)
+    prior = unseen_prior(draws, None, known, observed.degrees[0])
+    torch.testing.assert_close(prior.weights[0], -prior.weights[1])
+    found = settled(prior, known, observed, 0, partners, torch.full((N,), 0.25))
+    alone = unseen_prior(rows, None, known, observed.degrees[0])
+    one = settled(alone, known, observed, 0, columns, torch.full((N,), 0.25))
+    torch.testing.assert_close(found.weights[0], one.weights[0])
