@@ -64,10 +64,8 @@ class MyFMModel:
         self._relational = self.implicit or any(data.n_features)
         if self._relational:
             blocks = _blocks(data, self.implicit)
-            self._tables, sides = (
-                [_table(parts) for parts in blocks],
-                [_width(part) for parts in blocks for part in parts],
-            )
+            self._tables = [_table(parts) for parts in blocks]
+            sides = [_width(part) for parts in blocks for part in parts]
         design = self._design(data.user_index, data.item_index)
         with redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
             self._model.fit(**design, y=data.ratings, n_iter=self.n_steps, group_shapes=sides)

@@ -182,12 +182,8 @@ class SurpriseAIR(AlgoBase):
         data, n_users, n_items = model.interactions_, self.trainset.n_users, self.trainset.n_items
         factors, biases = (model.user_factors_, model.item_factors_), (model.user_biases_, model.item_biases_)
         # Behind those of the trainset are the users and items of which features alone are known.
-        self.pu, self.qi, self.bu, self.bi = (
-            factors[0][:n_users],
-            factors[1][:n_items],
-            biases[0][:n_users],
-            biases[1][:n_items],
-        )
+        self.pu, self.qi = factors[0][:n_users], factors[1][:n_items]
+        self.bu, self.bi = biases[0][:n_users], biases[1][:n_items]
         self._further = _by_name(data.user_ids, n_users), _by_name(data.item_ids, n_items)
         # With the biases inside, one product is a whole estimate.
         users = np.column_stack([factors[0], biases[0], np.ones_like(biases[0])])

@@ -8,10 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.datasets.ratings_text import as_integers
+from air_recsys.datasets.ratings_text import SEPARATORS, as_integers
 from air_recsys.exceptions import DataFileError, quoted
-
-_SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
 
 
 def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -> pd.DataFrame:
@@ -53,8 +51,8 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
     if not file.is_file():
         raise DataFileError(f"expected a file with features, found no file {str(file)!r}")
     kind = (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
-    if kind not in (*_SEPARATORS, ".parquet"):
-        endings = ", ".join([*_SEPARATORS, ".parquet"])
+    if kind not in (*SEPARATORS, ".parquet"):
+        endings = ", ".join([*SEPARATORS, ".parquet"])
         raise DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
     table = _read(file, id_column, kind, sep)
     if id_column not in table.columns:
@@ -71,6 +69,6 @@ def _read(file: Path, id_column: str, kind: str, sep: str | None) -> pd.DataFram
     try:
         if kind == ".parquet":
             return pd.read_parquet(file)
-        return pd.read_csv(file, sep=sep or _SEPARATORS[kind], dtype=types)
+        return pd.read_csv(file, sep=sep or SEPARATORS[kind], dtype=types)
     except (ValueError, OSError, UnicodeError) as error:  # a parser's errors are ValueErrors
         raise DataFileError(f"{file}: expected a table of features, found {error}") from None

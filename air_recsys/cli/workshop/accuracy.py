@@ -113,6 +113,10 @@ def ratings(
 
     if ablation and not validation:
         raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
+    if ablation and features:
+        raise ParameterError("--ablation changes a model without features: expected it without --features")
+    if fold and (keep or cold):
+        raise ParameterError("--keep and --cold make folds of their own: expected them without --fold")
     changes, chosen = options.parse_settings(settings), [each.value for each in sets or RatingData]
     systems: dict[str, dict[str, System]] = {}
     root = data_root(data)
