@@ -183,12 +183,16 @@ class Sweeping(Solver):
     user_graph_reg, item_graph_reg : {"auto", 0}
         Whether a graph of the users (of the items) is learned from the posterior's rows, a step a sweep; 0 leaves it
         out. Scores do not depend on it.
+    time : {None, "drift"}
+        "drift" takes in when ratings were given: what users and items add to their ratings at a moment, over time
+        scales and with strengths that are learned, see `air_recsys.nn.drift.drift`.
     """
 
     n_sweeps: int = integer(12, minimum=1, maximum=_MOST_SWEEPS)
     pattern_features: int | str = integer("auto", besides=("auto", "degrees"))
     user_graph_reg: float | str = choice("auto", ("auto", 0))
     item_graph_reg: float | str = choice("auto", ("auto", 0))
+    time: str | None = choice(None, (None, "drift"))
 
     def check(self) -> None:
         """Raise `ParameterError` for a parameter out of its range."""
@@ -210,13 +214,13 @@ class Variational(Sweeping):
 
     Parameters
     ----------
-    n_sweeps, pattern_features, user_graph_reg, item_graph_reg
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, time
         See `Sweeping`; 12 sweeps by default.
 
     Examples
     --------
     >>> Variational().get_params()
-    {'item_graph_reg': 'auto', 'n_sweeps': 12, 'pattern_features': 'auto', 'user_graph_reg': 'auto'}
+    {'item_graph_reg': 'auto', 'n_sweeps': 12, 'pattern_features': 'auto', 'time': None, 'user_graph_reg': 'auto'}
     """
 
     name: ClassVar[str] = "variational"
@@ -228,7 +232,7 @@ class Langevin(Sweeping):
 
     Parameters
     ----------
-    n_sweeps, pattern_features, user_graph_reg, item_graph_reg
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, time
         See `Sweeping`; 200 sweeps by default, of which the first fifth is not kept: with a validation part the state
         that is kept is one of the others.
     """
@@ -270,6 +274,18 @@ def solver_from_json(content: Any) -> Solver:
     if "transforms" in parameters:
         parameters["transforms"] = tuple(tuple(entry) for entry in parameters["transforms"])
     return kind(**parameters)
+
+
+def defaults_of(name: Any) -> dict[str, Any]:
+    """Return the parameters of a solver by default, under names such as ``solver__depth``; none of an unknown one.
+
+    Examples
+    --------
+    >>> defaults_of("langevin")["solver__n_sweeps"], defaults_of("none of them")
+    (200, {})
+    """
+    plain_values = SOLVERS[name]().to_json() if name in SOLVERS else {}
+    return {f"solver__{parameter}": value for parameter, value in plain_values.items()}
 
 
 def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:

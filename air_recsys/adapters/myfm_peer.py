@@ -32,7 +32,7 @@ def _without_pkg_resources() -> Iterator[None]:
 
 
 with needs_extra("test"), _without_pkg_resources():
-    from myfm import MyFMRegressor, RelationBlock
+    from myfm import MyFMOrderedProbit, MyFMRegressor, RelationBlock
 
 
 class MyFMModel:
@@ -42,7 +42,9 @@ class MyFMModel:
     by the rated items N(u), each with weight :math:`|N(u)|^{-1/2}`, and an item by its indicator and its users in the
     same way: myFM's "Bayesian SVD++ flipped". Features of users and items of the interactions stand beside, a group
     for each side. Users and items without ratings keep their prior, and unknown ones are
-    described by nothing. All Gibbs steps but the first five are kept.
+    described by nothing. With `dates` the day of a rating is an indicator, too, that of timestamps in seconds: its
+    "timeSVD++ flipped". With `ordered` the values are classes of an ordered probit, and a prediction is the mean of
+    their distribution. All Gibbs steps but the first five are kept.
 
     Examples
     --------
@@ -53,30 +55,45 @@ class MyFMModel:
     Source: Rendle, Zhang, Koren, On the Difficulty of Evaluating Baselines, 2019, section 3; myFM's examples.
     """
 
-    def __init__(self, rank: int, n_steps: int, random_state: int = 0, implicit: bool = False) -> None:
-        self.n_steps, self.implicit = n_steps, implicit
-        self._model = MyFMRegressor(rank=rank, random_seed=random_state)
+    def __init__(
+        self,
+        rank: int,
+        n_steps: int,
+        random_state: int = 0,
+        implicit: bool = False,
+        *,
+        dates: bool = False,
+        ordered: bool = False,
+    ) -> None:
+        self.n_steps, self.implicit, self.dates, self.ordered = n_steps, implicit, dates, ordered
+        self._model: Any = (MyFMOrderedProbit if ordered else MyFMRegressor)(rank=rank, random_seed=random_state)
 
     def fit(self, interactions: Any) -> Self:
         """Train on whatever `as_interactions` accepts."""
         self._data = data = as_interactions(interactions)
         sides = [data.n_users, data.n_items]
-        self._relational = self.implicit or any(data.n_features)
+        self._relational = self.implicit or self.dates or any(data.n_features)
+        self._days = np.unique(_days(data.timestamps)) if self.dates else np.empty(0)
         if self._relational:
             blocks = _blocks(data, self.implicit)
             self._tables = [_table(parts) for parts in blocks]
             sides = [_width(part) for parts in blocks for part in parts]
-        design = self._design(data.user_index, data.item_index)
+        sides = [self._days.size, *sides] if self.dates else sides
+        design = self._design(data.user_index, data.item_index, data.timestamps)
+        self._values, classes = np.unique(data.ratings, return_inverse=True)
         with redirect_stderr(io.StringIO()):  # its progress bar cannot be turned off
-            self._model.fit(**design, y=data.ratings, n_iter=self.n_steps, group_shapes=sides)
+            truth = classes if self.ordered else data.ratings
+            self._model.fit(**design, y=truth, n_iter=self.n_steps, group_shapes=sides)
         return self
 
-    def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the mean over the samples for each pair of ids, shape (n,)."""
-        users, items = self._data.users.lookup(user_ids), self._data.items.lookup(item_ids)
-        return np.asarray(self._model.predict(**self._design(users, items)))
+    def predict(self, user_ids: Any, item_ids: Any, *, timestamps: Any = None) -> np.ndarray:
+        """Return the mean over the samples for each pair of ids, with `dates` at its time, shape (n,)."""
+        design = self._design(self._data.users.lookup(user_ids), self._data.items.lookup(item_ids), timestamps)
+        if self.ordered:
+            return np.asarray(self._model.predict_proba(**design)) @ self._values
+        return np.asarray(self._model.predict(**design))
 
-    def _design(self, users: np.ndarray, items: np.ndarray) -> dict[str, Any]:
+    def _design(self, users: np.ndarray, items: np.ndarray, timestamps: Any) -> dict[str, Any]:
         """Return the design of some pairs: a sparse matrix, or two tables and the rows of each pair in them."""
         if not self._relational:
             return {"X": _one_hot(self._data, users, items)}
@@ -84,9 +101,21 @@ class MyFMModel:
         sides = zip((users, items), sizes, self._tables, strict=True)
         # An unknown id, -1, has the last row.
         return {
-            "X": None,
+            "X": _indicators(_days(timestamps), self._days) if self.dates else None,
             "X_rel": [RelationBlock((index % (size + 1)).tolist(), table) for index, size, table in sides],
         }
+
+
+def _days(timestamps: Any) -> np.ndarray:
+    return np.asarray(timestamps) // 86_400
+
+
+def _indicators(values: np.ndarray, known: np.ndarray) -> sp.csr_matrix:
+    """Return a row a value with a 1 for its place among the known ones, if it is one of them."""
+    places = np.searchsorted(known, values).clip(max=known.size - 1)
+    found = known[places] == values
+    pairs = np.flatnonzero(found), places[found]
+    return sp.csr_matrix((np.ones(found.sum()), pairs), shape=(values.size, known.size))
 
 
 def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr_matrix:

@@ -44,6 +44,8 @@ def shared_engine(model: TrainedRecommender, data: Interactions | None) -> Objec
     }
     if isinstance(engine, ObjectiveEngine):
         whole_only["stopping_delta"] = engine.descent.stopping_delta, None
+    else:
+        whole_only["time"] = engine.solver.time, None
     for name, (value, needed) in whole_only.items():
         if value != needed:
             raise ParameterError(f"distributed training needs {name}={needed!r}, found {value!r}")

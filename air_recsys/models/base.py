@@ -245,17 +245,22 @@ class Recommender(BaseEstimator):
         state = self._fitted()
         return self._predicted(state, *pair_indices(state, user_ids, item_ids, unknown))
 
-    def _predicted(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the score of each pair of indices, -1 for unknown ids."""
+    def _predicted(
+        self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the score of each pair of indices, -1 for unknown ids, at a time where given."""
         known = (users >= 0) & (items >= 0)
         scores = np.empty(users.size)
-        scores[known] = self._score_pairs(state, users[known], items[known])
+        times = None if times is None else times[known]
+        scores[known] = self._score_pairs(state, users[known], items[known], times)
         if not known.all():
             scores[~known] = fallback_scores(state, users[~known], items[~known])
         return scores
 
-    def _score_pairs(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        return state.scores(users, items, self._clips)
+    def _score_pairs(
+        self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
+    ) -> np.ndarray:
+        return state.scores(users, items, self._clips, times)
 
     # ---------------------------------------------------------------- recommendations and similarities
 

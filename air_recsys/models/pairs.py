@@ -22,6 +22,15 @@ def pair_indices(state: FittedState, user_ids: Any, item_ids: Any, unknown: str)
     return users, items
 
 
+def times_of(state: FittedState, timestamps: Any, size: int) -> np.ndarray | None:
+    """Return the times of so many pairs, None where none are given; `DataError` where the model cannot read them."""
+    if timestamps is None:
+        return None
+    if state.drift is None:
+        raise DataError("expected no timestamps, as the model was trained without time='drift', found some")
+    return state.drift.checked(timestamps, size)
+
+
 def fallback_scores(state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
     """Return the mean training rating of the side that is known, of all ratings where neither is."""
     statistics = state.statistics

@@ -34,6 +34,8 @@ def updated(
     """
     state.row_solver("user")  # refuses what cannot be folded in
     check_on_scale(state, new.ratings)
+    if state.drift is not None and new.timestamps is None:
+        raise DataError("expected new ratings with timestamps, as those of the training, found none")
     merged = merge(state.data, new, user_features, item_features)
     rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items
     users = np.union1d(rated, np.arange(state.data.n_users, merged.n_users))
@@ -69,6 +71,7 @@ def merge(
         np.concatenate([before.ratings, new.ratings]),
         users.ids,
         items.ids,
+        timestamps=_timestamps(before, new),
         weights=_weights(before, new),
         duplicates="last",
         allow_negative=True,
@@ -89,6 +92,12 @@ def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) 
     is_new = places >= len(trained)
     features.values[places[is_new]] = found[is_new]
     return whole, features
+
+
+def _timestamps(before: Interactions, new: Interactions) -> np.ndarray | None:
+    if before.timestamps is None or new.timestamps is None:
+        return None
+    return np.concatenate([before.timestamps, new.timestamps])
 
 
 def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
@@ -134,7 +143,7 @@ def _widened(graph: SimilarityGraph | None, ids: np.ndarray) -> SimilarityGraph 
 def _solved(before: FittedState, draft: FittedState, side: Side, rows: np.ndarray, n_others: int) -> FittedState:
     """Solve rows of a side of the draft from their ratings of the first `n_others` of the other side."""
     assert draft.equations is not None
-    ratings, weights = _rows_of(draft.data, side, rows, n_others)
+    ratings, weights = _rows_of(draft, side, rows, n_others)
     folded, equations = draft.equations.take_in(before, draft, side, rows, ratings, weights)
     check_finite(folded)
     factors, biases = (array.copy() for array in draft.factors.of(side))
@@ -144,11 +153,12 @@ def _solved(before: FittedState, draft: FittedState, side: Side, rows: np.ndarra
 
 
 def _rows_of(
-    data: Interactions, side: Side, rows: np.ndarray, n_others: int
+    state: FittedState, side: Side, rows: np.ndarray, n_others: int
 ) -> tuple[sp.csr_array, np.ndarray | None]:
     """Return the ratings of some rows (ascending) of a side with the first `n_others` of the other, and weights."""
+    data = state.data
     own, other = (data.user_index, data.item_index) if side == "user" else (data.item_index, data.user_index)
     chosen = np.isin(own, rows) & (other < n_others)
     pairs = np.searchsorted(rows, own[chosen]), other[chosen]
     weights = None if data.weights is None else data.weights[chosen]
-    return stored_rows(pairs, data.ratings[chosen], weights, (rows.size, n_others))
+    return stored_rows(pairs, state.steady_ratings[chosen], weights, (rows.size, n_others))

@@ -48,7 +48,7 @@ class Sources(NamedTuple):
     rated: np.ndarray  # (N,), indices of items
     ratings: np.ndarray  # (N,)
     weights: np.ndarray  # (N,)
-    deviations: np.ndarray  # (N,), d
+    deviations: np.ndarray  # (N,), d: less what the time of a rating added, of models that know of time
     neighbors: np.ndarray  # (K,), indices of users
 
 

@@ -17,6 +17,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
 from air_recsys.models.chosen import Chosen
+from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.limits import BINARY, Clip, is_binary, limited
 from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
 from air_recsys.models.statistics import TrainingStatistics
@@ -96,6 +97,11 @@ class RowEquations(Protocol):
     knows_deviations: bool
 
     @property
+    def drift(self) -> LearnedDrift | None:
+        """What users and items add to their scores at a moment."""
+        ...
+
+    @property
     def has_factors(self) -> bool:
         """Whether rows have factors beside their biases."""
         ...
@@ -128,8 +134,8 @@ class RowEquations(Protocol):
         """Return mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
         ...
 
-    def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of a new rating of each pair of indices, (n,)."""
+    def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+        """Return the standard deviation of a new rating of each pair of indices, at a time where given, (n,)."""
         ...
 
     def grown(self, n_users: int, n_items: int) -> RowEquations:
@@ -232,9 +238,26 @@ class FittedState:
             raise DataError(f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order")
         return replace(self, **{f"{side}_graph": graph})
 
-    def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip) -> np.ndarray:
-        """Return the score of each pair of indices, limited as `clips` says."""
-        return self.limited(self.factors.scores(users, items), clips)
+    @property
+    def drift(self) -> LearnedDrift | None:
+        """What users and items add to their scores at a moment, of models that know of time."""
+        return None if self.equations is None else self.equations.drift
+
+    @property
+    def steady_ratings(self) -> np.ndarray:
+        """The training ratings without what users and items added at their times, (n_ratings,)."""
+        data, drift = self.data, self.drift
+        if drift is None or data.timestamps is None:
+            return data.ratings
+        times = data.timestamps
+        return self.once("steady ratings", lambda: data.ratings - drift.at(data.user_index, data.item_index, times)[0])
+
+    def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip, times: np.ndarray | None = None) -> np.ndarray:
+        """Return the score of each pair of indices, at a time where given, limited as `clips` says."""
+        scores = self.factors.scores(users, items)
+        if times is not None and self.drift is not None:
+            scores = scores + self.drift.at(users, items, times)[0]
+        return self.limited(scores, clips)
 
     def row_solver(self, side: Side) -> RowSolver:
         """Return what solves for new rows of a side, or raise `ParameterError` where a row is tied to all others."""
@@ -246,9 +269,10 @@ class FittedState:
         """Return the ratings of a user, beside the given neighbours."""
         place = np.flatnonzero(self.data.user_index == user)
         rated, ratings = self.data.item_index[place], self.data.ratings[place]
+        steady = ratings if self.drift is None else self.steady_ratings[place]
         weights = np.ones(place.size) if self.data.weights is None else self.data.weights[place]
         expected = (self.factors.item_biases + self.factors.mean)[rated]
-        deviations = ratings - expected - float(self.factors.user_biases[user])
+        deviations = steady - expected - float(self.factors.user_biases[user])
         return Sources(rated, ratings, weights, deviations, neighbors)
 
     def limited(self, scores: np.ndarray, clips: Clip) -> np.ndarray:

@@ -32,6 +32,7 @@ from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.parameters import choice, flag, integer, real
+from air_recsys.solvers import defaults_of
 from air_recsys.splits import random_holdout
 from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
@@ -305,7 +306,7 @@ class TrainedRecommender(PredictsDeviations):
             if version > 1:  # lacks what models have got since, which changes nothing by its default
                 own = type(self)().fingerprint(data)["parameters"]
                 since = {name: value for name, value in own.items() if "__" not in name}
-                return since | parameters
+                return since | defaults_of(parameters.get("solver__name")) | parameters
             before = self._from_saved(upgraded(kind, parameters, list(self.get_params(deep=False))))
             return before.fingerprint(data)["parameters"]
 
@@ -527,8 +528,24 @@ class TrainedRecommender(PredictsDeviations):
         effects.insert(0, "feature", names)
         return effects.sort_values("effect", ascending=False, kind="stable", ignore_index=True)
 
+    @property
+    def drift_(self) -> pd.DataFrame | None:
+        """What users and items add to ratings at a moment; None without ``time="drift"``, no row where nothing moves.
+
+        Columns side ("user", "item"), lasts (the time scale, in the unit of the timestamps) and deviation (the root
+        mean square of what it adds, in the unit of the ratings).
+        """
+        drift = self._fitted().drift
+        return None if drift is None else drift.table()
+
     def explain(
-        self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
+        self,
+        user_id: Hashable,
+        item_id: Hashable,
+        n: int = 10,
+        *,
+        labels: Labels | None = None,
+        timestamp: Any = None,
     ) -> Explanation:
         """Return which rated items and which similar users speak for a score: contributions that add up to it.
 
@@ -544,6 +561,8 @@ class TrainedRecommender(PredictsDeviations):
             Most rows of a table; the sums are those of all contributions.
         labels : mapping or Series, optional
             Item id to name, such as a title, to be shown beside the ids.
+        timestamp : optional
+            Explain the score at a time, for models with ``time="drift"``.
 
         Raises
         ------
@@ -567,7 +586,8 @@ class TrainedRecommender(PredictsDeviations):
         """
         state = self._fitted()
         assert state.equations is not None
-        return explain(state, state.equations, (user_id, item_id), n, labels, clips=self._clips)
+        pair = user_id, item_id
+        return explain(state, state.equations, pair, n, labels, clips=self._clips, timestamp=timestamp)
 
     # ---------------------------------------------------------------- files
 

@@ -72,6 +72,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "tv_reg": (0.1, FULL_WIDTH),
     "n_sweeps": (4, {}),
     "pattern_features": (1, {}),
+    "time": ("drift", {}),
     "user_graph": (None, {}),
     "item_graph": (None, {}),
     "n_neighbors": (1, {}),

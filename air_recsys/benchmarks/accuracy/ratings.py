@@ -12,7 +12,7 @@ from tqdm import tqdm
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
 from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_ratings
-from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
+from air_recsys.benchmarks.accuracy.sealed import Sealed, bare_pairs, rated_pairs, run_sealed, timed_pairs
 from air_recsys.evaluation.folds import Fold
 from air_recsys.metrics import mae, rmse
 from air_recsys.results import ResultTable
@@ -27,6 +27,7 @@ def bench_ratings(
     *,
     validation: bool = False,
     origin: str | None = None,
+    timed: bool = False,
     seed: int = 0,
     threads: int = 1,
 ) -> ResultTable:
@@ -42,6 +43,8 @@ def bench_ratings(
         Whether these folds are within the training parts, so that no published figure stands beside.
     origin : str, optional
         How the folds were made, where they are not those of `RATING_SETS`; no published figure then stands beside.
+    timed : bool
+        Whether the times of the test ratings are part of the question.
     seed : int
         Of the systems, for the protocol.
 
@@ -58,8 +61,9 @@ def bench_ratings(
         for name, system in systems.items():
             errors = []
             for fold in folds:
-                asked = rated_pairs(fold.test)
-                sealed = run_sealed(system.train, ask_ratings, fold.train, asked, threads=threads)
+                asked = (*rated_pairs(fold.test), fold.test.timestamps) if timed else rated_pairs(fold.test)
+                bare = timed_pairs if timed else bare_pairs
+                sealed = run_sealed(system.train, ask_ratings, fold.train, asked, pairs_of_asked=bare, threads=threads)
                 errors.append(fold_errors(fold, sealed))
                 bar.update()
             rows.append({"system": name} | _mean(folds, errors))

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.benchmarks.accuracy.sealed import Pairs
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, DMF, BiasModel
@@ -51,17 +50,34 @@ class System(NamedTuple):
     changed: tuple[str, ...] = ()  # the changes that it reads
 
 
-READ_FEATURES = ("AIR", "AIR langevin", "myFM Bayesian MF", "myFM Bayesian SVD++ flipped")
+READ_FEATURES = (
+    *("AIR", "AIR langevin", "myFM Bayesian MF", "myFM Bayesian SVD++ flipped"),
+    *("myFM timeSVD++ flipped", "myFM ordered timeSVD++ flipped"),
+)
 """Systems that read features of users and items."""
 
 
 def systems_with_features(systems: Mapping[str, System], tables: Mapping[str, pd.DataFrame]) -> dict[str, System]:
     """Return the systems that read features with tables of them, and AIR under the name "AIR without features"."""
     told = {
-        name: systems[name]._replace(train=partial(_train_with_features, systems[name].train, dict(tables)))
-        for name in READ_FEATURES
+        name: system._replace(train=partial(_train_with_features, system.train, dict(tables)))
+        for name, system in systems.items()
+        if name in READ_FEATURES
     }
     return told | {"AIR without features": systems["AIR"]}
+
+
+def systems_with_times(changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
+    """Return the systems that read when ratings were given, and AIR under the name "AIR without times".
+
+    myFM's are those of its example for MovieLens-100K, with the day of a rating as a further indicator.
+    """
+    timed = {name: AIR_SETTINGS[name] | {"time": "drift"} for name in ("AIR", "AIR langevin")}
+    systems = air_systems(timed, changes or {}, seed)
+    for name, ordered in (("timeSVD++ flipped", False), ("ordered timeSVD++ flipped", True)):
+        train = partial(_train_myfm, 10, 300, 42 + seed, True, dates=True, ordered=ordered)
+        systems[f"myFM {name}"] = System(train, "its own code, rank 10, 300 Gibbs steps, days", "myfm", "test")
+    return systems | {"AIR without times": air_systems({"AIR": {}}, changes or {}, seed)["AIR"]}
 
 
 def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
@@ -131,11 +147,16 @@ def chosen_systems(systems: dict[str, System], names: list[str]) -> dict[str, Sy
     return chosen
 
 
-def ask_ratings(model: Any, asked: Pairs) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return predicted ratings, shape (n_asked,), and their standard deviations where a model samples."""
+def ask_ratings(model: Any, asked: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return predicted ratings, shape (n_asked,), and their standard deviations where a model samples.
+
+    A model that knows of time is asked for the times of the pairs, which come after the ids.
+    """
+    knows_time = getattr(model, "drift_", None) is not None or getattr(model, "dates", False)
+    of_time = {"timestamps": asked[2]} if knows_time and len(asked) == 3 else {}
     if not getattr(model, "knows_deviations_", False):
-        return np.asarray(model.predict(*asked)), None
-    mean, deviation = model.predict(*asked, return_std=True)
+        return np.asarray(model.predict(*asked[:2], **of_time)), None
+    mean, deviation = model.predict(*asked[:2], return_std=True, **of_time)
     return np.asarray(mean), np.asarray(deviation)
 
 
@@ -168,7 +189,7 @@ def _train_surprise(algorithm: str, options: dict[str, Any], shown: Interactions
     return SurpriseModel(algorithm, **options).fit(shown)
 
 
-def _train_myfm(rank: int, n_steps: int, seed: int, implicit: bool, shown: Interactions) -> Any:
+def _train_myfm(rank: int, n_steps: int, seed: int, implicit: bool, shown: Interactions, **options: bool) -> Any:
     from air_recsys.adapters.myfm_peer import MyFMModel
 
-    return MyFMModel(rank, n_steps, seed, implicit).fit(shown)
+    return MyFMModel(rank, n_steps, seed, implicit, **options).fit(shown)

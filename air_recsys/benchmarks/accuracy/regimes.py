@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -58,6 +58,13 @@ def known_tables(name: str, root: Path) -> dict[str, pd.DataFrame]:
         "user": load_movielens_users(root, variant),
         "item": load_movielens_items(root, variant).drop(columns="title"),
     }
+
+
+def check_times(folds: Mapping[str, Sequence[Fold]]) -> None:
+    """Raise `ParameterError` where the ratings of a set have no timestamps."""
+    for name, parts in folds.items():
+        if any(part.timestamps is None for fold in parts for part in (fold.train, fold.test)):
+            raise ParameterError(f"--times needs ratings with timestamps, found none in {name!r} or these folds of it")
 
 
 def _variant(name: str) -> Literal["100k", "1m"]:

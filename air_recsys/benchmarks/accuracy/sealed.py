@@ -54,9 +54,19 @@ def rated_pairs(shown: Any) -> Pairs:
 def bare_pairs(asked: Any) -> Pairs:
     """Return `asked`, which has to be user ids and item ids and nothing else."""
     if not isinstance(asked, tuple) or len(asked) != 2:
-        shape = f"a tuple of {len(asked)}" if isinstance(asked, tuple) else type(asked).__name__
-        raise LeakError(f"expected (user ids, item ids) without ratings, or pairs_of_asked, found {shape}")
+        raise LeakError(f"expected (user ids, item ids) without ratings, or pairs_of_asked, found {_form(asked)}")
     return asked
+
+
+def timed_pairs(asked: Any) -> Pairs:
+    """Return the ids of `asked`, which has to be user ids, item ids and times, and nothing else."""
+    if not isinstance(asked, tuple) or len(asked) != 3:
+        raise LeakError(f"expected (user ids, item ids, times) without ratings, found {_form(asked)}")
+    return asked[:2]
+
+
+def _form(asked: Any) -> str:
+    return f"a tuple of {len(asked)}" if isinstance(asked, tuple) else type(asked).__name__
 
 
 def run_sealed(

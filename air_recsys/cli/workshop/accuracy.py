@@ -82,6 +82,9 @@ def ratings(
     features: Annotated[
         bool, typer.Option("--features", help="Show age, gender, occupation, year and genres of MovieLens, too.")
     ] = False,
+    times: Annotated[
+        bool, typer.Option("--times", help="Show when ratings were given, and ask for a time; MovieLens-100K alone.")
+    ] = False,
     keep: Annotated[
         list[float] | None, typer.Option(help="Show this share of all ratings, ask for the rest; may be repeated.")
     ] = None,
@@ -107,14 +110,15 @@ def ratings(
         chosen_systems,
         rating_systems,
         systems_with_features,
+        systems_with_times,
     )
-    from air_recsys.benchmarks.accuracy.regimes import known_tables, regime_folds
+    from air_recsys.benchmarks.accuracy.regimes import check_times, known_tables, regime_folds
     from air_recsys.datasets import data_root
 
     if ablation and not validation:
         raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
-    if ablation and features:
-        raise ParameterError("--ablation changes a model without features: expected it without --features")
+    if ablation and (features or times):
+        raise ParameterError("--ablation changes a model of ratings: expected it without --features and --times")
     if fold and (keep or cold):
         raise ParameterError("--keep and --cold make folds of their own: expected them without --fold")
     changes, chosen = options.parse_settings(settings), [each.value for each in sets or RatingData]
@@ -122,6 +126,7 @@ def ratings(
     root = data_root(data)
     for name in chosen:
         every = air_systems(ABLATIONS, changes, seed) if ablation else rating_systems(name, changes, seed)
+        every = systems_with_times(changes, seed) if times else every
         every = systems_with_features(every, known_tables(name, root)) if features else every
         systems[name] = chosen_systems(every, names or [])
         check_changes(systems[name], changes)
@@ -132,20 +137,33 @@ def ratings(
         else chosen_folds(RATING_SETS[name].load(root), fold or [])
         for name in chosen
     }
+    if times:
+        check_times(folds)
     reports: list[ResultTable] = []
     for name in chosen:
         measured = [validation_fold(each, seed) for each in folds[name]] if validation and not little else folds[name]
         origin = (
             "a random part of all ratings shown, or a tenth of the users or items hidden whole" if little else None
         )
-        if features:
-            origin = f"{origin or RATING_SETS[name].origin}; beside the ratings age, gender, occupation, year, genres"
+        if features or times:
+            known = [
+                *(["age, gender, occupation, year, genres"] if features else []),
+                *(["the time of each"] if times else []),
+            ]
+            origin = f"{origin or RATING_SETS[name].origin}; beside the ratings {' and '.join(known)}"
         report = bench_ratings(
-            name, measured, systems[name], validation=validation, origin=origin, seed=seed, threads=threads
+            name,
+            measured,
+            systems[name],
+            validation=validation,
+            origin=origin,
+            timed=times,
+            seed=seed,
+            threads=threads,
         )
         given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings, "--cold": sides}
         given["--keep"] = [f"{share:g}" for share in keep or []]
-        flags = {"--features": features, "--validation": validation, "--ablation": ablation}
+        flags = {"--features": features, "--times": times, "--validation": validation, "--ablation": ablation}
         _publish_next(reports, report, benchmark_command("ratings", given, flags, seed), json_file)
 
 

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.features import Features
 from air_recsys.interactions import Extent, Interactions
+from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.equations.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
@@ -27,7 +28,9 @@ from air_recsys.models.engines.scarcity import features_of
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
+from air_recsys.nn.drift.drift import Drift
 from air_recsys.nn.memory import MemoryPlan, Sizes, smaller
+from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import Components, components
 from air_recsys.nn.posterior.estimate import LangevinEstimate, Uncertainty, VariationalEstimate
@@ -92,6 +95,8 @@ class PosteriorEngine:
         if self.setup.n_factors is None:
             name = type(self.solver).__name__
             raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
+        if self.solver.time is not None and data.timestamps is None:
+            raise DataError(f"time={self.solver.time!r} needs ratings with timestamps, found none")
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
         """Return the bytes that a training will take at its peak, beside the interactions."""
@@ -154,7 +159,9 @@ class PosteriorEngine:
             self._scaling = Scaling.standard(counted_ratings(training))
             error = None if held_out is None else self._held_out_error(held_out)
             self._known = training.user_features, training.item_features
-            return self._start(training, *self._entries(training), rng, error)
+            observed, entries = self._entries(training)
+            found = components(observed) if self._width(training) == 0 else None
+            return self._start(training, entries, found, rng, error, self._drift(training, observed, entries))
 
     def _work(self, data: Extent) -> int:
         """Return about how many numbers a sweep goes through."""
@@ -165,13 +172,21 @@ class PosteriorEngine:
         width, narrower = self.width(data), min(data.n_users, data.n_items)
         return narrower if width is None else min(width, narrower)
 
-    def _entries(self, training: Interactions) -> tuple[OwnEntries, Components | None]:
-        """Return the ratings as entries, and the variances that are known before the sweeps."""
+    def _entries(self, training: Interactions) -> tuple[Observations, OwnEntries]:
+        """Return the ratings as observed entries, and as a posterior sees them."""
         dtype, weights = DTYPES[self.setup.dtype], training.weights_to_csr()
         observed = observations(training.to_csr(), self._scaling.forward, dtype, self.device, weights)
-        width = self._width(training)
-        exchange = self._exchange(observed.pattern, width)
-        return OwnEntries.of(observed, exchange), components(observed) if width == 0 else None
+        return observed, OwnEntries.of(observed, self._exchange(observed.pattern, self._width(training)))
+
+    def _drift(self, training: Interactions, observed: Observations, entries: OwnEntries) -> Drift | None:
+        if self.solver.time is None:
+            return None
+        assert training.timestamps is not None
+        times = training.timestamps[np.argsort(training.pair_index)].astype(np.float64)
+        n_sweeps = self.solver.n_sweeps
+        first, counted_from = (n_sweeps // 10, n_sweeps // 5) if self.sample else (n_sweeps // 3, None)
+        on_device = torch.as_tensor(times, device=self.device)
+        return Drift(observed, entries, on_device, first=max(first, 1), counted_from=counted_from)
 
     def _start(
         self,
@@ -180,6 +195,7 @@ class PosteriorEngine:
         found: Components | None,
         rng: np.random.Generator,
         error: Callable[[], float] | None = None,
+        drift: Drift | None = None,
     ) -> PosteriorSweeps:
         """Return the start of a training on entries; `error` is that on held-out ones."""
         n_sweeps, settings = self.solver.n_sweeps, self._settings(data)
@@ -194,6 +210,7 @@ class PosteriorEngine:
             components=found,
             block_bytes=self._block_bytes(data, settings),
             n_known_features=data.n_features,
+            drift=drift,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
         graphs = [self._graph(posterior, side, settings.n_neighbors) for side in (0, 1)]
@@ -227,17 +244,29 @@ class PosteriorEngine:
         pairs = held_out.user_index, held_out.item_index
         users, items = (torch.as_tensor(index.astype(np.int64), device=device) for index in pairs)
         ratings = torch.as_tensor(held_out.ratings.astype(np.float64), device=device)
+        times = None if held_out.timestamps is None else torch.as_tensor(held_out.timestamps.astype(np.float64))
         unit, mean = self._scaling.unit, self._scaling.mean
 
         def error() -> float:
             left, right, of_users, of_items = self._estimate.scores()
-            total = ratings.new_zeros(())
-            for own, others, expected in zip(*(part.split(_PAIRS) for part in (users, items, ratings)), strict=True):
-                found = (left[own] * right[others]).sum(dim=1) + of_users[own] + of_items[others]
+            total, of_time = ratings.new_zeros(()), self._at(users, items, times)
+            parts = (part.split(_PAIRS) for part in (users, items, ratings, of_time))
+            for own, others, expected, drift in zip(*parts, strict=True):
+                found = (left[own] * right[others]).sum(dim=1) + of_users[own] + of_items[others] + drift
                 total += (found * unit + mean - expected).square().sum()
             return float((total / len(ratings)).sqrt())
 
         return error
+
+    def _at(self, users: Tensor, items: Tensor, times: Tensor | None) -> Tensor:
+        """Return what users and items add at some times in the present state, (n,)."""
+        drift = self._estimate.posterior.drift
+        found = torch.zeros(len(users), dtype=torch.float64, device=users.device)
+        if drift is not None and times is not None:
+            for index, of_side in zip((users, items), drift.moments(), strict=True):
+                for process in of_side:
+                    found += process.at(index, times.to(index.device))[0]
+        return found
 
     def factors(self) -> Factors:
         """Return the mean of the scores in the present state, in the unit of the ratings."""
@@ -252,7 +281,14 @@ class PosteriorEngine:
         sides = projection(self._observed, self._pattern, 0), projection(self._observed, self._pattern, 1)
         left = self._estimate.uncertainty()
         unseen = [self._unseen(left, side) for side in (0, 1)]
-        return PosteriorRows(PosteriorArrays.of(left, self._scaling.unit, sides, unseen))
+        return PosteriorRows(PosteriorArrays.of(left, self._scaling.unit, sides, unseen), self._learned_drift())
+
+    def _learned_drift(self) -> LearnedDrift | None:
+        drift = self._estimate.posterior.drift
+        if drift is None:
+            return None
+        users, items = ([each.on_cpu() for each in of_side] for of_side in drift.moments())
+        return LearnedDrift(self._scaling.unit, drift.span, users, items)
 
     def _unseen(self, left: Uncertainty, side: int) -> UnseenPrior | None:
         known, states = self._known[side], (left.rows, left.columns)
@@ -266,4 +302,4 @@ class PosteriorEngine:
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> PosteriorRows:
         """Return the equations of a row from what a file holds of them."""
-        return PosteriorRows(PosteriorArrays.from_arrays(arrays, extent))
+        return PosteriorRows(PosteriorArrays.from_arrays(arrays, extent), LearnedDrift.from_arrays(arrays))

@@ -9,6 +9,7 @@ all items held fixed.
 from __future__ import annotations
 
 from collections.abc import Hashable
+from typing import Any
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from air_recsys.exceptions import UnknownIdError
 from air_recsys.models.explanation.explanation import Explanation
 from air_recsys.models.explanation.tables import Labels, Tables, check_labels, label_of
 from air_recsys.models.limits import Clip
+from air_recsys.models.pairs import times_of
 from air_recsys.models.state import FittedState, RowEquations
 from air_recsys.validation import check_integer
 
@@ -28,6 +30,7 @@ def explain(
     labels: Labels | None,
     *,
     clips: Clip,
+    timestamp: Any = None,
 ) -> Explanation:
     """Return where the score of a pair (user id, item id) comes from; see `AIR.explain`."""
     check_integer("n", n, minimum=1)
@@ -38,11 +41,13 @@ def explain(
     rated_items, similar_users = np.split(from_sources.of_sources, [from_sources.sources.rated.size])
     offsets = factors.mean, float(factors.user_biases[user]), float(factors.item_biases[item])
     personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))
-    unlimited = sum(offsets) + personal
+    place, times = (np.array([user]), np.array([item])), times_of(state, timestamp, 1)
+    of_time = 0.0 if times is None or state.drift is None else float(state.drift.at(*place, times)[0][0])
+    unlimited = sum(offsets) + personal + of_time
     return Explanation(
         *pair,
         label_of(names, pair[1]),
-        float(state.scores(np.array([user]), np.array([item]), clips)[0]),
+        float(state.scores(*place, clips, times)[0]),
         *offsets,
         pattern=from_sources.pattern,
         user_features=tables.features("user", from_sources.of_user_features),
@@ -50,6 +55,7 @@ def explain(
         similar_users=tables.users(user, item, similar_users),
         graph_edges=tables.edges(*from_sources.item_edges, from_sources.gains, from_sources.scores),
         item_features=tables.features("item", from_sources.of_item_features),
+        time=of_time,
         remainder=personal - from_sources.explained,
         clipping=float(state.limited(np.array(unlimited), clips)) - unlimited,
     )

@@ -50,6 +50,8 @@ class Explanation:
     item_features : Contributions
         What each feature of the item says for its bias and, for this user, its factors: a view of `item_bias` and of
         the personal score from the item's side, so *not* a further part of the score.
+    time : float
+        What the user and the item add at the time asked for; 0 without one.
     remainder : float
         What the model's equations leave unexplained: training that has not settled, or ratings it did not see.
     clipping : float
@@ -82,6 +84,7 @@ class Explanation:
     similar_users: Contributions
     graph_edges: Contributions
     item_features: Contributions
+    time: float
     remainder: float
     clipping: float
 
@@ -110,6 +113,7 @@ class Explanation:
             "user_features": self.user_features.total,
             "rated_items": self.rated_items.total,
             "similar_users": self.similar_users.total,
+            "time": self.time,
             "remainder": self.remainder,
             "clipping": self.clipping,
         }

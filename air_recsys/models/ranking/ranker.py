@@ -142,7 +142,9 @@ class GraphRanker(Recommender):
 
     # ---------------------------------------------------------------- scores
 
-    def _score_pairs(self, state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def _score_pairs(
+        self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
+    ) -> np.ndarray:
         different, place = np.unique(users, return_inverse=True)
         order = np.argsort(place, kind="stable")
         scores = np.empty(users.size)

@@ -133,6 +133,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
     }
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
+    if state.drift is not None and state.data.timestamps is not None:
+        arrays["timestamps"] = state.data.timestamps
     others = {f"transform_{number}_": graph for number, graph in enumerate(state.transform_graphs)}
     for name, graph in {"user_graph_": state.user_graph, "item_graph_": state.item_graph, **others}.items():
         if graph is not None:
@@ -203,6 +205,7 @@ def interactions_from_arrays(
         arrays["ratings"],
         _ids_from_arrays("user_ids", arrays),
         _ids_from_arrays("item_ids", arrays),
+        timestamps=arrays.get("timestamps"),
         weights=arrays.get("weights"),
         allow_negative=True,
     )

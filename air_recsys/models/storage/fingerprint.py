@@ -31,8 +31,10 @@ def fingerprint(
     validation : Interactions, optional
     """
     read = {name: value for name, value in parameters.items() if name not in _FREE}
-    digests = [digest(data), None if validation is None else digest(validation)]
-    return json.loads(json.dumps({"data": digests, "parameters": {"model": model, **flat(read)}}))
+    whole = flat(read)
+    timed = whole.get("solver__time") is not None
+    digests = [None if part is None else digest(part, timed=timed) for part in (data, validation)]
+    return json.loads(json.dumps({"data": digests, "parameters": {"model": model, **whole}}))
 
 
 def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
@@ -50,8 +52,10 @@ def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
     return pairs
 
 
-def digest(data: Interactions) -> str:
-    """Return a digest of ratings, weights, ids and features; their order counts, since a split depends on it.
+def digest(data: Interactions, *, timed: bool = False) -> str:
+    """Return a digest of ratings, weights, ids, features and, with `timed`, timestamps.
+
+    Their order counts, since a split depends on it.
 
     Examples
     --------
@@ -67,6 +71,8 @@ def digest(data: Interactions) -> str:
         if features is not None:  # older checkpoints are of data without
             hashed.update(json.dumps(features.encoding.to_json()).encode())
             hashed.update(np.ascontiguousarray(features.values))  # pyright: ignore[reportArgumentType]
+    if timed:
+        hashed.update(hash_arrays(data.timestamps).digest())
     return hashed.hexdigest()
 
 

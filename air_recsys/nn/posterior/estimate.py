@@ -57,11 +57,11 @@ class VariationalEstimate:
     ready = True  # for `uncertainty`
 
     def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
-        self._posterior = posterior
+        self.posterior = posterior
 
     def sweep(self) -> None:
         """Go through rows and columns once; `Posterior.check` says whether that went well."""
-        self._posterior.sweep()
+        self.posterior.sweep()
 
     def state(self) -> dict[str, Any]:
         """Return an empty state, as sweeps change the posterior alone."""
@@ -72,13 +72,13 @@ class VariationalEstimate:
 
     def scores(self) -> Scores:
         """Return the expected scores: exact, as rows and columns are independent."""
-        return _scores(self._posterior)
+        return _scores(self.posterior)
 
     def uncertainty(self) -> Uncertainty:
         """Return what the standard deviations need."""
-        noise, sides = self._posterior.noise, self._posterior.sides
+        noise, sides = self.posterior.noise, self.posterior.sides
         of_rows, of_columns = (1 / scales for scales in noise.scales)
-        priors, (rows, columns) = _joined([_priors(self._posterior)]), sides
+        priors, (rows, columns) = _joined([_priors(self.posterior)]), sides
         covariances = rows.covariance, columns.covariance
         return Uncertainty(float(noise.variance), of_rows, of_columns, rows.mean, columns.mean, priors, *covariances)
 
@@ -93,7 +93,7 @@ class LangevinEstimate(Stateful):
     _STATE = ("_row_biases", "_column_biases", "_noises", "_noise", "_count", "_done", "_draws")
 
     def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
-        self._posterior = posterior
+        self.posterior = posterior
         rows, columns = (side.mean for side in posterior.sides)
         rank = _RANKS * (rows.shape[1] - 1)
         self._products = RunningMean(len(rows), len(columns), rank, posterior.generator, rows)
@@ -110,22 +110,22 @@ class LangevinEstimate(Stateful):
 
     def sweep(self) -> None:
         """Draw rows and columns once; `Posterior.check` says whether that went well."""
-        before = self._posterior.sides[1].mean
-        self._posterior.sweep()
+        before = self.posterior.sides[1].mean
+        self.posterior.sweep()
         self._done += 1
         if self._done <= self._first:
             return
-        drawn, after = (side.mean for side in self._posterior.sides)
-        rows, columns = self._posterior.means
+        drawn, after = (side.mean for side in self.posterior.sides)
+        rows, columns = self.posterior.means
         for left, right in ((rows, before), (drawn, columns)):
             self._products.add(left[:, :-1], right[:, :-1])
             self._row_biases = self._row_biases + left[:, -1]
             self._column_biases = self._column_biases + right[:, -1]
-        noise = self._posterior.noise
+        noise = self.posterior.noise
         self._noise = self._noise + noise.variance
         self._noises = [total + 1 / scales for total, scales in zip(self._noises, noise.scales, strict=True)]
         if self._count % self._every == 0:
-            self._draws.append((drawn, after, _priors(self._posterior)))
+            self._draws.append((drawn, after, _priors(self.posterior)))
         self._count += 1
 
     def state(self) -> dict[str, Any]:
@@ -143,7 +143,7 @@ class LangevinEstimate(Stateful):
         set_values(self, state, self._STATE, self._row_biases.device)
         if len(self._draws) != -(-self._count // self._every):
             raise ValueError(f"expected a draw every {self._every} sweeps, found {len(self._draws)} of {self._count}")
-        present = _kinds([side.mean for side in self._posterior.sides] + _priors(self._posterior))
+        present = _kinds([side.mean for side in self.posterior.sides] + _priors(self.posterior))
         if any(_kinds([rows, columns, *priors]) != present for rows, columns, priors in self._draws):
             raise ValueError("expected draws like the rows, the columns and the priors")
 
@@ -151,13 +151,13 @@ class LangevinEstimate(Stateful):
         """Return the tensors of `Priors` of a draw; older checkpoints lack the weights, which follow from the rows."""
         if all(weights is not None for weights in priors[:2]):
             return priors
-        own = zip(self._posterior.priors, sides, strict=True)
+        own = zip(self.posterior.priors, sides, strict=True)
         return [prior.weights_or(None, rows).to(rows.dtype) for prior, rows in own] + priors[2:]
 
     def scores(self) -> Scores:
         """Return the mean of the scores so far; of the first sweeps, the last draw."""
         if self._count == 0:
-            return _scores(self._posterior)
+            return _scores(self.posterior)
         biases = self._row_biases / (2 * self._count), self._column_biases / (2 * self._count)
         return Scores(*self._products.factors(), *biases)
 

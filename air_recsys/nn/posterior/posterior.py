@@ -32,6 +32,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from air_recsys.nn.drift.drift import Drift
 from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.equations import Rows, Solution
@@ -69,6 +70,8 @@ class Posterior(Stateful):
         Memory of the equations that "langevin" forms at a time, by default 256 MiB.
     n_known_features : tuple of int
         How many features of rows and of columns are known beside the pattern, see `RowPrior`.
+    drift : Drift, optional
+        What rows and columns add at a moment; of one process alone.
 
     Attributes
     ----------
@@ -79,6 +82,7 @@ class Posterior(Stateful):
     priors : list of RowPrior
         Those of both sides.
     noise : Noise
+    drift : Drift or None
     means : list of Tensor
         Of the rows given the columns, (m, d), and the reverse, from the last sweep.
     """
@@ -96,12 +100,13 @@ class Posterior(Stateful):
         components: Components | None = None,
         block_bytes: int = SUMS,
         n_known_features: tuple[int, int] = (0, 0),
+        drift: Drift | None = None,
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
         self._sample, self._values, self._swept = sample, values, False
         # The covariances of all rows are kept in the place of their equations; of draws nothing stays.
         block = rows_at_once(width + 1, values.dtype, block_bytes) if sample else None
-        self.exchange = observed.exchange
+        self.exchange, self.drift = observed.exchange, drift
         self._own = [observed.own(side) for side in (0, 1)]
         self._blocks = [entries.cut(block) for entries in observed.entries]
         deviation = (variance / max(width, 1)) ** 0.25  # products then have the variance of the values
@@ -135,6 +140,8 @@ class Posterior(Stateful):
         self._half_sweep(0)
         self._half_sweep(1)
         self._swept = True
+        if self.drift is not None:
+            self.drift.follow(self.sides, self.noise, self._given, self.generator if self._sample else None)
 
     def check(self, *numbers: Tensor) -> list[float]:
         """Return 0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
@@ -147,6 +154,7 @@ class Posterior(Stateful):
         tensors = [self.noise.variance, *self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
         tensors += [prior.precision for prior in self.priors]
         tensors += [tensor for side in self.sides for tensor in side if tensor is not None]
+        tensors += [] if self.drift is None else self.drift.tensors()
         return flags.read([*self._flags, flags.of_finite(tensors)], numbers)
 
     def state(self) -> dict[str, Any]:
@@ -156,6 +164,7 @@ class Posterior(Stateful):
             "priors": [prior.state() for prior in self.priors],
             "noise": self.noise.state(),
             "generator": position(self.generator),
+            **({} if self.drift is None else {"drift": self.drift.state()}),
         }
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -165,6 +174,8 @@ class Posterior(Stateful):
             prior.load_state({**kept, "weights": prior.weights_or(kept["weights"], rows.mean)})
         self.noise.load_state(state["noise"])
         load_position(self.generator, state["generator"])
+        if self.drift is not None:
+            self.drift.load_state(state["drift"])
 
     def _half_sweep(self, side: int) -> None:
         noise, prior, before = self.noise, self.priors[side], self.sides[side].mean
@@ -177,21 +188,26 @@ class Posterior(Stateful):
             found = found._replace(rows=Rows(moved, found.rows.covariance))
             prior.update(found.rows, past)
         self.sides[side], self.means[side] = found.rows, found.means
-        noise.update(side, found.errors, self.generator if self._sample else None)
+        errors = found.errors if self.drift is None else found.errors + self.drift.errors(side, self._precisions(side))
+        noise.update(side, errors, self.generator if self._sample else None)
         self.exchange.agree(prior, noise)
         self._flags += [found.flag, *prior.flags]
 
+    def _precisions(self, side: int) -> Tensor:
+        """Return the precisions of the noise of the partners of a side."""
+        return self.noise.scales[1 - side] / self.noise.variance
+
+    def _given(self, side: int) -> Given:
+        """Return what the own rows of a side follow from."""
+        prior, own, partner = self.priors[side], self._own[side], self.sides[1 - side]
+        dtype = partner.mean.dtype
+        scales = self.noise.scales[side][own]
+        mean, precision = prior.mean(own).to(dtype), prior.precision.to(dtype)
+        return Given(self._blocks[side], partner, self._precisions(side), scales, mean, precision)
+
     def _solved(self, side: int, before: Tensor) -> Half:
         """Return the own rows of a side given the other one; all processes draw the numbers of all rows."""
-        noise, prior, own = self.noise, self.priors[side], self._own[side]
-        given = Given(
-            self._blocks[side],
-            self.sides[1 - side],
-            noise.scales[1 - side] / noise.variance,
-            noise.scales[side][own],
-            prior.mean(own).to(before.dtype),
-            prior.precision.to(before.dtype),
-        )
+        given, own = self._given(side), self._own[side]
         if not self._sample:
             return half_sweep(given)
         before, normal = before[own], self._normal(*before.shape)[own]

@@ -67,7 +67,7 @@ class ObjectiveRows:
     clips: Clip
 
     sees_pattern = knows_deviations = False
-    has_factors = True
+    has_factors, drift = True, None
 
     @classmethod
     def of(cls, descent: Descent, terms: Regularization, clips: Clip, unit: float) -> ObjectiveRows:

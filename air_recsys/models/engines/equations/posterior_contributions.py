@@ -29,7 +29,8 @@ def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, ite
     sources, factors = state.sources(user, np.empty(0, dtype=np.intp)), state.factors
     rated, ratings, weights = sources[:3]
     n_items, unit = len(factors.item_factors), float(arrays.scales[0])
-    values, bias = (ratings - factors.mean) / unit, float(factors.user_biases[user]) / unit
+    bias = float(factors.user_biases[user]) / unit
+    values = (sources.deviations + factors.item_biases[rated]) / unit + bias
     row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
     own, known = _places_of_known(arrays, "user"), _known_of(state, "user", user)
     features = arrays.features("user", row, known)[0].numpy()

@@ -25,6 +25,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
+from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays, double
 from air_recsys.models.engines.equations.posterior_contributions import contributions_of
 from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
@@ -48,6 +49,7 @@ class PosteriorRows:
     """The equations of rows, from what a posterior has left."""
 
     arrays: PosteriorArrays
+    drift: LearnedDrift | None = None
 
     sees_pattern = knows_deviations = True
 
@@ -74,19 +76,24 @@ class PosteriorRows:
     ) -> tuple[Folded, PosteriorRows]:
         """Return rows of a draft, trained or new, and the equations with them; a posterior knows no neighbours."""
         folded, arrays = _solver(draft, self.arrays, side).take_in(rows, ratings, weights)
-        return folded, PosteriorRows(arrays)
+        return folded, PosteriorRows(arrays, self.drift)
 
-    def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of a new rating of each pair, (n,)."""
-        return self.arrays.deviations(users, items)
+    def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+        """Return the standard deviation of a new rating of each pair, at a time where given, (n,)."""
+        deviations = self.arrays.deviations(users, items)
+        if self.drift is None:
+            return deviations
+        pairs = users, items
+        variance = self.drift.variances(*pairs) if times is None else self.drift.at(*pairs, times)[1]
+        return np.sqrt(np.square(deviations) + variance)
 
     def grown(self, n_users: int, n_items: int) -> PosteriorRows:
         """Return the same with room for new users and items."""
-        return PosteriorRows(self.arrays.grown(n_users, n_items))
+        return PosteriorRows(self.arrays.grown(n_users, n_items), self.drift)
 
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a model file."""
-        return self.arrays.to_arrays()
+        return self.arrays.to_arrays() | ({} if self.drift is None else self.drift.to_arrays())
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """Return what a personal score comes from: the pattern, features and the rated items, no graphs."""

@@ -1,0 +1,128 @@
+"""What a model has learned of time: what users and items add to their scores at a moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import torch
+
+from air_recsys.columns import as_timestamps
+from air_recsys.exceptions import DataError
+from air_recsys.models.rows import SIDES
+from air_recsys.nn.drift.process import Moments
+
+_PREFIX = "drift_"  # names of these arrays in model files
+_FAR = 100  # spans of the training before and after it: beyond them the times are of another unit
+
+
+class LearnedDrift(NamedTuple):
+    """The processes of users and of items, see `air_recsys.nn.drift.drift`.
+
+    Parameters
+    ----------
+    unit : float
+        Of the processes, in that of the ratings.
+    span : tuple of float
+        The first and the last time of the training ratings.
+    users, items : sequence of Moments
+    """
+
+    unit: float
+    span: tuple[float, float]
+    users: Sequence[Moments]
+    items: Sequence[Moments]
+
+    def at(self, users: np.ndarray, items: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is added to the score of each pair at its time, and the variance of that, (n,) each."""
+        mean, variance = np.zeros(len(times)), np.zeros(len(times))
+        moments = torch.as_tensor(np.asarray(times, dtype=np.float64))
+        for index, processes in ((users, self.users), (items, self.items)):
+            rows = torch.as_tensor(np.asarray(index, dtype=np.int64))
+            for process in processes:
+                found, spread = process.at(rows, moments)
+                mean, variance = mean + found.numpy(), variance + spread.numpy()
+        return self.unit * mean, self.unit**2 * variance
+
+    def variances(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the variance of what is added to each pair at a time that is not known, (n,)."""
+        variance = np.zeros(len(users))
+        for index, processes in ((users, self.users), (items, self.items)):
+            rows = torch.as_tensor(np.asarray(index, dtype=np.int64))
+            for process in processes:
+                variance = variance + process.strengths(rows).numpy()
+        return self.unit**2 * variance
+
+    def checked(self, timestamps: Any, size: int) -> np.ndarray:
+        """Return the times of some pairs, or raise `DataError` where they cannot be of the unit of the training."""
+        array = np.asarray(timestamps)
+        times = as_timestamps(array if array.ndim else np.full(size, array), size).astype(np.float64)
+        first, last = self.span
+        far = _FAR * max(last - first, 1.0)
+        wrong = (times < first - far) | (times > last + far)
+        if wrong.any():
+            raise DataError(
+                f"expected timestamps in the unit of the training, {first:.10g} to {last:.10g}, found "
+                f"{times[wrong][0]:.10g}"
+            )
+        return times
+
+    def table(self) -> pd.DataFrame:
+        """Return the processes: whose, how long they last, and what they add to a rating, the root mean square."""
+        sides = (("user", self.users), ("item", self.items))
+        rows = [
+            (side, each.scale, self.unit * float((each.strength / each.scales).mean()) ** 0.5)
+            for side, processes in sides
+            for each in processes
+        ]
+        return pd.DataFrame(rows, columns=["side", "lasts", "deviation"])
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays of a model file."""
+        arrays = {f"{_PREFIX}scales": np.array([self.unit, *self.span])}
+        for side, processes in zip(SIDES, (self.users, self.items), strict=True):
+            numbers = [(each.first, each.n_moments, each.scale, each.strength) for each in processes]
+            arrays[f"{_PREFIX}{side}_processes"] = np.array(numbers, dtype=np.float64).reshape(-1, 4)
+            for number, each in enumerate(processes):
+                tensors = {
+                    "keys": each.keys,
+                    "means": each.mean,
+                    "spreads": each.spread,
+                    "scales": each.scales,
+                }
+                arrays |= {f"{_PREFIX}{side}_{number}_{name}": part.numpy() for name, part in tensors.items()}
+        return arrays
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self | None:
+        """Return what `to_arrays` wrote; None where there is nothing of the kind.
+
+        Raises
+        ------
+        ValueError, LookupError
+            Where the arrays are not whole.
+        """
+        if f"{_PREFIX}scales" not in arrays:
+            return None
+        unit, *span = arrays[f"{_PREFIX}scales"].tolist()
+        users, items = ([*_processes(arrays, f"{_PREFIX}{side}_")] for side in SIDES)
+        first, last = span
+        return cls(unit, (first, last), users, items)
+
+
+def _processes(arrays: Mapping[str, np.ndarray], name: str) -> list[Moments]:
+    found = []
+    for number, (first, n_moments, scale, strength) in enumerate(arrays[f"{name}processes"].tolist()):
+        parts = ("keys", "means", "spreads", "scales")
+        keys, means, spreads, scales = (arrays[f"{name}{number}_{part}"] for part in parts)
+        if not keys.size or keys.dtype.kind != "i" or (np.diff(keys) <= 0).any() or keys[0] < 0:
+            raise ValueError(f"expected ascending moments in {name}{number}_keys, found others")
+        if keys.ndim != 1 or means.shape != keys.shape or spreads.shape != keys.shape or not (spreads > 0).all():
+            raise ValueError(f"expected a mean and a variance of each moment of {name}{number}, found others")
+        if min(n_moments, scale, strength) <= 0 or scales.ndim != 1 or not (scales > 0).all():
+            raise ValueError(f"expected numbers above 0 in {name}processes, found {[n_moments, scale, strength]}")
+        tensors = torch.as_tensor(keys), torch.as_tensor(means), torch.as_tensor(spreads)
+        found.append(Moments(*tensors, first, int(n_moments), scale, strength, torch.as_tensor(scales)))
+    return found

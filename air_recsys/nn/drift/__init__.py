@@ -1,0 +1,1 @@
+"""Effects of time: what a row, or a column, adds to its entries at a moment."""

@@ -1,0 +1,167 @@
+r"""A process of one side: what each of its rows adds to its entries at a moment, and forgets in time.
+
+.. math:: z_i(t) \sim N(0, v / s_i),\qquad \mathrm{Cov}(z_i(t), z_i(t')) = \frac{v}{s_i}\,e^{-|t - t'| / \ell}
+
+with s the scales of the rows' noise: a row whose entries scatter more moves more, too. This is the Ornstein-Uhlenbeck
+process. Given the moments before and after, a moment depends on no other one, so that
+the precision of the moments of a row is a chain (`chains`).
+
+Source: Rasmussen, Williams, Gaussian processes for machine learning, MIT Press, 2006, appendix B.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from air_recsys.nn.drift.chains import solve_chains
+from air_recsys.nn.posterior.state import Stateful
+
+_MOMENTS = 32  # in a time scale; entries between two of them count as of one time
+
+
+class Moments(NamedTuple):
+    """What a process is at the moments of the entries, and between them."""
+
+    keys: Tensor  # (k,), ascending: row times the number of moments there may be, plus moment
+    mean: Tensor  # (k,)
+    spread: Tensor  # (k,), the variance left
+    first: float  # the time of moment 0
+    n_moments: int
+    scale: float  # l
+    strength: float  # v
+    scales: Tensor  # (m,), s
+
+    def at(self, rows: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
+        """Return mean and variance of some rows at times, (q,) each; of rows that came later 0 and v.
+
+        Examples
+        --------
+        >>> one, keys = torch.ones(1), torch.tensor([0])
+        >>> moments = Moments(keys, 0.5 * one, 0.1 * one, 0.0, n_moments=1, scale=10.0, strength=1.0, scales=one)
+        >>> moments.at(torch.tensor([0, 0, 1]), torch.tensor([0.0, 10.0, 0.0]))
+        (tensor([0.5000, 0.1839, 0.0000]), tensor([0.1000, 0.8782, 1.0000]))
+        """
+        strengths, step = self.strengths(rows), self.scale / _MOMENTS
+        moment = ((times - self.first) / step).floor()
+        inside = moment.clamp(0, self.n_moments - 1)  # its row does not change by that
+        key = rows * self.n_moments + inside.long()
+        place = torch.searchsorted(self.keys, key, right=True) - 1
+        lower, upper = (self._near(rows, moment, each) for each in (place, place + 1))
+        between = lower.correlation * upper.correlation
+        rest = (1 - between.square()).clamp(min=1e-12)
+        left = (lower.correlation - upper.correlation * between) / rest
+        right = (upper.correlation - lower.correlation * between) / rest
+        mean = left * lower.mean + right * upper.mean
+        shared = _covariance(lower.spread, upper.spread, between / rest / strengths)
+        known = left.square() * lower.spread + right.square() * upper.spread + 2 * left * right * shared
+        told = left * lower.correlation + right * upper.correlation
+        return mean, known + strengths * (1 - told).clamp(min=0)
+
+    def strengths(self, rows: Tensor) -> Tensor:
+        """Return v / s of some rows, v of those that came later."""
+        trained = rows < len(self.scales)
+        return self.strength / torch.where(trained, self.scales[rows * trained], 1.0)
+
+    def on_cpu(self) -> Moments:
+        """Return the same in the memory of the host."""
+        return self._replace(**{name: part.cpu() for name, part in self._asdict().items() if torch.is_tensor(part)})
+
+    def _near(self, rows: Tensor, moment: Tensor, place: Tensor) -> _Near:
+        """Return the process at the moments of some places, with no correlation where they are of another row."""
+        there = place.clamp(0, len(self.keys) - 1)
+        key = self.keys[there]
+        same = (there == place) & (key // self.n_moments == rows)
+        gap = (moment - key % self.n_moments).abs()
+        return _Near(torch.exp(-gap / _MOMENTS) * same, self.mean[there], self.spread[there])
+
+
+class _Near(NamedTuple):
+    correlation: Tensor
+    mean: Tensor
+    spread: Tensor
+
+
+def _covariance(lower: Tensor, upper: Tensor, joint: Tensor) -> Tensor:
+    """Return the covariance of neighbours in a chain from their variances and minus what joins them in the precision.
+
+    With others summed out, their precision is [[a, -j], [-j, b]], of which the variances give a and b.
+    """
+    own = (1 + (1 + 4 * joint.square() * lower * upper).sqrt()) / (2 * lower)  # a
+    return joint / own * upper
+
+
+class Process(Stateful):
+    """A process at the entries of a side.
+
+    Parameters
+    ----------
+    rows : Tensor of int64, shape (nnz,)
+    times : Tensor of float64, shape (nnz,)
+    scale : float
+        l, in the unit of the times.
+    strength : float
+        v, in the square of the unit of the entries.
+    scales : Tensor of float64, shape (m,)
+        s.
+    """
+
+    _STATE = ("mean", "spread", "_sum", "_squares", "_count")
+
+    def __init__(self, rows: Tensor, times: Tensor, scale: float, strength: float, scales: Tensor) -> None:
+        self.scale, self.strength, self._scales = scale, strength, scales
+        self._first = float(times.min())
+        moments = ((times - self._first) / (scale / _MOMENTS)).floor().long()
+        self._n_moments = int(moments.max()) + 1
+        self._keys, self._node = torch.unique(rows * self._n_moments + moments, return_inverse=True)
+        self._order = torch.argsort(self._node, stable=True)
+        self._starts = functional.pad(torch.bincount(self._node, minlength=len(self._keys)).cumsum(0), (1, 0))
+        owners = self._keys // self._n_moments
+        self._longest = int(torch.bincount(owners).max())
+        gaps = functional.pad(self._keys.diff(), (1, 0)).to(torch.float64)
+        same = functional.pad(owners.diff() == 0, (1, 0))
+        kept = torch.exp(-gaps / _MOMENTS) * same  # correlation with the moment before
+        self._kept, self._root = kept, (1 - kept.square()).rsqrt()
+        self._strengths = strength / scales[owners]
+        self.mean, self.spread = torch.zeros_like(gaps), self._strengths
+        self._sum, self._squares, self._count = torch.zeros_like(gaps), torch.zeros_like(gaps), 0
+
+    def update(self, rest: Tensor, precision: Tensor, generator: torch.Generator | None = None) -> None:
+        """Set the process to what is most probable given the entries less all else, (nnz,), or draw it."""
+        weights, sums = self._sums(precision), self._sums(precision * rest)
+        inner = (self._kept * self._root).square()
+        diagonal = (self._root.square() + functional.pad(inner[1:], (0, 1))) / self._strengths + weights
+        before = -self._kept * self._root.square() / self._strengths
+        if generator is not None:  # a solution of disturbed equations is a draw
+            first, second = (self._normal(generator) for _ in range(2))
+            second = second * self._root / self._strengths.sqrt()
+            sums = sums + weights.sqrt() * first + second - functional.pad((self._kept * second)[1:], (0, 1))
+        self.mean, self.spread = solve_chains(diagonal, before, sums, self._longest)
+
+    def at_entries(self) -> tuple[Tensor, Tensor]:
+        """Return mean and variance of the process at each entry, (nnz,)."""
+        return self.mean[self._node], self.spread[self._node]
+
+    def count(self) -> None:
+        """Let the present draw count for `moments`."""
+        self._sum, self._squares = self._sum + self.mean, self._squares + self.mean.square()
+        self._count += 1
+
+    def moments(self) -> Moments:
+        """Return the process as it stands, or the mean and the variance of the draws that count."""
+        mean, spread = self.mean, self.spread
+        if self._count:
+            mean = self._sum / self._count
+            spread = torch.maximum(self._squares / self._count - mean.square(), 1e-6 * self._strengths)
+        numbers = self._first, self._n_moments, self.scale, self.strength
+        return Moments(self._keys, mean, spread, *numbers, self._scales)
+
+    def _sums(self, values: Tensor) -> Tensor:
+        return torch.segment_reduce(values[self._order].to(torch.float64), "sum", offsets=self._starts)
+
+    def _normal(self, generator: torch.Generator) -> Tensor:
+        like = self.mean
+        return torch.randn(like.shape, generator=generator, dtype=like.dtype, device=like.device)
