@@ -35,6 +35,7 @@ def train(
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
+    timestamp: options.TimestampColumn = None,
     sep: options.Separator = None,
     user_features: options.UserFeatures = None,
     item_features: options.ItemFeatures = None,
@@ -52,9 +53,10 @@ def train(
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR
 
-    parameters = {"random_state": seed, "device": device, "verbose": True} | options.parse_settings(settings)
+    of_time = {} if timestamp is None else {"time": "drift"}
+    parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **parameters)
-    data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+    data = read_ratings(file, user=user, item=item, rating=rating, timestamp=timestamp, sep=sep)
     typer.echo(repr(data))
     data = options.with_features(data, user_features, item_features, user, item)
     status = _fit(air, data, checkpoint, every)

@@ -56,6 +56,9 @@ ItemFeatures = Annotated[
 UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the user ids.")]
 ItemColumn = Annotated[str, typer.Option("--item-column", help="Column of the item ids.")]
 RatingColumn = Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")]
+TimestampColumn = Annotated[
+    str | None, typer.Option("--timestamp-column", help="Column of times; AIR then learns what they do, time=drift.")
+]
 Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
 
 

@@ -280,6 +280,24 @@ def test_train_takes_tables_of_features(tmp_path):
     assert cli("recommend", model, "--user", str(frame["user"].iloc[0]), "--n", "3").status == 0
 
 
+def test_train_learns_what_times_do(tmp_path):
+    table, model = tmp_path / "table.csv", tmp_path / "m.air"
+    frame = ratings("integer")
+    frame.assign(seconds=1_600_000_000 + 60 * np.arange(len(frame))).to_csv(table, index=False)
+    ended = cli("train", table, "--model", model, "--timestamp-column", "seconds", *SHORT)
+    assert ended.status == 0
+    loaded = AIR.load(model)
+    assert loaded.get_params()["solver__time"] == "drift"
+    assert loaded.drift_ is not None
+    assert loaded.interactions_.timestamps is not None
+    refused = cli("train", table, "--model", model, "--timestamp-column", "seconds", "--set", "solver=adam")
+    assert refused.status != 0
+    assert "does not read time" in refused.err
+    missing = cli("train", table, "--model", model, "--timestamp-column", "when", *SHORT)
+    assert missing.status != 0
+    assert "when" in missing.err
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
