@@ -29,6 +29,7 @@ from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.drift.drift import Drift
+from air_recsys.nn.drift.memory import drift_bytes
 from air_recsys.nn.memory import MemoryPlan, Sizes, smaller
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
@@ -132,7 +133,11 @@ class PosteriorEngine:
 
     def _plan(self, data: Extent, settings: Settings) -> MemoryPlan:
         n_features, block = self._number_of_features(data), self._block_bytes(data, settings)
-        return posterior_plan(self._sizes(data), settings, n_features, sample=self.sample, block_bytes=block)
+        plan = posterior_plan(self._sizes(data), settings, n_features, sample=self.sample, block_bytes=block)
+        return plan._replace(work=plan.work + self._drift_bytes(data))
+
+    def _drift_bytes(self, data: Extent) -> int:
+        return 0 if self.solver.time is None else drift_bytes(data.n_ratings, self._width(data))
 
     def _sizes(self, data: Extent) -> Sizes:
         """Return what the memory of a training depends on."""
@@ -147,7 +152,8 @@ class PosteriorEngine:
         limit = self.setup.memory_limit
         if limit is None or not self.sample:
             return SUMS
-        return block_within(self._sizes(data), settings, self._number_of_features(data), limit)
+        rest = limit - self._drift_bytes(data)
+        return block_within(self._sizes(data), settings, self._number_of_features(data), rest)
 
     # ---------------------------------------------------------------- training
 

@@ -26,7 +26,7 @@ from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.state import Stateful
 
 _AT_ONCE = 2**18  # entries
-_LOOKED_AT = 2**18  # entries of the rows that curves are made of
+LOOKED_AT = 2**18  # entries of the rows that curves are made of
 
 
 class Drift(Stateful):
@@ -159,7 +159,7 @@ class Drift(Stateful):
     def _curve(self, side: int, given: Given) -> Curve:
         """Return the curve of the rows of a side, or of as many of them as have some 260,000 entries."""
         entries = self._entries.entries[side]
-        every = -(-len(entries.partners) // _LOOKED_AT)
+        every = -(-len(entries.partners) // LOOKED_AT)
         rows = torch.arange(0, len(entries.starts) - 1, every, device=entries.starts.device)
         chosen, places = _of_rows(entries, rows)
         system = equations(chosen, given.partner, given.precisions)
