@@ -17,7 +17,7 @@ from air_recsys.benchmarks.accuracy.ratings_systems import (
     chosen_systems,
     rating_systems,
 )
-from air_recsys.benchmarks.accuracy.sealed import Sealed, bare_pairs, check_sealed, rated_pairs
+from air_recsys.benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.evaluation.folds import Fold, cross_validation_folds
 from air_recsys.exceptions import MissingExtraError, ParameterError
@@ -34,8 +34,8 @@ COSTS = (2.0, 1.5, 0.1, 0.2)
 def at_once(monkeypatch):
     """Train in this process: starting one takes seconds."""
 
-    def run(train, ask, shown, asked, *, threads):
-        check_sealed(rated_pairs(shown), bare_pairs(asked))
+    def run(train, ask, shown, asked, *, pairs_of_asked, threads):
+        check_sealed(rated_pairs(shown), pairs_of_asked(asked))
         return Sealed(ask(train(shown), asked), *COSTS)
 
     monkeypatch.setattr(ratings, "run_sealed", run)

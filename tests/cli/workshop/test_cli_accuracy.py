@@ -93,7 +93,7 @@ def test_validation_parts_and_settings_reach_the_measurement(run, given):
     (fold,) = given[1]
     assert parts[0].train.n_ratings + parts[0].test.n_ratings == fold.train.n_ratings
     assert systems["AIR"].settings == "AIR.for_ratings(n_factors=3)"
-    assert options == {"validation": True, "origin": None, "seed": 2, "threads": 2}
+    assert options == {"validation": True, "origin": None, "timed": False, "seed": 2, "threads": 2}
 
 
 def test_ablations_take_the_place_of_the_systems(run, given):

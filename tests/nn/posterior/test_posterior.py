@@ -79,7 +79,7 @@ def test_entries_of_weight_zero_say_nothing(solver):
 
 
 def test_covariances_are_positive_definite():
-    for side in swept(drawn(), "variational")._posterior.sides:
+    for side in swept(drawn(), "variational").posterior.sides:
         assert torch.linalg.eigvalsh(side.covariances()).min() > 0
 
 

@@ -128,7 +128,7 @@ class ObjectiveRows:
         """Raise: an objective reads no features."""
         raise NotFittedError("feature_effects needs a posterior that was trained with features, found none")
 
-    def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
         """Raise: an objective knows no deviations."""
         raise NotFittedError(
             "return_std needs a posterior, that of AIR with solver='variational' or 'langevin'; found none"
