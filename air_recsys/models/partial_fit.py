@@ -34,8 +34,10 @@ def updated(
     """
     state.row_solver("user")  # refuses what cannot be folded in
     check_on_scale(state, new.ratings)
-    if state.drift is not None and new.timestamps is None:
-        raise DataError("expected new ratings with timestamps, as those of the training, found none")
+    if state.drift is not None:
+        if new.timestamps is None:
+            raise DataError("expected new ratings with timestamps, as those of the training, found none")
+        state.drift.checked(new.timestamps, new.n_ratings)
     merged = merge(state.data, new, user_features, item_features)
     rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items
     users = np.union1d(rated, np.arange(state.data.n_users, merged.n_users))
