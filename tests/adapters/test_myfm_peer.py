@@ -67,3 +67,18 @@ def test_planted_ratings_are_found_and_a_seed_is_a_model(implicit):
     first, again = (MyFMModel(3, 60, 1, implicit).fit(train).predict(*pairs) for _ in range(2))
     np.testing.assert_array_equal(first, again)
     assert rmse(test.ratings, first) < 0.9 * rmse(test.ratings, np.full(test.n_ratings, train.ratings.mean()))
+
+
+@pytest.mark.parametrize("ordered", [False, True])
+def test_days_tell_of_a_mood_of_all(ordered):
+    data = make_planted_ratings(60, 40, 1200, 2, 2).interactions
+    days = np.random.default_rng(0).integers(0, 2, data.n_ratings)
+    ratings = np.where(days, 4.0, 2.0) + np.random.default_rng(1).integers(0, 2, data.n_ratings)
+    at = 86_400 * days
+    told = Interactions(data.user_index, data.item_index, ratings, data.user_ids, data.item_ids, timestamps=at)
+    model = MyFMModel(2, 60, dates=True, ordered=ordered).fit(told)
+    pairs, found = (told.user_ids[:20], told.item_ids[:20]), []
+    for day in (0, 1, 7):
+        found.append(model.predict(*pairs, timestamps=np.full(20, 86_400 * day)))
+    assert (found[1] - found[0]).mean() == pytest.approx(2.0, abs=0.4)
+    assert found[0].mean() < found[2].mean() < found[1].mean()  # a day that was not seen

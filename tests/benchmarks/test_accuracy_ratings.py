@@ -16,7 +16,9 @@ from air_recsys.benchmarks.accuracy.ratings_systems import (
     check_changes,
     chosen_systems,
     rating_systems,
+    systems_with_times,
 )
+from air_recsys.benchmarks.accuracy.regimes import check_times
 from air_recsys.benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.evaluation.folds import Fold, cross_validation_folds
@@ -238,3 +240,31 @@ def test_a_sampling_model_is_asked_for_its_deviations():
     mean, deviation = ask_ratings(Sampler(), (np.arange(2), np.arange(2)))
     assert deviation is not None
     np.testing.assert_array_equal(np.vstack([mean, deviation]), [[0, 0], [1, 1]])
+
+
+def test_systems_that_know_of_time_are_asked_for_the_times(at_once):
+    data = make_planted_ratings(60, 40, 1200, 3, 2).interactions
+    times = 1_600_000_000 + np.arange(data.n_ratings) * 100
+    timed = Interactions(
+        data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids, timestamps=times
+    )
+    parts = cross_validation_folds(timed, 3, 0)[:1]
+    every = systems_with_times({"n_factors": 2})
+    assert list(every)[-1] == "AIR without times"
+    asked = []
+
+    class Asked(BiasModel):
+        drift_ = "some"
+
+        def predict(self, user_ids, item_ids, *, timestamps=None, **_):
+            asked.append(timestamps)
+            return super().predict(user_ids, item_ids)
+
+    system = every["AIR"]._replace(train=lambda shown: Asked().fit(shown))
+    bench_ratings("ml-100k", parts, {"Asked": system, "AIR": every["AIR"]}, origin="made", timed=True)
+    np.testing.assert_array_equal(asked[0], parts[0].test.timestamps)
+
+
+def test_sets_without_timestamps_have_no_times(folds):
+    with pytest.raises(ParameterError, match="--times needs ratings with timestamps, found none in 'made'"):
+        check_times({"made": folds})

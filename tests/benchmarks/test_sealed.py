@@ -14,6 +14,7 @@ from air_recsys.benchmarks.accuracy.sealed import (
     check_sealed,
     run_sealed,
     score_pairs,
+    timed_pairs,
 )
 from air_recsys.benchmarks.apart import ProcessEndedError
 from air_recsys.datasets.planted import make_planted_ratings
@@ -131,3 +132,10 @@ def test_a_system_that_dies_is_named():
 
 def named(name, shown):
     os._exit(1)
+
+
+@pytest.mark.parametrize("asked", [(["a"], ["x"]), (["a"], ["x"], [1.0], [5.0]), np.zeros((1, 3))])
+def test_a_question_with_times_has_nothing_beside_them(asked):
+    with pytest.raises(LeakError, match=r"expected \(user ids, item ids, times\) without ratings"):
+        timed_pairs(asked)
+    assert timed_pairs((["a"], ["x"], [1.0])) == (["a"], ["x"])

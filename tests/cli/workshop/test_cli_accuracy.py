@@ -147,6 +147,7 @@ def test_validation_parts_of_regimes_are_within_what_they_show(run, given, movie
         (("--set", "ml-100k", "--keep", "1.5"), "--keep must"),
         (("--set", "ml-100k", "--keep", "0.5", "--fold", "u1"), "expected them without --fold"),
         (("--set", "ml-100k", "--features", "--ablation", "--validation"), "expected it without --features"),
+        (("--set", "ml-100k", "--times", "--ablation", "--validation"), "expected it without --features and --times"),
     ],
 )
 def test_regimes_that_there_are_not_are_refused(run, given, movielens, arguments, message):
