@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol, get_args
 
@@ -53,7 +54,12 @@ class Extent(Protocol):
 
     @property
     def n_features(self) -> tuple[int, int]:
-        """Numbers of features of users and of items."""
+        """Numbers of features of users and of items, dimensions of their places in given graphs included."""
+        ...
+
+    @property
+    def has_places(self) -> tuple[bool, bool]:
+        """Whether users and items have places in given graphs."""
         ...
 
 
@@ -323,8 +329,17 @@ class Interactions:
 
     @property
     def n_features(self) -> tuple[int, int]:
-        """Numbers of features of users and of items, 0 where there are none."""
-        users, items = (0 if side is None else len(side.names) for side in (self.user_features, self.item_features))
+        """Numbers of features of users and of items, dimensions of their places in given graphs included."""
+        sides = self.user_features, self.item_features
+        users, items = (0 if side is None else side.values.shape[1] + side.places.shape[1] for side in sides)
+        return users, items
+
+    @property
+    def has_places(self) -> tuple[bool, bool]:
+        """Whether users and items have places in given graphs."""
+        users, items = (
+            side is not None and side.places.shape[1] > 0 for side in (self.user_features, self.item_features)
+        )
         return users, items
 
     @property
@@ -486,17 +501,18 @@ def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> 
     """Return interactions with features, see `Interactions.with_features`; `stacklevel` is that of warnings."""
     same = copy(data)
     if user is not None:
-        same.users, same.user_features = _known(data.users, user, stacklevel + 3)
+        same.users, same.user_features = _known(data.users, user, data.user_features, stacklevel + 3)
     if item is not None:
-        same.items, same.item_features = _known(data.items, item, stacklevel + 3)
+        same.items, same.item_features = _known(data.items, item, data.item_features, stacklevel + 3)
     return same
 
 
-def _known(index: IdIndex, features: Any, stacklevel: int) -> tuple[IdIndex, Features]:
-    """Return an index with the further ids of a table, and the features of all of them."""
+def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: int) -> tuple[IdIndex, Features]:
+    """Return an index with the further ids of a table, and the features of all of them; places stay."""
     table = as_table(features, index.kind, index.ids)
     whole = index.joined(table.index.to_numpy())
-    return whole, Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
+    found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
+    return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
 
 
 def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:

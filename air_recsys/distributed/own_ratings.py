@@ -88,6 +88,7 @@ class TableExtent:
 
     has_weights = False
     n_features = (0, 0)
+    has_places = (False, False)
 
     @property
     def n_rated(self) -> tuple[int, int]:

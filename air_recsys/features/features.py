@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -23,6 +23,8 @@ class Features:
     encoding : Encoding
         How a table becomes these numbers.
     values : ndarray of float32, shape (n, number of features)
+    places : ndarray of float32, shape (n, d)
+        Places in a given graph of similarities, see `air_recsys.graphs.places`; by default d is 0, no graph.
 
     Examples
     --------
@@ -36,15 +38,25 @@ class Features:
 
     encoding: Encoding
     values: np.ndarray
+    places: np.ndarray = field(default_factory=lambda: np.empty((0, 0), np.float32))
 
     def __post_init__(self) -> None:
+        if not self.places.size:
+            object.__setattr__(self, "places", np.empty((len(self.values), 0), np.float32))
         if self.values.ndim != 2 or self.values.shape[1] != len(self.names):
             raise ValueError(f"expected {len(self.names)} columns of features, found shape {self.values.shape}")
+        if self.places.ndim != 2 or len(self.places) != len(self.values):
+            raise ValueError(f"expected places of {len(self.values)} rows, found shape {self.places.shape}")
 
     @property
     def names(self) -> list[str]:
         """Names of the features."""
         return self.encoding.names
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """All that is known of each row: features, then places; shape (n, number of features + d)."""
+        return np.concatenate([self.values, self.places], axis=1)
 
     @classmethod
     def of(cls, table: pd.DataFrame, encoding: Encoding, index: IdIndex) -> Self:
@@ -57,4 +69,5 @@ class Features:
 
     def grown(self, n: int) -> Features:
         """Return the same with room for n rows, nothing known of the new ones."""
-        return Features(self.encoding, np.pad(self.values, ((0, n - len(self.values)), (0, 0))))
+        values, places = (np.pad(rows, ((0, n - len(rows)), (0, 0))) for rows in (self.values, self.places))
+        return replace(self, values=values, places=places)

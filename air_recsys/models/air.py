@@ -85,6 +85,9 @@ class AIR(OffersPresets, FindsSettings):
     user_similarities_, item_similarities_ : SimilarityGraph or None
         What `similar_users` and `similar_items` look at, made when it is first asked for: the learned graphs, with
         `pattern_graphs` joined with the pattern of who rated what.
+    user_graph_strength_, item_graph_strength_ : float
+        How strongly similarities that were given to `fit` count, a share of the prior variance; 0 where none were
+        given, or where they do not help. Learned graphs are no part of it.
     history_ : DataFrame
         One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
         objective, validation_rmse, learning_rate, seconds, noise. Each sweep of a posterior is an epoch with a record:
@@ -233,7 +236,24 @@ give solver='adam'
     def _snapshot_epochs(self) -> tuple[int, ...]:
         return tuple(self.snapshot_epochs)
 
-    # ---------------------------------------------------------------- similarities
+    # ---------------------------------------------------------------- graphs
+
+    @property
+    def user_graph_strength_(self) -> float:
+        """Share of the prior variance of users that follows the similarities given to `fit`; 0 without such."""
+        return self._strength("user")
+
+    @property
+    def item_graph_strength_(self) -> float:
+        """Share of the prior variance of items that follows the similarities given to `fit`; 0 without such."""
+        return self._strength("item")
+
+    def _strength(self, side: Side) -> float:
+        known = self._fitted().features(side)
+        if known is None or not known.places.shape[1]:
+            return 0.0
+        name = f"{side}_graph_strength"
+        return float(self.settings_.get(name, getattr(self.solver_, name)))
 
     def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
         graph = state.graph(side)

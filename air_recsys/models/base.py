@@ -92,7 +92,8 @@ class Recommender(BaseEstimator):
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
         if any(data.n_features):
             raise DataError(
-                f"{type(self).__name__} reads no features of users and items, found interactions with some"
+                f"{type(self).__name__} reads no features and no similarities of users and items, found interactions "
+                "with some"
             )
         self.check(data)
         with lock_of(self):

@@ -19,6 +19,7 @@ from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.engines import DTYPES, Engine, Setup
 from air_recsys.models.engines.memory import announcement, check_memory, naming_what_fits, parse_size
 from air_recsys.models.explanation import Explanation, Labels, explain
+from air_recsys.models.given_graphs import with_similarities
 from air_recsys.models.known_rows import checked_features, with_known_rows
 from air_recsys.models.likes import warn_if_constant
 from air_recsys.models.limits import BINARY, Clip
@@ -133,6 +134,8 @@ class TrainedRecommender(PredictsDeviations):
         resume_from: Path | None = None,
         user_features: Any = None,
         item_features: Any = None,
+        user_similarity: Any = None,
+        item_similarity: Any = None,
     ) -> Self:
         """Train on interactions and return the model; see `Recommender.fit`.
 
@@ -161,6 +164,11 @@ class TrainedRecommender(PredictsDeviations):
             What is known of users and items beside the ratings, see `Interactions.with_features`, which the data may
             have been given before. A posterior takes them into the mean of its prior. Users and items of the table
             that have no rating are part of the model.
+        user_similarity, item_similarity : SimilarityGraph, DataFrame, SciPy sparse or ndarray, optional
+            How alike users and items are, from elsewhere: symmetric, not negative, by id (a table has the ids as index
+            and as columns) or in the order of the ids. A posterior takes them into its prior as strongly as hidden
+            ratings say, see `AIR.user_graph_strength_`. Of nodes with many neighbours the ten most alike count. Ids
+            that have no rating are part of the model.
 
         Raises
         ------
@@ -186,9 +194,10 @@ class TrainedRecommender(PredictsDeviations):
         """
         callbacks = check_callbacks(callbacks)
         data = as_interactions(interactions)
-        if user_features is not None or item_features is not None:
-            self.check(data, validation)
+        if any(each is not None for each in (user_features, item_features, user_similarity, item_similarity)):
+            self._check_parameters()
             data = with_features(data, user_features, item_features, stacklevel=2)
+            data = with_similarities(data, user_similarity, item_similarity)
             validation = None if validation is None else validation.among(data.users, data.items)
         self.check(data, validation)
         engine = self._by_default(data).engine()
@@ -524,7 +533,8 @@ class TrainedRecommender(PredictsDeviations):
         state = self._fitted()
         names = checked_features(state.features(side), side).names
         assert state.equations is not None
-        effects = pd.DataFrame(state.equations.feature_effects(side), columns=["effect", "spread"])
+        of_features = state.equations.feature_effects(side)[: len(names)]  # without places in a given graph
+        effects = pd.DataFrame(of_features, columns=["effect", "spread"])
         effects.insert(0, "feature", names)
         return effects.sort_values("effect", ascending=False, kind="stable", ignore_index=True)
 

@@ -42,11 +42,13 @@ from air_recsys.nn.posterior.half_sweep import SUMS
 from air_recsys.nn.posterior.memory import block_within, posterior_plan
 from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
+from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.solvers import Sweeping
 from air_recsys.training import PosteriorSweeps
 
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
+_STRENGTH = 0.3  # of a given graph, where none is searched
 
 
 @dataclass
@@ -76,7 +78,21 @@ class PosteriorEngine:
         settings = self._settings(data)
         of_setup = {"n_factors": settings.width, "graph_neighbors": settings.n_neighbors}
         of_solver = {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
+        for known, side, strength in zip(data.has_places, ("user", "item"), self.strengths, strict=True):
+            name = f"{side}_graph_strength"
+            if known and getattr(self.solver, name) == "auto":
+                of_solver[name] = strength
         return {name: value for name, value in of_setup.items() if getattr(self.setup, name) == "auto"} | of_solver
+
+    @property
+    def _given_strengths(self) -> tuple[float | str, float | str]:
+        return self.solver.user_graph_strength, self.solver.item_graph_strength
+
+    @property
+    def strengths(self) -> tuple[float, float]:
+        """How strongly given graphs of users and of items count, see `air_recsys.nn.posterior.prior`."""
+        users, items = (_STRENGTH if isinstance(each, str) else each for each in self._given_strengths)
+        return users, items
 
     @property
     def device(self) -> torch.device:
@@ -98,6 +114,9 @@ class PosteriorEngine:
             raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
         if self.solver.time is not None and data.timestamps is None:
             raise DataError(f"time={self.solver.time!r} needs ratings with timestamps, found none")
+        for side, strength, known in zip(("user", "item"), self._given_strengths, data.has_places, strict=True):
+            if strength not in ("auto", 0) and not known:
+                raise DataError(f"{side}_graph_strength={strength} needs {side}_similarity beside the ratings, found none")
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
         """Return the bytes that a training will take at its peak, beside the interactions."""
@@ -215,7 +234,8 @@ class PosteriorEngine:
             sample=self.sample,
             components=found,
             block_bytes=self._block_bytes(data, settings),
-            n_known_features=data.n_features,
+            n_known_features=self._n_known,
+            places=self._places,
             drift=drift,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
@@ -228,7 +248,25 @@ class PosteriorEngine:
         pattern, known = self._pattern[side], self._known[side]
         if known is None:
             return pattern
-        return with_known(pattern, torch.as_tensor(known.values, device=self.device))
+        return with_known(pattern, torch.as_tensor(self._numbers(known, side), device=self.device))
+
+    def _numbers(self, known: Features, side: int) -> np.ndarray:
+        """Return features, and places in the given graph unless its strength is 0."""
+        return known.numbers[:, : self._n_known[side] + self._places[side].number]
+
+    @property
+    def _n_known(self) -> tuple[int, int]:
+        users, items = (0 if known is None else len(known.names) for known in self._known)
+        return users, items
+
+    @property
+    def _places(self) -> tuple[Places, Places]:
+        """How many dimensions the places in given graphs have, 0 where the strength is, and the strengths."""
+        users, items = (
+            Places() if known is None or strength == 0 else Places(known.places.shape[1], strength)
+            for known, strength in zip(self._known, self.strengths, strict=True)
+        )
+        return users, items
 
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
         """Return the exchange with other processes that solve rows of the same posterior."""
@@ -298,11 +336,12 @@ class PosteriorEngine:
 
     def _unseen(self, left: Uncertainty, side: int) -> UnseenPrior | None:
         known, states = self._known[side], (left.rows, left.columns)
-        if known is None:
+        numbers = None if known is None else self._numbers(known, side)
+        if numbers is None or not numbers.shape[1]:
             return None
-        values, observed = torch.as_tensor(known.values, device=self.device), self._observed
+        values, observed = torch.as_tensor(numbers, device=self.device), self._observed
         covariances = left.row_covariances if side == 0 else left.column_covariances
-        prior = unseen_prior(states[side], covariances, values, observed.degrees[side])
+        prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._places[side])
         noise = left.noise * (left.of_columns if side == 0 else left.of_rows)
         return settled(prior, values, observed, side, states[1 - side], noise)
 

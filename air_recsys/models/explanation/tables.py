@@ -17,6 +17,8 @@ from air_recsys.models.rows import Side, Sources
 from air_recsys.models.state import FittedState
 
 Labels = Mapping[Any, str] | pd.Series
+SIMILARITY = "similarity"
+"""The name of what a given graph says, among the features."""
 
 
 class Tables:
@@ -84,9 +86,16 @@ class Tables:
         return _table(columns, contributions[:, None], best)
 
     def features(self, side: Side, contributions: np.ndarray) -> Contributions:
-        """Return the features of the user, or of the item, that say something of it; `contributions` (g,)."""
+        """Return the features of the user, or of the item, that say something of it; `contributions` (g + d,).
+
+        What the places in a given graph say is one sum, under the name "similarity".
+        """
         features = self._state.features(side)
-        names = np.array([] if features is None else features.names, dtype=object)
+        names = [] if features is None else features.names
+        if len(contributions) > len(names):
+            own, of_graph = np.split(contributions, [len(names)])
+            names, contributions = [*names, SIMILARITY], np.append(own, of_graph.sum())
+        names = np.array(names, dtype=object)
         best = self._largest(contributions)
         return _table({"feature": names[best]}, contributions[:, None], best)
 

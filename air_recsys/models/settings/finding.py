@@ -18,6 +18,7 @@ from air_recsys.models.presets import preset_parameters
 from air_recsys.models.settings.forms import Form, open_forms, too_small
 from air_recsys.models.settings.kinds import kind_of
 from air_recsys.models.settings.search import search
+from air_recsys.models.settings.strengths import STRENGTH_NAMES, joined, open_strengths, search_strengths
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.solvers import Solver, as_solver, parameter_names, solver_from_json, with_overrides
 from air_recsys.training.checkpoint import of_this_training
@@ -60,9 +61,25 @@ class FindsSettings(TrainedRecommender):
 
     def _choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Chosen:
         """Return what a training takes for parameters that are "auto"; that of a checkpoint where one was kept."""
+        chosen = self._chosen_form(training, rng, kept)
+        names = open_strengths(training, STRENGTH_NAMES if self.chooses_solver else self._open())
+        seed = int(rng.integers(2**63 - 1)) if names else 0
+        if names and kept is None and not chosen.interrupted and not too_small(training):
+
+            def engine_of(form: Form) -> Any:
+                return self._settled(chosen.values | form.values | _NO_LEARNED_GRAPHS).engine()
+
+            found = search_strengths(names, engine_of, training, np.random.default_rng(seed))
+            chosen = joined(chosen, found)
+        if chosen.line and (self.verbose or chosen.interrupted):
+            tqdm.write(chosen.line, file=sys.stderr)
+        return chosen
+
+    def _chosen_form(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Chosen:
         forms = self._forms(training)
         if self.settings == "fixed" and not self.chooses_solver:
-            return Chosen()
+            with of_this_training():
+                return Chosen() if kept is None else Chosen.from_json(kept)
         seed = int(rng.integers(2**63 - 1)) if len(forms) > 1 else 0
         if kept is not None:
             with of_this_training():
@@ -77,8 +94,6 @@ class FindsSettings(TrainedRecommender):
         if self.chooses_solver:
             told = (f"data: {kind_of(training).words}", chosen.line or f"settings: {chosen.form}")
             chosen = replace(chosen, line="; ".join(told))
-        if chosen.line and (self.verbose or chosen.interrupted):
-            tqdm.write(chosen.line, file=sys.stderr)
         return chosen
 
     def _engine_of(self, form: Form) -> Any:
@@ -129,3 +144,4 @@ def _is_auto(value: Any) -> bool:
 
 
 _SOLVER = "solver"
+_NO_LEARNED_GRAPHS = {"user_graph_reg": 0, "item_graph_reg": 0}  # of a posterior, whose scores do not depend on them

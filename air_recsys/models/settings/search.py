@@ -61,7 +61,7 @@ def search(
         _compete(entrants, budget)
     except KeyboardInterrupt:
         interrupted = True
-    return _verdict(entrants, interrupted)
+    return verdict(entrants, interrupted)
 
 
 @dataclass(eq=False)
@@ -120,7 +120,7 @@ def _train_each(entrants: list[Entrant], budget: float) -> None:
         entrant.go_on(min(budget / len(entrants), _LONGEST))
 
 
-def _verdict(entrants: list[Entrant], interrupted: bool) -> Chosen:
+def verdict(entrants: list[Entrant], interrupted: bool) -> Chosen:
     default = entrants[0]
     rounds = max(len(entrant.errors) for entrant in entrants)
     # Errors after rounds of different lengths do not compare: the best of those that came furthest.

@@ -182,6 +182,7 @@ def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:
         **_ids_to_arrays("item_ids", data.item_ids),
     }
     known = {f"{side}_features": features.values for side, features in _features_of(data).items()}
+    known |= {f"{side}_places": each.places for side, each in _features_of(data).items() if each.places.size}
     return arrays | known | ({} if data.weights is None else {"weights": data.weights})
 
 
@@ -211,7 +212,8 @@ def interactions_from_arrays(
     )
     for side, size in (("user", data.n_users), ("item", data.n_items)):
         if side in (encodings or {}):
-            features = Features(Encoding.from_json((encodings or {})[side]), arrays[f"{side}_features"])
+            places = arrays.get(f"{side}_places", np.empty((size, 0), np.float32))
+            features = Features(Encoding.from_json((encodings or {})[side]), arrays[f"{side}_features"], places)
             if len(features.values) != size:
                 raise ValueError(f"expected features of {size} {side}s, found those of {len(features.values)}")
             setattr(data, f"{side}_features", features)

@@ -40,7 +40,7 @@ from air_recsys.nn.posterior.generators import load_position, position
 from air_recsys.nn.posterior.half_sweep import SUMS, Given, Half, half_sweep, rows_at_once
 from air_recsys.nn.posterior.noise import Noise
 from air_recsys.nn.posterior.own_entries import OwnEntries
-from air_recsys.nn.posterior.prior import RowPrior
+from air_recsys.nn.posterior.prior import Places, RowPrior
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.nn.posterior.triangles import packed
 
@@ -70,6 +70,8 @@ class Posterior(Stateful):
         Memory of the equations that "langevin" forms at a time, by default 256 MiB.
     n_known_features : tuple of int
         How many features of rows and of columns are known beside the pattern, see `RowPrior`.
+    places : tuple of Places
+        How many features of rows and of columns are places in given graphs, and how strongly these count.
     drift : Drift, optional
         What rows and columns add at a moment; of one process alone.
 
@@ -100,6 +102,7 @@ class Posterior(Stateful):
         components: Components | None = None,
         block_bytes: int = SUMS,
         n_known_features: tuple[int, int] = (0, 0),
+        places: tuple[Places, Places] = (Places(), Places()),
         drift: Drift | None = None,
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
@@ -115,8 +118,8 @@ class Posterior(Stateful):
         known = components is not None
         self.noise = Noise(observed.counts, start.noise, known=known)
         self.priors = [
-            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known)
-            for side, of_side, n_known in zip(features, start[:2], n_known_features, strict=True)
+            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known, places=of_graph)
+            for side, of_side, n_known, of_graph in zip(features, start[:2], n_known_features, places, strict=True)
         ]
         self.sides = [self._start(size, width, deviation) for size in observed.shape]
         self.means = [side.mean for side in self.sides]

@@ -4,10 +4,15 @@ r"""The prior of one side, learned with it: the mean of a row is a linear map of
     S^{-1} \sim \mathrm{Wishart}(d + 2, I / s_0)
 
 with features f (the last one constant), :math:`\Lambda` a ridge common to all features but the constant; that of
-features that are known beside the pattern is smaller where they explain much.
+features that are known beside the pattern is smaller where they explain much. Places in a given graph, vectors of unit
+length, have a ridge of their own, (1 - s) / s: a share s of the prior variance of a row follows the graph,
+
+.. math:: \mathrm{cov}(x_i, x_j) = \big(\tfrac{s}{1 - s}\, f_i \cdot f_j + \delta_{ij}\big)\, S.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
@@ -24,17 +29,39 @@ _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows f
 _RIDGE = 20.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
 
 
+class Places(NamedTuple):
+    """Features that are places in a given graph, and the share of the prior variance that follows it, in (0, 1)."""
+
+    number: int = 0
+    strength: float = 0.5
+
+    @property
+    def ridge(self) -> float:
+        """The ridge of their weights."""
+        return (1 - self.strength) / self.strength
+
+
+_NO_PLACES = Places()
+
+
 class RowPrior(Stateful):
     """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
 
-    The last two features are the degree and the constant, the `n_known_features` before them are known beside the
-    pattern. Where the variance is `known`, `update` leaves S as it is. `flags` are those of the last update or draw.
+    The last two features are the degree and the constant; before them stand the `places` in a given graph, and before
+    these `n_known_features` that are known beside the pattern. Where the variance is `known`, `update` leaves S as it is. `flags` are those of the last update or draw.
     """
 
     _STATE = ("weights", "precision", "_ridge")
 
     def __init__(
-        self, features: Tensor, width: int, variance: float, *, known: bool = False, n_known_features: int = 0
+        self,
+        features: Tensor,
+        width: int,
+        variance: float,
+        *,
+        known: bool = False,
+        n_known_features: int = 0,
+        places: Places = _NO_PLACES,
     ) -> None:
         self.features = features.to(torch.float64)
         like = {"dtype": torch.float64, "device": features.device}
@@ -45,8 +72,11 @@ class RowPrior(Stateful):
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
         self._known = known
-        last = features.shape[1] - 2
+        last = features.shape[1] - 2 - places.number
         self._known_features = slice(last - n_known_features, last)
+        self._ridge[last : last + places.number] = places.ridge
+        own = torch.arange(features.shape[1] - 1, device=features.device)
+        self._learned = torch.cat([own[:last], own[last + places.number :]])
         self.flags: list[Flag] = []
 
     @property
@@ -87,11 +117,12 @@ class RowPrior(Stateful):
         noise = self._normal(weights.shape, generator)
         error = torch.linalg.solve_triangular(factor.mT, noise, upper=True)
         self.weights = weights + torch.linalg.solve_triangular(root, error, upper=False, left=False)
-        squares = (self.weights[:-1] @ root).square()
+        squares = (self.weights[self._learned] @ root).square()
         if squares.numel():
             freedom = squares.new_full((), squares.numel() + 1)
             ridge = gamma(freedom / 2, generator) * 2 / (squares.sum() + 1 / _RIDGE)
-            self._ridge = torch.cat([ridge.expand(len(squares)), self._ridge[-1:]])
+            self._ridge = self._ridge.clone()
+            self._ridge[self._learned] = ridge
 
     def _learn_ridge(self, weights: Tensor, factor: Tensor) -> None:
         """Set the ridge of the known features to the one that is most probable given their weights, at most 20.

@@ -24,12 +24,14 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.triangles import symmetric
 
 _RIDGE = 20.0  # of the known features, not of the constant, at most: less where they explain much, as in `prior`
 _STEPS = 5  # of ridge and regression in turn
 _AT_ONCE = 2**18  # entries
 _SIZES = 0.25, 4.0  # by which C may change
+_NO_PLACES = Places()
 
 
 class UnseenPrior(NamedTuple):
@@ -39,7 +41,9 @@ class UnseenPrior(NamedTuple):
     covariances: Tensor  # (s, d, d)
 
 
-def unseen_prior(rows: Tensor, covariances: Tensor | None, known: Tensor, degrees: Tensor) -> UnseenPrior:
+def unseen_prior(
+    rows: Tensor, covariances: Tensor | None, known: Tensor, degrees: Tensor, places: Places = _NO_PLACES
+) -> UnseenPrior:
     """Return the prior of rows without entries.
 
     Parameters
@@ -51,6 +55,8 @@ def unseen_prior(rows: Tensor, covariances: Tensor | None, known: Tensor, degree
     known : Tensor, shape (m, g)
     degrees : Tensor, shape (m,)
         Numbers of entries.
+    places : Places
+        The last of the known features, which keep their ridge.
 
     Examples
     --------
@@ -66,32 +72,41 @@ def unseen_prior(rows: Tensor, covariances: Tensor | None, known: Tensor, degree
     weighted = inputs * (shares / shares.square().sum())[:, None]
     gram, products = weighted.T @ inputs, weighted.T @ draws.flatten(1)
     kept = None if covariances is None else symmetric((shares @ covariances.to(torch.float64))[None])
-    ridge, found = _RIDGE, _regression(gram, products, inputs, draws, shares, kept, _RIDGE)
-    for _ in range(_STEPS):
-        ridge = min(_RIDGE, found.ridge)
-        found = _regression(gram, products, inputs, draws, shares, kept, ridge)
+    penalty = torch.full_like(gram[0], _RIDGE)
+    penalty[-1] = 0.0
+    n_learned = known.shape[1] - places.number
+    penalty[n_learned:-1] = places.ridge
+    found = _regression(gram, products, inputs, draws, shares, kept, penalty, n_learned)
+    for _ in range(_STEPS if n_learned else 0):
+        penalty[:n_learned] = min(_RIDGE, found.ridge)
+        found = _regression(gram, products, inputs, draws, shares, kept, penalty, n_learned)
     return found.prior
 
 
 class _Regression(NamedTuple):
     prior: UnseenPrior
-    ridge: float  # that is most probable given the weights
+    ridge: float  # of the features that learn it, that is most probable given the weights
 
 
 def _regression(
-    gram: Tensor, products: Tensor, inputs: Tensor, draws: Tensor, shares: Tensor, kept: Tensor | None, ridge: float
+    gram: Tensor,
+    products: Tensor,
+    inputs: Tensor,
+    draws: Tensor,
+    shares: Tensor,
+    kept: Tensor | None,
+    penalty: Tensor,
+    n_learned: int,
 ) -> _Regression:
-    """Return M and C at some ridge; `kept` is the mean of the rows' covariances, (1, d, d)."""
-    penalty = torch.full_like(gram[0], ridge)
-    penalty[-1] = 0.0
+    """Return M and C at some ridges (g + 1,); `kept` is the mean of the rows' covariances, (1, d, d)."""
     inverse = torch.linalg.inv(gram + torch.diag(penalty))
     weights = (inverse @ products).view(len(gram), *draws.shape[1:]).movedim(1, 0)  # (s, g + 1, d)
     errors = draws - torch.einsum("mg,sgd->msd", inputs, weights)
     scatter = torch.einsum("m,msd,mse->sde", shares, errors, errors)
     scatter = scatter if kept is None else scatter + kept
-    effects = weights[:, :-1]
+    effects = weights[:, :n_learned]
     squares = (effects @ torch.linalg.inv(scatter) * effects).sum() / len(weights)
-    squares = squares + inverse.diagonal()[:-1].sum() * effects.shape[2]
+    squares = squares + inverse.diagonal()[:n_learned].sum() * effects.shape[2]
     size = effects[0].numel()
     return _Regression(UnseenPrior(weights, scatter), float((size + 1) / (squares + 1 / _RIDGE)))
 

@@ -147,7 +147,10 @@ class PosteriorArrays(NamedTuple):
         middle = () if self.users.ndim == 2 else (draws,)
         n_users, n_items, (of_users, of_items) = extent.n_users, extent.n_items, extent.n_features
         sides = (("user", n_users, k, of_users, n_items), ("item", n_items, n_features, of_items, n_users))
-        for side, size, features, n_known, others in sides:
+        for side, size, features, most, others in sides:
+            n_known = self.n_known(side) if most else 0
+            if n_known > most:
+                raise ValueError(f"expected at most {most} known features of {side}s, found {n_known}")
             shapes |= {f"{side}_noise": (size,), f"{side}s": (size, *middle, d)}
             shapes |= {f"{side}_weights": (draws, features, d), f"{side}_precisions": (draws, d, d)}
             if n_known:
@@ -179,6 +182,11 @@ class PosteriorArrays(NamedTuple):
         """Return how many features of a side are known beside the pattern."""
         return max(getattr(self, f"{side}_weights").shape[1] - getattr(self, f"{side}_basis").shape[1] - 2, 0)
 
+    def used(self, side: Side, known: np.ndarray) -> np.ndarray:
+        """Return what the posterior saw of known numbers: new rows have no places, as have none of strength 0."""
+        kept = known[:, : self.n_known(side)]
+        return np.pad(kept, ((0, 0), (0, self.n_known(side) - kept.shape[1])))
+
     def features(
         self, side: Side, ratings: sp.csr_array, known: np.ndarray | None = None, device: torch.device = _CPU
     ) -> Tensor:
@@ -194,8 +202,8 @@ class PosteriorArrays(NamedTuple):
         starts, places = seen.indptr.astype(np.int64), np.searchsorted(columns, seen.indices)
         pattern = project(torch.as_tensor(starts, device=device), torch.as_tensor(places, device=device))
         if n_known := self.n_known(side):
-            known = np.zeros((len(pattern), n_known)) if known is None else known
-            return with_known(pattern, double(known, device))
+            known = np.zeros((len(pattern), 0)) if known is None else known
+            return with_known(pattern, double(self.used(side, known), device))
         return pattern[:, -getattr(self, f"{side}_weights").shape[1] :]
 
     def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device = _CPU) -> list[Known]:
@@ -225,7 +233,7 @@ class PosteriorArrays(NamedTuple):
 
     def unseen(self, side: Side, known: np.ndarray) -> list[Rows]:
         """Return what is expected of rows without ratings (n, g), one a draw."""
-        inputs = np.column_stack([known, np.ones(len(known))]).astype(np.float64)
+        inputs = np.column_stack([self.used(side, known), np.ones(len(known))]).astype(np.float64)
         priors = getattr(self, f"{side}_unseen"), getattr(self, f"{side}_unseen_covariances")
         return [
             Rows(double(inputs @ weights), packed(double(covariance)[None]).repeat(len(known), 1))

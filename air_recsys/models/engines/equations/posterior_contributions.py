@@ -32,7 +32,7 @@ def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, ite
     bias = float(factors.user_biases[user]) / unit
     values = (sources.deviations + factors.item_biases[rated]) / unit + bias
     row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
-    own, known = _places_of_known(arrays, "user"), _known_of(state, "user", user)
+    own, known = _places_of_known(arrays, "user"), _known_of(state, arrays, "user", user)
     features = arrays.features("user", row, known)[0].numpy()
     pattern, of_items, of_features = 0.0, np.zeros(rated.size), np.zeros(own.stop - own.start)
     draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
@@ -70,7 +70,7 @@ def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, ite
 def _of_item_features(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> np.ndarray:
     """Return what each known feature of an item adds to its bias and its product with a user's factors, (g,)."""
     own = _places_of_known(arrays, "item")
-    found, known = np.zeros(own.stop - own.start), _known_of(state, "item", item)
+    found, known = np.zeros(own.stop - own.start), _known_of(state, arrays, "item", item)
     if known is None:
         return found
     place = np.flatnonzero(state.data.item_index == item)
@@ -96,9 +96,9 @@ def _of_unseen(arrays: PosteriorArrays, side: Side, known: np.ndarray, draw: int
     return np.append(known, 1.0)[:, None] * getattr(arrays, f"{side}_unseen")[draw]
 
 
-def _known_of(state: FittedState, side: Side, row: int) -> np.ndarray | None:
+def _known_of(state: FittedState, arrays: PosteriorArrays, side: Side, row: int) -> np.ndarray | None:
     features = state.features(side)
-    return None if features is None else features.values[[row]]
+    return None if features is None or not arrays.n_known(side) else arrays.used(side, features.numbers[[row]])
 
 
 def _places_of_known(arrays: PosteriorArrays, side: Side) -> slice:
