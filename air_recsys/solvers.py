@@ -188,7 +188,7 @@ class Sweeping(Solver):
         scales and with strengths that are learned, see `air_recsys.nn.drift.drift`.
     user_graph_strength, item_graph_strength : float or "auto"
         Share of the prior variance of users (of items) that follows the similarities given to `fit`, in [0, 1): 0
-        leaves them out. "auto" is that of 0, 0.1, 0.3 and 0.6 with the lowest error on a hidden tenth of the ratings,
+        leaves them out. "auto" is that of 0, 0.1, 0.3 and 0.7 with the lowest error on hidden ratings,
         see `air_recsys.models.settings.strengths`.
     """
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from air_recsys.adapters.solver import AUTO, solver_for
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
+from air_recsys.models.given_graphs import with_similarities
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.state import Factors
 from air_recsys.solvers import Solver
@@ -67,7 +69,9 @@ class CornacAIR(Recommender, ANNMixin):
         Source of the start; the same seed gives the same model.
 
     The features of the modalities ``user_feature`` and ``item_feature`` (`cornac.data.FeatureModality`) of an
-    experiment enter the prior of users and items, see `Interactions.with_features`.
+    experiment enter the prior of users and items, see `Interactions.with_features`; so do the graphs of the modalities
+    ``user_graph`` and ``item_graph`` (`cornac.data.GraphModality`), in which an edge of either direction joins two
+    nodes, see `AIR.fit`.
 
     Attributes
     ----------
@@ -291,7 +295,20 @@ def _interactions(train_set: Dataset, triples: Triples) -> Interactions:
         _features(train_set, f"{side}_feature", size)
         for side, size in (("user", data.n_users), ("item", data.n_items))
     )
-    return data if user is None and item is None else data.with_features(user=user, item=item)
+    data = data if user is None and item is None else data.with_features(user=user, item=item)
+    graphs = _graph(train_set, "user_graph", data.n_users), _graph(train_set, "item_graph", data.n_items)
+    return with_similarities(data, *graphs)
+
+
+def _graph(train_set: Dataset, name: str, size: int) -> sp.csr_array | None:
+    """Return the graph of a modality among the first nodes, which stand in the order of Cornac's indices."""
+    modality = getattr(train_set, name, None)
+    if modality is None:
+        return None
+    starts, ends, weights = np.asarray(modality.map_rid), np.asarray(modality.map_cid), np.asarray(modality.val)
+    known = (starts < size) & (ends < size)
+    directed = sp.csr_array((weights[known], (starts[known], ends[known])), shape=(size, size))
+    return sp.csr_array(directed.maximum(directed.T))
 
 
 def _features(train_set: Dataset, name: str, size: int) -> np.ndarray | None:

@@ -81,6 +81,8 @@ class SurpriseAIR(AlgoBase):
     user_features, item_features : DataFrame, optional
         What is known of users and items, indexed by raw id, see `Interactions.with_features`. With them unknown users
         and items of the tables have estimates.
+    user_similarity, item_similarity : SimilarityGraph or DataFrame, optional
+        How alike users and items are, by raw id, see `AIR.fit`.
     **parameters
         Those of `AIR` and of its solver, by name, in place of the values of `AIR.for_ratings`. They and all others of
         `AIR` and of the solver become attributes of the same name. Without a `random_state` the seed is drawn from
@@ -131,11 +133,14 @@ class SurpriseAIR(AlgoBase):
         solver: str | Solver = AUTO,
         user_features: pd.DataFrame | None = None,
         item_features: pd.DataFrame | None = None,
+        user_similarity: SimilarityGraph | pd.DataFrame | None = None,
+        item_similarity: SimilarityGraph | pd.DataFrame | None = None,
         **parameters: Any,
     ) -> None:
         model = AIR.for_ratings(solver=solver_for(parameters, solver), **parameters)
         self.solver = as_solver(model.solver)
         self.user_features, self.item_features = user_features, item_features
+        self.user_similarity, self.item_similarity = user_similarity, item_similarity
         for name, value in (model.get_params(deep=False) | self.solver.get_params()).items():
             if name != "solver":
                 setattr(self, name, value)
@@ -163,7 +168,11 @@ class SurpriseAIR(AlgoBase):
         for name in ("model_", "pu", "qi", "_user_vectors", "_item_vectors", "_further", "sim"):
             self.__dict__.pop(name, None)  # a fit that fails leaves no half of two models
         self.model_ = self._new_model().fit(
-            Interactions.from_surprise(trainset), user_features=self.user_features, item_features=self.item_features
+            Interactions.from_surprise(trainset),
+            user_features=self.user_features,
+            item_features=self.item_features,
+            user_similarity=self.user_similarity,
+            item_similarity=self.item_similarity,
         )
         self._take_factors()
         return self

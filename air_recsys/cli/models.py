@@ -39,6 +39,8 @@ def train(
     sep: options.Separator = None,
     user_features: options.UserFeatures = None,
     item_features: options.ItemFeatures = None,
+    user_similarity: options.UserSimilarity = None,
+    item_similarity: options.ItemSimilarity = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -59,6 +61,7 @@ def train(
     data = read_ratings(file, user=user, item=item, rating=rating, timestamp=timestamp, sep=sep)
     typer.echo(repr(data))
     data = options.with_features(data, user_features, item_features, user, item)
+    data = options.with_similarities(data, user_similarity, item_similarity)
     status = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
     unit = air.solver_.unit

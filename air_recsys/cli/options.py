@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from air_recsys.interactions import Interactions
     from air_recsys.models import Recommender
+    from air_recsys.models.rows import Side
     from air_recsys.results import ResultTable
 
 
@@ -52,6 +53,12 @@ UserFeatures = Annotated[
 ]
 ItemFeatures = Annotated[
     Path | None, typer.Option("--item-features", help="Table of what is known of items, a row an id.")
+]
+UserSimilarity = Annotated[
+    Path | None, typer.Option("--user-similarity", help="Pairs of users with a similarity, or a square table of them.")
+]
+ItemSimilarity = Annotated[
+    Path | None, typer.Option("--item-similarity", help="Pairs of items with a similarity, or a square table of them.")
 ]
 UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the user ids.")]
 ItemColumn = Annotated[str, typer.Option("--item-column", help="Column of the item ids.")]
@@ -122,6 +129,26 @@ def with_features(data: Interactions, users: Path | None, items: Path | None, us
         data = data.with_features(**{side: table})
         n_features, n_all = data.n_features[side == "item"], data.n_items if side == "item" else data.n_users
         typer.echo(f"{n_features} features of {n_all} {side}s, {n_all - n_rated} of them without a rating")
+    return data
+
+
+def with_similarities(data: Interactions, users: Path | None, items: Path | None) -> Interactions:
+    """Return ratings with what files tell of how alike users and items are, and print a line for each side."""
+    from air_recsys.datasets import read_similarity
+    from air_recsys.graphs import SimilarityGraph
+    from air_recsys.models.given_graphs import with_similarities
+
+    sides: tuple[tuple[Side, Path | None], ...] = ("user", users), ("item", items)
+    for side, file in sides:
+        if file is None:
+            continue
+        index = data.users if side == "user" else data.items
+        graph, n_rated = read_similarity(file, side), len(index)
+        graph = SimilarityGraph(graph.to_scipy(), as_ids(graph.ids.astype(str).tolist(), index.ids), side)
+        given = (graph, None) if side == "user" else (None, graph)
+        data = with_similarities(data, *given)
+        n_all = data.n_items if side == "item" else data.n_users
+        typer.echo(f"similarities of {len(graph)} {side}s, {n_all - n_rated} of them without a rating")
     return data
 
 

@@ -6,7 +6,7 @@ is missing, does not fit the others or is not of its format, with the first malf
 
 from air_recsys.datasets.davis import load_davis
 from air_recsys.datasets.drug_target import DrugTargetData
-from air_recsys.datasets.features_file import read_features
+from air_recsys.datasets.features_file import read_features, read_similarity
 from air_recsys.datasets.fetching import fetch
 from air_recsys.datasets.folders import data_root
 from air_recsys.datasets.implicit_lists import load_implicit_lists
@@ -49,4 +49,5 @@ __all__ = [
     "make_syn_netflix",
     "read_features",
     "read_ratings",
+    "read_similarity",
 ]

@@ -7,9 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from air_recsys.datasets.ratings_text import SEPARATORS, as_integers
 from air_recsys.exceptions import DataFileError, quoted
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.given_graphs import given_graph
+from air_recsys.models.rows import Side
 
 
 def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -> pd.DataFrame:
@@ -47,14 +51,8 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
     8        NaN        War
     >>> folder.cleanup()
     """
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise DataFileError(f"expected a file with features, found no file {str(file)!r}")
-    kind = (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
-    if kind not in (*SEPARATORS, ".parquet"):
-        endings = ", ".join([*SEPARATORS, ".parquet"])
-        raise DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
-    table = _read(file, id_column, kind, sep)
+    file, kind = _known_kind(path, "features")
+    table = _read(file, "features", {id_column: str}, kind, sep)
     if id_column not in table.columns:
         raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(list(table.columns))}")
     names = table[id_column].tolist()
@@ -64,11 +62,92 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
     return table.drop(columns=id_column).set_index(ids)
 
 
-def _read(file: Path, id_column: str, kind: str, sep: str | None) -> pd.DataFrame:
-    types: Any = {id_column: str}
+def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> SimilarityGraph:
+    r"""Read how alike users or items are: a table of pairs, or a square one.
+
+    Parameters
+    ----------
+    path : str or Path
+        As in `read_features`. Three columns hold two ids and their similarity a row, under any names, each pair in
+        one order or in both; pairs that are not there count as 0. In a square table the first column and the names of
+        the others are ids.
+    kind : {"user", "item"}
+    sep : str, optional
+        As in `read_features`.
+
+    Returns
+    -------
+    SimilarityGraph
+        For ``AIR.fit(..., item_similarity=)``.
+
+    Raises
+    ------
+    DataFileError
+        Where the file is missing, of an unknown kind or no such table, and for a pair with two similarities.
+    DataError
+        For numbers that are no similarities, see `air_recsys.models.given_graphs`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "alike.csv")
+    >>> _ = path.write_text("film,other,similarity\n7,8,0.5\n8,9,0.25\n")
+    >>> read_similarity(path, "item")
+    SimilarityGraph(3 items, 2 edges, 0 isolated, 1 component, weights 0.25..0.5)
+    >>> folder.cleanup()
+    """
+    file, ending = _known_kind(path, "similarities")
+    table = _read(file, "similarities", {0: str, 1: str}, ending, sep)
+    if table.shape[1] < 2 or table.empty:
+        raise DataFileError(f"{file}: expected pairs with a similarity, or a square table, found {table.shape}")
+    names, columns = [list(map(str, part)) for part in (table.iloc[:, 0], table.columns[1:])]
+    if sorted(names) == sorted(columns):
+        square = table.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")
+        ids = as_integers(names + columns)
+        given = square.set_axis(ids[: len(names)], axis=0).set_axis(ids[len(names) :], axis=1)
+        return SimilarityGraph(*given_graph(given, kind, np.empty(0)), kind)
+    if table.shape[1] != 3:
+        raise DataFileError(
+            f"{file}: expected three columns (id, id, similarity), or a square table with the ids of its first column "
+            f"as the names of the others, found the columns {quoted(list(table.columns))}"
+        )
+    adjacency, ids = _of_pairs(file, table)
+    return SimilarityGraph(*given_graph(adjacency, kind, ids), kind)
+
+
+def _of_pairs(file: Path, table: pd.DataFrame) -> tuple[sp.csr_array, np.ndarray]:
+    ends = as_integers([*map(str, table.iloc[:, 0]), *map(str, table.iloc[:, 1])])
+    weights = np.asarray(pd.to_numeric(table.iloc[:, 2], errors="coerce"), dtype=np.float64)
+    if table.isna().to_numpy().any() or np.isnan(weights).any():
+        raise DataFileError(f"{file}: expected two ids and a number in each row, found a row without")
+    places, ids = pd.factorize(np.asarray(ends), sort=True)
+    starts, stops = np.split(places, 2)
+    pairs = pd.DataFrame({"a": np.minimum(starts, stops), "b": np.maximum(starts, stops), "weight": weights})
+    pairs = pairs.drop_duplicates()
+    twice = pairs[pairs.duplicated(["a", "b"])]
+    if len(twice):
+        first, second = ids[twice["a"].iloc[0]], ids[twice["b"].iloc[0]]
+        raise DataFileError(f"{file}: expected one similarity a pair, found two of {first} and {second}")
+    upper = sp.coo_array((pairs["weight"], (pairs["a"], pairs["b"])), shape=(len(ids), len(ids))).tocsr()
+    return sp.csr_array(upper + sp.triu(upper, 1).T), np.asarray(ids)
+
+
+def _known_kind(path: str | Path, content: str) -> tuple[Path, str]:
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataFileError(f"expected a file with {content}, found no file {str(file)!r}")
+    kind = (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+    if kind not in (*SEPARATORS, ".parquet"):
+        endings = ", ".join([*SEPARATORS, ".parquet"])
+        raise DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
+    return file, kind
+
+
+def _read(file: Path, content: str, types: Any, kind: str, sep: str | None) -> pd.DataFrame:
     try:
         if kind == ".parquet":
             return pd.read_parquet(file)
         return pd.read_csv(file, sep=sep or SEPARATORS[kind], dtype=types)
     except (ValueError, OSError, UnicodeError) as error:  # a parser's errors are ValueErrors
-        raise DataFileError(f"{file}: expected a table of features, found {error}") from None
+        raise DataFileError(f"{file}: expected a table of {content}, found {error}") from None

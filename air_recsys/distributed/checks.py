@@ -15,6 +15,7 @@ from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.memory import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
+from air_recsys.models.settings.strengths import STRENGTH_NAMES
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable
@@ -46,6 +47,7 @@ def shared_engine(model: TrainedRecommender, data: Interactions | None) -> Objec
         whole_only["stopping_delta"] = engine.descent.stopping_delta, None
     else:
         whole_only["time"] = engine.solver.time, None
+        _check_strengths(engine, data)
     for name, (value, needed) in whole_only.items():
         if value != needed:
             raise ParameterError(f"distributed training needs {name}={needed!r}, found {value!r}")
@@ -141,3 +143,13 @@ def own_device(name: str) -> torch.device:
     own = torch.device("cuda", int(local))
     torch.cuda.set_device(own)
     return own
+
+
+def _check_strengths(engine: PosteriorEngine, data: Interactions | None) -> None:
+    """Raise `ParameterError` where given graphs have no strengths, which `AIR.fit` would search."""
+    for name, has_graph in zip(STRENGTH_NAMES, (False, False) if data is None else data.has_places, strict=True):
+        if has_graph and getattr(engine.solver, name) == "auto":
+            raise ParameterError(
+                f"distributed training does not search the strength of a given graph: set {name}, for instance to "
+                "that of a training in one process on a part of the ratings; found 'auto'"
+            )

@@ -1,9 +1,12 @@
 r"""Places of nodes in a graph: vectors of unit length that are the closer the better two nodes are connected.
 
-With the scaled adjacency :math:`S = D^{-1/2} A D^{-1/2}`, an inner product of the leading eigenvectors v with
-eigenvalues :math:`\lambda` is that of the smooth functions on the graph, a regularized Laplacian kernel:
+The leading eigenvectors v of the scaled adjacency :math:`S = D^{-1/2} A D^{-1/2}`, with eigenvalues :math:`\lambda`,
+approximate a regularized Laplacian kernel:
 
 .. math:: K_{ij} \approx \frac{f_i \cdot f_j}{|f_i|\,|f_j|},\qquad f_{ik} = v_{ik}\, (1 - 0.97 \lambda_k)^{-1/2}.
+
+What all nodes have in common tells none apart: the mean of the unit vectors is taken off, and the rest has unit length
+again. Nodes without edges are in the mean, so a few that are joined among many that are not stay close.
 
 Sources: Smola, Kondor, Kernels and regularization on graphs, COLT 2003; Ng, Jordan, Weiss, On spectral clustering,
 NIPS 2001 (unit length); Halko, Martinsson, Tropp, Finding structure with randomness, SIAM Review 53, 2011.
@@ -28,11 +31,11 @@ def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
     --------
     >>> two_pairs = sp.csr_array(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
     >>> found = places(two_pairs, 2)
-    >>> np.abs(found @ found.T).round(3)
-    array([[1., 1., 0., 0.],
-           [1., 1., 0., 0.],
-           [0., 0., 1., 1.],
-           [0., 0., 1., 1.]], dtype=float32)
+    >>> (found @ found.T).round(3) + 0
+    array([[ 1.,  1., -1., -1.],
+           [ 1.,  1., -1., -1.],
+           [-1., -1.,  1.,  1.],
+           [-1., -1.,  1.,  1.]], dtype=float32)
     """
     degrees = np.asarray(adjacency.sum(axis=1)).ravel()
     joined = np.flatnonzero(degrees > 0)
@@ -41,9 +44,8 @@ def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
         return found
     roots = sp.diags_array(degrees[joined] ** -0.5)
     values, vectors = _leading(sp.csr_array(roots @ adjacency[joined][:, joined] @ roots), found.shape[1])
-    smooth = vectors * (1 - _SMOOTH * values) ** -0.5
-    lengths = np.linalg.norm(smooth, axis=1, keepdims=True)
-    found[joined] = smooth / np.maximum(lengths, np.finfo(np.float32).tiny)
+    units = _of_unit_length(vectors * (1 - _SMOOTH * values) ** -0.5)
+    found[joined] = _of_unit_length(units - units.sum(axis=0) / degrees.size)
     return found
 
 
@@ -56,3 +58,9 @@ def _leading(scaled: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
         basis = np.linalg.qr(scaled @ basis + basis)[0]  # of S + 1, whose eigenvalues are at least 0
     values, rotation = np.linalg.eigh(basis.T @ (scaled @ basis))
     return values[::-1][:k], basis @ rotation[:, ::-1][:, :k]
+
+
+def _of_unit_length(rows: np.ndarray) -> np.ndarray:
+    """Return rows of length 1, and those that rounding alone tells from 0 as 0."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-6)

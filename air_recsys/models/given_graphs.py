@@ -21,6 +21,7 @@ from air_recsys.reading import checked_sparse
 
 _DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/features.md
 _MANY, _NEAREST = 50, 10  # neighbours in the mean above which those most alike count alone, and how many of them
+_FEW = 3  # nodes, of which a zero diagonal tells nothing
 _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
 
 
@@ -37,10 +38,8 @@ def with_similarities(data: Interactions, user: Any, item: Any) -> Interactions:
     --------
     >>> data = Interactions.from_dense([[5.0, 1.0, 2.0]], item_ids=["x", "y", "z"])
     >>> alike = pd.DataFrame([[1, 0.5], [0.5, 1]], index=["x", "y"], columns=["x", "y"])
-    >>> with_similarities(data, None, alike).item_features.places
-    array([[ 0.7...,  0.7...],
-           [ 0.7..., -0.7...],
-           [ 0. ...,  0. ...]], dtype=float32)
+    >>> with_similarities(data, None, alike).item_features.places.any(axis=1)
+    array([ True,  True, False])
     """
     same = copy(data)
     if user is not None:
@@ -60,7 +59,8 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
             f"{quoted(index.ids.tolist()[0])}, those of the similarities such as {quoted(nodes.ids.tolist()[0])}"
         )
     whole = index.joined(nodes.ids)
-    of_nodes = places(adjacency, _DIMS)
+    has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
+    of_nodes = places(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
     found[whole.lookup(nodes.ids)] = of_nodes
     nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))
@@ -85,10 +85,10 @@ def given_graph(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, A
 
     Examples
     --------
-    >>> given_graph([[0, 3, 2], [3, 0, 1], [2, 1, 0]], "item", np.arange(3))
+    >>> given_graph(np.abs(np.subtract.outer(range(4), range(4))), "item", np.arange(4))
     Traceback (most recent call last):
-    air_recsys.exceptions.DataError: expected item similarities, found what looks like distances (0 for each item with \
-itself, above 0 for nearly all pairs): give similarities, such as 1 - D / D.max()
+    air_recsys.exceptions.DataError: expected item similarities, found what looks like distances (0 for each item \
+with itself, above 0 for nearly all pairs): give similarities, such as 1 - D / D.max()
     """
     if isinstance(given, SimilarityGraph):
         matrix, nodes = given.to_scipy(), given.ids
@@ -100,8 +100,7 @@ itself, above 0 for nearly all pairs): give similarities, such as 1 - D / D.max(
     graph.eliminate_zeros()
     if not graph.nnz:
         raise DataError(f"expected similarities of {kind}s, found no two that are alike")
-    many = graph.nnz > _MANY * np.count_nonzero(np.diff(graph.indptr))
-    return (strongest(graph, _NEAREST) if many else graph), nodes
+    return graph, nodes
 
 
 def _as_matrix(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, Any]:
@@ -148,7 +147,7 @@ def _check(matrix: sp.csr_array, kind: str) -> None:
             "the mean of both, (S + S.T) / 2"
         )
     n, beside = matrix.diagonal().size, np.count_nonzero(values) - np.count_nonzero(matrix.diagonal())
-    if n > 2 and not matrix.diagonal().any() and 2 * beside > n * (n - 1):
+    if n > _FEW and not matrix.diagonal().any() and 2 * beside > n * (n - 1):
         raise DataError(
             f"expected {kind} similarities, found what looks like distances (0 for each {kind} with itself, above 0 "
             "for nearly all pairs): give similarities, such as 1 - D / D.max()"

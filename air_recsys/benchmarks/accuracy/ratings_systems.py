@@ -10,9 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.datasets.monti import MontiGraphs
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, DMF, BiasModel
+from air_recsys.models.given_graphs import with_similarities
 from air_recsys.solvers import as_solver, parameter_names
 from air_recsys.validation import check_choice
 
@@ -65,6 +67,16 @@ def systems_with_features(systems: Mapping[str, System], tables: Mapping[str, pd
         if name in READ_FEATURES
     }
     return told | {"AIR without features": systems["AIR"]}
+
+
+def systems_with_graphs(systems: Mapping[str, System], graphs: MontiGraphs) -> dict[str, System]:
+    """Return AIR with given graphs, and without them under the name "AIR without graphs"."""
+    told = {
+        name: systems[name]._replace(train=partial(_train_with_graphs, systems[name].train, graphs))
+        for name in ("AIR", "AIR langevin")
+    }
+    without = {f"{name} without graphs": systems[name] for name in ("AIR", "AIR langevin")}
+    return told | without
 
 
 def systems_with_times(changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
@@ -176,6 +188,10 @@ def _train_with_features(
     train: Callable[[Interactions], Any], tables: dict[str, pd.DataFrame], shown: Interactions
 ) -> Any:
     return train(shown.with_features(**tables))
+
+
+def _train_with_graphs(train: Callable[[Interactions], Any], graphs: MontiGraphs, shown: Interactions) -> Any:
+    return train(with_similarities(shown, *graphs))
 
 
 def _train_dmf(parameters: dict[str, Any], seed: int, shown: Interactions) -> DMF:

@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.benchmarks.accuracy.ratings_data import validation_fold
-from air_recsys.datasets import load_movielens, load_movielens_items, load_movielens_users
+from air_recsys.datasets import load_monti_graphs, load_movielens, load_movielens_items, load_movielens_users
+from air_recsys.datasets.monti import MontiGraphs
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
@@ -58,6 +59,13 @@ def known_tables(name: str, root: Path) -> dict[str, pd.DataFrame]:
         "user": load_movielens_users(root, variant),
         "item": load_movielens_items(root, variant).drop(columns="title"),
     }
+
+
+def known_graphs(name: str, root: Path) -> MontiGraphs:
+    """Return the graphs that come with Flixster and Douban, in the order of the ids."""
+    if name not in ("flixster", "douban"):
+        raise ParameterError(f"expected a set that comes with graphs, flixster or douban, found {name!r}")
+    return load_monti_graphs(root, name)
 
 
 def check_times(folds: Mapping[str, Sequence[Fold]]) -> None:

@@ -82,6 +82,9 @@ def ratings(
     features: Annotated[
         bool, typer.Option("--features", help="Show age, gender, occupation, year and genres of MovieLens, too.")
     ] = False,
+    graphs: Annotated[
+        bool, typer.Option("--graphs", help="Show the graphs that come with Flixster and Douban, too.")
+    ] = False,
     times: Annotated[
         bool, typer.Option("--times", help="Show when ratings were given, and ask for a time; MovieLens-100K alone.")
     ] = False,
@@ -110,15 +113,18 @@ def ratings(
         chosen_systems,
         rating_systems,
         systems_with_features,
+        systems_with_graphs,
         systems_with_times,
     )
-    from air_recsys.benchmarks.accuracy.regimes import check_times, known_tables, regime_folds
+    from air_recsys.benchmarks.accuracy.regimes import check_times, known_graphs, known_tables, regime_folds
     from air_recsys.datasets import data_root
 
     if ablation and not validation:
         raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
-    if ablation and (features or times):
-        raise ParameterError("--ablation changes a model of ratings: expected it without --features and --times")
+    if ablation and (features or times or graphs):
+        raise ParameterError(
+            "--ablation changes a model of ratings: expected it without --features, --graphs and --times"
+        )
     if fold and (keep or cold):
         raise ParameterError("--keep and --cold make folds of their own: expected them without --fold")
     changes, chosen = options.parse_settings(settings), [each.value for each in sets or RatingData]
@@ -128,6 +134,7 @@ def ratings(
         every = air_systems(ABLATIONS, changes, seed) if ablation else rating_systems(name, changes, seed)
         every = systems_with_times(changes, seed) if times else every
         every = systems_with_features(every, known_tables(name, root)) if features else every
+        every = systems_with_graphs(every, known_graphs(name, root)) if graphs else every
         systems[name] = chosen_systems(every, names or [])
         check_changes(systems[name], changes)
     sides, little = [each.value for each in cold or []], bool(keep or cold)
@@ -145,8 +152,9 @@ def ratings(
         origin = (
             "a random part of all ratings shown, or a tenth of the users or items hidden whole" if little else None
         )
-        if features or times:
+        if features or times or graphs:
             known = [
+                *(["the graphs of Monti et al."] if graphs else []),
                 *(["age, gender, occupation, year, genres"] if features else []),
                 *(["the time of each"] if times else []),
             ]
@@ -163,7 +171,13 @@ def ratings(
         )
         given = {"--set": [name], "--system": names, "--fold": fold, "--air": settings, "--cold": sides}
         given["--keep"] = [f"{share:g}" for share in keep or []]
-        flags = {"--features": features, "--times": times, "--validation": validation, "--ablation": ablation}
+        flags = {
+            "--features": features,
+            "--graphs": graphs,
+            "--times": times,
+            "--validation": validation,
+            "--ablation": ablation,
+        }
         _publish_next(reports, report, benchmark_command("ratings", given, flags, seed), json_file)
 
 

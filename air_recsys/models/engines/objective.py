@@ -99,8 +99,8 @@ class ObjectiveEngine:
         descent, terms = self.descent, self.terms
         if any(data.n_features):
             raise ParameterError(
-                "AIR's objective reads no features and no similarities of users and items, found some: leave them out, "
-                "or take a posterior, solver='variational' or 'langevin'"
+                "AIR's objective reads no features and no similarities of users and items, found some: leave them "
+                "out, or take a posterior, solver='variational' or 'langevin'"
             )
         if descent.bias_decay > 0 and not descent.biases:
             warn_of_unread("bias_decay", descent.bias_decay, "biases=True")

@@ -77,7 +77,9 @@ class PosteriorEngine:
         """Return the numbers behind the parameters that are "auto"."""
         settings = self._settings(data)
         of_setup = {"n_factors": settings.width, "graph_neighbors": settings.n_neighbors}
-        of_solver = {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
+        of_solver: dict[str, Any] = (
+            {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
+        )
         for known, side, strength in zip(data.has_places, ("user", "item"), self.strengths, strict=True):
             name = f"{side}_graph_strength"
             if known and getattr(self.solver, name) == "auto":
@@ -116,7 +118,8 @@ class PosteriorEngine:
             raise DataError(f"time={self.solver.time!r} needs ratings with timestamps, found none")
         for side, strength, known in zip(("user", "item"), self._given_strengths, data.has_places, strict=True):
             if strength not in ("auto", 0) and not known:
-                raise DataError(f"{side}_graph_strength={strength} needs {side}_similarity beside the ratings, found none")
+                name = f"{side}_graph_strength"
+                raise DataError(f"{name}={strength} needs {side}_similarity beside the ratings, found none")
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
         """Return the bytes that a training will take at its peak, beside the interactions."""

@@ -121,6 +121,7 @@ def _train_each(entrants: list[Entrant], budget: float) -> None:
 
 
 def verdict(entrants: list[Entrant], interrupted: bool) -> Chosen:
+    """Return what the best of some entrants sets, the first where none has a sure lead over it."""
     default = entrants[0]
     rounds = max(len(entrant.errors) for entrant in entrants)
     # Errors after rounds of different lengths do not compare: the best of those that came furthest.

@@ -48,7 +48,8 @@ class RowPrior(Stateful):
     """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
 
     The last two features are the degree and the constant; before them stand the `places` in a given graph, and before
-    these `n_known_features` that are known beside the pattern. Where the variance is `known`, `update` leaves S as it is. `flags` are those of the last update or draw.
+    these `n_known_features` that are known beside the pattern. Where the variance is `known`, `update` leaves S as it
+    is. `flags` are those of the last update or draw.
     """
 
     _STATE = ("weights", "precision", "_ridge")

@@ -117,9 +117,9 @@ def entrant(name, *rounds, shares=(0.25, 0.5)):
 def test_the_default_gives_way_to_a_form_that_is_better_by_more_than_chance():
     errors = np.random.default_rng(0).uniform(0.5, 1, (2, 50))
     default, other = entrant("default", *errors), entrant("other", 0.5 * errors[0], 0.5 * errors[1])
-    assert searching._verdict([default, other], interrupted=False).form == "other"
+    assert searching.verdict([default, other], interrupted=False).form == "other"
     alike = entrant("alike", errors[0], errors[1, ::-1] - 1e-3)
-    chosen = searching._verdict([default, alike], interrupted=False)
+    chosen = searching.verdict([default, alike], interrupted=False)
     assert chosen.form == "default"
     assert chosen.line.endswith("no sure lead")
 
@@ -128,9 +128,7 @@ def test_the_default_stays_where_it_loses_by_a_single_rating():
     errors = np.full(50, 0.1)
     loses = errors.copy()
     loses[7] = 9.0
-    chosen = searching._verdict(
-        [entrant("default", loses, loses), entrant("other", errors, errors)], interrupted=False
-    )
+    chosen = searching.verdict([entrant("default", loses, loses), entrant("other", errors, errors)], interrupted=False)
     assert chosen.form == "default"
 
 
@@ -139,8 +137,8 @@ def test_an_error_of_the_default_that_still_falls_counts_as_what_it_falls_to():
     ahead = entrant("ahead", 0.06 * errors, 0.05 * errors)
     falling = entrant("default", errors, 0.1 * errors)  # on its way to a tenth once more
     settled = entrant("default", 0.1 * errors, 0.1 * errors)
-    assert searching._verdict([falling, ahead], interrupted=False).form == "default"
-    assert searching._verdict([settled, ahead], interrupted=False).form == "ahead"
+    assert searching.verdict([falling, ahead], interrupted=False).form == "default"
+    assert searching.verdict([settled, ahead], interrupted=False).form == "ahead"
 
 
 @pytest.mark.parametrize("after", [0, 2])

@@ -146,7 +146,10 @@ class PosteriorArrays(NamedTuple):
         shapes: dict[str, tuple[int, ...]] = {"scales": (2,), "log_degrees": (2,)}
         middle = () if self.users.ndim == 2 else (draws,)
         n_users, n_items, (of_users, of_items) = extent.n_users, extent.n_items, extent.n_features
-        sides = (("user", n_users, k, of_users, n_items), ("item", n_items, n_features, of_items, n_users))
+        sides: tuple[tuple[Side, int, int, int, int], ...] = (
+            ("user", n_users, k, of_users, n_items),
+            ("item", n_items, n_features, of_items, n_users),
+        )
         for side, size, features, most, others in sides:
             n_known = self.n_known(side) if most else 0
             if n_known > most:
@@ -201,7 +204,7 @@ class PosteriorArrays(NamedTuple):
         project = Projection(double(basis[columns], device), double(logarithm, device))
         starts, places = seen.indptr.astype(np.int64), np.searchsorted(columns, seen.indices)
         pattern = project(torch.as_tensor(starts, device=device), torch.as_tensor(places, device=device))
-        if n_known := self.n_known(side):
+        if self.n_known(side):
             known = np.zeros((len(pattern), 0)) if known is None else known
             return with_known(pattern, double(self.used(side, known), device))
         return pattern[:, -getattr(self, f"{side}_weights").shape[1] :]
