@@ -6,6 +6,7 @@ import inspect
 import pickle
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ import pytest
 pytest.importorskip("cornac")
 
 import cornac.models
-from cornac.data import Dataset, FeatureModality
+from cornac.data import Dataset, FeatureModality, GraphModality
 from cornac.eval_methods import BaseMethod, RatioSplit, rating_eval
 from cornac.exception import ScoreException
 from cornac.metrics import RMSE
@@ -597,3 +598,18 @@ def test_features_of_an_experiment_enter_the_prior():
     assert known.names == ["0"]
     places = [ids.index(raw) for raw in model.model_.interactions_.item_ids]
     assert np.corrcoef(places, known.values[:, 0])[0, 1] == pytest.approx(1)
+
+
+def test_graphs_of_an_experiment_enter_the_prior():
+    rows = triples()
+    ids = sorted({item for _, item, _ in rows})
+    edges = [(first, second, 1.0) for first, second in pairwise(ids[:-1])]  # of one direction
+    method = RatioSplit(data=rows, test_size=0.2, seed=1, item_graph=GraphModality(data=edges))
+    model = make(air_params={"item_graph_strength": 0.5}).fit(method.train_set)
+    data = model.model_.interactions_
+    assert data.has_places == (False, True)
+    assert model.model_.item_graph_strength_ == 0.5
+    has_place = data.item_features.places.any(axis=1)
+    for place, raw in enumerate(data.item_ids):
+        neighbors = {ids[k] for k in (ids.index(raw) - 1, ids.index(raw) + 1) if 0 <= k < len(ids) - 1}
+        assert has_place[place] == (raw != ids[-1] and bool(neighbors & set(data.item_ids)))

@@ -484,3 +484,12 @@ def test_features_tell_of_items_that_the_trainset_lacks():
     assert not algo.predict("nobody", f"i{N_ITEMS}").details["was_impossible"]
     assert algo.predict("nobody", "nothing").details["was_impossible"]
     assert cross_validate(algo, dataset(frame), measures=["rmse"], cv=2)["test_rmse"].mean() < 2
+
+
+def test_similarities_tell_of_items_that_the_trainset_lacks():
+    frame = table().assign(rating=lambda t: np.where(t["item"].str[1:].astype(int) % 2, 5.0, 1.0))
+    ids, odd = [f"i{n}" for n in range(N_ITEMS + 2)], np.arange(N_ITEMS + 2) % 2
+    alike = pd.DataFrame((odd[:, None] == odd).astype(float), index=ids, columns=ids)
+    algo = make(item_similarity=alike, item_graph_strength=0.7, n_sweeps=12).fit(trainset_of(frame))
+    assert algo.predict("u0", f"i{N_ITEMS}").est > algo.predict("u0", f"i{N_ITEMS + 1}").est + 0.3  # 9 is odd
+    assert algo.model_.item_graph_strength_ == 0.7

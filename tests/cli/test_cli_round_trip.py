@@ -280,6 +280,25 @@ def test_train_takes_tables_of_features(tmp_path):
     assert cli("recommend", model, "--user", str(frame["user"].iloc[0]), "--n", "3").status == 0
 
 
+def test_train_takes_similarities(tmp_path):
+    table, model = write_table(tmp_path / "table.csv", "integer"), tmp_path / "m.air"
+    items = [*ratings("integer")["item"].unique(), 999]
+    pairs = pd.DataFrame({"a": items[:-1], "b": items[1:], "similarity": 0.5})
+    pairs.to_csv(tmp_path / "pairs.csv", index=False)
+    options = ("--item-similarity", tmp_path / "pairs.csv", "--set", "item_graph_strength=0.5")
+    ended = cli("train", table, "--model", model, *options, *SHORT)
+    assert ended.status == 0, ended.err
+    assert f"similarities of {len(items)} items, 1 of them without a rating" in ended.out
+    loaded = AIR.load(model)
+    assert loaded.item_graph_strength_ == 0.5
+    assert loaded.interactions_.item_ids[-1] == 999
+    square = pd.DataFrame(1 - np.eye(len(items)), index=items, columns=items)
+    square.to_csv(tmp_path / "distances.csv")
+    refused = cli("train", table, "--model", model, "--item-similarity", tmp_path / "distances.csv", *SHORT)
+    assert refused.status != 0
+    assert "looks like distances" in refused.err
+
+
 def test_train_learns_what_times_do(tmp_path):
     table, model = tmp_path / "table.csv", tmp_path / "m.air"
     frame = ratings("integer")

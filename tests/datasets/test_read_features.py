@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from air_recsys.datasets import load_movielens_users, read_features
-from air_recsys.exceptions import DataFileError
+from air_recsys.datasets import load_movielens_users, read_features, read_similarity
+from air_recsys.exceptions import DataError, DataFileError
 
 FRAME = pd.DataFrame({"item": [7, 8], "year": [1990.0, None], "genres": ["Drama|War", "War"]})
 
@@ -58,3 +59,43 @@ def test_users_of_100k_and_1m(tmp_path):
     (tmp_path / "ml-100k" / "u.user").write_text("1|24|M|technician|85711\n1|53|F|other|94043\n")
     with pytest.raises(DataFileError, match="a user id of its own"):
         load_movielens_users(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.tsv", "t.parquet"])
+def test_pairs_and_square_tables_are_alike(tmp_path, name):
+    pairs = pd.DataFrame({"a": [7, 8, 9, 9], "b": [8, 7, 8, 9], "weight": [0.5, 0.5, 0.25, 1.0]})
+    square = pd.DataFrame({"id": [7, 8, 9], "7": [1, 0.5, 0], "8": [0.5, 1, 0.25], "9": [0, 0.25, 1]})
+    graphs = []
+    for kind, table in (("pairs", pairs), ("square", square)):
+        path = tmp_path / f"{kind}.{name}"
+        if name.endswith("parquet"):
+            table.to_parquet(path, index=False)
+        else:
+            table.to_csv(path, index=False, sep="," if "csv" in name else "\t")
+        graphs.append(read_similarity(path, "item"))
+    assert graphs[0].ids.tolist() == graphs[1].ids.tolist() == [7, 8, 9]
+    for graph in graphs:
+        np.testing.assert_allclose(graph.to_scipy().toarray(), [[0, 0.5, 0], [0.5, 0, 0.25], [0, 0.25, 0]])
+
+
+def test_ids_of_similarities_stay_as_written(tmp_path):
+    (tmp_path / "t.csv").write_text("a,b,w\n007,7,0.5\nx,7,1\n")
+    assert read_similarity(tmp_path / "t.csv", "user").ids.tolist() == ["007", "7", "x"]
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("a,b,w\n1,2,0.5\n2,1,0.4\n", "one similarity a pair, found two of 1 and 2"),
+        ("a,b,w\n1,2,much\n", "two ids and a number in each row"),
+        ("a,b,w\n1,,0.4\n", "two ids and a number in each row"),
+        ("a,b\n1,2\n", "expected three columns"),
+        ("a,b,c,d\n1,2,3,4\n", "expected three columns"),
+        ("a\n1\n", "expected pairs with a similarity"),
+        ("a,b,w\n1,2,-0.5\n", r"similarities >= 0, found -0\.5"),
+    ],
+)
+def test_what_is_no_table_of_similarities_is_named(tmp_path, content, message):
+    (tmp_path / "t.csv").write_text(content)
+    with pytest.raises((DataError, DataFileError), match=message):
+        read_similarity(tmp_path / "t.csv", "item")

@@ -14,6 +14,7 @@ from rank_processes import message, results, same, torchrun
 from training_jobs import arrays, learned, ratings, sweeping
 
 from air_recsys.distributed import fit, plan_sweeps
+from air_recsys.distributed.checks import shared_engine
 from air_recsys.distributed.sweep_checkpointer import FILE
 from air_recsys.distributed.sweep_planning import table
 from air_recsys.exceptions import MemoryLimitError, ParameterError
@@ -29,6 +30,7 @@ FORMS: dict[str, dict[str, Any]] = {
     "unrated": {"sweeps": {}, "data": UNRATED},
     "unrated draws": {"sweeps": LANGEVIN, "data": UNRATED},
     "features": {"sweeps": {}, "data": {"known": True}},
+    "similarities": {"sweeps": {"item_graph_strength": 0.5}, "data": {"known": True, "alike": True}},
     "biases alone": {"sweeps": {"n_factors": "auto", "graph_neighbors": None, "graph_refresh": None}},
 }
 
@@ -206,3 +208,9 @@ def test_the_plan_needs_the_memory_that_a_model_plans():
 def test_the_table_in_the_docs_is_what_the_module_prints():
     docs = Path(__file__).resolve().parents[2] / "docs" / "distributed.md"
     assert table() in docs.read_text(encoding="utf-8")
+
+
+def test_strengths_of_given_graphs_are_not_searched():
+    with pytest.raises(ParameterError, match=r"set item_graph_strength, .*found 'auto'"):
+        shared_engine(sweeping(), ratings(alike=True))
+    assert shared_engine(sweeping(item_graph_strength=0.3), ratings(alike=True)) is not None

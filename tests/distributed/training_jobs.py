@@ -19,24 +19,33 @@ from air_recsys import AIR, Interactions
 from air_recsys.distributed import ParquetRatings, fit
 from air_recsys.distributed.group import counted
 from air_recsys.exceptions import AirRecsysError
+from air_recsys.models.given_graphs import with_similarities
 from air_recsys.nn.posterior.posterior import Posterior
 
 RANK = int(os.environ.get("RANK", "0"))
 
 
 def ratings(
-    n_users: int = 40, n_items: int = 30, seed: int = 0, n_without: int = 2, *, known: bool = False
+    n_users: int = 40,
+    n_items: int = 30,
+    seed: int = 0,
+    n_without: int = 2,
+    *,
+    known: bool = False,
+    alike: bool = False,
 ) -> Interactions:
     """Ratings of rank 3; the first user has rated everything, the last `n_without` nothing.
 
-    With features of the users if `known`.
+    With features of the users if `known`, with similarities of the items if `alike`.
     """
     rng = np.random.default_rng(seed)
     truth = 3 + rng.normal(size=(n_users, 3)) @ rng.normal(size=(3, n_items))
     rated = rng.random(truth.shape) < 0.3
     rated[0], rated[-n_without:] = True, False
     data = Interactions.from_dense(np.where(rated, truth, np.nan), allow_negative=True)
-    return data.with_features(user=rng.normal(size=(n_users, 3))) if known else data
+    data = data.with_features(user=rng.normal(size=(n_users, 3))) if known else data
+    places = rng.normal(size=(n_items, 2))
+    return with_similarities(data, None, (places @ places.T).clip(0)) if alike else data
 
 
 def model(**options: Any) -> AIR:

@@ -73,6 +73,8 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "n_sweeps": (4, {}),
     "pattern_features": (1, {}),
     "time": ("drift", {}),
+    "user_graph_strength": (0.3, {}),
+    "item_graph_strength": (0.3, {}),
     "user_graph": (None, {}),
     "item_graph": (None, {}),
     "n_neighbors": (1, {}),

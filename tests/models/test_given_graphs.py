@@ -76,11 +76,11 @@ def test_similarities_that_tell_something_win_on_hidden_ratings():
     assert error(told, known) < 0.95 * error(model().fit(ratings()), known)
 
 
-def test_similarities_that_tell_nothing_have_no_strength():
-    strengths = [
-        model(random_state=seed).fit(ratings(), item_similarity=alike(seed)).item_graph_strength_ for seed in range(4)
-    ]
-    assert sum(strength == 0 for strength in strengths) >= 3
+def test_similarities_that_tell_nothing_do_little_harm():
+    told = [model(random_state=seed).fit(ratings(), item_similarity=alike(seed)) for seed in range(4)]
+    known = slice(0, N_ITEMS - N_NEW)
+    assert min(each.item_graph_strength_ for each in told) == 0
+    assert max(error(each, known) for each in told) < 1.1 * error(model().fit(ratings()), known)
 
 
 @both
@@ -98,16 +98,15 @@ def test_more_strength_draws_alike_items_together():
     for strength in (0.05, 0.7):
         found = model(item_graph_strength=strength).fit(ratings(), item_similarity=alike())
         scores = found.predict(np.repeat(USERS, N_ITEMS), ITEMS * N_USERS).reshape(N_USERS, -1)
-        means = np.stack([scores[:, GROUP == group].mean(axis=1) for group in range(N_GROUPS)], axis=1)
+        means = np.stack([scores[:, group == GROUP].mean(axis=1) for group in range(N_GROUPS)], axis=1)
         apart.append(float((scores - means[:, GROUP]).std() / scores.std()))
     assert apart[0] > 1.1 * apart[1]
 
 
 def test_both_sides_are_searched_users_first():
     told = model().fit(ratings(), user_similarity=alike_users(), item_similarity=alike())
-    assert [form.split("=")[0] for form in told.search_["form"]] == ["user_graph_strength"] * 4 + [
-        "item_graph_strength"
-    ] * 4
+    searched = told.search_["form"].str.split("=").str[0].tolist()
+    assert searched == ["user_graph_strength"] * 4 + ["item_graph_strength"] * 4
     again = model().fit(ratings(), user_similarity=alike_users(), item_similarity=alike())
     np.testing.assert_array_equal(told.item_factors_, again.item_factors_)
 
@@ -120,9 +119,8 @@ def test_few_ratings_are_not_divided():
 
 
 def test_presets_that_look_at_the_data_search_strengths_too():
-    told = AIR.auto(random_state=0, device="cpu", n_factors=2, solver="variational").fit(
-        ratings(), item_similarity=alike()
-    )
+    auto = AIR.auto(random_state=0, device="cpu", n_factors=2)
+    told = auto.fit(ratings(), item_similarity=alike())
     assert told.item_graph_strength_ > 0
 
 
@@ -241,7 +239,10 @@ BAD: dict[str, tuple[Any, str]] = {
     "other columns": (lambda s: s.rename(columns={"i001": "x"}), "each id once as index and once as column"),
     "an id twice": (lambda s: s.rename(columns={"i001": "i002"}, index={"i001": "i002"}), "each id once as index"),
     "text": (lambda s: s.astype(str) + "x", "a table or a matrix of numbers, found"),
-    "unknown ids": (lambda s: s.set_axis(range(N_ITEMS), axis=0).set_axis(range(N_ITEMS), axis=1), "such as 'i000', .*such as 0"),
+    "unknown ids": (
+        lambda s: s.set_axis(range(N_ITEMS), axis=0).set_axis(range(N_ITEMS), axis=1),
+        "such as 'i000', .*such as 0",
+    ),
     "another size": (lambda s: s.to_numpy()[:5, :5], r"of shape \(114, 114\).*found \(5, 5\)"),
     "not a matrix": (lambda s: "similar", "found str"),
 }

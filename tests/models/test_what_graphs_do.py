@@ -51,3 +51,19 @@ def test_graphs_of_a_posterior_are_a_reading(solver, without):
     np.testing.assert_array_equal(scores(AIR.for_ratings(**options, **dict.fromkeys(without, 0)), data), expected)
     told = read.explain(3, 4)
     assert (told.items["by_graph"] == 0).all()
+
+
+@pytest.mark.parametrize("solver", ["variational", "langevin"])
+def test_given_graphs_are_part_of_the_prior(solver):
+    groups = np.arange(50) // 10
+    alike, options = (groups[:, None] == groups).astype(float), FEW | SWEEPS | {"solver": solver}
+    data, pairs = table(), (np.arange(60).repeat(50), np.tile(np.arange(50), 60))
+    without, told, strong = (
+        AIR.for_ratings(**options, item_graph_strength=strength).fit(data, item_similarity=alike)
+        for strength in (0, "auto", 0.7)
+    )
+    assert (without.item_graph_strength_, strong.item_graph_strength_) == (0, 0.7)
+    assert told.item_graph_strength_ == told.settings_["item_graph_strength"]
+    np.testing.assert_array_equal(without.predict(*pairs), AIR.for_ratings(**options).fit(data).predict(*pairs))
+    assert np.abs(strong.predict(*pairs) - without.predict(*pairs)).max() > 0.01
+    assert strong.explain(3, 4).item_features.rows["feature"].tolist() == ["similarity"]
