@@ -1,5 +1,6 @@
 """Measures of how good predictions are: errors of ratings, binary scores, rankings at k, and images."""
 
+from air_recsys.metrics.affinity import concordance_index, modified_r_squared, mse
 from air_recsys.metrics.at_k import hit_rate_at_k, map_at_k, ndcg_at_k, precision_at_k, recall_at_k
 from air_recsys.metrics.binary import aupr, auroc, average_precision
 from air_recsys.metrics.image import psnr, ssim
@@ -10,9 +11,12 @@ __all__ = [
     "aupr",
     "auroc",
     "average_precision",
+    "concordance_index",
     "hit_rate_at_k",
     "mae",
     "map_at_k",
+    "modified_r_squared",
+    "mse",
     "ndcg_at_k",
     "nmae",
     "precision_at_k",

@@ -43,7 +43,7 @@ def _movielens_folds(root: Path) -> list[Fold]:
     return [Fold(name, *load_movielens_fold(root, name)) for name in names]
 
 
-_MONTI = "the fixed split of Monti, Bronstein, Bresson 2017, 3000 x 3000; the graphs that come with it are not used"
+_MONTI = "the fixed split of Monti, Bronstein, Bresson 2017, 3000 x 3000"
 
 RATING_SETS = {
     "ml-100k": RatingSet("MovieLens-100K", "the predefined folds u1 .. u5", _movielens_folds),

@@ -15,6 +15,7 @@ def add_workshop(app: typer.Typer) -> None:
     bench.bench_app.command("reading")(speed.reading)
     bench.bench_app.command("ranks")(speed.ranks)
     bench.bench_app.command("ratings")(accuracy.ratings)
+    bench.bench_app.command("affinities")(accuracy.affinities)
     bench.bench_app.command("dti")(accuracy.dti)
     bench.bench_app.command("ranking")(accuracy.ranking)
     bench.bench_app.command("accuracy-page")(accuracy.page)

@@ -49,6 +49,15 @@ class RankingData(StrEnum):
     ML_1M = "ml-1m"
 
 
+class Hidden(StrEnum):
+    """What is hidden of affinities: pairs, drugs, targets, or drugs and targets."""
+
+    PAIRS = "pairs"
+    DRUGS = "drugs"
+    TARGETS = "targets"
+    BOTH = "both"
+
+
 class Set(StrEnum):
     """The sets of Yamanishi et al., 2008."""
 
@@ -261,6 +270,32 @@ def dti(
         given["--seeds"] = None if seeds == _N_SEEDS else [str(seeds)]
         flags = {"--similarities": similarities, "--validation": validation}
         _publish_next(reports, report, benchmark_command("dti", given, flags), json_file)
+
+
+def affinities(
+    settings: Annotated[
+        list[Hidden] | None, typer.Option("--setting", help="What is hidden; may be repeated. By default pairs.")
+    ] = None,
+    names: Annotated[
+        list[str] | None, typer.Option("--system", help="Such as AIR; may be repeated. By default all.")
+    ] = None,
+    validation: Validation = False,
+    data: options.DataFolder = None,
+    seed: options.Seed = 0,
+    threads: Threads = 1,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Hidden affinities of Davis: AIR with similarities beside regressions on these in one run, published figures."""
+    from air_recsys.benchmarks.accuracy.affinities import bench_affinities
+    from air_recsys.datasets import data_root, load_davis
+
+    davis, reports = load_davis(data_root(data)), []
+    for setting in settings or [Hidden.PAIRS]:
+        report = bench_affinities(davis, setting.value, names or [], validation=validation, seed=seed, threads=threads)
+        command = benchmark_command(
+            "affinities", {"--setting": [setting.value], "--system": names}, {"--validation": validation}, seed
+        )
+        _publish_next(reports, report, command, json_file)
 
 
 def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
