@@ -39,8 +39,8 @@ def concordance_index(y_true: Any, y_pred: Any) -> float:
 
     Examples
     --------
-    >>> concordance_index([5.0, 6.0, 7.0], [5.5, 5.5, 8.0])
-    0.8333333333333334
+    >>> round(concordance_index([5.0, 6.0, 7.0], [5.5, 5.5, 8.0]), 4)
+    0.8333
 
     References
     ----------

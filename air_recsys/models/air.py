@@ -40,7 +40,8 @@ class AIR(OffersPresets, FindsSettings):
       graphs, all trained together. For exact data and for 0/1 data.
     * `Variational` (and `Langevin`, by drawing) finds a posterior of factors and biases that sees who rated what and
       learns its own noise and penalties; `predict` then knows standard deviations. Its graphs are learned from its
-      rows, a step a sweep: they are a reading of the model, and scores do not depend on them. For noisy ratings.
+      rows, a step a sweep: they are a reading of the model, and scores do not depend on them. Graphs that are given to
+      `fit` are part of its prior. For noisy ratings.
 
     Start from one of the presets: `for_ratings` (noisy ratings), `for_interactions` (0/1 data), `for_completion`
     (exact data). They take the parameters of the model and of its solver side by side, such as

@@ -100,7 +100,8 @@ def bench_affinities(
         intervals, and seconds of a training. Then a row a published figure.
     """
     drugs, targets = data.drug_similarity, data.target_similarity
-    assert drugs is not None and targets is not None  # Davis comes with both
+    assert drugs is not None  # Davis comes with both
+    assert targets is not None
     alike = Similarities((drugs + drugs.T) / 2, (targets + targets.T) / 2)
     systems, folds = affinity_systems(alike, seed), affinity_folds(data, setting, validation=validation)
     for name in names:
