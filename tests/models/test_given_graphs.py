@@ -276,3 +276,13 @@ def test_features_of_new_rows_are_not_asked_of_similarities(fitted):
         fitted.fold_in(None, side="item", features=pd.DataFrame({"odd": [1]}))
     with pytest.raises(DataError, match="trained without"):
         fitted.feature_effects("item")
+
+
+@both
+def test_items_without_a_rating_and_without_strength_are_the_mean_of_those_rated(solver):
+    off = model(solver, item_graph_strength=0).fit(ratings(), item_similarity=alike())
+    new = off.predict(np.repeat(USERS, N_NEW), ITEMS[-N_NEW:] * N_USERS).reshape(N_USERS, -1)
+    np.testing.assert_allclose(new, new[:, :1].repeat(N_NEW, axis=1), atol=1e-5)
+    assert abs(new.mean() - ratings()["rating"].mean()) < 0.3
+    found = off.explain(USERS[0], ITEMS[-1])
+    assert found.total() == pytest.approx(found.score, abs=1e-4)

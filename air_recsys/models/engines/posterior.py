@@ -339,14 +339,13 @@ class PosteriorEngine:
 
     def _unseen(self, left: Uncertainty, side: int) -> UnseenPrior | None:
         known, states = self._known[side], (left.rows, left.columns)
-        numbers = None if known is None else self._numbers(known, side)
-        if numbers is None or not numbers.shape[1]:
+        if known is None:
             return None
-        values, observed = torch.as_tensor(numbers, device=self.device), self._observed
+        values, observed = torch.as_tensor(self._numbers(known, side), device=self.device), self._observed
         covariances = left.row_covariances if side == 0 else left.column_covariances
         prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._places[side])
         noise = left.noise * (left.of_columns if side == 0 else left.of_rows)
-        return settled(prior, values, observed, side, states[1 - side], noise)
+        return settled(prior, observed, side, states[1 - side], noise)
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> PosteriorRows:
         """Return the equations of a row from what a file holds of them."""

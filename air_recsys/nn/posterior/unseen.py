@@ -9,7 +9,8 @@ regression of the rows on these,
     M = (K^\top D K + \Lambda)^{-1} K^\top D X,\qquad C = \frac{\sum_i d_i (r_i r_i^\top + V_i)}{\sum_i d_i}
 
 with K the known features and a constant, D the numbers of entries d, in all as large as their effective number of
-rows :math:`(\sum d)^2 / \sum d^2`, r the errors, V the covariances of the rows. Rows count by their entries, as a row
+rows :math:`(\sum d)^2 / \sum d^2`, r the errors of each row by the regression on all others, V the covariances of the
+rows. Rows count by their entries, as a row
 that is asked for has some, if unseen ones: it is one that people choose, not one of the many that nobody does.
 
 People also choose what suits them, so that entries lie above what the mean row says of them. So the bias of M and the
@@ -31,14 +32,16 @@ _RIDGE = 20.0  # of the known features, not of the constant, at most: less where
 _STEPS = 5  # of ridge and regression in turn
 _AT_ONCE = 2**18  # entries
 _SIZES = 0.25, 4.0  # by which C may change
+_MOST_LEVERAGE = 0.9  # of a row on what is said of itself: beyond, others say nothing of it
 _NO_PLACES = Places()
 
 
 class UnseenPrior(NamedTuple):
-    """M, one for each draw of the rows, and C."""
+    """M, one for each draw of the rows, C, and what M of all other rows says of each row."""
 
     weights: Tensor  # (s, g + 1, d)
     covariances: Tensor  # (s, d, d)
+    left_out: Tensor  # (m, s, d)
 
 
 def unseen_prior(
@@ -76,10 +79,10 @@ def unseen_prior(
     penalty[-1] = 0.0
     n_learned = known.shape[1] - places.number
     penalty[n_learned:-1] = places.ridge
-    found = _regression(gram, products, inputs, draws, shares, kept, penalty, n_learned)
+    found = _regression(gram, products, inputs, weighted, draws, shares, kept, penalty, n_learned)
     for _ in range(_STEPS if n_learned else 0):
         penalty[:n_learned] = min(_RIDGE, found.ridge)
-        found = _regression(gram, products, inputs, draws, shares, kept, penalty, n_learned)
+        found = _regression(gram, products, inputs, weighted, draws, shares, kept, penalty, n_learned)
     return found.prior
 
 
@@ -92,6 +95,7 @@ def _regression(
     gram: Tensor,
     products: Tensor,
     inputs: Tensor,
+    weighted: Tensor,
     draws: Tensor,
     shares: Tensor,
     kept: Tensor | None,
@@ -101,26 +105,24 @@ def _regression(
     """Return M and C at some ridges (g + 1,); `kept` is the mean of the rows' covariances, (1, d, d)."""
     inverse = torch.linalg.inv(gram + torch.diag(penalty))
     weights = (inverse @ products).view(len(gram), *draws.shape[1:]).movedim(1, 0)  # (s, g + 1, d)
-    errors = draws - torch.einsum("mg,sgd->msd", inputs, weights)
+    leverage = ((weighted @ inverse) * inputs).sum(dim=1).clamp(max=_MOST_LEVERAGE)
+    errors = (draws - torch.einsum("mg,sgd->msd", inputs, weights)) / (1 - leverage)[:, None, None]
     scatter = torch.einsum("m,msd,mse->sde", shares, errors, errors)
     scatter = scatter if kept is None else scatter + kept
     effects = weights[:, :n_learned]
     squares = (effects @ torch.linalg.inv(scatter) * effects).sum() / len(weights)
     squares = squares + inverse.diagonal()[:n_learned].sum() * effects.shape[2]
     size = effects[0].numel()
-    return _Regression(UnseenPrior(weights, scatter), float((size + 1) / (squares + 1 / _RIDGE)))
+    return _Regression(UnseenPrior(weights, scatter, draws - errors), float((size + 1) / (squares + 1 / _RIDGE)))
 
 
-def settled(
-    prior: UnseenPrior, known: Tensor, observed: OwnEntries, side: int, partners: Tensor, noise: Tensor
-) -> UnseenPrior:
+def settled(prior: UnseenPrior, observed: OwnEntries, side: int, partners: Tensor, noise: Tensor) -> UnseenPrior:
     """Return the prior with the bias, and the size of C, that the errors on the entries have in the mean.
 
     Parameters
     ----------
     prior : UnseenPrior
         Of rows (side 0) or columns (1).
-    known : Tensor, shape (m, g)
     observed : OwnEntries
     side : int
     partners : Tensor
@@ -130,12 +132,12 @@ def settled(
     """
     starts, columns, values, _ = observed.entries[side]
     own = torch.arange(len(starts) - 1, device=starts.device).repeat_interleave(starts.diff())
-    inputs = torch.cat([known, torch.ones_like(known[:, :1])], dim=1).to(torch.float64)[observed.own(side)]
+    left_out = prior.left_out[observed.own(side)]
     draws = (partners if partners.ndim == 3 else partners[:, None]).to(torch.float64)
     weights, covariances = prior.weights.clone(), prior.covariances.clone()
     for draw in range(draws.shape[1]):
-        expected, others = inputs @ prior.weights[draw], draws[:, draw]
-        sums = inputs.new_zeros(5)  # entries, errors, their squares, noise, what C says of the squares
+        expected, others = left_out[:, draw], draws[:, draw]
+        sums = weights.new_zeros(5)  # entries, errors, their squares, noise, what C says of the squares
         for rows, places, entries in zip(*(part.split(_AT_ONCE) for part in (own, columns, values)), strict=True):
             of_others = others[places]
             reach = torch.cat([of_others[:, :-1], torch.ones_like(of_others[:, :1])], dim=1)
@@ -147,4 +149,4 @@ def settled(
         _, error, square, of_noise, told = sums / sums[0]
         weights[draw, -1, -1] += error
         covariances[draw] *= ((square - error.square() - of_noise) / told).clamp(*_SIZES)
-    return UnseenPrior(weights, covariances)
+    return prior._replace(weights=weights, covariances=covariances)

@@ -9,6 +9,7 @@ import torch
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.unseen import settled, unseen_prior
 
 M, N = 300, 80
@@ -60,12 +61,13 @@ def test_covariances_of_the_rows_add_to_the_spread():
 def test_what_people_choose_lies_above_the_mean_row_and_is_settled():
     known, rows, columns, observed, _ = drawn()
     plain = unseen_prior(rows, None, known, observed.degrees[0])
-    found = settled(plain, known, observed, 0, columns, torch.full((N,), 0.25))
+    found = settled(plain, observed, 0, columns, torch.full((N,), 0.25))
     starts, partners, values, _ = observed.entries[0]
     own = torch.arange(M).repeat_interleave(starts.diff())
     errors = []
     for prior in (plain, found):
-        expected = torch.cat([known, torch.ones(M, 1)], dim=1) @ prior.weights[0]
+        expected = plain.left_out[:, 0].clone()
+        expected[:, -1] += prior.weights[0, -1, -1] - plain.weights[0, -1, -1]
         told = expected[own, 0] * columns[partners, 0] + expected[own, 1] + columns[partners, 1]
         errors.append(values - told)
     assert errors[0].mean() > 0.01
@@ -80,7 +82,43 @@ def test_each_draw_has_its_own():
     draws, partners = torch.stack([rows, -rows], dim=1), torch.stack([columns, columns], dim=1)
     prior = unseen_prior(draws, None, known, observed.degrees[0])
     torch.testing.assert_close(prior.weights[0], -prior.weights[1])
-    found = settled(prior, known, observed, 0, partners, torch.full((N,), 0.25))
+    found = settled(prior, observed, 0, partners, torch.full((N,), 0.25))
     alone = unseen_prior(rows, None, known, observed.degrees[0])
-    one = settled(alone, known, observed, 0, columns, torch.full((N,), 0.25))
+    one = settled(alone, observed, 0, columns, torch.full((N,), 0.25))
     torch.testing.assert_close(found.weights[0], one.weights[0])
+
+
+@pytest.mark.parametrize("places", [Places(), Places(2, 0.4)])
+def test_what_is_left_out_is_said_by_all_others(places):
+    known, rows, _, observed, _ = drawn()
+    degrees = observed.degrees[0].clone()
+    prior = unseen_prior(rows, None, known, degrees, places)
+    shares = degrees.double() / degrees.sum()
+    counts = shares / shares.square().sum()
+    inputs = torch.cat([known, torch.ones(M, 1)], dim=1).double()
+    rest = counts[:, None] * inputs
+    # The ridge from the equations that the weights obey: that of places is given, that of features learned.
+    learned = float((rest.T @ (rows.double() - inputs @ prior.weights[0]))[0, 0] / prior.weights[0, 0, 0])
+    assert not places.number or learned == pytest.approx(places.ridge)
+    ridge = torch.diag(torch.tensor([learned, learned, 0.0], dtype=torch.float64))
+    for row in (0, 7, 100):
+        others = torch.arange(M) != row
+        gram = rest[others].T @ inputs[others] + ridge
+        alone = torch.linalg.solve(gram, rest[others].T @ rows[others].double())
+        torch.testing.assert_close(prior.left_out[row, 0], inputs[row] @ alone, atol=1e-6, rtol=1e-4)
+
+
+def test_places_keep_their_ridge():
+    known, rows, _, observed, _ = drawn()
+    weak, strong = (
+        unseen_prior(rows, None, known, observed.degrees[0], Places(2, s)).weights[0, :2].norm() for s in (0.001, 0.9)
+    )
+    assert weak < 0.9 * strong
+
+
+def test_covariances_are_those_of_errors_without_the_row_itself():
+    """With as many places as rows the regression says each row, and nothing of it when it is left out."""
+    rng = np.random.default_rng(0)
+    rows, known = torch.as_tensor(rng.normal(size=(12, 1))), torch.eye(12, dtype=torch.float64)
+    prior = unseen_prior(rows, None, known, torch.full((12,), 5), Places(12, 0.9))
+    assert float(prior.covariances[0, 0, 0]) > 0.8 * float(rows.var())

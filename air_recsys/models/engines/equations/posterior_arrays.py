@@ -94,7 +94,7 @@ class PosteriorArrays(NamedTuple):
         )
         for side, prior in zip(SIDES, unseen, strict=True):
             if prior is not None:
-                weights, covariances = (part.to(left.rows.dtype).cpu().numpy() for part in prior)
+                weights, covariances = (part.to(left.rows.dtype).cpu().numpy() for part in prior[:2])
                 named = {f"{side}_unseen": weights, f"{side}_unseen_covariances": covariances}
                 whole = whole._replace(**named)
         return whole
@@ -156,7 +156,7 @@ class PosteriorArrays(NamedTuple):
                 raise ValueError(f"expected at most {most} known features of {side}s, found {n_known}")
             shapes |= {f"{side}_noise": (size,), f"{side}s": (size, *middle, d)}
             shapes |= {f"{side}_weights": (draws, features, d), f"{side}_precisions": (draws, d, d)}
-            if n_known:
+            if most:
                 shapes |= {f"{side}_unseen": (draws, n_known + 1, d), f"{side}_unseen_covariances": (draws, d, d)}
             trained = min(others, len(getattr(self, f"{side}_basis")))  # those that came later are no part of it
             shapes |= {
@@ -180,6 +180,10 @@ class PosteriorArrays(NamedTuple):
     def n_trained(self, side: Side) -> int:
         """Return how many rows of a side took part in training; those after them were folded in."""
         return len(self.item_basis if side == "user" else self.user_basis)
+
+    def has_unseen(self, side: Side) -> bool:
+        """Return whether rows without ratings have a prior of their own: where something is known of that side."""
+        return getattr(self, f"{side}_unseen") is not None
 
     def n_known(self, side: Side) -> int:
         """Return how many features of a side are known beside the pattern."""
