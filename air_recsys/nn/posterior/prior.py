@@ -132,7 +132,9 @@ class RowPrior(Stateful):
         """
         own = weights[self._known_features]
         if own.numel():
-            errors = torch.cholesky_inverse(factor).diagonal()[self._known_features].sum() * own.shape[1]
+            known = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)[:, self._known_features]
+            # The trace of the inverse there; `cholesky_inverse` lets the host wait for a GPU.
+            errors = torch.linalg.solve_triangular(factor, known, upper=False).square().sum() * own.shape[1]
             squares = ((own @ self.precision) * own).sum() + errors
             self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
