@@ -137,7 +137,21 @@ def drugs() -> Names:
     rows, columns = np.nonzero(known >= 0)
     found = DrugTargetData(Interactions(rows, columns, known.ravel(), drug_ids, target_ids), *similarities)
     datasets.load_yamanishi = lambda *_: found
+    datasets.load_davis = lambda *_: affinities()
     return {"root": "data"}
+
+
+def affinities() -> DrugTargetData:
+    """Drugs and targets in two groups, with the names that the page asks for."""
+    rng = np.random.default_rng(0)
+    names = ["11314340", *map(str, range(11))], ["AAK1", "YES", *map(str, range(8))]
+    groups = [np.arange(len(ids)) % 2 for ids in names]
+    values = 6 + np.equal.outer(*groups) + 0.2 * rng.standard_normal((12, 10))
+    alike = (
+        pd.DataFrame(0.5 * (1 + np.equal.outer(group, group)), ids, ids)
+        for group, ids in zip(groups, names, strict=True)
+    )
+    return DrugTargetData(Interactions.from_dense(values, *names), *alike)
 
 
 def surprise() -> Names:
