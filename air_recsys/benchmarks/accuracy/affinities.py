@@ -102,7 +102,7 @@ def bench_affinities(
     drugs, targets = data.drug_similarity, data.target_similarity
     assert drugs is not None  # Davis comes with both
     assert targets is not None
-    alike = Similarities((drugs + drugs.T) / 2, (targets + targets.T) / 2)
+    alike = Similarities(drugs, targets)
     systems, folds = affinity_systems(alike, seed), affinity_folds(data, setting, validation=validation)
     for name in names:
         check_choice("--system", name, list(systems))
