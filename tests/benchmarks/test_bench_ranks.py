@@ -51,9 +51,10 @@ def test_ranks_are_processes_of_one_thread_in_one_group():
     ],
 )
 def test_a_rank_that_ends_early_says_why_and_leaves_no_process(function, error, message):
+    before = set(multiprocessing.active_children())  # other tests of this process may have left workers that wait
     with pytest.raises(error, match=message):
         run_ranks(2, function)
-    assert multiprocessing.active_children() == []
+    assert set(multiprocessing.active_children()) <= before
 
 
 @pytest.mark.parametrize(

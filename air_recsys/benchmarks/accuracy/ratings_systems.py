@@ -15,6 +15,7 @@ from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, DMF, BiasModel
 from air_recsys.models.given_graphs import with_similarities
+from air_recsys.models.settings.strengths import STRENGTH_NAMES
 from air_recsys.solvers import as_solver, parameter_names
 from air_recsys.validation import check_choice
 
@@ -69,14 +70,16 @@ def systems_with_features(systems: Mapping[str, System], tables: Mapping[str, pd
     return told | {"AIR without features": systems["AIR"]}
 
 
-def systems_with_graphs(systems: Mapping[str, System], graphs: MontiGraphs) -> dict[str, System]:
-    """Return AIR with given graphs, and without them under the name "AIR without graphs"."""
+def systems_with_graphs(graphs: MontiGraphs, changes: dict[str, Any], seed: int = 0) -> dict[str, System]:
+    """Return AIR with given graphs, and beside it AIR without graphs and their strengths."""
+    settings = {name: AIR_SETTINGS[name] for name in ("AIR", "AIR langevin")}
     told = {
-        name: systems[name]._replace(train=partial(_train_with_graphs, systems[name].train, graphs))
-        for name in ("AIR", "AIR langevin")
+        name: system._replace(train=partial(_train_with_graphs, system.train, graphs))
+        for name, system in air_systems(settings, changes, seed).items()
     }
-    without = {f"{name} without graphs": systems[name] for name in ("AIR", "AIR langevin")}
-    return told | without
+    others = {name: value for name, value in changes.items() if name not in STRENGTH_NAMES}
+    without = air_systems(settings, others, seed)
+    return told | {f"{name} without graphs": system for name, system in without.items()}
 
 
 def systems_with_times(changes: dict[str, Any] | None = None, seed: int = 0) -> dict[str, System]:

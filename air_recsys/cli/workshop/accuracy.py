@@ -143,7 +143,7 @@ def ratings(
         every = air_systems(ABLATIONS, changes, seed) if ablation else rating_systems(name, changes, seed)
         every = systems_with_times(changes, seed) if times else every
         every = systems_with_features(every, known_tables(name, root)) if features else every
-        every = systems_with_graphs(every, known_graphs(name, root)) if graphs else every
+        every = systems_with_graphs(known_graphs(name, root), changes, seed) if graphs else every
         systems[name] = chosen_systems(every, names or [])
         check_changes(systems[name], changes)
     sides, little = [each.value for each in cold or []], bool(keep or cold)

@@ -7,10 +7,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from workshop_cases import invoked
 
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
 from air_recsys.cli.workshop import accuracy
+from air_recsys.datasets.monti import MontiGraphs
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.evaluation.folds import holdout_folds
 from air_recsys.exceptions import ParameterError
@@ -22,7 +24,7 @@ def run(monkeypatch, tmp_path):
     """Invoke the commands with a folder of data that is not looked at."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
-    return partial(invoked, {"ratings": accuracy.ratings, "page": accuracy.page})
+    return partial(invoked, {"ratings": accuracy.ratings, "affinities": accuracy.affinities, "page": accuracy.page})
 
 
 @pytest.fixture
@@ -147,10 +149,38 @@ def test_validation_parts_of_regimes_are_within_what_they_show(run, given, movie
         (("--set", "ml-100k", "--keep", "1.5"), "--keep must"),
         (("--set", "ml-100k", "--keep", "0.5", "--fold", "u1"), "expected them without --fold"),
         (("--set", "ml-100k", "--features", "--ablation", "--validation"), "expected it without --features"),
-        (("--set", "ml-100k", "--times", "--ablation", "--validation"), "expected it without --features and --times"),
+        (("--set", "ml-100k", "--times", "--ablation", "--validation"), "without --features, --graphs and --times"),
+        (("--set", "ml-100k", "--graphs"), "a set that comes with graphs, flixster or douban, found 'ml-100k'"),
     ],
 )
 def test_regimes_that_there_are_not_are_refused(run, given, movielens, arguments, message):
     with pytest.raises(ParameterError, match=message):
         run("ratings", *arguments)
     assert given[0] == []
+
+
+def test_graphs_of_a_set_are_shown_to_those_that_read_them(run, given, monkeypatch):
+    graphs = MontiGraphs(sp.csr_array(np.kron(np.eye(10), [[0.0, 1.0], [1.0, 0.0]])), None)
+    monkeypatch.setattr("air_recsys.benchmarks.accuracy.regimes.load_monti_graphs", lambda root, name: graphs)
+    result = run("ratings", "--set", "douban", "--graphs", "--air", "user_graph_strength=0.5")
+    ((_, (fold,), systems, options),) = given[0]
+    assert list(systems) == ["AIR", "AIR langevin", "AIR without graphs", "AIR langevin without graphs"]
+    assert options["origin"].endswith("beside the ratings the graphs of Monti et al.")
+    assert systems["AIR"].train(fold.train).user_graph_strength_ == 0.5
+    assert systems["AIR without graphs"].train(fold.train).user_graph_strength_ == 0
+    assert "`air-recsys bench ratings --set douban --air user_graph_strength=0.5 --graphs`" in result.stdout
+
+
+def test_affinities_are_measured_by_what_is_hidden(run, monkeypatch):
+    calls = []
+
+    def bench(data, setting, names, **options):
+        calls.append((data, setting, names, options))
+        return ResultTable("Affinities", "protocol", [{"system": "AIR", "mse": 0.2}], [])
+
+    monkeypatch.setattr("air_recsys.datasets.load_davis", lambda root: "davis")
+    monkeypatch.setattr("air_recsys.benchmarks.accuracy.affinities.bench_affinities", bench)
+    result = run("affinities", "--setting", "pairs", "--setting", "both", "--system", "AIR", "--validation")
+    assert [call[:3] for call in calls] == [("davis", "pairs", ["AIR"]), ("davis", "both", ["AIR"])]
+    assert calls[0][3] == {"validation": True, "seed": 0, "threads": 1}
+    assert "`air-recsys bench affinities --setting both --system AIR --validation`" in result.stdout
