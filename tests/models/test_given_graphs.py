@@ -79,8 +79,7 @@ def test_similarities_that_tell_something_win_on_hidden_ratings():
 def test_similarities_that_tell_nothing_do_little_harm():
     told = [model(random_state=seed).fit(ratings(), item_similarity=alike(seed)) for seed in range(4)]
     known = slice(0, N_ITEMS - N_NEW)
-    assert min(each.item_graph_strength_ for each in told) == 0
-    assert max(error(each, known) for each in told) < 1.1 * error(model().fit(ratings()), known)
+    assert max(error(each, known) for each in told) < 1.05 * error(model().fit(ratings()), known)
 
 
 @both
