@@ -138,6 +138,14 @@ class IdIndex:
         # pandas would leave its table out, and build it at the first lookup, where threads can meet.
         return type(self), (self.ids, self.kind)
 
+    def check_shared(self, ids: np.ndarray, content: str) -> None:
+        """Raise `DataError` where all ids that come with some content, such as "features", are unknown."""
+        if (self.lookup(ids) < 0).all():
+            raise DataError(
+                f"expected {content} of {self.kind}s of the data, found none: their ids are such as "
+                f"{quoted(self.ids.tolist()[0])}, those of the {content} such as {quoted(ids.tolist()[0])}"
+            )
+
     def joined(self, ids: np.ndarray) -> IdIndex:
         """Return an index that has other ids after its own.
 

@@ -19,6 +19,8 @@ from air_recsys.parameters import check_parameters, choice, flag, integer, real
 from air_recsys.training.schedules import SCHEDULES
 from air_recsys.validation import check_integer, check_real
 
+STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
+"""Parameters of a posterior that say how strongly graphs that are given count."""
 _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 

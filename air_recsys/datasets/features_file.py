@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.datasets.ratings_text import SEPARATORS, as_integers
+from air_recsys.datasets.ratings_text import SEPARATORS, as_integers, ending_of, unknown_kind
 from air_recsys.exceptions import DataFileError, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.given_graphs import given_graph
@@ -106,14 +106,14 @@ def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> 
         square = table.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")
         ids = as_integers(names + columns)
         given = square.set_axis(ids[: len(names)], axis=0).set_axis(ids[len(names) :], axis=1)
-        return SimilarityGraph(*given_graph(given, kind, np.empty(0)), kind)
+        return given_graph(given, kind, np.empty(0))
     if table.shape[1] != 3:
         raise DataFileError(
             f"{file}: expected three columns (id, id, similarity), or a square table with the ids of its first column "
             f"as the names of the others, found the columns {quoted(list(table.columns))}"
         )
     adjacency, ids = _of_pairs(file, table)
-    return SimilarityGraph(*given_graph(adjacency, kind, ids), kind)
+    return given_graph(adjacency, kind, ids)
 
 
 def _of_pairs(file: Path, table: pd.DataFrame) -> tuple[sp.csr_array, np.ndarray]:
@@ -137,10 +137,9 @@ def _known_kind(path: str | Path, content: str) -> tuple[Path, str]:
     file = Path(path).expanduser()
     if not file.is_file():
         raise DataFileError(f"expected a file with {content}, found no file {str(file)!r}")
-    kind = (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+    kind = ending_of(file)
     if kind not in (*SEPARATORS, ".parquet"):
-        endings = ", ".join([*SEPARATORS, ".parquet"])
-        raise DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
+        raise unknown_kind(file)
     return file, kind
 
 

@@ -13,7 +13,7 @@ from air_recsys.datasets.files import build_interactions
 from air_recsys.datasets.parquet_checks import find_parts
 from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns
 from air_recsys.datasets.ratings_parquet import read_parquet
-from air_recsys.datasets.ratings_text import SEPARATORS, choose_separator, read_text
+from air_recsys.datasets.ratings_text import SEPARATORS, choose_separator, ending_of, read_text, unknown_kind
 from air_recsys.exceptions import DataFileError
 from air_recsys.interactions import Duplicates, Interactions
 from air_recsys.validation import check_choice
@@ -93,12 +93,11 @@ def _reader(file: Path, names: ColumnNames, sep: str | None) -> Callable[[Passed
     """Return what reads a file or a folder, after a check of its kind."""
     if not file.exists():
         raise DataFileError(f"expected a file with ratings, found no file {str(file)!r}")
-    kind = file.with_suffix("").suffix.lower() if file.suffix.lower() == ".gz" else file.suffix.lower()
+    kind = ending_of(file)
     if file.is_file() and kind in SEPARATORS:
         return partial(read_text, file, names, choose_separator(file, names.given, sep, kind))
     if file.is_file() and file.suffix.lower() != ".parquet":
-        endings = ", ".join([*SEPARATORS, ".parquet"])
-        raise DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
+        raise unknown_kind(file)
     return partial(read_parquet, file, names)
 
 

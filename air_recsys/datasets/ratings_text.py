@@ -24,6 +24,17 @@ _OTHER_SEPARATORS = (",", "\t", ";", "|")
 _ROWS_AT_ONCE = 1_000_000
 
 
+def ending_of(file: Path) -> str:
+    """Return the suffix that tells the kind of a table, in lower case, without ``.gz``."""
+    return (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+
+
+def unknown_kind(file: Path) -> DataFileError:
+    """Return the error of a file that is no kind of table."""
+    endings = ", ".join([*SEPARATORS, ".parquet"])
+    return DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
+
+
 def choose_separator(path: Path, columns: list[str], sep: str | None, kind: str) -> str:
     """Return the separator, after a check that the header has each named column once."""
     if sep is not None and sep not in _ALLOWED_SEPARATORS:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -53,10 +53,9 @@ class Features:
         """Names of the features."""
         return self.encoding.names
 
-    @property
-    def numbers(self) -> np.ndarray:
-        """All that is known of each row: features, then places; shape (n, number of features + d)."""
-        return np.concatenate([self.values, self.places], axis=1)
+    def numbers(self, rows: Any = slice(None)) -> np.ndarray:
+        """Return all that is known of each row, or of some: features, then places; (n, number of features + d)."""
+        return np.concatenate([self.values[rows], self.places[rows]], axis=1)
 
     @classmethod
     def of(cls, table: pd.DataFrame, encoding: Encoding, index: IdIndex) -> Self:

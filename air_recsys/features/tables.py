@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.exceptions import DataError, quoted
+from air_recsys.exceptions import DataError
 from air_recsys.ids import IdIndex, as_id_array
 from air_recsys.reading import checked_sparse
 
@@ -58,16 +58,9 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     if not named.columns.is_unique:
         twice = named.columns[named.columns.duplicated()]
         raise DataError(f"expected {kind} features of different names, found {twice[0]!r} twice")
-    _check_common(named, kind, ids)
+    if ids.size:
+        IdIndex(ids, kind).check_shared(table.index.to_numpy(), "features")
     return named
-
-
-def _check_common(table: pd.DataFrame, kind: str, ids: np.ndarray) -> None:
-    if ids.size and (IdIndex(ids, kind).lookup(table.index.to_numpy()) < 0).all():
-        raise DataError(
-            f"expected features of {kind}s of the data, found none: their ids are such as {quoted(ids.tolist()[0])}, "
-            f"those of the features such as {quoted(table.index.to_list()[0])}"
-        )
 
 
 def _of_matrix(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:

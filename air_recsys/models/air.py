@@ -68,6 +68,8 @@ class AIR(OffersPresets, FindsSettings):
     settings : {"fixed", "auto"}
         Where parameters that are "auto" come from: "fixed" takes formulas of the size of the data. "auto", of the
         presets, also tries a few forms of the settings on hidden ratings, see `air_recsys.models.settings.search`.
+        With either, strengths of given graphs are found on hidden ratings, see
+        `air_recsys.models.settings.strengths`.
         Parameters that are given are never touched.
     search_budget : float
         Most epochs of that search, as a multiple of those of the training that follows it.

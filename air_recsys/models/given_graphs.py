@@ -19,7 +19,7 @@ from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
 from air_recsys.reading import checked_sparse
 
-_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/features.md
+_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/similarities.md
 _MANY, _NEAREST = 50, 10  # neighbours in the mean above which those most alike count alone, and how many of them
 _FEW = 3  # nodes, of which a zero diagonal tells nothing
 _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
@@ -51,24 +51,19 @@ def with_similarities(data: Interactions, user: Any, item: Any) -> Interactions:
 
 def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex, Features]:
     """Return an index with the further ids of a graph, and what is known of all with their places in it."""
-    adjacency, ids = given_graph(given, index.kind, index.ids)
-    nodes = IdIndex(ids, index.kind)
-    if (nodes.lookup(index.ids) < 0).all():
-        raise DataError(
-            f"expected similarities of {index.kind}s of the data, found none: their ids are such as "
-            f"{quoted(index.ids.tolist()[0])}, those of the similarities such as {quoted(nodes.ids.tolist()[0])}"
-        )
-    whole = index.joined(nodes.ids)
+    graph = given_graph(given, index.kind, index.ids)
+    index.check_shared(graph.ids, "similarities")
+    adjacency, whole = graph.to_scipy(), index.joined(graph.ids)
     has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
     of_nodes = places(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
-    found[whole.lookup(nodes.ids)] = of_nodes
+    found[whole.lookup(graph.ids)] = of_nodes
     nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))
     return whole, replace(nothing if known is None else known.grown(len(whole)), places=found)
 
 
-def given_graph(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, Any]:
-    """Return similarities as the adjacency of a graph with an empty diagonal, and the ids of its nodes.
+def given_graph(given: Any, kind: str, ids: np.ndarray) -> SimilarityGraph:
+    """Return similarities as a graph with an edge at least.
 
     Parameters
     ----------
@@ -90,17 +85,14 @@ def given_graph(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, A
     air_recsys.exceptions.DataError: expected item similarities, found what looks like distances (0 for each item \
 with itself, above 0 for nearly all pairs): give similarities, such as 1 - D / D.max()
     """
-    if isinstance(given, SimilarityGraph):
-        matrix, nodes = given.to_scipy(), given.ids
-    else:
+    graph = given
+    if not isinstance(graph, SimilarityGraph):
         matrix, nodes = _as_matrix(given, kind, ids)
         _check(matrix, kind)
-    graph = sp.csr_array(matrix, dtype=np.float64)
-    graph.setdiag(0)
-    graph.eliminate_zeros()
-    if not graph.nnz:
+        graph = SimilarityGraph(matrix, nodes, kind)
+    if not graph.n_edges:
         raise DataError(f"expected similarities of {kind}s, found no two that are alike")
-    return graph, nodes
+    return graph
 
 
 def _as_matrix(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, Any]:

@@ -196,6 +196,9 @@ class TrainedRecommender(PredictsDeviations):
         data = as_interactions(interactions)
         if any(each is not None for each in (user_features, item_features, user_similarity, item_similarity)):
             self._check_parameters()
+            resolve_device(self.device)
+            if validation is not None:
+                _check_validation(data, validation)
             data = with_features(data, user_features, item_features, stacklevel=2)
             data = with_similarities(data, user_similarity, item_similarity)
             validation = None if validation is None else validation.among(data.users, data.items)

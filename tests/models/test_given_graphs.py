@@ -285,3 +285,10 @@ def test_items_without_a_rating_and_without_strength_are_the_mean_of_those_rated
     assert abs(new.mean() - ratings()["rating"].mean()) < 0.3
     found = off.explain(USERS[0], ITEMS[-1])
     assert found.total() == pytest.approx(found.score, abs=1e-4)
+
+
+def test_what_else_is_wrong_is_said_before_similarities_are_read():
+    with pytest.raises(DataError, match="validation must be Interactions, found int"):
+        model().fit(ratings(), validation=7, item_similarity="read later")
+    with pytest.raises(ParameterError, match="device"):
+        model(device="nowhere").fit(ratings(), item_similarity="read later")

@@ -39,7 +39,7 @@ class BoostedPairs:
 
     def _mean_of(self, frame: pd.DataFrame, side: str, alike: pd.DataFrame) -> np.ndarray:
         sums = pd.DataFrame(frame.groupby(side)["rating"].mean())
-        places, known = alike.index.get_indexer(sums.index), alike.to_numpy(np.float64).copy()
+        places, known = alike.index.get_indexer(sums.index), alike.to_numpy(np.float64)
         means = np.full(len(alike), np.nan)
         means[places] = sums["rating"].to_numpy()
         nearest = places[known[:, places].argmax(axis=1)]

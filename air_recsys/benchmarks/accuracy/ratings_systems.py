@@ -15,8 +15,7 @@ from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, DMF, BiasModel
 from air_recsys.models.given_graphs import with_similarities
-from air_recsys.models.settings.strengths import STRENGTH_NAMES
-from air_recsys.solvers import as_solver, parameter_names
+from air_recsys.solvers import STRENGTH_NAMES, as_solver, parameter_names
 from air_recsys.validation import check_choice
 
 AIR_SETTINGS: dict[str, dict[str, Any]] = {

@@ -44,7 +44,7 @@ from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
-from air_recsys.solvers import Sweeping
+from air_recsys.solvers import STRENGTH_NAMES, Sweeping
 from air_recsys.training import PosteriorSweeps
 
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
@@ -80,20 +80,16 @@ class PosteriorEngine:
         of_solver: dict[str, Any] = (
             {"pattern_features": self._n_features(data)} if self.solver.pattern_features == "auto" else {}
         )
-        for known, side, strength in zip(data.has_places, ("user", "item"), self.strengths, strict=True):
-            name = f"{side}_graph_strength"
+        for name, known, strength in zip(STRENGTH_NAMES, data.has_places, self.strengths, strict=True):
             if known and getattr(self.solver, name) == "auto":
                 of_solver[name] = strength
         return {name: value for name, value in of_setup.items() if getattr(self.setup, name) == "auto"} | of_solver
 
     @property
-    def _given_strengths(self) -> tuple[float | str, float | str]:
-        return self.solver.user_graph_strength, self.solver.item_graph_strength
-
-    @property
     def strengths(self) -> tuple[float, float]:
         """How strongly given graphs of users and of items count, see `air_recsys.nn.posterior.prior`."""
-        users, items = (_STRENGTH if isinstance(each, str) else each for each in self._given_strengths)
+        given = (getattr(self.solver, name) for name in STRENGTH_NAMES)
+        users, items = (_STRENGTH if each == "auto" else each for each in given)
         return users, items
 
     @property
@@ -116,9 +112,9 @@ class PosteriorEngine:
             raise ParameterError(f"{name} needs n_factors, a number or 'auto', found None, which is full width")
         if self.solver.time is not None and data.timestamps is None:
             raise DataError(f"time={self.solver.time!r} needs ratings with timestamps, found none")
-        for side, strength, known in zip(("user", "item"), self._given_strengths, data.has_places, strict=True):
+        for name, side, known in zip(STRENGTH_NAMES, ("user", "item"), data.has_places, strict=True):
+            strength = getattr(self.solver, name)
             if strength not in ("auto", 0) and not known:
-                name = f"{side}_graph_strength"
                 raise DataError(f"{name}={strength} needs {side}_similarity beside the ratings, found none")
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
@@ -255,7 +251,7 @@ class PosteriorEngine:
 
     def _numbers(self, known: Features, side: int) -> np.ndarray:
         """Return features, and places in the given graph unless its strength is 0."""
-        return known.numbers[:, : self._n_known[side] + self._places[side].number]
+        return known.numbers()[:, : self._n_known[side] + self._places[side].number]
 
     @property
     def _n_known(self) -> tuple[int, int]:

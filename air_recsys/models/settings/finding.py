@@ -18,9 +18,9 @@ from air_recsys.models.presets import preset_parameters
 from air_recsys.models.settings.forms import Form, open_forms, too_small
 from air_recsys.models.settings.kinds import kind_of
 from air_recsys.models.settings.search import search
-from air_recsys.models.settings.strengths import STRENGTH_NAMES, joined, open_strengths, search_strengths
+from air_recsys.models.settings.strengths import joined, open_strengths, search_strengths
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.solvers import Solver, as_solver, parameter_names, solver_from_json, with_overrides
+from air_recsys.solvers import STRENGTH_NAMES, Solver, as_solver, parameter_names, solver_from_json, with_overrides
 from air_recsys.training.checkpoint import of_this_training
 
 AUTO = "auto"

@@ -1,9 +1,9 @@
-r"""How strongly given graphs count: strengths judged on hidden ratings.
+"""How strongly given graphs count: strengths judged on hidden ratings.
 
 The evidence misleads here: most factors follow no graph, so that the most probable strength, common to all of them, is
-near 0 where 0.7 predicts best (docs/features.md). So each strength is trained on a part of the ratings and judged on
-the rest, a tenth of them, or 5,000 where that is more, up to three tenths; users come first, then items. One above 0
-has to win by more than the standard error of the difference.
+near 0 where 0.7 predicts best (docs/similarities.md). So each strength is trained on a part of the ratings and judged
+on the rest, a tenth of them, or 5,000 where that is more, up to three tenths; users come first, then items. One above
+0 has to win by more than the standard error of the difference.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import Engine
 from air_recsys.models.settings.forms import Form
 from air_recsys.models.settings.search import HIDDEN, Entrant, verdict
+from air_recsys.solvers import STRENGTH_NAMES
 from air_recsys.splits import random_holdout
 
 STRENGTHS = 0.0, 0.1, 0.3, 0.7
 _ENOUGH, _MOST_HIDDEN = 5000, 0.3  # ratings, and their largest share: strengths differ by little
-STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
 
 
 def open_strengths(data: Interactions, still_open: Collection[str]) -> list[str]:

@@ -70,7 +70,7 @@ def digest(data: Interactions, *, timed: bool = False) -> str:
     for features in (data.user_features, data.item_features):
         if features is not None:  # older checkpoints are of data without
             hashed.update(json.dumps(features.encoding.to_json()).encode())
-            hashed.update(np.ascontiguousarray(features.numbers))  # pyright: ignore[reportArgumentType]
+            hashed.update(np.ascontiguousarray(features.numbers()))  # pyright: ignore[reportArgumentType]
     if timed:
         hashed.update(hash_arrays(data.timestamps).digest())
     return hashed.hexdigest()

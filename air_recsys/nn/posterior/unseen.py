@@ -10,11 +10,12 @@ regression of the rows on these,
 
 with K the known features and a constant, D the numbers of entries d, in all as large as their effective number of
 rows :math:`(\sum d)^2 / \sum d^2`, r the errors of each row by the regression on all others, V the covariances of the
-rows. Rows count by their entries, as a row
-that is asked for has some, if unseen ones: it is one that people choose, not one of the many that nobody does.
+rows. Rows count by their entries, as a row that is asked for has some, if unseen ones: it is one that people choose,
+not one of the many that nobody does.
 
 People also choose what suits them, so that entries lie above what the mean row says of them. So the bias of M and the
-size of C are set to what the errors of M on the entries are in the mean (`settled`).
+size of C are set to what the errors on the entries of a row, by the regression on all others, are in the mean
+(`settled`).
 """
 
 from __future__ import annotations

@@ -98,7 +98,7 @@ def _of_unseen(arrays: PosteriorArrays, side: Side, known: np.ndarray, draw: int
 
 def _known_of(state: FittedState, arrays: PosteriorArrays, side: Side, row: int) -> np.ndarray | None:
     features = state.features(side)
-    return None if features is None or not arrays.has_unseen(side) else arrays.used(side, features.numbers[[row]])
+    return None if features is None or not arrays.has_unseen(side) else arrays.used(side, features.numbers([row]))
 
 
 def _places_of_known(arrays: PosteriorArrays, side: Side) -> slice:

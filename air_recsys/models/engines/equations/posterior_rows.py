@@ -106,7 +106,7 @@ class PosteriorRows:
 
 def _solver(state: FittedState, arrays: PosteriorArrays, side: Side) -> PosteriorSolver:
     features = state.features(side)
-    known = None if features is None or not arrays.has_unseen(side) else features.numbers
+    known = None if features is None or not arrays.has_unseen(side) else features.numbers()
     return PosteriorSolver(state.factors, arrays, side, device_or_cpu(state.ending.device), known)
 
 
