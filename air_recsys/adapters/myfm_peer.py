@@ -88,10 +88,16 @@ class MyFMModel:
 
     def predict(self, user_ids: Any, item_ids: Any, *, timestamps: Any = None) -> np.ndarray:
         """Return the mean over the samples for each pair of ids, with `dates` at its time, shape (n,)."""
-        design = self._design(self._data.users.lookup(user_ids), self._data.items.lookup(item_ids), timestamps)
         if self.ordered:
-            return np.asarray(self._model.predict_proba(**design)) @ self._values
-        return np.asarray(self._model.predict(**design))
+            return self.predict_proba(user_ids, item_ids, timestamps=timestamps) @ self._values
+        return np.asarray(self._model.predict(**self._asked(user_ids, item_ids, timestamps)))
+
+    def predict_proba(self, user_ids: Any, item_ids: Any, *, timestamps: Any = None) -> np.ndarray:
+        """Return the probability of each value of the training ratings, in ascending order, with `ordered`, (n, k)."""
+        return np.asarray(self._model.predict_proba(**self._asked(user_ids, item_ids, timestamps)))
+
+    def _asked(self, user_ids: Any, item_ids: Any, timestamps: Any) -> dict[str, Any]:
+        return self._design(self._data.users.lookup(user_ids), self._data.items.lookup(item_ids), timestamps)
 
     def _design(self, users: np.ndarray, items: np.ndarray, timestamps: Any) -> dict[str, Any]:
         """Return the design of some pairs: a sparse matrix, or two tables and the rows of each pair in them."""

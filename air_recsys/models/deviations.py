@@ -1,4 +1,4 @@
-"""Predictions with standard deviations, for models with a posterior."""
+"""Predictions with standard deviations and probabilities of rating values, for models with a posterior."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from air_recsys.models.base import Recommender
-from air_recsys.models.pairs import pair_indices, times_of
+from air_recsys.models.pairs import fallback_scores, pair_indices, times_of
+from air_recsys.models.rating_values import RatingValues, checked_values
+from air_recsys.models.state import FittedState
 
 
 class PredictsDeviations(Recommender):
@@ -18,6 +20,11 @@ class PredictsDeviations(Recommender):
         """Whether `predict` can be asked with `return_std`."""
         equations = self._fitted().equations
         return equations is not None and equations.knows_deviations
+
+    @property
+    def rating_values_(self) -> np.ndarray:
+        """The values of the training ratings in ascending order: the columns of `predict_proba`."""
+        return checked_values(self._fitted()).copy()
 
     @overload
     def predict(
@@ -81,14 +88,68 @@ class PredictsDeviations(Recommender):
         True
         """
         state = self._fitted()
+        pairs = pair_indices(state, user_ids, item_ids, unknown)
+        times = times_of(state, timestamps, pairs[0].size)
+        scores = self._predicted(state, *pairs, times)
+        return (scores, _deviations(state, *pairs, times)) if return_std else scores
+
+    def predict_proba(
+        self,
+        user_ids: Any,
+        item_ids: Any,
+        *,
+        unknown: Literal["mean", "error"] = "mean",
+        timestamps: Any = None,
+    ) -> np.ndarray:
+        """Return the probability of each value of `rating_values_` for a new rating of each pair.
+
+        See `air_recsys.models.rating_values` for the definition. Thresholds and habits are found with the first call
+        after a training. The mean, ``predict_proba(...) @ rating_values_``, is a prediction that knows the scale and
+        the habits of the users; unlike a score it is no sum of parts.
+
+        Parameters
+        ----------
+        user_ids, item_ids, unknown, timestamps
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, k)
+            Rows add up to 1.
+
+        Raises
+        ------
+        NotFittedError
+            Where `solver` left no posterior.
+        DataError
+            Where the training ratings have more than 101 values.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> model.rating_values_
+        array([1., 2., 4., 5.])
+        >>> model.predict_proba(0, 0).argmax(axis=1)
+        array([3])
+        """
+        state = self._fitted()
         users, items = pair_indices(state, user_ids, item_ids, unknown)
         times = times_of(state, timestamps, users.size)
-        scores = self._predicted(state, users, items, times)
-        if not return_std:
-            return scores
-        assert state.equations is not None
-        known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.data.ratings.std())
-        deviations[known] = state.equations.deviations(
-            users[known], items[known], None if times is None else times[known]
-        )
-        return scores, deviations
+        values = state.once("rating values", lambda: RatingValues.of(state))
+        known = (users >= 0) & (items >= 0)
+        scores = np.empty(users.size)
+        scores[known] = state.scores(users[known], items[known], False, None if times is None else times[known])
+        scores[~known] = fallback_scores(state, users[~known], items[~known])
+        return values.probabilities(scores, _deviations(state, users, items, times), np.where(known, users, -1))
+
+
+def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
+    """Return the standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
+    assert state.equations is not None
+    known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.data.ratings.std())
+    of_known = None if times is None else times[known]
+    deviations[known] = state.equations.deviations(users[known], items[known], of_known)
+    return deviations

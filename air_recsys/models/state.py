@@ -138,6 +138,10 @@ class RowEquations(Protocol):
         """Return the standard deviation of a new rating of each pair of indices, at a time where given, (n,)."""
         ...
 
+    def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the variance of a rating of each pair of indices around its true score, (n,)."""
+        ...
+
     def grown(self, n_users: int, n_items: int) -> RowEquations:
         """Return the same with room for new users and items."""
         ...

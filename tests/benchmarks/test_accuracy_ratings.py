@@ -58,7 +58,7 @@ def pairs(data):
 def test_figures_are_those_of_the_clipped_answers(folds):
     fold = folds[0]
     predicted = fold.test.ratings + np.random.default_rng(0).normal(scale=2, size=fold.test.n_ratings)
-    found = fold_errors(fold, Sealed((predicted, None), *COSTS))
+    found = fold_errors(fold, Sealed((predicted, None, None), *COSTS))
     clipped = predicted.clip(fold.train.ratings.min(), fold.train.ratings.max())
     assert found["rmse"] == rmse(fold.test.ratings, clipped) < rmse(fold.test.ratings, predicted)
     assert found["mae"] == mae(fold.test.ratings, clipped)
@@ -72,7 +72,7 @@ def test_intervals_of_the_right_width_hold_nine_tenths(folds, scale, low, high):
     rng = np.random.default_rng(0)
     noise = 0.1 + rng.random(test.n_ratings)
     predicted = test.ratings + noise * rng.normal(size=test.n_ratings)
-    found = fold_errors(Fold("", folds[0].train, test), Sealed((predicted, scale * noise), *COSTS))
+    found = fold_errors(Fold("", folds[0].train, test), Sealed((predicted, scale * noise, None), *COSTS))
     assert low <= found["inside 90 %"] <= high
     assert found["width"] == pytest.approx(2 * 1.645 * scale * noise.mean(), rel=1e-3)
 

@@ -151,7 +151,7 @@ def test_snapshots_are_those_of_the_sweeps(solver):
 def test_the_sweeps_are_in_the_history_with_the_energies_of_the_graphs(fitted):
     assert fitted.user_graph_ is not None
     assert fitted.item_graph_ is None
-    sweeps = {"variational": 12, "langevin": 200}[fitted.solver.name]
+    sweeps = {"variational": 12, "langevin": 120}[fitted.solver.name]
     history = fitted.history_
     assert history["epoch"].tolist() == list(range(1, sweeps + 1))
     assert (history["user_energy"] > 0).all()
@@ -300,8 +300,10 @@ def test_a_score_is_explained(fitted):
 
 def test_deviations_need_a_posterior():
     found = model("adam", n_epochs=3).fit(frame())
-    with pytest.raises(NotFittedError, match=r"return_std needs a posterior, .* found none"):
+    with pytest.raises(NotFittedError, match=r"deviations and probabilities need a posterior, .* found none"):
         found.predict("u00", "i1", return_std=True)
+    with pytest.raises(NotFittedError, match=r"deviations and probabilities need a posterior, .* found none"):
+        found.predict_proba("u00", "i1")
 
 
 @pytest.mark.parametrize(

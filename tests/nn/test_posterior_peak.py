@@ -26,6 +26,7 @@ CASES = {  # what each is mostly of
     "features": (Sizes(1000, 800, 3000), 1, 150, False),
     "draws": (Sizes(1000, 600, 3000), 2, 0, True),
     "wide draws": (Sizes(400, 600, 3000), 12, 0, True),
+    "draws from covariances": (Sizes(400, 600, 3000), 40, 0, True),
 }
 
 
@@ -33,7 +34,7 @@ CASES = {  # what each is mostly of
 def test_the_estimate_is_a_little_above_the_peak(sizes, width, n_features, sample):
     with Peak() as peak:
         sweep_through(sizes, width, n_features, sample)
-    planned = posterior_bytes(sizes, width, n_features, sample=sample)
+    planned = posterior_bytes(sizes, width, n_features, sample=sample, from_covariances=width == 40)
     assert isinstance(planned, int)
     assert 0.95 * peak.peak < planned < 1.75 * peak.peak
 
@@ -42,7 +43,8 @@ def sweep_through(sizes, width, n_features, sample):
     rng, dtype = np.random.default_rng(0), torch.float64 if sizes.itemsize == 8 else torch.float32
     entries = random_observations(*sizes[:2], density=sizes.n_ratings / (sizes.n_rows * sizes.n_columns), dtype=dtype)
     features = tuple(torch.rand(size, n_features + 2) for size in sizes[:2])
-    state = Posterior(OwnEntries.of(entries), features, width, rng, sample=sample)
+    n_variational = 3 if width == 40 else 0
+    state = Posterior(OwnEntries.of(entries), features, width, rng, sample=sample, n_variational=n_variational)
     n_sweeps = 20 if sample else 4
     estimate = LangevinEstimate(state, n_sweeps) if sample else VariationalEstimate(state, n_sweeps)
     # An error that grows: the best state is an early one and stays beside the last good one.

@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
-from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_ratings
+from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_values
 from air_recsys.benchmarks.accuracy.sealed import Sealed, bare_pairs, rated_pairs, run_sealed, timed_pairs
 from air_recsys.evaluation.folds import Fold
 from air_recsys.metrics import mae, rmse
@@ -53,7 +53,8 @@ def bench_ratings(
     ResultTable
         A row a system: RMSE (mean and single folds) and MAE of the predictions, clipped to the range of the training
         ratings; share of the test ratings inside of 90 % intervals and their mean width, of systems that tell a
-        standard deviation; per fold the seconds on the clock and of the processors and the memory at the peak, in
+        standard deviation; logarithmic loss of the probabilities of the values, and RMSE of their means, of systems
+        that tell these; per fold the seconds on the clock and of the processors and the memory at the peak, in
         GiB, all of the training alone. Then a row a published figure.
     """
     rows, notes = [], []
@@ -63,7 +64,7 @@ def bench_ratings(
             for fold in folds:
                 asked = (*rated_pairs(fold.test), fold.test.timestamps) if timed else rated_pairs(fold.test)
                 bare = timed_pairs if timed else bare_pairs
-                sealed = run_sealed(system.train, ask_ratings, fold.train, asked, pairs_of_asked=bare, threads=threads)
+                sealed = run_sealed(system.train, ask_values, fold.train, asked, pairs_of_asked=bare, threads=threads)
                 errors.append(fold_errors(fold, sealed))
                 bar.update()
             rows.append({"system": name} | _mean(folds, errors))
@@ -76,11 +77,13 @@ def bench_ratings(
 
 def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:
     """Return the errors of a system's answers to the test pairs of a fold, and the costs of its training."""
-    truth, (predicted, deviation) = fold.test.ratings, sealed.answer
+    truth, (predicted, deviation, shares) = fold.test.ratings, sealed.answer
     clipped = np.clip(predicted, fold.train.ratings.min(), fold.train.ratings.max())
     errors = {"rmse": rmse(truth, clipped), "mae": mae(truth, clipped)}
     if deviation is not None:
         errors |= interval_figures(truth, predicted, deviation)
+    if shares is not None:
+        errors |= value_figures(truth, shares, np.unique(fold.train.ratings))
     return errors | sealed.costs()
 
 
@@ -94,6 +97,22 @@ def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.nda
     """
     inside = np.abs(truth - predicted) <= _HALF_WIDTH * deviation
     return {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
+
+
+def value_figures(truth: np.ndarray, shares: np.ndarray, values: np.ndarray) -> dict[str, float]:
+    """Return the mean logarithmic loss of probabilities (n, k) of values (k,), and the RMSE of their means.
+
+    The loss leaves out true ratings that are none of the values.
+
+    Examples
+    --------
+    >>> value_figures(np.array([1.0, 2.0]), np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([1.0, 2.0]))
+    {'log loss': 0.693..., 'rmse of values': 0.5}
+    """
+    places = np.searchsorted(values, truth).clip(max=values.size - 1)
+    known = values[places] == truth
+    losses = -np.log(shares[known, places[known]])
+    return {"log loss": float(losses.mean()), "rmse of values": rmse(truth, shares @ values)}
 
 
 def _mean(folds: list[Fold], errors: list[dict[str, float]]) -> dict[str, Any]:

@@ -53,7 +53,7 @@ class System(NamedTuple):
 
 
 READ_FEATURES = (
-    *("AIR", "AIR langevin", "myFM Bayesian MF", "myFM Bayesian SVD++ flipped"),
+    *("AIR", "AIR langevin", "myFM Bayesian MF", "myFM Bayesian SVD++ flipped", "myFM ordered SVD++ flipped"),
     *("myFM timeSVD++ flipped", "myFM ordered timeSVD++ flipped"),
 )
 """Systems that read features of users and items."""
@@ -117,8 +117,12 @@ def rating_systems(data: str, changes: dict[str, Any] | None = None, seed: int =
         train = partial(_train_surprise, algorithm, options)
         systems[f"Surprise {name}"] = System(train, "its own code and defaults", "surprise", "surprise")
     rank, n_steps = (20, 200) if data == "ml-1m" else (10, 300)
-    for name, implicit in (("Bayesian MF", False), ("Bayesian SVD++ flipped", True)):
-        train = partial(_train_myfm, rank, n_steps, 42 + seed, implicit)
+    for name, implicit, ordered in (
+        ("Bayesian MF", False, False),
+        ("Bayesian SVD++ flipped", True, False),
+        ("ordered SVD++ flipped", True, True),
+    ):
+        train = partial(_train_myfm, rank, n_steps, 42 + seed, implicit, ordered=ordered)
         systems[f"myFM {name}"] = System(train, f"its own code, rank {rank}, {n_steps} Gibbs steps", "myfm", "test")
     return systems
 
@@ -164,14 +168,27 @@ def chosen_systems(systems: dict[str, System], names: list[str]) -> dict[str, Sy
 def ask_ratings(model: Any, asked: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray | None]:
     """Return predicted ratings, shape (n_asked,), and their standard deviations where a model samples.
 
-    A model that knows of time is asked for the times of the pairs, which come after the ids.
+    A model that knows of time is asked for the times of the pairs.
     """
-    knows_time = getattr(model, "drift_", None) is not None or getattr(model, "dates", False)
-    of_time = {"timestamps": asked[2]} if knows_time and len(asked) == 3 else {}
+    of_time = _of_time(model, asked)
     if not getattr(model, "knows_deviations_", False):
         return np.asarray(model.predict(*asked[:2], **of_time)), None
     mean, deviation = model.predict(*asked[:2], return_std=True, **of_time)
     return np.asarray(mean), np.asarray(deviation)
+
+
+def ask_values(model: Any, asked: tuple[Any, ...]) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    """Return what `ask_ratings` does, and probabilities of the values of the training ratings, (n, k), where told."""
+    tells = getattr(model, "knows_deviations_", False) or getattr(model, "ordered", False)
+    ask = getattr(model, "predict_proba", None) if tells else None
+    shares = None if ask is None else ask(*asked[:2], **_of_time(model, asked))
+    return (*ask_ratings(model, asked), shares)
+
+
+def _of_time(model: Any, asked: tuple[Any, ...]) -> dict[str, Any]:
+    """Return the times of the pairs, which come after the ids, for a model that knows of time."""
+    knows_time = getattr(model, "drift_", None) is not None or getattr(model, "dates", False)
+    return {"timestamps": asked[2]} if knows_time and len(asked) == 3 else {}
 
 
 _SURPRISE: dict[str, tuple[str, dict[str, Any]]] = {

@@ -39,7 +39,7 @@ from air_recsys.nn.posterior.exchange import ALONE, Exchange
 from air_recsys.nn.posterior.features import pattern_features, projection, with_known
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
 from air_recsys.nn.posterior.half_sweep import SUMS
-from air_recsys.nn.posterior.memory import block_within, posterior_plan
+from air_recsys.nn.posterior.memory import block_within, holds_covariances, posterior_plan
 from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import Places
@@ -47,6 +47,7 @@ from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.solvers import STRENGTH_NAMES, Sweeping
 from air_recsys.training import PosteriorSweeps
 
+_BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see docs/accuracy.md
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
 _STRENGTH = 0.3  # of a given graph, where none is searched
 
@@ -151,8 +152,26 @@ class PosteriorEngine:
 
     def _plan(self, data: Extent, settings: Settings) -> MemoryPlan:
         n_features, block = self._number_of_features(data), self._block_bytes(data, settings)
-        plan = posterior_plan(self._sizes(data), settings, n_features, sample=self.sample, block_bytes=block)
+        plan = posterior_plan(
+            self._sizes(data),
+            settings,
+            n_features,
+            sample=self.sample,
+            block_bytes=block,
+            from_covariances=self._n_variational(data, settings) > 0,
+        )
         return plan._replace(work=plan.work + self._drift_bytes(data))
+
+    def _n_variational(self, data: Extent, settings: Settings) -> int:
+        """Return how many sweeps are variational before those that draw: none where memory is short of covariances."""
+        sizes, limit = self._sizes(data), self.setup.memory_limit
+        if not self.sample or not holds_covariances(sizes, settings):
+            return 0
+        if limit is not None:
+            plan = posterior_plan(sizes, settings, self._number_of_features(data), sample=True)
+            if plan.total + self._drift_bytes(data) > limit:
+                return 0
+        return min(_BEFORE_DRAWS, self.solver.n_sweeps // 10)
 
     def _drift_bytes(self, data: Extent) -> int:
         return 0 if self.solver.time is None else drift_bytes(data.n_ratings, self._width(data))
@@ -231,6 +250,7 @@ class PosteriorEngine:
             self._width(data),
             rng,
             sample=self.sample,
+            n_variational=self._n_variational(data, settings),
             components=found,
             block_bytes=self._block_bytes(data, settings),
             n_known_features=self._n_known,

@@ -52,7 +52,7 @@ class Drift(Stateful):
         The first and the last time.
     """
 
-    _STATE = ("_done", "_scales")
+    _STATE = ("_done", "_drawn", "_scales")
 
     def __init__(
         self, observed: Observations, entries: OwnEntries, times: Tensor, *, first: int, counted_from: int | None
@@ -61,7 +61,7 @@ class Drift(Stateful):
         self._entries, self._times = entries, times
         self._values = observed.values.clone()
         self._index = observed.pattern.rows.long(), observed.pattern.columns.long()
-        self._first, self._counted_from, self._done = first, counted_from, 0
+        self._first, self._counted_from, self._done, self._drawn = first, counted_from, 0, False
         self._spread = torch.zeros_like(self._values)
         self.processes: list[list[Process]] = [[], []]
         self._scales = [torch.ones_like(scales, dtype=torch.float64) for scales in entries.counts]
@@ -72,6 +72,7 @@ class Drift(Stateful):
     ) -> None:
         """Take in what a sweep found, with a generator as draws, and give the next one the entries without drift."""
         self._done += 1
+        self._drawn = generator is not None
         if self._done == self._first:
             self._scales = [scales.to(torch.float64) for scales in noise.scales]
             self.processes = [self._made(side, processes_of(self._curve(side, given(side)))) for side in (0, 1)]
@@ -109,7 +110,7 @@ class Drift(Stateful):
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
-        super().load_state(state)
+        super().load_state({"_drawn": self._counted_from is not None, **state})  # older checkpoints lack it
         found = [[Scale(*map(float, pair)) for pair in of_side] for of_side in state["found"]]
         self.processes = [self._made(side, found[side]) for side in (0, 1)]
         for process, kept in zip(self._every(), state["processes"], strict=True):
@@ -133,7 +134,7 @@ class Drift(Stateful):
     def _settle(self) -> None:
         """Give rows and columns the entries without drift; what it may still be is part of their errors."""
         self._spread = torch.zeros_like(self._values)
-        for process in self._every() if self._counted_from is None else ():
+        for process in () if self._drawn else self._every():
             self._spread += process.at_entries()[1].to(self._spread.dtype)
         rest = self._values - self._total().to(self._values.dtype)
         for side in (0, 1):

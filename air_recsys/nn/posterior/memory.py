@@ -9,6 +9,7 @@ from air_recsys.nn.posterior.half_sweep import MOST_FACTORED, SUMS
 from air_recsys.nn.posterior.triangles import size_of
 
 _DOUBLE, _LONG = 8, 8
+_COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
 _DRAWS = 20
 _SKETCH = 15  # columns of both sketches and of their random matrices, in widths
 _MATRICES = 4  # sums with the prior, factor, inverse, and triangles
@@ -17,14 +18,42 @@ _KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
 
 
 def posterior_plan(
-    sizes: Sizes, settings: Settings, n_features: int, *, sample: bool, block_bytes: int = SUMS
+    sizes: Sizes,
+    settings: Settings,
+    n_features: int,
+    *,
+    sample: bool,
+    block_bytes: int = SUMS,
+    from_covariances: bool | None = None,
 ) -> MemoryPlan:
-    """Return the memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count."""
+    """Return the memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count.
+
+    The others are those of `posterior_bytes`; by default variational sweeps come before draws where
+    `holds_covariances`.
+    """
     plan = memory_plan(sizes, settings)
     width = _width(sizes, settings)
-    sweeps = posterior_bytes(sizes, width, n_features, sample=sample, block_bytes=block_bytes)
+    if from_covariances is None:
+        from_covariances = holds_covariances(sizes, settings)
+    sweeps = posterior_bytes(
+        sizes, width, n_features, sample=sample, block_bytes=block_bytes, from_covariances=from_covariances
+    )
     # The sweeps need the graphs beside their own memory, in place of the ratings, the factors and their work.
     return plan._replace(work=max(plan.work, sweeps - plan.ratings - plan.factors))
+
+
+def holds_covariances(sizes: Sizes, settings: Settings) -> bool:
+    """Return whether the covariances of all rows and columns take at most 1 GiB.
+
+    Examples
+    --------
+    >>> from air_recsys.nn.build import Settings
+    >>> settings = Settings(width=40, depth=2, strengths=(1.0, 1.0), n_neighbors=20, biases=True)
+    >>> [holds_covariances(Sizes(n_rows, 60_000, 10_000_000), settings) for n_rows in (200_000, 400_000)]
+    [True, False]
+    """
+    triangle = size_of(_width(sizes, settings) + 1) * sizes.itemsize
+    return (sizes.n_rows + sizes.n_columns) * triangle <= _COVARIANCES
 
 
 def block_within(sizes: Sizes, settings: Settings, n_features: int, limit: int) -> int:
@@ -43,7 +72,7 @@ def block_within(sizes: Sizes, settings: Settings, n_features: int, limit: int) 
     """
     triangle = size_of(_width(sizes, settings) + 1) * sizes.itemsize
     block = min(SUMS, max(sizes.n_rows, sizes.n_columns) * triangle)
-    excess = max(posterior_plan(sizes, settings, n_features, sample=True).total - limit, 0)
+    excess = max(posterior_plan(sizes, settings, n_features, sample=True, from_covariances=False).total - limit, 0)
     return max(block - excess, triangle)
 
 
@@ -52,12 +81,18 @@ def _width(sizes: Sizes, settings: Settings) -> int:
 
 
 def posterior_bytes(
-    sizes: Sizes, width: int, n_features: int, *, sample: bool = False, block_bytes: int = SUMS
+    sizes: Sizes,
+    width: int,
+    n_features: int,
+    *,
+    sample: bool = False,
+    block_bytes: int = SUMS,
+    from_covariances: bool = False,
 ) -> int:
     """Return the bytes of the sweeps at their peak without their graphs: a slightly high estimate.
 
-    `width` is that of the factors, `sample` says whether rows are drawn, and `block_bytes` are those of the equations
-    that are then formed at a time.
+    `width` is that of the factors, `sample` says whether rows are drawn, `block_bytes` are those of the equations
+    that are then formed at a time, and `from_covariances` says whether variational sweeps come before.
 
     Examples
     --------
@@ -70,9 +105,10 @@ def posterior_bytes(
     # Of a block: the equations of draws, a slab of the table and its sums, and what a batch of factorizations needs.
     block = min(larger * triangle, block_bytes // size) if sample else 0
     work = block + 2 * min(SLAB, triangle) * larger + _MATRICES * min(larger, MOST_FACTORED) * d**2
-    # The covariances of the present state and of those kept.
-    covariances = 0 if sample else (1 + _KEPT) * (m + n) * triangle
-    kept = (m + n) * (_DRAWS * d + _SKETCH * width + _KEPT * _KEPT_SKETCH * width) if sample else 0
+    if sample:  # covariances go when draws come, and no best state is kept before
+        kept = (_SKETCH + _KEPT * _KEPT_SKETCH) * width + max(_DRAWS * d, 2 * triangle if from_covariances else 0)
+    else:
+        kept = (1 + _KEPT) * triangle
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
     places = 4 * max(m, n) * (n_features + d) * _DOUBLE
-    return size * (covariances + work + kept) + features + places + nnz * (7 * size + 3 * _LONG)
+    return size * (work + (m + n) * kept) + features + places + nnz * (7 * size + 3 * _LONG)

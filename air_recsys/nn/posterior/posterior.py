@@ -16,7 +16,8 @@ A sweep takes the rows given the columns, then the columns given the rows, each 
   past it, by a fraction of the way (over-relaxation): sweeps that stop at the best need more than twice as many;
 * *langevin*: each half sweep draws the side. For a Gaussian the Langevin diffusion with the exact curvature as
   preconditioner has a step in closed form, x' = mean + a (x - mean) + sqrt(1 - a^2) e. At a = 0 it is a Gibbs step;
-  a < 0 carries momentum past the mean, which makes the means of a chain converge in about a third of the sweeps.
+  a < 0 carries momentum past the mean, which makes the means of a chain converge in about a third of the sweeps. The
+  first few sweeps are variational: from random numbers draws need far more of them.
 
 Sources: Lim, Teh, Variational Bayesian approach to movie rating prediction, KDD Cup 2007; Salakhutdinov, Mnih,
 Bayesian probabilistic matrix factorization using MCMC, ICML 2008; Simm et al., Macau, 2015 (features); Adler,
@@ -64,6 +65,8 @@ class Posterior(Stateful):
     rng : Generator
     sample : bool
         Draw ("langevin"), or keep means and covariances ("variational").
+    n_variational : int
+        How many sweeps are variational before those that draw.
     components : Components, optional
         Variances to start from, of rows without factors; "variational" keeps them.
     block_bytes : int
@@ -89,7 +92,7 @@ class Posterior(Stateful):
         Of the rows given the columns, (m, d), and the reverse, from the last sweep.
     """
 
-    _STATE = ("sides", "means", "_swept")
+    _STATE = ("sides", "means", "_done")
 
     def __init__(
         self,
@@ -99,6 +102,7 @@ class Posterior(Stateful):
         rng: np.random.Generator,
         *,
         sample: bool = False,
+        n_variational: int = 0,
         components: Components | None = None,
         block_bytes: int = SUMS,
         n_known_features: tuple[int, int] = (0, 0),
@@ -106,7 +110,7 @@ class Posterior(Stateful):
         drift: Drift | None = None,
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
-        self._sample, self._values, self._swept = sample, values, False
+        self._sample, self._n_variational, self._values, self._done = sample, n_variational, values, 0
         # The covariances of all rows are kept in the place of their equations; of draws nothing stays.
         block = rows_at_once(width + 1, values.dtype, block_bytes) if sample else None
         self.exchange, self.drift = observed.exchange, drift
@@ -128,10 +132,11 @@ class Posterior(Stateful):
     def _start(self, m: int, width: int, deviation: float) -> Rows:
         mean = self._normal(m, width + 1) * deviation
         mean[:, -1] = 0.0
-        if self._sample:
-            return Rows(mean)
-        identity = torch.eye(width + 1, dtype=mean.dtype, device=mean.device)
-        return Rows(mean, packed(_START_COVARIANCE * identity[None]).repeat(m, 1))
+        return Rows(mean) if self._drawing else Rows(mean, _first_covariances(mean))
+
+    @property
+    def _drawing(self) -> bool:
+        return self._sample and self._done >= self._n_variational
 
     def _normal(self, *shape: int) -> Tensor:
         like = self._values
@@ -140,11 +145,13 @@ class Posterior(Stateful):
     def sweep(self) -> None:
         """Go through rows and columns once; `check` says whether that went well."""
         self._flags = []
+        if self._drawing:
+            self.sides = [Rows(side.mean) for side in self.sides]
         self._half_sweep(0)
         self._half_sweep(1)
-        self._swept = True
         if self.drift is not None:
-            self.drift.follow(self.sides, self.noise, self._given, self.generator if self._sample else None)
+            self.drift.follow(self.sides, self.noise, self._given, self.generator if self._drawing else None)
+        self._done += 1
 
     def check(self, *numbers: Tensor) -> list[float]:
         """Return 0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
@@ -172,7 +179,11 @@ class Posterior(Stateful):
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
-        super().load_state({"_swept": True, **state})  # older checkpoints lack it
+        if self._sample:
+            drawn = [covariance is None for _, covariance in state["sides"]]
+            kinds = zip(self.sides, drawn, strict=True)
+            self.sides = [Rows(side.mean, None if exact else _first_covariances(side.mean)) for side, exact in kinds]
+        super().load_state({"_done": self._n_variational + 1, **state})  # older checkpoints lack it
         for prior, kept, rows in zip(self.priors, state["priors"], self.sides, strict=True):
             prior.load_state({**kept, "weights": prior.weights_or(kept["weights"], rows.mean)})
         self.noise.load_state(state["noise"])
@@ -183,16 +194,16 @@ class Posterior(Stateful):
     def _half_sweep(self, side: int) -> None:
         noise, prior, before = self.noise, self.priors[side], self.sides[side].mean
         found = self.exchange.whole(side, self._solved(side, before))
-        if self._sample:
+        if self._drawing:
             prior.draw(found.rows, self.generator)
         else:
-            past = _PAST if self._swept else 0.0  # the first sweep comes from random numbers
+            past = _PAST if self._done else 0.0  # the first sweep comes from random numbers
             moved = torch.lerp(before, found.means, 1 + past)
             found = found._replace(rows=Rows(moved, found.rows.covariance))
             prior.update(found.rows, past)
         self.sides[side], self.means[side] = found.rows, found.means
         errors = found.errors if self.drift is None else found.errors + self.drift.errors(side, self._precisions(side))
-        noise.update(side, errors, self.generator if self._sample else None)
+        noise.update(side, errors, self.generator if self._drawing else None)
         self.exchange.agree(prior, noise)
         self._flags += [found.flag, *prior.flags]
 
@@ -211,7 +222,7 @@ class Posterior(Stateful):
     def _solved(self, side: int, before: Tensor) -> Half:
         """Return the own rows of a side given the other one; all processes draw the numbers of all rows."""
         given, own = self._given(side), self._own[side]
-        if not self._sample:
+        if not self._drawing:
             return half_sweep(given)
         before, normal = before[own], self._normal(*before.shape)[own]
 
@@ -219,3 +230,9 @@ class Posterior(Stateful):
             return solution.draw(before[rows], _MOMENTUM, normal[rows])
 
         return half_sweep(given, draw)
+
+
+def _first_covariances(mean: Tensor) -> Tensor:
+    """Return the triangles to start from."""
+    identity = torch.eye(mean.shape[1], dtype=mean.dtype, device=mean.device)
+    return packed(_START_COVARIANCE * identity[None]).repeat(len(mean), 1)

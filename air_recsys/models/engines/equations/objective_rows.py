@@ -131,8 +131,13 @@ class ObjectiveRows:
     def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
         """Raise: an objective knows no deviations."""
         raise NotFittedError(
-            "return_std needs a posterior, that of AIR with solver='variational' or 'langevin'; found none"
+            "deviations and probabilities need a posterior, that of AIR with solver='variational' or 'langevin'; "
+            "found none"
         )
+
+    def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Raise: an objective knows no noise."""
+        return self.deviations(users, items)
 
     def grown(self, n_users: int, n_items: int) -> ObjectiveRows:
         """Return the same: nothing depends on the size."""

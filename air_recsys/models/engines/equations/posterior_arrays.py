@@ -16,10 +16,10 @@ from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty
 from air_recsys.nn.posterior.features import Projection, with_known
 from air_recsys.nn.posterior.rows import Known
-from air_recsys.nn.posterior.triangles import packed, spans, symmetric, width_of
+from air_recsys.nn.posterior.triangles import inner, packed, spans, squares, width_of
 from air_recsys.nn.posterior.unseen import UnseenPrior
 
-_BLOCK = 4_000_000  # entries of the covariances of a block of pairs
+_BLOCK = 2_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W of the pattern without the degree
 _CPU = torch.device("cpu")
 _PREFIX = "spread_"  # names of these arrays in model files, since version 2
@@ -160,7 +160,7 @@ class PosteriorArrays(NamedTuple):
                 shapes |= {f"{side}_unseen": (draws, n_known + 1, d), f"{side}_unseen_covariances": (draws, d, d)}
             trained = min(others, len(getattr(self, f"{side}_basis")))  # those that came later are no part of it
             shapes |= {
-                f"{side}_basis": (trained, features - n_known - 2),
+                f"{side}_basis": (trained, max(features - n_known - 2, 0)),
                 f"{side}_covariances": (size, d * (d + 1) // 2),
             }
         return shapes
@@ -249,24 +249,31 @@ class PosteriorArrays(NamedTuple):
 
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return the standard deviation of a new rating of each pair, (n,)."""
-        unit, noise = self.scales
+        unit = self.scales[0]
         block = max(1, _BLOCK // max(self.users[:1].size, self.users.shape[-1] ** 2))
         score = np.empty(users.size)
         for start in range(0, users.size, block):
             pairs = slice(start, start + block)
             score[pairs] = self._score_variance(users[pairs], items[pairs])
         # A covariance that was rounded may have an eigenvalue a little below 0.
-        return unit * np.sqrt(score.clip(min=0) + noise * self.user_noise[users] * self.item_noise[items])
+        return np.sqrt(unit**2 * score.clip(min=0) + self.noise(users, items))
+
+    def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the variance of a rating of each pair around its true score, (n,)."""
+        unit, noise = self.scales
+        return unit**2 * noise * self.user_noise[users] * self.item_noise[items]
 
     def _score_variance(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         left, right = self.users[users].astype(np.float64), self.items[items].astype(np.float64)
         if self.user_covariances is None or self.item_covariances is None:  # draws, (b, s, d)
             scores = (left[:, :, :-1] * right[:, :, :-1]).sum(2) + left[:, :, -1] + right[:, :, -1]
             return scores.var(axis=1)
-        of_left, of_right = full(self.user_covariances[users]), full(self.item_covariances[items])
+        of_left, of_right = double(self.user_covariances[users]), double(self.item_covariances[items])
         left[:, -1] = right[:, -1] = 1.0  # a score is linear in (p, b) with (q, 1), and in (q, c) with (p, 1)
-        variance = np.einsum("bi,bij,bj->b", right, of_left, right) + np.einsum("bi,bij,bj->b", left, of_right, left)
-        return variance + np.einsum("bij,bij->b", of_left[:, :-1, :-1], of_right[:, :-1, :-1])
+        of_columns = inner(of_right, squares(double(left)))
+        last = [span.stop - 1 for span in spans(left.shape[1])]
+        of_right[:, last] = 0.0  # the biases of columns take no part in products
+        return (of_columns + inner(of_left, of_right.add_(squares(double(right))))).numpy()
 
 
 def _check_positive(name: str, values: np.ndarray) -> None:
@@ -284,11 +291,6 @@ def _check_precisions(name: str, matrices: np.ndarray) -> None:
 def _diagonal(size: int) -> np.ndarray:
     """Return where the diagonal lies in an upper triangle of so many entries."""
     return np.array([start for _, start, _ in spans(width_of(size))])
-
-
-def full(triangles: np.ndarray) -> np.ndarray:
-    """Return symmetric matrices from their upper triangles."""
-    return symmetric(double(triangles)).numpy()
 
 
 def double(array: np.ndarray, device: torch.device = _CPU) -> Tensor:

@@ -87,6 +87,10 @@ class PosteriorRows:
         variance = self.drift.variances(*pairs) if times is None else self.drift.at(*pairs, times)[1]
         return np.sqrt(np.square(deviations) + variance)
 
+    def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Return the variance of a rating of each pair around its true score, (n,)."""
+        return self.arrays.noise(users, items)
+
     def grown(self, n_users: int, n_items: int) -> PosteriorRows:
         """Return the same with room for new users and items."""
         return PosteriorRows(self.arrays.grown(n_users, n_items), self.drift)

@@ -1,0 +1,153 @@
+r"""The values that ratings take, such as 1 to 5 stars, and how probable each of them is.
+
+User u gives the value :math:`v_k` with probability
+
+.. math:: p_k \propto h_{uk}\,\big[\Phi((c_k - m) / s) - \Phi((c_{k-1} - m) / s)\big]
+
+for the score m of the pair and the standard deviation s of a new rating of it, with thresholds c between the values
+and habits h of the users: some hardly ever give the best value, whatever they think of an item. Both follow from the
+training ratings, each judged by all others: without the rating y a Gaussian posterior has
+
+.. math:: m_- = y - \frac{y - m}{1 - \ell},\qquad s_-^2 = \frac{\sigma^2}{1 - \ell},\qquad
+    \ell = \frac{s^2 - \sigma^2}{\sigma^2}
+
+with the variance :math:`\sigma^2` of the noise. The thresholds are those with which each value is as frequent as it
+was. The habit of a user is how often it gave a value, by how often that was expected of it, both with 40 ratings of an
+average user added.
+
+Sources: McCullagh, Regression models for ordinal data, JRSS B 42, 1980 (thresholds); Cook, Weisberg, Residuals and
+influence in regression, 1982 (one rating left out).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from scipy.special import ndtr
+
+from air_recsys.exceptions import DataError
+from air_recsys.models.state import FittedState
+
+MOST_VALUES = 101
+_COUNTS = 40.0  # ratings of an average user in each habit; 20 to 80 are alike, see docs/accuracy.md
+_MOST_LEVERAGE = 0.8
+_MOST_RATINGS = 2**20  # that thresholds and habits are made of
+_BLOCK = 2**16  # pairs
+_HALVINGS = 60
+_SEED = 0
+
+
+class RatingValues(NamedTuple):
+    """What the probabilities of values follow from.
+
+    Parameters
+    ----------
+    values : ndarray, shape (k,)
+        In ascending order.
+    thresholds : ndarray, shape (k - 1,)
+        Between them, on the scale of the scores.
+    habits : ndarray, shape (n_users, k)
+        Of the users; 1 is average.
+    """
+
+    values: np.ndarray
+    thresholds: np.ndarray
+    habits: np.ndarray
+
+    @classmethod
+    def of(cls, state: FittedState) -> Self:
+        """Return those of a model with a posterior.
+
+        Raises
+        ------
+        DataError
+            Where the training ratings have more than 101 values.
+        """
+        values = checked_values(state)
+        data, rng = state.data, np.random.default_rng(_SEED)
+        some = np.arange(data.n_ratings)
+        if some.size > _MOST_RATINGS:
+            some = np.sort(rng.choice(some.size, _MOST_RATINGS, replace=False))
+        users, given = data.user_index[some], np.searchsorted(values, data.ratings[some])
+        scores, deviations = _without_each(state, some)
+        shares = np.bincount(given, minlength=values.size) / given.size
+        thresholds = _thresholds(scores, deviations, shares)
+        counts, expected = (np.zeros((data.n_users, values.size)) for _ in range(2))
+        np.add.at(counts, (users, given), 1.0)
+        for start in range(0, users.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            np.add.at(expected, users[block], _probabilities(scores[block], deviations[block], thresholds))
+        added = _COUNTS * shares
+        return cls(values, thresholds, (counts + added) / (expected + added))
+
+    def probabilities(self, scores: np.ndarray, deviations: np.ndarray, users: np.ndarray) -> np.ndarray:
+        """Return the probability of each value for pairs with these scores and deviations, (n, k).
+
+        `users` are their indices, -1 where the habit is not known.
+
+        Examples
+        --------
+        >>> stars = RatingValues(np.array([1.0, 2.0]), np.array([1.5]), np.array([[1.0, 3.0]]))
+        >>> stars.probabilities(np.array([1.5, 1.5]), np.array([1.0, 1.0]), np.array([-1, 0]))
+        array([[0.5 , 0.5 ],
+               [0.25, 0.75]])
+        """
+        found = np.empty((scores.size, self.values.size))
+        for start in range(0, scores.size, _BLOCK):
+            block = slice(start, start + _BLOCK)
+            habits = np.where(users[block, None] >= 0, self.habits[users[block]], 1.0)
+            weighted = habits * _probabilities(scores[block], deviations[block], self.thresholds)
+            found[block] = weighted / weighted.sum(axis=1, keepdims=True)
+        return found
+
+
+def checked_values(state: FittedState) -> np.ndarray:
+    """Return the values of the training ratings, or raise `DataError` where they are too many to be values."""
+    values = state.once("values of ratings", lambda: np.unique(state.data.ratings))
+    if values.size > MOST_VALUES:
+        raise DataError(
+            f"expected ratings of at most {MOST_VALUES} values, found {values.size}: a rating is a number then, "
+            "with the deviation of predict(..., return_std=True)"
+        )
+    return values
+
+
+def _without_each(state: FittedState, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return score and deviation of some training ratings, (n,), as all other ratings tell them."""
+    data, equations = state.data, state.equations
+    assert equations is not None
+    scores, deviations = np.empty(some.size), np.empty(some.size)
+    for start in range(0, some.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        place = some[block]
+        pairs, ratings = (data.user_index[place], data.item_index[place]), data.ratings[place]
+        times = None if state.drift is None or data.timestamps is None else data.timestamps[place].astype(np.float64)
+        found = state.scores(*pairs, False, times)
+        single = equations.noise(*pairs)
+        noise = single if data.weights is None else single / data.weights[place]
+        spread = np.square(equations.deviations(*pairs, times)) - single
+        rest = 1 - np.clip(spread / noise, 0.0, _MOST_LEVERAGE)
+        scores[block], deviations[block] = ratings - (ratings - found) / rest, np.sqrt(noise / rest)
+    return scores, deviations
+
+
+def _thresholds(scores: np.ndarray, deviations: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the thresholds with which values have these shares, by halving."""
+    wanted = shares.cumsum()[:-1]
+    far = 10 * deviations.max()
+    low, high = np.full(wanted.size, scores.min() - far), np.full(wanted.size, scores.max() + far)
+    every = max(1, scores.size // _BLOCK)  # as many as settle them
+    scores, deviations = scores[::every], deviations[::every]
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        below = np.array([ndtr((each - scores) / deviations).mean() for each in middle])
+        low, high = np.where(below < wanted, middle, low), np.where(below < wanted, high, middle)
+    return (low + high) / 2
+
+
+def _probabilities(scores: np.ndarray, deviations: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
+    """Return the probabilities of values without habits, (n, k), none of them 0."""
+    below = ndtr((thresholds - scores[:, None]) / deviations[:, None])
+    ends = np.zeros((scores.size, 1)), np.ones((scores.size, 1))
+    return np.diff(np.hstack([ends[0], below, ends[1]]), axis=1).clip(min=np.finfo(float).tiny)
