@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.benchmarks.accuracy.ridge_peer import RidgeOnFeatures
 from air_recsys.datasets.monti import MontiGraphs
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.interactions import Interactions
@@ -60,12 +61,14 @@ READ_FEATURES = (
 
 
 def systems_with_features(systems: Mapping[str, System], tables: Mapping[str, pd.DataFrame]) -> dict[str, System]:
-    """Return the systems that read features with tables of them, and AIR under the name "AIR without features"."""
+    """Return the systems that read features with tables of them, ridge regression, and "AIR without features"."""
     told = {
         name: system._replace(train=partial(_train_with_features, system.train, dict(tables)))
         for name, system in systems.items()
         if name in READ_FEATURES
     }
+    ridge = partial(_train_with_features, RidgeOnFeatures().fit, dict(tables))
+    told["Ridge on features"] = System(ridge, "biases and features, scikit-learn, penalty from a hidden tenth")
     return told | {"AIR without features": systems["AIR"]}
 
 
