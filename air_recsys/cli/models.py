@@ -96,8 +96,10 @@ def recommend(
     ratings: Annotated[
         Path | None, typer.Option(help="New ratings (columns user, item, rating) to fold in first, for this answer.")
     ] = None,
-    n: Annotated[int | None, typer.Option("--n", help="Items per user; 10 where there are as many.")] = None,
+    n: Annotated[int | None, typer.Option("--n", help="Items per user, 10 by default; fewer where no more are left.")] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
+    item: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Not this item; may be repeated.")] = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the best items for users: those named, else those of the new ratings."""
@@ -118,8 +120,12 @@ def recommend(
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
-    wanted = min(10, loaded.interactions_.n_items) if n is None else n
-    options.show_frame(loaded.recommend(ids, n=wanted, exclude_seen=not include_seen), json_file)
+    item_ids = loaded.interactions_.item_ids
+    some = {
+        name: options.as_ids(given, item_ids) for name, given in (("items", item), ("exclude", exclude)) if given
+    }
+    found = loaded.recommend(ids, n=10 if n is None else n, exclude_seen=not include_seen, **some)
+    options.show_frame(found, json_file)
 
 
 def similar(

@@ -17,7 +17,7 @@ from air_recsys.distributed.workers import run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.lists import check_list_length
+from air_recsys.models.ranking.candidates import list_length
 from air_recsys.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
@@ -66,7 +66,7 @@ def recommend(
     output : str or Path
         A folder that does not exist yet. It appears when all is done, or not at all.
     n : int
-        At most the number of items.
+        Fewer rows are written for a user with fewer items left.
     exclude_seen : bool
         Leave out items that the user has rated.
     user : str
@@ -113,7 +113,7 @@ def recommend(
     """
     check_choice("unknown", unknown, ("popular", "skip", "error"))
     target, data = _checked(model, output, batch_size, concurrency)
-    check_list_length(n, data.n_items)
+    list_length(n, data.n_items)
     table = ParquetTable(Path(users), {user: data.user_ids})
     check_users(table, user, data.users, unknown)
     schema = list_schema(table.schema.field(user).type, data.item_ids)

@@ -18,6 +18,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.locks import lock_of
 from air_recsys.models.pairs import fallback_scores, pair_indices
+from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import best_items_of, recommend_with
@@ -265,16 +266,29 @@ class Recommender(BaseEstimator):
 
     # ---------------------------------------------------------------- recommendations and similarities
 
-    def recommend(self, user_ids: Any, n: int = 10, exclude_seen: bool = True, *, device: str = "cpu") -> pd.DataFrame:
+    def recommend(
+        self,
+        user_ids: Any,
+        n: int = 10,
+        exclude_seen: bool = True,
+        *,
+        items: Any = None,
+        exclude: Any = None,
+        device: str = "cpu",
+    ) -> pd.DataFrame:
         """Return the best n items of each user.
 
         Parameters
         ----------
         user_ids : id or array_like of ids
         n : int
-            At most the number of items. Fewer rows come back for a user with fewer unseen items.
+            Fewer rows come back for a user with fewer items left.
         exclude_seen : bool
             Leave out items that the user has rated.
+        items : id, array_like or set of ids, optional
+            Those that may be recommended, such as what is in stock; by default all.
+        exclude : id, array_like or set of ids, optional
+            Those that may not.
         device : str
             Where to score and rank: "cpu", "cuda", "cuda:1", ..., or "auto".
 
@@ -288,12 +302,23 @@ class Recommender(BaseEstimator):
 
         Raises
         ------
+        UnknownIdError
+            For an id in `items` or `exclude` that the model does not know.
         DeviceError
             Where a GPU is asked for and there is none.
+
+        Examples
+        --------
+        >>> from air_recsys import BiasModel
+        >>> ratings = [[5.0, 3.0, 1.0, np.nan], [4.0, np.nan, 2.0, 5.0]]
+        >>> BiasModel().fit(ratings).recommend(1, exclude_seen=False, exclude=[3, 0])["item"].tolist()
+        [1, 2]
         """
-        state = self._fitted()
-        best = partial(best_items_of, state, n=n, exclude_seen=exclude_seen, device=resolve_device(device))
-        return recommend_with(best, state, user_ids, n, clips=self._clips)
+        state, place = self._fitted(), resolve_device(device)
+        allowed = allowed_items(state.data.items, items, exclude)
+        length = list_length(n, state.data.n_items, allowed)
+        best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
+        return recommend_with(best, state, user_ids, length, clips=self._clips, allowed=allowed)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
         """Return the items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).

@@ -280,7 +280,7 @@ def test_bad_settings(tmp_path, model):
     users = write(tmp_path / "users.parquet", pd.DataFrame({"user": users_of(model)}))
     out = tmp_path / "out"
     for settings, message in (
-        ({"n": N_ITEMS + 1}, "n must be at most the number of items, 30, found 31"),
+        ({"n": 0}, "n must be an integer >= 1, found 0"),
         ({"batch_size": 0}, "batch_size must be an integer >= 1, found 0"),
         ({"concurrency": 0}, "concurrency must be an integer >= 1, found 0"),
         ({"unknown": "mean"}, "unknown must be one of 'popular', 'skip', 'error', found 'mean'"),

@@ -98,10 +98,51 @@ def test_blocks_of_users_change_nothing(make, monkeypatch):
     np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-9)
 
 
+@every_model
+def test_lists_are_of_the_items_that_are_allowed(make):
+    model = fitted(make)
+    asked = [*USERS[1:4], "nobody"]
+    whole = model.recommend(asked, N_ITEMS)
+    some = sorted(whole["item"].unique())[::2]
+    expected = whole[whole["item"].isin(some)].reset_index(drop=True)
+    forms = ({"items": some}, {"items": set(some)}, {"items": pd.Index(some)}, {"exclude": _others(model, some)})
+    for form in forms:
+        found = model.recommend(asked, N_ITEMS, **form)
+        pd.testing.assert_frame_equal(found[["user", "item", "source"]], expected[["user", "item", "source"]])
+        np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-6)
+        assert found.groupby("user")["rank"].apply(lambda rank: rank.tolist() == [*range(1, rank.size + 1)]).all()
+    both = model.recommend(asked, 2, items=some, exclude=some[0])
+    assert set(both["item"]) <= set(some[1:])
+
+
+@every_model
+def test_nothing_allowed_gives_nothing(make):
+    model = fitted(make)
+    found = model.recommend([USERS[1], "nobody"], 3, exclude=model.interactions_.item_ids)
+    assert found.empty
+    assert list(found.columns) == ["user", "item", "score", "rank", "source"]
+
+
+@every_model
+def test_more_than_there_is_gives_what_there_is(make):
+    model = fitted(make)
+    asked = [USERS[1], "nobody"]
+    pd.testing.assert_frame_equal(model.recommend(asked, 10**9), model.recommend(asked, N_ITEMS))
+
+
+@every_model
+def test_unknown_items_are_named(make):
+    with pytest.raises(UnknownIdError, match=r"1 item id\(s\) were not in the training data: 'nosuch'; leave it out"):
+        fitted(make).recommend(USERS[1], 3, items=["nosuch"])
+
+
+def _others(model, some):
+    return [item for item in model.interactions_.item_ids if item not in some]
+
+
 @pytest.mark.parametrize(
     ("n", "message"),
     [
-        (N_ITEMS + 1, f"n must be at most the number of items, {N_ITEMS}, found {N_ITEMS + 1}"),
         (0, "n must be an integer >= 1, found 0"),
         (2.5, "n must be an integer >= 1, found 2.5"),
     ],

@@ -14,7 +14,8 @@ import torch
 from air_recsys.exceptions import ParameterError, UnknownIdError
 from air_recsys.models.limits import Clip
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.lists import as_queried_ids, catalogue_of, recommend_with
+from air_recsys.models.ranking.candidates import as_queried_ids, list_length
+from air_recsys.models.ranking.lists import catalogue_of, recommend_with
 from air_recsys.models.ranking.top_items import top_items_of
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.files import write_atomically
@@ -96,20 +97,21 @@ class FaissItems:
         user_ids : id or array_like of ids
             A user who was not in the training data gets the most rated items, as from `recommend`.
         n : int
-            At most the number of items.
+            Fewer rows come back for a user with fewer items left.
         exclude_seen : bool
             Leave out items that the user has rated; the index is asked for as many more.
 
         Raises
         ------
         ParameterError
-            Where n is out of range.
+            Where n is below 1.
         """
+        length = list_length(n, len(self.item_ids))
 
         def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return self._best(users, int(n), exclude_seen)
+            return self._best(users, length, exclude_seen)
 
-        return recommend_with(best, self._state, user_ids, n, clips=self._clips)
+        return recommend_with(best, self._state, user_ids, length, clips=self._clips)
 
     def queries(self, user_ids: Any) -> np.ndarray:
         """Return the vectors to search the index with, where it runs elsewhere.

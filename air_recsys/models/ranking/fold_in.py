@@ -21,9 +21,9 @@ import scipy.sparse as sp
 from air_recsys.graphs.cooccurrence import scaled, strongest_products
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
-from air_recsys.metrics.ranking import top_k
 from air_recsys.models.ranking import smoothings
-from air_recsys.models.ranking.lists import check_list_length, recommendation_frame
+from air_recsys.models.ranking.candidates import allowed_items, list_length
+from air_recsys.models.ranking.lists import popular_items, recommendation_frame
 from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, interaction_pattern
 from air_recsys.models.rows import as_rows
 from air_recsys.models.scale import check_signs
@@ -75,15 +75,19 @@ class FoldedUsers:
         """
         return smoothings.blend(self._smoothings, self._ranker.weights, np.arange(self.user_ids.size)[users])
 
-    def recommend(self, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
+    def recommend(
+        self, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
+    ) -> pd.DataFrame:
         """Return the best n items of each new user, as `GraphRanker.recommend` does; popular ones without any item.
 
         Parameters
         ----------
         n : int
-            At most the number of items.
+            Fewer rows come back for a user with fewer items left.
         exclude_seen : bool
             Leave out the items of the user's own list.
+        items, exclude : id, array_like or set of ids, optional
+            As in `GraphRanker.recommend`.
 
         Returns
         -------
@@ -92,15 +96,17 @@ class FoldedUsers:
         """
         state, n_users = self._ranker.fitted, self.user_ids.size
         data, statistics = state.data, state.statistics
-        check_list_length(n, data.n_items)
-        items = np.tile(top_k(statistics.item_counts[None], n)[0], (n_users, 1))  # of those without any item
-        scores, known = statistics.item_means[items], np.diff(self._pattern.indptr) > 0
+        allowed = allowed_items(data.items, items, exclude)
+        n = list_length(n, data.n_items, allowed)
+        best = np.tile(popular_items(state, n, allowed), (n_users, 1))  # of those without any item
+        scores, known = statistics.item_means[best], np.diff(self._pattern.indptr) > 0
         block = max(1, _BLOCK_ENTRIES // data.n_items)
         for start in range(0, n_users, block):
             users = np.arange(start, min(start + block, n_users))[known[start : start + block]]
             seen = self._pattern[users] if exclude_seen else None
-            items[users], scores[users] = smoothings.best_items(self.scores(users), seen, n, self._ranker.weights)
-        return recommendation_frame(self.user_ids, data.item_ids, items, scores, known)
+            found = smoothings.best_items(self.scores(users), seen, n, self._ranker.weights, allowed)
+            best[users], scores[users] = found
+        return recommendation_frame(self.user_ids, data.item_ids, best, scores, known)
 
 
 def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> tuple[Smoothing, Smoothing, Smoothing]:

@@ -7,57 +7,83 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 import torch
 
-from air_recsys.exceptions import ParameterError
-from air_recsys.ids import as_id_array
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.limits import Clip
+from air_recsys.models.ranking.candidates import among, as_queried_ids
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.state import FittedState
-from air_recsys.validation import check_integer
 
 _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
 FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
 
 
-def recommend_with(best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip) -> pd.DataFrame:
-    """Return the table of `Recommender.recommend` from a search for the best items of known users."""
-    check_list_length(n, state.data.n_items)
+def recommend_with(
+    best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip, allowed: np.ndarray | None = None
+) -> pd.DataFrame:
+    """Return the table of `Recommender.recommend` from a search for the best items of known users.
+
+    n is at most the number of items; `allowed` are those that unknown users may get, and `best` knows its own.
+    """
     queried = as_queried_ids(user_ids)
     block = max(1, _BLOCK_ENTRIES // n)
     starts = range(0, max(1, queried.size), block)
-    frames = [_recommend_block(best, state, queried[start : start + block], n, clips) for start in starts]
+    popular = popular_items(state, n, allowed)
+    frames = [_recommend_block(best, state, queried[start : start + block], popular, clips) for start in starts]
     # An empty column has no type of its own and would spoil that of the others.
     return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
 
 def best_items_of(
-    state: FittedState, users: np.ndarray, *, n: int, exclude_seen: bool, device: torch.device
+    state: FittedState,
+    users: np.ndarray,
+    *,
+    n: int,
+    exclude_seen: bool,
+    device: torch.device,
+    allowed: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n best items of some users and their products + item biases, (b, n) each."""
+    """Return the n best items of some users, of those that are allowed, and products + item biases, (b, n) each."""
+    if allowed is not None and not allowed.size:
+        return np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     seen = state.statistics.seen[users] if exclude_seen else None
-    return top_items_of(catalogue_of(state, device), state.factors.user_factors[users], n, seen)
+    if allowed is not None and seen is not None:
+        seen = sp.csr_array(seen[:, allowed])
+    found, scores = top_items_of(catalogue_of(state, device, allowed), state.factors.user_factors[users], n, seen)
+    return among(allowed, found), scores
 
 
-def catalogue_of(state: FittedState, device: torch.device) -> Catalogue:
-    """Return the items of a model to be ranked; on a CPU, where a service asks for one user at a time, kept."""
+def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray | None = None) -> Catalogue:
+    """Return the items of a model to be ranked; all of them, on a CPU, are kept, as a service asks often."""
 
-    def make() -> Catalogue:
+    def make(some: Any = slice(None)) -> Catalogue:
         factors = state.factors
-        _, items, offsets = as_arrays(factors.user_factors[:0], factors.item_factors, factors.item_biases)
+        _, items, offsets = as_arrays(factors.user_factors[:0], factors.item_factors[some], factors.item_biases[some])
         return Catalogue(items, offsets, device)
 
+    if allowed is not None:
+        return make(allowed)
     return state.once("catalogue", make) if device.type == "cpu" else make()
 
 
-def _recommend_block(best: FindBest, state: FittedState, ids: np.ndarray, n: int, clips: Clip) -> pd.DataFrame:
+def popular_items(state: FittedState, n: int, allowed: np.ndarray | None = None) -> np.ndarray:
+    """Return the n most rated items, of those that are allowed, (n,); -1 where no item is left."""
+    counts = state.statistics.item_counts if allowed is None else state.statistics.item_counts[allowed]
+    found = top_k(counts[None], min(n, counts.size))[0] if counts.size else np.empty(0, dtype=np.int64)
+    return among(allowed, np.pad(found, (0, n - found.size), constant_values=-1))
+
+
+def _recommend_block(
+    best: FindBest, state: FittedState, ids: np.ndarray, popular: np.ndarray, clips: Clip
+) -> pd.DataFrame:
     users, statistics, factors = state.data.users.lookup(ids), state.statistics, state.factors
-    known = users >= 0
+    known, n = users >= 0, popular.size
     items, scores = np.empty((users.size, n), dtype=np.int64), np.empty((users.size, n))
     if not known.all():
-        items[~known] = top_k(statistics.item_counts[None], n)[0]
+        items[~known] = popular
         scores[~known] = statistics.item_means[items[~known]]
     items[known], products = best(users[known])
     offsets = factors.user_biases[users[known], None] + factors.mean
@@ -100,23 +126,3 @@ def recommendation_frame(
             "source": sources.take(known[rows].astype(np.intp)),
         }
     )
-
-
-def as_queried_ids(ids: Any) -> np.ndarray:
-    """Return one id or an array_like of ids as a 1-D array.
-
-    Examples
-    --------
-    >>> as_queried_ids("ann"), as_queried_ids([3, 1])
-    (array(['ann'], dtype=object), array([3, 1]))
-    """
-    scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
-    queried: Any = [ids] if scalar else ids
-    return as_id_array(queried)
-
-
-def check_list_length(n: int, n_items: int) -> int:
-    """Return `n`, or raise `ParameterError` unless it is an integer in 1..n_items."""
-    if check_integer("n", n, minimum=1) > n_items:
-        raise ParameterError(f"n must be at most the number of items, {n_items}, found {n}")
-    return int(n)

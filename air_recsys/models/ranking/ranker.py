@@ -15,6 +15,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.base import Recommender
 from air_recsys.models.ranking import smoothings
+from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.choice import Search, hidden_parts, history_frame
 from air_recsys.models.ranking.fold_in import FoldedUsers, RankerState
 from air_recsys.models.ranking.lists import recommend_with
@@ -155,22 +156,35 @@ class GraphRanker(Recommender):
             scores[pairs] = _scores(state, different[start : start + block])[place[pairs] - start, items[pairs]]
         return scores
 
-    def recommend(self, user_ids: Any, n: int = 10, exclude_seen: bool = True, *, device: str = "cpu") -> pd.DataFrame:
+    def recommend(
+        self,
+        user_ids: Any,
+        n: int = 10,
+        exclude_seen: bool = True,
+        *,
+        items: Any = None,
+        exclude: Any = None,
+        device: str = "cpu",
+    ) -> pd.DataFrame:
         """Return the best n items of each user, as `Recommender.recommend`; on the CPU."""
         check_choice("device", device, ("cpu", "auto"))
         state = self._fitted()
+        allowed = allowed_items(state.data.items, items, exclude)
+        length = list_length(n, state.data.n_items, allowed)
 
         def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             block = max(1, _BLOCK_ENTRIES // state.data.n_items)
             lists = [best_of(users[start : start + block]) for start in range(0, users.size, block)]
-            items, scores = zip(*lists, strict=True) if lists else ([np.empty((0, n), int)], [np.empty((0, n))])
-            return np.concatenate(items), np.concatenate(scores)
+            found, scores = (
+                zip(*lists, strict=True) if lists else ([np.empty((0, length), int)], [np.empty((0, length))])
+            )
+            return np.concatenate(found), np.concatenate(scores)
 
         def best_of(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             seen = state.statistics.seen[users] if exclude_seen else None
-            return smoothings.best_items(_scores(state, users), seen, n, _ranking(state).weights)
+            return smoothings.best_items(_scores(state, users), seen, length, _ranking(state).weights, allowed)
 
-        return recommend_with(best, state, user_ids, n, clips=False)
+        return recommend_with(best, state, user_ids, length, clips=False, allowed=allowed)
 
     def fold_in(self, interactions: Any) -> FoldedUsers:
         """Return new users, ready to be given lists, from their items, without training and without a trace.

@@ -16,6 +16,7 @@ from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.ranking import ties
+from air_recsys.models.ranking.candidates import among
 
 _ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
 
@@ -138,7 +139,7 @@ def blend(smoothings: Sequence[Smoothing], weights: Sequence[float], users: np.n
 
 
 def best_items(
-    scores: np.ndarray, seen: Csr | None, n: int, weights: Sequence[float]
+    scores: np.ndarray, seen: Csr | None, n: int, weights: Sequence[float], allowed: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the n items with the highest scores, best first, and these scores; `scores` loses those of items seen.
 
@@ -153,6 +154,8 @@ def best_items(
     n : int
     weights : sequence of float
         Of the smoothings.
+    allowed : ndarray, optional
+        The items that a list may hold, ascending.
 
     Returns
     -------
@@ -161,4 +164,7 @@ def best_items(
     """
     if seen is not None:
         scores[seen.nonzero()] = -np.inf
-    return ties.best_of(scores, n, float(sum(weights)))
+    if allowed is not None and not allowed.size:
+        return np.full((len(scores), n), -1), np.full((len(scores), n), -np.inf)
+    found, best = ties.best_of(scores if allowed is None else scores[:, allowed], n, float(sum(weights)))
+    return among(allowed, found), best

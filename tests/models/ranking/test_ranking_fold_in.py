@@ -144,8 +144,19 @@ def test_what_does_not_fit_the_model_is_told(interactions: Any, error: type[Exce
         fitted(named(planted()[0])).fold_in(interactions)
 
 
-def test_lists_longer_than_the_catalogue_and_models_without_training_are_refused() -> None:
+def test_models_without_training_are_refused() -> None:
     with pytest.raises(NotFittedError):
         GraphRanker().fold_in(sp.csr_array((1, 3)))
-    with pytest.raises(ParameterError, match="at most the number of items"):
-        fitted(named(planted()[0])).fold_in(sp.csr_array((1, 60))).recommend(61)
+
+
+def test_lists_hold_what_is_allowed_and_no_more_than_there_is() -> None:
+    pattern = planted()[0]
+    folded = fitted(named(pattern)).fold_in(sp.csr_array(np.vstack([pattern[:2], np.zeros(60)])))
+    whole = folded.recommend(1000)
+    some = set(range(0, 60, 3))
+    found = folded.recommend(1000, items=some, exclude=0)
+    expected = whole[whole["item"].isin(some - {0})].reset_index(drop=True)
+    pd.testing.assert_frame_equal(found.drop(columns="rank"), expected.drop(columns="rank"))
+    assert folded.recommend(5, items=[]).empty
+    with pytest.raises(ParameterError, match="n must be an integer >= 1, found 0"):
+        folded.recommend(0)
