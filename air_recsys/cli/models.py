@@ -96,7 +96,9 @@ def recommend(
     ratings: Annotated[
         Path | None, typer.Option(help="New ratings (columns user, item, rating) to fold in first, for this answer.")
     ] = None,
-    n: Annotated[int | None, typer.Option("--n", help="Items per user, 10 by default; fewer where no more are left.")] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", help="Items per user, 10 by default; fewer where no more are left.")
+    ] = None,
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
     item: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Not this item; may be repeated.")] = None,
@@ -121,9 +123,7 @@ def recommend(
         loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
     item_ids = loaded.interactions_.item_ids
-    some = {
-        name: options.as_ids(given, item_ids) for name, given in (("items", item), ("exclude", exclude)) if given
-    }
+    some = {name: options.as_ids(given, item_ids) for name, given in (("items", item), ("exclude", exclude)) if given}
     found = loaded.recommend(ids, n=10 if n is None else n, exclude_seen=not include_seen, **some)
     options.show_frame(found, json_file)
 
