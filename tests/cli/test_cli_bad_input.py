@@ -84,7 +84,6 @@ def no_training(monkeypatch):
         ("recommend {}/empty.csv --user u10", ["not a whole air_recsys model file"]),
         ("recommend {}/text.air --user u10 --n 0", ["n must be an integer >= 1, found 0"]),
         ("recommend {}/text.air --user u10 --item nosuch", ["1 item id(s) were not in the training data: 'nosuch'"]),
-        ("recommend {}/text.air --user u10 --n 0", ["n must be an integer >= 1, found 0"]),
         ("recommend {}/text.air --user u10 --n two", ["--n"]),
         ("recommend {}/text.air", ["expected --user, --ratings or both"]),
         ("recommend {}/text.air --ratings {}/none.csv", ["none.csv"]),
