@@ -122,9 +122,12 @@ def recommend(
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
-    item_ids = loaded.interactions_.item_ids
-    some = {name: options.as_ids(given, item_ids) for name, given in (("items", item), ("exclude", exclude)) if given}
-    found = loaded.recommend(ids, n=10 if n is None else n, exclude_seen=not include_seen, **some)
+    allowed, left_out = (
+        options.as_ids(given, loaded.interactions_.item_ids) if given else None for given in (item, exclude)
+    )
+    found = loaded.recommend(
+        ids, 10 if n is None else n, exclude_seen=not include_seen, items=allowed, exclude=left_out
+    )
     options.show_frame(found, json_file)
 
 
