@@ -292,7 +292,7 @@ def defaults_of(name: Any) -> dict[str, Any]:
     Examples
     --------
     >>> defaults_of("langevin")["solver__n_sweeps"], defaults_of("none of them")
-    (200, {})
+    (120, {})
     """
     plain_values = SOLVERS[name]().to_json() if name in SOLVERS else {}
     return {f"solver__{parameter}": value for parameter, value in plain_values.items()}

@@ -79,7 +79,7 @@ def test_a_file_of_version_1_takes_new_ratings(name, tmp_path):
     np.testing.assert_array_equal(again.fold_in(new).factors, model.fold_in(new).factors)
     expected = model.partial_fit(new).predict("eve", ITEMS)
     np.testing.assert_array_equal(again.partial_fit(new).predict("eve", ITEMS), expected)
-    with pytest.raises(NotFittedError, match="return_std needs a posterior"):
+    with pytest.raises(NotFittedError, match="deviations and probabilities need a posterior"):
         again.predict("eve", ITEMS, return_std=True)
 
 
