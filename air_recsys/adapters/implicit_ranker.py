@@ -39,6 +39,8 @@ class ImplicitRanker:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
-        items, _ = self.model.recommend(users, self._pattern[users], N=n)
-        return np.asarray(items, dtype=np.int64)
+        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        n = min(n, self.model.item_factors.shape[0])
+        items, scores = self.model.recommend(users, self._pattern[users], N=n)
+        left = np.asarray(scores) > np.finfo(np.float32).min  # the score of items that it leaves out
+        return np.where(left, items, -1).astype(np.int64)

@@ -76,6 +76,25 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
     return sp.csr_array(sp.vstack(blocks))
 
 
+def strongest_entries(matrix: Csr, k: int) -> Csr:
+    """Return a matrix with the k largest entries of each row alone, the first of equal ones.
+
+    Examples
+    --------
+    >>> strongest_entries(sp.csr_array([[1.0, 3.0, 2.0], [0.0, 1.0, 0.0]]), 2).toarray()
+    array([[0., 3., 2.],
+           [0., 1., 0.]])
+    """
+    kept = sp.csr_array(matrix, copy=True)
+    kept.sort_indices()
+    for first, last in zip(kept.indptr[:-1], kept.indptr[1:], strict=True):
+        if last - first > k:
+            row = kept.data[first:last]
+            row[~_are_largest(row, k)] = 0
+    kept.eliminate_zeros()
+    return kept
+
+
 def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
     """Return a matrix with each entry divided by powers of the numbers of entries in its row and in its column.
 
@@ -105,12 +124,7 @@ def _strongest(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
     products = sp.csr_array(rows @ others.T)
     products.sort_indices()
     products.data[np.repeat(own, np.diff(products.indptr)) == products.indices] = 0
-    for first, last in zip(products.indptr[:-1], products.indptr[1:], strict=True):
-        if last - first > k:
-            row = products.data[first:last]
-            row[~_are_largest(row, k)] = 0
-    products.eliminate_zeros()
-    return products
+    return strongest_entries(products, k)
 
 
 def _are_largest(values: np.ndarray, k: int) -> np.ndarray:

@@ -173,6 +173,8 @@ class FittedState:
         Smallest and largest rating that `fit` saw, where new ratings have been taken in since; see `rating_scale`.
     chosen : Chosen
         What the training took for the parameters that were "auto".
+    item_weights : csr_array or ndarray, shape (n_items, n_items), optional
+        Of a regression of the items on each other, of models that rank by one.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -187,6 +189,7 @@ class FittedState:
     ending: Ending = field(default_factory=Ending)
     scale: tuple[float, float] | None = None
     chosen: Chosen = field(default_factory=Chosen)
+    item_weights: sp.csr_array | np.ndarray | None = None
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:

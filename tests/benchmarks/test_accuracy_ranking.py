@@ -11,7 +11,8 @@ from air_recsys.benchmarks.accuracy import ranking
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, users_asked
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
-from air_recsys.benchmarks.accuracy.ranking_peers import EASE, GFCF, Popularity
+from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
+from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE, Popularity
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ranking_systems import (
     _GRIDS,
@@ -106,7 +107,8 @@ def test_every_system_is_trained_and_its_lists_are_of_unseen_items(fold, data, m
     users, seen = users_asked(fold), fold.train.to_csr().toarray() > 0
     for name, system in ranking_systems(data, {"n_factors": 5}).items():
         lists, settings = ask_lists(system.train(fold.train), users)
-        assert lists.shape == (users.size, 20), name
+        assert len(lists) == users.size, name
+        assert 20 <= lists.shape[1] <= 100, name
         filled = lists >= 0
         assert not seen[np.repeat(users, filled.sum(axis=1)), lists[filled]].any(), name
         assert bool(settings) == (name == "GraphRanker" or (data == "ml-1m" and name != "Popularity"))
@@ -117,6 +119,12 @@ def test_settings_are_searched_and_the_costly_system_runs_where_items_are_few():
     assert "EASE" not in systems_by_default("gowalla")
     assert ranking_systems("ml-1m")["EASE"].settings.endswith("of decay=250 | 500 | 1000 | 2000")
     assert ranking_systems("gowalla")["EASE"].settings == "written from its paper, decay=200"
+
+
+def test_settings_that_papers_chose_on_these_splits_are_told():
+    assert "ChebyCF by convention" not in ranking_systems("yelp2018")
+    told = ranking_systems("yelp2018")["BSPM by convention"].settings
+    assert "sharpening=none: the settings of the paper for this split" in told
 
 
 def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold):
@@ -161,6 +169,54 @@ def test_gf_cf_scores_are_those_of_its_program(fold):
     v = np.linalg.svd(even)[2][:7]
     expected = x @ even.T @ even + 0.3 * (x / roots) @ v.T @ v * roots
     np.testing.assert_allclose(model._scores(np.arange(len(x))), expected, rtol=1e-3, atol=1e-4)
+
+
+def dense(fold, n_factors):
+    """Return the pattern, P, the degrees of the items, and the leading right singular vectors, all dense."""
+    x = (fold.train.to_csr().toarray() > 0).astype(float)
+    degrees = x.sum(axis=0)
+    even = x / np.sqrt(x.sum(axis=1, keepdims=True) * degrees)
+    return x, even.T @ even, degrees, np.linalg.svd(even)[2][:n_factors]
+
+
+def test_bspm_is_its_polynomial_of_the_items(fold):
+    x, p, degrees, v = dense(fold, 7)
+    y = x @ p + 0.2 * (x / np.sqrt(degrees)) @ v.T @ v * np.sqrt(degrees)
+    h, one = 2.5, np.eye(len(p))
+    sharpened = y @ (one - h * p + h**2 * p @ p / 2 - h**3 * p @ p @ p / 6 + h**4 * p @ p @ p @ p / 24)
+    users = np.arange(len(x))
+    found = BSPM(7, 0.2, sharpening=2.5).fit(fold.train)._scores(users)
+    np.testing.assert_allclose(found, sharpened, rtol=1e-3, atol=1e-4)
+    found = BSPM(7, 0.2).fit(fold.train)._scores(users)
+    np.testing.assert_allclose(found, (x @ p + y - 1.2 * y @ p) / 2, rtol=1e-3, atol=1e-4)
+
+
+def test_chebycf_is_its_function_of_the_eigenvalues(fold):
+    """With p = 1 the interpolation is exact: h(2 L - I) = P; else the polynomial of degree 8 by NumPy's own series."""
+    x, p, degrees, v = dense(fold, 7)
+    users = np.arange(len(x))
+    ideal = 0.3 * (x / degrees**0.4) @ v.T @ v * degrees**0.4
+    found = ChebyCF(7, 0.3, power=1.0).fit(fold.train)._scores(users)
+    np.testing.assert_allclose(found, (x / degrees**0.4) @ p * degrees**0.4 + ideal, rtol=1e-3, atol=1e-4)
+    values, vectors = np.linalg.eigh(p)
+    series = np.polynomial.Chebyshev.interpolate(lambda z: (1 - np.sign(z) * np.abs(z) ** 1.5) / 2, 8)
+    filtered = vectors * series(1 - 2 * values) @ vectors.T
+    found = ChebyCF(7, 0.3).fit(fold.train)._scores(users)
+    np.testing.assert_allclose(found, (x / degrees**0.4) @ filtered * degrees**0.4 + ideal, rtol=1e-3, atol=1e-4)
+
+
+def test_rdlae_is_its_formula(fold):
+    """Both where the diagonal is limited and where it is not."""
+    x = (fold.train.to_csr().toarray() > 0).astype(float)
+    for limit in (0.05, 0.2):
+        penalties = 3.0 + 0.25 * x.sum(axis=0)
+        c = np.linalg.inv(x.T @ x + np.diag(penalties))
+        over = 1 - penalties * c.diagonal() > limit
+        assert over.any()
+        m = np.where(over, (1 - limit) / c.diagonal() - penalties, 0)
+        expected = np.eye(len(c)) - c @ np.diag(penalties + m)
+        found = RDLAE(3.0, 0.2, limit).fit(fold.train).weights
+        np.testing.assert_allclose(found, expected, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["gowalla", "yelp2018"])

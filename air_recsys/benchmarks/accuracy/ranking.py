@@ -1,8 +1,8 @@
-"""Recall and NDCG of lists of 20: every system sealed, on the same split, in one run."""
+"""Recall and NDCG of lists of 10, 20 and 100: every system sealed, on the same split, in one run."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from tqdm import tqdm
 
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
-from air_recsys.benchmarks.accuracy.ranking_systems import LENGTH, ask_lists
+from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
@@ -36,7 +36,8 @@ def bench_ranking(
     Returns
     -------
     ResultTable
-        A row a system: recall and NDCG of lists of 20, the mean over the users with test items, all items ranked that
+        A row a system: recall of lists of 20, NDCG of lists of 20, 10 and 100, the mean over the users with test
+        items, all items ranked that
         are not among the user's training items; seconds on the clock and of the processors and the memory at the
         peak, in GiB, all of the training alone. Then a row a published figure.
     """
@@ -53,7 +54,7 @@ def bench_ranking(
     if fold.name == "test":
         rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
     share = "" if fold.name == "test" else "a validation part of "
-    title = f"Lists of {LENGTH} items on {share}{RANKING_SETS[data].title}"
+    title = f"Lists on {share}{RANKING_SETS[data].title}"
     return ResultTable(title, _protocol(data, fold, seed, threads), rows, notes)
 
 
@@ -61,11 +62,13 @@ def list_figures(fold: Fold, sealed: Sealed) -> dict[str, float]:
     """Return recall and NDCG of the lists of a system, and the costs of its training."""
     relevant = sp.csr_array(fold.test.to_csr())[users_asked(fold)]
     lists = sealed.answer.items
-    figures = {
-        f"recall@{LENGTH}": recall_at_k(lists, relevant, lists.shape[1]),
-        f"ndcg@{LENGTH}": ndcg_at_k(lists, relevant, lists.shape[1]),
-    }
-    return figures | sealed.costs()
+
+    def of_length(measure: Callable[..., float], k: int) -> float:
+        return measure(lists, relevant, min(k, lists.shape[1]))
+
+    figures = {"recall@20": of_length(recall_at_k, 20), "ndcg@20": of_length(ndcg_at_k, 20)}
+    others = {f"ndcg@{k}": of_length(ndcg_at_k, k) for k in LENGTHS if k != 20}
+    return figures | others | sealed.costs()
 
 
 def users_asked(fold: Fold) -> np.ndarray:
@@ -79,7 +82,7 @@ def _protocol(data: str, fold: Fold, seed: int, threads: int) -> str:
     return (
         f"{RANKING_SETS[data].title}, {RANKING_SETS[data].origin}{hidden}; {fold.train.n_ratings} interactions shown, "
         f"{fold.test.n_ratings} asked of {users_asked(fold).size} users; all items ranked that a user was not shown; "
-        f"recall over all test items of a user, NDCG against the best list of {LENGTH}; means over users; "
+        f"recall over all test items of a user, NDCG against the best list of that length; means over users; "
         f"seed {seed}, CPU, {threads} thread(s), a process a training, one after the other; time and memory of the "
         "training alone"
     )

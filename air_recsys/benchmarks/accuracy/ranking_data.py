@@ -6,11 +6,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from air_recsys.datasets import load_implicit_lists, load_movielens
+import pandas as pd
+
+from air_recsys.datasets import load_implicit_lists, load_monti, load_movielens
 from air_recsys.evaluation.folds import Fold
+from air_recsys.interactions import Interactions
 from air_recsys.splits import user_holdout
 
 _SHARE = 0.2
+_LIKED = 4
 
 
 class RankingSet(NamedTuple):
@@ -36,6 +40,19 @@ def _movielens(root: Path) -> Fold:
     return Fold("test", data.select(split.train), data.select(split.test))
 
 
+def _douban(root: Path) -> Fold:
+    train, test = (each.select(each.ratings >= _LIKED) for each in load_monti(root, "douban"))
+    return Fold("test", train, test)
+
+
+def _lastfm(root: Path) -> Fold:
+    place = root / "implicit" / "hetrec2011-lastfm-2k" / "user_artists.dat"
+    table = pd.read_csv(place, sep="\t").set_axis(["user", "item", "rating"], axis=1)
+    data = Interactions.from_frame(table)
+    split = user_holdout(data, _SHARE, 0)
+    return Fold("test", data.select(split.train), data.select(split.test))
+
+
 _LIGHTGCN = "the split published with NGCF and LightGCN"
 
 RANKING_SETS = {
@@ -43,5 +60,9 @@ RANKING_SETS = {
     "yelp2018": RankingSet("Yelp2018", _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, "yelp2018"))),
     "ml-1m": RankingSet(
         "MovieLens-1M", "all ratings as interactions, a fifth of each user's hidden, seed 0", _movielens
+    ),
+    "douban": RankingSet("Douban", "ratings of 4 and 5 as likes, the split of Monti et al.", _douban),
+    "lastfm": RankingSet(
+        "Last.fm", "all listened artists as interactions, a fifth of each user's hidden, seed 0", _lastfm
     ),
 }

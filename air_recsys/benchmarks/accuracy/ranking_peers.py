@@ -1,4 +1,4 @@
-"""EASE, GF-CF and popularity, written from their papers, to stand beside the library's ranker."""
+"""EASE, RDLAE and popularity, written from their papers, to stand beside the library's ranker."""
 
 from __future__ import annotations
 
@@ -7,12 +7,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import get_lapack_funcs
-from scipy.sparse.linalg import svds
 
 from air_recsys.exceptions import DataError
-from air_recsys.graphs.cooccurrence import scaled
 from air_recsys.interactions import Interactions
-from air_recsys.metrics import top_k
+from air_recsys.metrics.ranking import unseen_top_k
 
 _BLOCK_ENTRIES = 16_000_000
 
@@ -30,15 +28,11 @@ class DenseScores:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
+        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        n = min(n, self.pattern.sum(axis=0).size)
         block = max(1, _BLOCK_ENTRIES // self.pattern.indptr.size)
-        blocks = [self._lists(users[start : start + block], n) for start in range(0, users.size, block)]
-        return np.concatenate(blocks)
-
-    def _lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        scores = self._scores(users)
-        scores[self.pattern[users].nonzero()] = -np.inf
-        return top_k(scores, n)
+        starts = [users[start : start + block] for start in range(0, users.size, block)]
+        return np.concatenate([unseen_top_k(self._scores(some), self.pattern[some], n) for some in starts])
 
     def _train(self) -> None:
         raise NotImplementedError
@@ -87,8 +81,14 @@ class EASE(DenseScores):
         self.decay = decay
 
     def _train(self) -> None:
+        self.weights = self._inverse(np.float32(self.decay))
+        self.weights /= -self.weights.diagonal().copy()
+        self.weights.flat[:: len(self.weights) + 1] = 0
+
+    def _inverse(self, penalties: Any) -> np.ndarray:
+        """Return the inverse of the products of the items plus penalties on their diagonal, in place."""
         gram = np.asfortranarray((self.pattern.T @ self.pattern).toarray())  # (n_items, n_items)
-        gram.flat[:: len(gram) + 1] += np.float32(self.decay)
+        gram.flat[:: len(gram) + 1] += penalties
         factorize, invert = get_lapack_funcs(("potrf", "potri"), (gram,))
         gram, failed = factorize(gram, lower=0, overwrite_a=1)
         if failed:
@@ -96,54 +96,44 @@ class EASE(DenseScores):
         gram, _ = invert(gram, lower=0, overwrite_c=1)
         for column in range(1, len(gram)):
             gram[column, :column] = gram[:column, column]
-        diagonal = gram.diagonal().copy()
-        gram /= -diagonal
-        gram.flat[:: len(gram) + 1] = 0
-        self.weights = gram
+        return gram
 
     def _scores(self, users: np.ndarray) -> np.ndarray:
         return np.asarray(self.pattern[users] @ self.weights)
 
 
-class GFCF(DenseScores):
-    r"""The sum of two filters, :math:`r_u \tilde R^T \tilde R + w\, r_u D^{-1/2} V V^T D^{1/2}`.
+class RDLAE(EASE):
+    r"""EASE trained on interactions that are dropped at random, its diagonal limited and not zero.
 
-    :math:`\tilde R` is the pattern of interactions, rows and columns divided by the roots of their numbers of
-    interactions, D the numbers of the items, V the leading right singular vectors of :math:`\tilde R`.
+    .. math:: C = (X^T X + \mathrm{diag}(g))^{-1}, \quad g = \lambda + \tfrac{p}{1 - p} n_i, \quad
+              B = I - C\, \mathrm{diag}(g + m)
 
-    Source: Shen et al., How Powerful is Graph Convolution for Recommendation?, CIKM 2021, and its program.
+    with :math:`m_j = (1 - x) / C_{jj} - g_j` where :math:`1 - g_j C_{jj} > x`, else 0.
+
+    Source: Moon, Kim, Lee, It's Enough: Relaxing Diagonal Constraints in Linear Autoencoders for Recommendation,
+    SIGIR 2023.
 
     Parameters
     ----------
-    n_factors : int
-        Singular vectors; fewer than there are users or items.
-    weight : float
-        Of the second filter.
-    random_state : int
-        Of the search for singular vectors.
+    decay, dropout, limit : float
+        Lambda, p in 0..1, and x.
 
     Examples
     --------
     >>> data = Interactions.from_dense([[1, 1, np.nan], [1, 1, np.nan], [np.nan, 1, 1], [1, np.nan, np.nan]])
-    >>> GFCF(n_factors=2).fit(data).lists(np.array([3]), 1).tolist()
+    >>> RDLAE(1.0, 0.2, 0.1).fit(data).lists(np.array([3]), 1).tolist()
     [[1]]
     """
 
-    def __init__(self, n_factors: int = 256, weight: float = 0.3, random_state: int = 0) -> None:
-        self.n_factors = n_factors
-        self.weight = weight
-        self.random_state = random_state
+    def __init__(self, decay: float, dropout: float, limit: float) -> None:
+        super().__init__(decay)
+        self.dropout, self.limit = dropout, limit
 
     def _train(self) -> None:
-        self.even = sp.csr_array(scaled(self.pattern, 0.5, 0.5))
-        self.roots = np.sqrt(np.maximum(self.pattern.sum(axis=0), 1)).astype(np.float32)
-        least = min(self.roots.size, self.pattern.indptr.size - 1)
-        start = np.random.default_rng(self.random_state).standard_normal(least).astype(np.float32)
-        svd: Any = svds(self.even, min(self.n_factors, least - 1), v0=start)
-        self.vectors = svd[2]  # (r, n_items)
-
-    def _scores(self, users: np.ndarray) -> np.ndarray:
-        own = self.pattern[users]
-        linear = (own @ self.even.T @ self.even).toarray()
-        ideal = (own / self.roots) @ self.vectors.T @ (self.vectors * self.roots)
-        return np.asarray(linear + np.float32(self.weight) * ideal, dtype=np.float32)
+        counts = self.pattern.sum(axis=0)
+        penalties = np.float32(self.decay + self.dropout / (1 - self.dropout) * counts)  # (n_items,)
+        inverse = self._inverse(penalties)
+        diagonal = inverse.diagonal()
+        limited = 1 - penalties * diagonal > self.limit
+        self.weights = inverse * -np.where(limited, (1 - self.limit) / diagonal, penalties)
+        self.weights.flat[:: len(inverse) + 1] += 1

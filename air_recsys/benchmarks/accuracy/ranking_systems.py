@@ -8,31 +8,39 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.benchmarks.accuracy.ranking_peers import EASE, GFCF, Popularity
+from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
+from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE, Popularity
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen, Ranker
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.interactions import Interactions
 from air_recsys.models.ranking.ranker import GraphRanker
 
-LENGTH = 20
+LENGTHS = (10, 20, 100)
+"""Of the lists that are measured."""
 Grid = dict[str, Sequence[Any]]
-_GRIDS: dict[str, dict[str, Grid]] = {
-    "ml-1m": {
-        "implicit ALS": {
-            "factors": (128, 256),
-            "regularization": (50.0, 100.0, 200.0),
-            "alpha": (4.0, 8.0, 16.0),
-            "iterations": (15,),
-        },
-        "implicit BPR": {
-            "factors": (32,),
-            "learning_rate": (0.02, 0.05),
-            "regularization": (0.01, 0.03),
-            "iterations": (50,),
-        },
-        "GF-CF": {"n_factors": (64, 128, 256), "weight": (0.3, 1.0, 3.0)},
-        "EASE": {"decay": (250.0, 500.0, 1000.0, 2000.0)},
+
+
+def _als(factors: Sequence[int], regularization: Sequence[float], alpha: Sequence[float]) -> Grid:
+    return {"factors": factors, "regularization": regularization, "alpha": alpha, "iterations": (15,)}
+
+
+_GRID: dict[str, Grid] = {
+    "implicit BPR": {
+        "factors": (32,),
+        "learning_rate": (0.02, 0.05),
+        "regularization": (0.01, 0.03),
+        "iterations": (50,),
     },
+    "GF-CF": {"n_factors": (64, 128, 256), "weight": (0.3, 1.0, 3.0)},
+}
+_DENSE: dict[str, Grid] = {
+    "EASE": {"decay": (250.0, 500.0, 1000.0, 2000.0)},
+    "RDLAE": {"decay": (50.0, 200.0, 800.0), "dropout": (0.2, 0.4, 0.6), "limit": (0.0, 0.3)},
+}
+_GRIDS: dict[str, dict[str, Grid]] = {
+    "ml-1m": {"implicit ALS": _als((128, 256), (50.0, 100.0, 200.0), (4.0, 8.0, 16.0))} | _GRID | _DENSE,
+    "douban": {"implicit ALS": _als((64, 128), (3.0, 10.0, 30.0, 100.0), (4.0, 16.0, 64.0))} | _GRID | _DENSE,
+    "lastfm": {"implicit ALS": _als((64, 128), (3.0, 10.0, 30.0, 100.0), (4.0, 16.0, 64.0))} | _GRID,
 }
 """The settings to search, by the data and the system: data of few items, where a search takes minutes."""
 _FIXED: dict[str, dict[str, Any]] = {
@@ -42,11 +50,21 @@ _FIXED: dict[str, dict[str, Any]] = {
     "EASE": {"decay": 200.0},
 }
 """The settings without a search."""
+_CONVENTION: dict[str, dict[str, dict[str, Any]]] = {
+    "gowalla": {
+        "BSPM": {"n_factors": 448, "weight": 0.2, "sharpening": 2.5},
+        "ChebyCF": {"n_factors": 512, "weight": 0.2, "power": 1.5, "exponent": 0.4},
+    },
+    "yelp2018": {"BSPM": {"n_factors": 384, "weight": 0.3, "sharpening": None}},
+}
+"""The settings of papers for these very splits, which have no validation part, by the data and the system."""
+_FILTERS = {"BSPM": BSPM, "ChebyCF": ChebyCF}
 _ORIGIN = {
     "implicit ALS": "its own code",
     "implicit BPR": "its own code",
     "GF-CF": "written from its paper and program",
     "EASE": "written from its paper",
+    "RDLAE": "written from its paper",
 }
 _HOW_FIXED = {
     "implicit ALS": ", the best of a few tried on a random hidden fifth of Gowalla's training part",
@@ -59,7 +77,7 @@ _HOW_FIXED = {
 class Lists(NamedTuple):
     """The answer of a system."""
 
-    items: np.ndarray  # (b, 20), positions
+    items: np.ndarray  # (b, at most 100), positions
     settings: str  # those that it has chosen by itself, in words
 
 
@@ -85,8 +103,8 @@ class Recommending:
 
 
 def systems_by_default(data: str) -> list[str]:
-    """Return the names of the systems that a set is measured with: EASE where its matrix of items is small."""
-    return [name for name in ranking_systems(data) if name != "EASE" or data in _GRIDS]
+    """Return the names of the systems that a set is measured with: EASE and RDLAE where they can be searched."""
+    return [name for name in ranking_systems(data) if name not in _DENSE or name in _GRIDS.get(data, {})]
 
 
 def ranking_systems(
@@ -112,17 +130,18 @@ def ranking_systems(
         "implicit BPR": partial(_implicit, "bpr", **shared),
         "GF-CF": partial(GFCF, random_state=seed),
         "EASE": EASE,
-    }
+    } | ({"RDLAE": RDLAE} if "RDLAE" in _GRIDS.get(data, {}) else {})
     return {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
         **{name: _peer(data, name, make, seed) for name, make in makers.items()},
+        **{f"{name} by convention": _by_convention(data, name, seed) for name in _CONVENTION.get(data, {})},
         "Popularity": System(Popularity().fit, "the number of interactions"),
     }
 
 
 def ask_lists(model: Ranker, users: np.ndarray) -> Lists:
     """Return the lists of some users, by positions, and the settings that the model has chosen."""
-    return Lists(model.lists(users, LENGTH), _told(getattr(model, "settings_", {})))
+    return Lists(model.lists(users, max(LENGTHS)), _told(getattr(model, "settings_", {})))
 
 
 def _peer(data: str, name: str, make: Any, seed: int) -> System:
@@ -136,9 +155,16 @@ def _peer(data: str, name: str, make: Any, seed: int) -> System:
     return System(partial(_train_chosen, make, grid, seed), told, needs, needs or "")
 
 
+def _by_convention(data: str, name: str, seed: int) -> System:
+    fixed = _CONVENTION[data][name]
+    told = f"written from its paper and program, {_told(fixed)}: the settings of the paper for this split"
+    return System(partial(_train_fixed, partial(_FILTERS[name], random_state=seed), fixed), told)
+
+
 def _told(settings: dict[str, Any]) -> str:
     values = {name: value if isinstance(value, tuple) else (value,) for name, value in settings.items()}
-    return ", ".join(f"{name}={' | '.join(f'{each:g}' for each in tried)}" for name, tried in values.items())
+    words = {name: " | ".join("none" if each is None else f"{each:g}" for each in values[name]) for name in values}
+    return ", ".join(f"{name}={tried}" for name, tried in words.items())
 
 
 def _train_ranker(parameters: dict[str, Any], shown: Interactions) -> Recommending:

@@ -47,6 +47,8 @@ class RankingData(StrEnum):
     GOWALLA = "gowalla"
     YELP2018 = "yelp2018"
     ML_1M = "ml-1m"
+    DOUBAN = "douban"
+    LASTFM = "lastfm"
 
 
 class Hidden(StrEnum):
@@ -194,7 +196,7 @@ def ranking(
     sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--system", help="May be repeated. By default all, EASE on MovieLens alone: it takes memory."),
+        typer.Option("--system", help="May be repeated. By default all, EASE and RDLAE where items are few."),
     ] = None,
     validation: Annotated[
         bool, typer.Option("--validation", help="Test on a part of the training data; the test part is left out.")

@@ -16,20 +16,20 @@ _LEANS = (0.0, 0.5, -0.5)  # power of the counts in the chance to be hidden: equ
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
 Grid = dict[str, tuple[Any, ...]]
 Scorer = Callable[[HeldOut, RankerSettings], np.ndarray]
-_ITEMS: Grid = {
-    "item_target": (-0.5, -0.25, 0.0, 0.25),
-    "item_exponent": (0.5, 0.75, 1.0),
-    "item_source": (0.0, 0.25, 0.5),
-    "item_power": (1.0, 1.15, 1.3),
+_REGRESSION: Grid = {
+    "regression_target": (-0.5, -0.375, -0.25, -0.125, 0.0),
+    "regression_source": (0.0, 0.25, 0.5),
+    "regression_share": (0.5, 1.0),
 }
 _USERS: Grid = {"user_target": (0.0, 0.25, 0.5), "user_exponent": (0.25, 0.5, 0.75), "user_power": (1.0, 1.3, 1.6)}
 _FACTORS: Grid = {"factor_target": (-0.5, -0.25, 0.0)}
 _AXES = (64, 128, 256)  # numbers of axes that are tried, beside all of them
-_WEIGHTS: Grid = {"user_weight": (0.0, 0.3, 0.6, 1.0, 1.5), "factor_weight": (0.0, 0.3, 0.6, 1.0, 1.5)}
+_WEIGHTS: Grid = {"user_weight": (0.0, 0.1, 0.2, 0.4, 0.7, 1.0), "factor_weight": (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)}
+_NONE = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
 
 
 class Search:
-    """A search over `RankerSettings`, one at a time: first those of each smoothing alone, then the weights.
+    """A search over `RankerSettings`, one at a time: first those of each term alone, then the weights.
 
     Best is the largest geometric mean of NDCG over the ways of hiding, so that every way counts by ratios.
 
@@ -55,15 +55,17 @@ class Search:
         """Return the best settings found."""
         start = RankerSettings(n_axes=self.n_factors)
         axes: Grid = {"n_axes": (*(n for n in _AXES if n < self.n_factors), self.n_factors)}
-        stages: list[tuple[Grid, Scorer, dict[str, float]]] = [
-            (_ITEMS, HeldOut.item_scores, {"user_weight": 0.0, "factor_weight": 0.0}),
-            (_USERS, HeldOut.user_scores, {"item_weight": 0.0, "user_weight": 1.0, "factor_weight": 0.0}),
-            (axes | _FACTORS, HeldOut.factor_scores, {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 1.0}),
+        regression: Grid = {"regression_penalty": self.ways[0].penalties}
+        stages: list[tuple[Grid, Scorer, str]] = [
+            (regression | _REGRESSION, HeldOut.regression_scores, "regression_weight"),
+            (_USERS, HeldOut.user_scores, "user_weight"),
+            (axes | _FACTORS, HeldOut.factor_scores, "factor_weight"),
         ]
         for grid, scores, alone in stages:
-            chosen = self._descend(start._replace(**alone), grid, scores)
+            chosen = self._descend(start._replace(**_NONE | {alone: 1.0}), grid, scores)
             start = start._replace(**{name: getattr(chosen, name) for name in grid})
         single = {way: [scores(way, start) for _, scores, _ in stages] for way in self.ways}
+        start = start._replace(**_NONE | {"regression_weight": 1.0})
         self._descend(start, _WEIGHTS, lambda way, settings: _sum(single[way], settings))
         best = max(self.history, key=lambda row: row["ndcg"])  # which may be a smoothing alone
         return RankerSettings(**{name: best[name] for name in RankerSettings._fields})
@@ -119,7 +121,8 @@ def history_frame(history: list[dict[str, Any]], chosen: RankerSettings) -> pd.D
 
 
 def _sum(scores: list[np.ndarray], settings: RankerSettings) -> np.ndarray:
-    total = scores[0] * np.float32(settings.item_weight)
+    """Return the weighted sum of the scores of the regression, of users and of axes."""
+    total = scores[0] * np.float32(settings.regression_weight)
     for each, weight in zip(scores[1:], (settings.user_weight, settings.factor_weight), strict=True):
         if weight:
             total += np.float32(weight) * each

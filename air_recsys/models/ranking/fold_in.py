@@ -1,8 +1,8 @@
 r"""Users that a `GraphRanker` was not trained on, from their items alone; all that was trained stays as it is.
 
-The item graph, the singular vectors and the popularity of the items serve any list of items. For the second term a
-new user chooses its strongest co-occurrences with the trained users, by the weights of the user graph: with N(u) the
-items of the new user, N(v) those of a trained one and N(c) the trained users of an item,
+The regression, the item graph, the singular vectors and the popularity of the items serve any list of items. For the
+term of the users a new one chooses its strongest co-occurrences with the trained users, by the weights of the user
+graph: with N(u) the items of the new user, N(v) those of a trained one and N(c) the trained users of an item,
 
 .. math:: a_{uv} = \Big(\sum_{c \in N(u) \cap N(v)} |N(c)|^{-a} \big/ \sqrt{|N(u)|\,|N(v)|}\Big)^{power}
 
@@ -24,7 +24,8 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.ranking import smoothings
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import popular_items, recommendation_frame
-from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, interaction_pattern
+from air_recsys.models.ranking.regression import item_degrees
+from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, divided, interaction_pattern
 from air_recsys.models.rows import as_rows
 from air_recsys.models.scale import check_signs
 from air_recsys.models.state import FittedState
@@ -32,17 +33,20 @@ from air_recsys.models.state import FittedState
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
 
 
+Smoothings = tuple[Smoothing, Smoothing, Smoothing, Smoothing]  # over items, users and axes, and the regression
+
+
 class RankerState(NamedTuple):
     """A fitted `GraphRanker`, ready to score."""
 
     fitted: FittedState
     settings: RankerSettings
-    smoothings: tuple[Smoothing, Smoothing, Smoothing]  # over items, over users, over axes
+    smoothings: Smoothings
 
     @property
-    def weights(self) -> tuple[float, float, float]:
+    def weights(self) -> tuple[float, float, float, float]:
         """How much each smoothing counts."""
-        return self.settings.item_weight, self.settings.user_weight, self.settings.factor_weight
+        return self.settings.weights
 
 
 class FoldedUsers:
@@ -109,7 +113,7 @@ class FoldedUsers:
         return recommendation_frame(self.user_ids, data.item_ids, best, scores, known)
 
 
-def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> tuple[Smoothing, Smoothing, Smoothing]:
+def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> Smoothings:
     """Return the smoothings of a ranker for new users.
 
     Parameters
@@ -120,7 +124,7 @@ def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> tuple[
     own : ndarray of int, shape (b,)
         The position of each new user among the trained ones, -1 for a stranger: nobody is its own neighbour.
     """
-    settings, (over_items, over_users, over_axes) = ranker.settings, ranker.smoothings
+    settings, (over_items, over_users, over_axes, regression) = ranker.settings, ranker.smoothings
     trained = interaction_pattern(ranker.fitted.data)
     counts = smoothings.popularity(trained)
     even = divided(pattern, counts, 0.5)
@@ -129,19 +133,8 @@ def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> tuple[
         Smoothing(divided(pattern, counts, settings.item_source), over_items.right),
         Smoothing(_edges(trained, pattern, own, settings), over_users.right),
         Smoothing(np.asarray(even @ axes, dtype=np.float32), over_axes.right),
+        Smoothing(divided(pattern, item_degrees(trained, settings), settings.regression_source), regression.right),
     )
-
-
-def divided(pattern: Csr, counts: np.ndarray, exponent: float) -> Csr:
-    """Return a pattern with each column over a power of its count.
-
-    Examples
-    --------
-    >>> divided(sp.csr_array([[1.0, 0.0, 1.0]]), np.array([1, 2, 4]), 0.5).toarray()
-    array([[1. , 0. , 0.5]])
-    """
-    powers = (counts.astype(np.float64) ** -exponent).astype(pattern.dtype)
-    return sp.csr_array((pattern.data * powers[pattern.indices], pattern.indices, pattern.indptr), shape=pattern.shape)
 
 
 def _edges(trained: Csr, pattern: Csr, own: np.ndarray, settings: RankerSettings) -> Csr:

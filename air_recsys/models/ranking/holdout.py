@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache, partial
 
 import numpy as np
@@ -11,12 +12,22 @@ from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.ranking import smoothings
+from air_recsys.models.ranking.regression import (
+    MOST_EXACT,
+    PENALTIES,
+    SMALL_PENALTIES,
+    EvenedItems,
+    evened_items,
+    exact_weights,
+    filtered,
+)
 from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing
 
 _SHARE = 0.2
 _MAX_ENTRIES = 100_000_000  # most scores of one smoothing
 _LENGTH = 20
 _BLOCK = 256
+Smoothed = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, smoothed
 
 
 def hide_leaning(pattern: Csr, lean: float, seed: int) -> tuple[Csr, Csr]:
@@ -56,7 +67,7 @@ def hide_leaning(pattern: Csr, lean: float, seed: int) -> tuple[Csr, Csr]:
 
 
 class HeldOut:
-    """The smoothings of a `GraphRanker` trained on one part of the data, and its lists measured on another.
+    """The terms of a `GraphRanker` trained on one part of the data, and its lists measured on another.
 
     Parameters
     ----------
@@ -74,16 +85,30 @@ class HeldOut:
         size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
         self._hidden, self._seen = hidden[self.users], shown[self.users]
-        self._item_graph = lru_cache(1)(partial(smoothings.item_graph, shown))
+        few = shown.shape[1] <= MOST_EXACT
+        self.penalties = (*SMALL_PENALTIES, *PENALTIES) if few else PENALTIES
+        self._evened = lru_cache(1)(partial(evened_items, shown))
+        self._weights = lru_cache(1)(lambda *key: exact_weights(self._evened(*key[:2]), key[2]))
+        self._regression = lru_cache(1)(self._regression_of)
         self._user_graph = lru_cache(1)(partial(smoothings.user_graph, shown))
         self._axes = lru_cache(1)(partial(smoothings.item_axes, shown, n_factors, seed))
 
-    def item_scores(self, settings: RankerSettings) -> np.ndarray:
-        """Return the scores of the smoothing over items alone, (n_users asked, n_items), as those of the others."""
-        graph = self._item_graph(_only(settings, "item_neighbors", "item_exponent"))
-        return self._scores(
-            smoothings.over_items(self._shown, smoothings.raised(graph, settings.item_power), settings)
+    def regression_scores(self, settings: RankerSettings) -> np.ndarray:
+        """Return the scores of the regression alone, (n_users asked, n_items), as those of the others."""
+        evened, smoothed = self._regression(
+            settings.regression_exponent, settings.regression_share, settings.regression_source
         )
+        target = (evened.degrees**-settings.regression_target).astype(np.float32)
+        product = smoothed(settings.regression_penalty)
+        return self._by_blocks(lambda block: smoothings.of_length_one(product[block] * target))
+
+    def _regression_of(self, exponent: float, share: float, source: float) -> tuple[EvenedItems, Smoothed]:
+        evened = self._evened(exponent, share)
+        own = smoothings.divided(self._seen, evened.degrees, source)
+        if own.shape[1] <= MOST_EXACT:
+            return evened, lambda penalty: own @ self._weights(exponent, share, penalty)
+        blocks = filtered(evened, own.toarray(), PENALTIES)
+        return evened, lambda penalty: blocks[PENALTIES.index(penalty)]
 
     def user_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the smoothing over users alone."""
@@ -98,8 +123,11 @@ class HeldOut:
 
     def _scores(self, smoothing: Smoothing) -> np.ndarray:
         """Return scores rounded to float32: a search holds those of several smoothings."""
-        blocks = range(0, self.users.size, _BLOCK)
-        return np.concatenate([smoothing.scores(self.users[i : i + _BLOCK]).astype(np.float32) for i in blocks])
+        return self._by_blocks(lambda block: smoothing.scores(self.users[block]))
+
+    def _by_blocks(self, scores: Callable[[slice], np.ndarray]) -> np.ndarray:
+        starts = range(0, self.users.size, _BLOCK)
+        return np.concatenate([scores(slice(start, start + _BLOCK)).astype(np.float32) for start in starts])
 
     def measure(self, scores: np.ndarray) -> tuple[float, float]:
         """Return NDCG and recall of the lists of 20 that scores make."""

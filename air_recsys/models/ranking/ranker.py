@@ -1,4 +1,4 @@
-"""`GraphRanker`: lists of items from who interacted with what, smoothed by graphs of the users and of the items."""
+"""`GraphRanker`: lists of items from who interacted with what, by a regression of the items and graphs."""
 
 from __future__ import annotations
 
@@ -14,32 +14,37 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.base import Recommender
-from air_recsys.models.ranking import smoothings
+from air_recsys.models.ranking import regression, smoothings
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.choice import Search, hidden_parts, history_frame
 from air_recsys.models.ranking.fold_in import FoldedUsers, RankerState
 from air_recsys.models.ranking.lists import recommend_with
-from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, interaction_pattern
+from air_recsys.models.ranking.smoothings import RankerSettings, interaction_pattern
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.parameters import integer
 from air_recsys.validation import check_choice, check_integer, check_real
 
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
+_RANGES = {"source": (-2.0, 10.0), "target": (-2.0, 10.0), "share": (0.0, 1.0), "penalty": (0.0, 1e6)}
+"""Of settings, by the last word of their names."""
 
 
 @dataclass(eq=False, repr=False)
 class GraphRanker(Recommender):
-    r"""Rank items by three smoothings of the pattern R of interactions: over items, over users, over a few axes.
+    r"""Rank items by a regression of the items on each other, and by smoothings over users, axes and items.
 
-    .. math:: s_u = \frac{r_u A_{items}}{|\cdot|} + \lambda_u \frac{a_u R}{|\cdot|}
-              + \lambda_f \frac{r_u V V^T}{|\cdot|}
+    .. math:: s_u = \lambda_r \frac{r_u D^{-b} H D^{-c}}{|\cdot|} + \lambda_u \frac{a_u R}{|\cdot|}
+              + \lambda_f \frac{r_u V V^T}{|\cdot|} + \lambda_i \frac{r_u A_{items}}{|\cdot|}
 
-    with sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`), V the leading singular
-    vectors of R, and every term divided by its length. Each R, A and V has its rows or columns divided by a power of
+    with R the pattern of interactions, H the ridge regression of its items (`air_recsys.models.ranking.regression`),
+    V its leading singular vectors, sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`),
+    and every term divided by its length. Each R, A and V has its rows or columns divided by a power of
     their numbers of interactions: how much popularity is to count differs from data to data, and matters more than
-    anything else. These powers, the number of singular vectors and the two weights are chosen at `fit` on a fifth of
-    each user's interactions, hidden for the while. It is hidden in three ways, all alike, popular items first and
-    rare items first, since no data tell how popularity will count in the future; the geometric mean of NDCG decides.
+    anything else. These powers, the penalty of the regression, the number of singular vectors and the weights are
+    chosen at `fit` on a fifth of each user's interactions, hidden for the while. It is hidden in three ways, all
+    alike, popular items first and rare items first, since no data tell how popularity will count in the future; the
+    geometric mean of NDCG decides. The graph of the items does not take part in what is chosen: its weight is 0 unless
+    `settings` give one.
 
     Parameters
     ----------
@@ -56,7 +61,7 @@ class GraphRanker(Recommender):
     ----------
     user_graph_, item_graph_ : SimilarityGraph
     user_factors_, item_factors_ : ndarray
-        Of the third term alone: a score is more than their product.
+        Of the term with V alone: a score is more than their product.
     settings_ : RankerSettings
     history_ : DataFrame
         Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding; in the
@@ -72,8 +77,9 @@ class GraphRanker(Recommender):
     All interactions count as 1, whatever their ratings. Scores order the items of a user; they are no ratings and
     cannot be compared between users.
 
-    Sources: Fu et al., Revisiting Neighborhood-based Link Prediction for Collaborative Filtering, WWW 2022 (exponents
-    of degrees); Shen et al., How Powerful is Graph Convolution for Recommendation?, CIKM 2021 (singular vectors).
+    Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019 (regression); Fu et al., Revisiting
+    Neighborhood-based Link Prediction for Collaborative Filtering, WWW 2022 (exponents of degrees); Shen et al., How
+    Powerful is Graph Convolution for Recommendation?, CIKM 2021 (singular vectors).
 
     Examples
     --------
@@ -98,8 +104,8 @@ class GraphRanker(Recommender):
             if name == "n_axes" or name.endswith("neighbors"):
                 check_integer(name, value, minimum=1)
                 continue
-            lowest = -2.0 if name.endswith(("source", "target")) else 0.0
-            check_real(name, value, minimum=lowest, maximum=10.0, strict=name.endswith("power"))
+            lowest, highest = _RANGES.get(name.rpartition("_")[2], (0.0, 10.0))
+            check_real(name, value, minimum=lowest, maximum=highest, strict=name.endswith(("power", "penalty")))
 
     # ---------------------------------------------------------------- fitting
 
@@ -116,6 +122,7 @@ class GraphRanker(Recommender):
             SimilarityGraph(users, data.user_ids, "user"),
             SimilarityGraph(items, data.item_ids, "item"),
             history=history_frame(tried, settings),
+            item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
         )
 
     def _settings_for(self, data: Interactions) -> tuple[RankerSettings, list[dict[str, Any]]]:
@@ -137,8 +144,11 @@ class GraphRanker(Recommender):
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         if state.item_graph is None or state.user_graph is None:
             raise ValueError("expected both graphs of a GraphRanker, found one or none")
-        if not np.isfinite([float(value) for value in _settings_of(state)]).all():
+        settings = _settings_of(state)
+        if not np.isfinite([float(value) for value in settings]).all():
             raise ValueError("expected finite settings in the history, found NaN or infinity")
+        if settings.regression_weight and state.item_weights is None:
+            raise ValueError("expected the weights of the regression that the settings ask for, found none")
         return state
 
     # ---------------------------------------------------------------- scores
@@ -189,7 +199,7 @@ class GraphRanker(Recommender):
     def fold_in(self, interactions: Any) -> FoldedUsers:
         """Return new users, ready to be given lists, from their items, without training and without a trace.
 
-        All three terms take part; see `air_recsys.models.ranking.fold_in`.
+        All terms take part; see `air_recsys.models.ranking.fold_in`.
 
         Parameters
         ----------
@@ -223,7 +233,8 @@ class GraphRanker(Recommender):
 
 def _settings_of(state: FittedState) -> RankerSettings:
     """Return the settings in the last row of the history, which are those chosen."""
-    chosen, defaults = state.history.iloc[-1], RankerSettings()._asdict()
+    # Files of the releases without the regression have no settings of it.
+    chosen, defaults = state.history.iloc[-1], RankerSettings(regression_weight=0.0)._asdict()
     values: dict[str, Any] = {name: type(default)(chosen.get(name, default)) for name, default in defaults.items()}
     return RankerSettings(**values)
 
@@ -243,9 +254,11 @@ def _ranker_state(state: FittedState) -> RankerState:
     assert state.user_graph is not None
     assert state.item_graph is not None
     users, items = (sp.csr_array(graph.to_scipy(), dtype=np.float32) for graph in (state.user_graph, state.item_graph))
-    three: tuple[Smoothing, Smoothing, Smoothing] = (
+    weights = sp.csr_array(items.shape, dtype=np.float32) if state.item_weights is None else state.item_weights
+    smoothed = (
         smoothings.over_items(pattern, items, settings),
         smoothings.over_users(pattern, users, settings),
         smoothings.over_axes(factors.user_factors, factors.item_factors),
+        regression.over_regression(pattern, weights, settings),
     )
-    return RankerState(state, settings, three)
+    return RankerState(state, settings, smoothed)

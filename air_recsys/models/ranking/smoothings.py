@@ -1,5 +1,7 @@
 """The smoothings of a `GraphRanker`: each scores a block of users by one product of two matrices.
 
+That of the regression is in `air_recsys.models.ranking.regression`.
+
 Sparse products are sums in one order, on every processor. Dense ones and powers are computed in double precision,
 since their last bits depend on the processor.
 """
@@ -38,9 +40,20 @@ class RankerSettings(NamedTuple):
     user_target: float = 0.25
     n_axes: int = 512  # at most the `n_factors` of the ranker
     factor_target: float = -0.25
-    item_weight: float = 1.0
-    user_weight: float = 0.3
-    factor_weight: float = 0.3
+    regression_exponent: float = 0.5  # of users, where items are regressed on each other
+    regression_share: float = 1.0  # of the items' own degrees in the penalty; the rest is the same for all
+    regression_penalty: float = 8.0
+    regression_source: float = 0.25
+    regression_target: float = -0.25
+    item_weight: float = 0.0
+    user_weight: float = 0.2
+    factor_weight: float = 0.2
+    regression_weight: float = 1.0
+
+    @property
+    def weights(self) -> tuple[float, float, float, float]:
+        """How much the smoothings over items, over users and over axes and the regression count."""
+        return self.item_weight, self.user_weight, self.factor_weight, self.regression_weight
 
 
 class Smoothing(NamedTuple):
@@ -52,10 +65,21 @@ class Smoothing(NamedTuple):
     def scores(self, users: np.ndarray) -> np.ndarray:
         """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
         product: Any = self.left[users] @ self.right
-        dense = np.asarray(product.toarray() if sp.issparse(product) else product, dtype=np.float64)
-        lengths = np.linalg.norm(dense, axis=1, keepdims=True)
-        dense /= np.maximum(lengths, np.finfo(np.float32).tiny)
-        return dense
+        return of_length_one(product.toarray() if sp.issparse(product) else product)
+
+
+def of_length_one(scores: np.ndarray) -> np.ndarray:
+    """Return the scores of each user, (b, n_items), divided by their length, in float64; 0 where all are.
+
+    Examples
+    --------
+    >>> of_length_one(np.array([[3.0, 4.0], [0.0, 0.0]]))
+    array([[0.6, 0.8],
+           [0. , 0. ]])
+    """
+    unit = np.array(scores, dtype=np.float64)
+    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return unit
 
 
 def interaction_pattern(data: Interactions) -> Csr:
@@ -89,6 +113,18 @@ def to_power(values: np.ndarray, exponent: float) -> np.ndarray:
     array([2.], dtype=float32)
     """
     return (values.astype(np.float64) ** exponent).astype(np.float32)
+
+
+def divided(pattern: Csr, counts: np.ndarray, exponent: float) -> Csr:
+    """Return a pattern with each column over a power of its count.
+
+    Examples
+    --------
+    >>> divided(sp.csr_array([[1.0, 0.0, 1.0]]), np.array([1, 2, 4]), 0.5).toarray()
+    array([[1. , 0. , 0.5]])
+    """
+    powers = (counts.astype(np.float64) ** -exponent).astype(pattern.dtype)
+    return sp.csr_array((pattern.data * powers[pattern.indices], pattern.indices, pattern.indptr), shape=pattern.shape)
 
 
 def raised(graph: Csr, power: float) -> Csr:
@@ -131,10 +167,12 @@ def factors(pattern: Csr, axes: np.ndarray, settings: RankerSettings) -> tuple[n
 
 def blend(smoothings: Sequence[Smoothing], weights: Sequence[float], users: np.ndarray) -> np.ndarray:
     """Return the weighted sum of the smoothings' scores, shape (b, n_items)."""
-    scores = weights[0] * smoothings[0].scores(users)
-    for smoothing, weight in zip(smoothings[1:], weights[1:], strict=True):
-        if weight:
-            scores += weight * smoothing.scores(users)
+    parts = [(each, weight) for each, weight in zip(smoothings, weights, strict=True) if weight]
+    if not parts:
+        return np.zeros((users.size, smoothings[0].right.shape[1]))
+    scores = parts[0][1] * parts[0][0].scores(users)
+    for smoothing, weight in parts[1:]:
+        scores += weight * smoothing.scores(users)
     return scores
 
 

@@ -131,6 +131,10 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         **dict(zip(_FACTORS, factors.arrays(), strict=True)),
         **{f"history_{name}": history[name].to_numpy() for name in history.columns},
     }
+    if isinstance(state.item_weights, np.ndarray):
+        arrays["item_weights"] = state.item_weights
+    elif state.item_weights is not None:
+        arrays |= matrix_to_arrays("item_weights_", state.item_weights)
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
     if state.drift is not None and state.data.timestamps is not None:
@@ -169,6 +173,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
         scale=check_scale(attributes.get("rating_scale")),
         chosen=Chosen.from_json(attributes["chosen"]) if "chosen" in attributes else Chosen(),
+        item_weights=_item_weights(data.n_items, arrays),
     )
 
 
@@ -222,7 +227,11 @@ def interactions_from_arrays(
 
 def graph_to_arrays(name: str, graph: SimilarityGraph) -> dict[str, np.ndarray]:
     """Return a graph as arrays of a model file, all of a name that begins with `name`."""
-    matrix = graph.to_scipy()
+    return matrix_to_arrays(name, graph.to_scipy())
+
+
+def matrix_to_arrays(name: str, matrix: sp.csr_array) -> dict[str, np.ndarray]:
+    """Return a sparse matrix as arrays of a model file, all of a name that begins with `name`."""
     return {f"{name}data": matrix.data, f"{name}indices": matrix.indices, f"{name}indptr": matrix.indptr}
 
 
@@ -282,6 +291,15 @@ def class_of(cls: type[Restored], contents: Contents) -> type[Restored]:
 def _adjacency(name: str, size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
     data, indices, indptr = (arrays[f"{name}{array}"] for array in ("data", "indices", "indptr"))
     return checked_csr(data, indices, indptr, (size, size))
+
+
+def _item_weights(size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array | np.ndarray | None:
+    if "item_weights_data" in arrays:
+        return _adjacency("item_weights_", size, arrays)
+    dense = arrays.get("item_weights")
+    if dense is not None and dense.shape != (size, size):
+        raise ValueError(f"expected weights of {size} x {size} items, found shape {dense.shape}")
+    return dense
 
 
 def _subclasses(cls: type) -> list[type]:

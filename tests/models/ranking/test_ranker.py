@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.ranking import holdout, ranker
+from air_recsys.models.ranking import holdout, ranker, regression
 from air_recsys.models.ranking.choice import Search, hidden_parts
 from air_recsys.models.ranking.holdout import HeldOut, hide_leaning
 from air_recsys.models.ranking.ranker import GraphRanker
@@ -40,19 +40,37 @@ def scores_by_hand(model, data):
     """Return the scores of all pairs by the formula of the docstring."""
     x, s = data.to_csr().toarray(), model.settings_
     popular = np.maximum(x.sum(axis=0), 1)
+    weighted = x.T @ (x * np.maximum(x.sum(axis=1, keepdims=True), 1.0) ** -s.regression_exponent)
+    own = weighted.diagonal()
+    d = s.regression_share * own + (1 - s.regression_share) * own[own > 0].mean()
+    d[own == 0] = 1
+    m = weighted / np.sqrt(np.outer(d, d))
+    h = m @ np.linalg.inv(m + s.regression_penalty * np.eye(len(m)))
     unit = [
         part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-30)
         for part in (
             x / popular**s.item_source @ model.item_graph_.to_scipy().toarray() / popular**s.item_target,
             model.user_graph_.to_scipy().toarray() @ (x / popular**s.user_target),
             model.user_factors_ @ model.item_factors_.T,
+            x / d**s.regression_source @ h / d**s.regression_target,
         )
     ]
-    return s.item_weight * unit[0] + s.user_weight * unit[1] + s.factor_weight * unit[2]
+    return sum(weight * part for weight, part in zip(s.weights, unit, strict=True))
 
 
-def test_scores_are_those_of_the_formula(fitted):
+EVERY_TERM: dict[str, Any] = {
+    "item_weight": 0.5,
+    "user_weight": 0.4,
+    "regression_share": 0.3,
+    "regression_source": 0.1,
+}
+
+
+@pytest.mark.parametrize("settings", [None, EVERY_TERM, {"regression_weight": 0.0, "item_weight": 1.0}])
+def test_scores_are_those_of_the_formula(fitted, settings):
     model, data, *_ = fitted
+    if settings is not None:
+        model = GraphRanker(**SMALL, settings=settings).fit(data)
     users, items = (side.ravel() for side in np.indices((data.n_users, data.n_items)))
     found = model.predict(data.user_ids[users], data.item_ids[items]).reshape(data.n_users, data.n_items)
     np.testing.assert_allclose(found, scores_by_hand(model, data), rtol=1e-4, atol=1e-6)
@@ -107,7 +125,7 @@ def test_the_search_scores_with_nothing_but_what_is_shown():
         part.eliminate_zeros()
     other = sp.csr_array((np.ones(hidden.nnz), hidden.indices[::-1].copy(), hidden.indptr), shape=hidden.shape)
     held_out = [HeldOut(shown, truth, 6, 0, 500) for truth in (hidden, other)]
-    for scorer in (HeldOut.item_scores, HeldOut.user_scores, HeldOut.factor_scores):
+    for scorer in (HeldOut.regression_scores, HeldOut.user_scores, HeldOut.factor_scores):
         lists = [each.lists(scorer(each, RankerSettings()), 0) for each in held_out]
         np.testing.assert_array_equal(lists[0], lists[1])
 
@@ -148,7 +166,7 @@ def test_ways_of_hiding_count_by_ratios():
     ways = hidden_parts(sp.csr_array(data.to_csr() > 0, dtype=np.float32), 0)
     together, *apart = (Search(some, 6, 0, 500) for some in (ways, *([way] for way in ways)))
     for search in (together, *apart):
-        search._try(RankerSettings(user_weight=0, factor_weight=0), HeldOut.item_scores)
+        search._try(RankerSettings(user_weight=0, factor_weight=0), HeldOut.regression_scores)
     alone = np.array([search.history[0]["ndcg"] for search in apart])
     assert together.history[0]["ndcg"] == pytest.approx(np.exp(np.log(alone).mean()))
 
@@ -163,7 +181,7 @@ def test_given_settings_are_used_and_nothing_is_tried():
 
 def test_fewer_axes_are_the_leading_ones():
     data, *_ = planted()
-    weights = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 1.0}
+    weights = {"user_weight": 0.0, "factor_weight": 1.0, "regression_weight": 0.0}
     fewer, all_six = (GraphRanker(n_factors=6, settings={**weights, "n_axes": n}).fit(data) for n in (4, 6))
     assert fewer.user_factors_.shape[1] == 4
     np.testing.assert_array_equal(fewer.user_factors_, all_six.user_factors_[:, :4])
@@ -182,6 +200,40 @@ def test_files_from_before_the_number_of_axes_was_a_setting_still_serve(fitted, 
     again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
     again._state = replace(again._fitted(), history=again.history_.drop(columns="n_axes"))
     assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
+
+
+def test_files_from_before_the_regression_score_without_it(tmp_path):
+    data, *_ = planted()
+    model = GraphRanker(**SMALL, settings={"regression_weight": 0.0, "item_weight": 1.0}).fit(data)
+    again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
+    later = [name for name in again.history_ if name.startswith("regression")]
+    again._state = replace(again._fitted(), history=again.history_.drop(columns=later))
+    assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
+
+
+def test_many_items_are_regressed_on_their_neighbours(fitted, tmp_path, monkeypatch):
+    """Which changes little: in the search, the lists, a file and for new users."""
+    model, data, *_ = fitted
+    monkeypatch.setattr(regression, "MOST_EXACT", 10)
+    monkeypatch.setattr(holdout, "MOST_EXACT", 10)
+    sparse = GraphRanker(**SMALL).fit(data)
+    np.testing.assert_allclose(sparse.history_["ndcg"].max(), model.history_["ndcg"].max(), rtol=0.02)
+    given = GraphRanker(**SMALL, settings={}).fit(data)
+    assert sp.issparse(given._fitted().item_weights)
+    monkeypatch.undo()
+    model = GraphRanker(**SMALL, settings={}).fit(data)
+    users, items = (side.ravel() for side in np.indices((data.n_users, data.n_items)))
+    assert np.corrcoef(given.predict(users, items), model.predict(users, items))[0, 1] > 0.98
+    again = GraphRanker.load(given.save(tmp_path / "ranker.model"))
+    assert again.recommend(data.user_ids, 5).equals(given.recommend(data.user_ids, 5))
+    assert np.corrcoef(given.fold_in(data).scores().ravel(), model.fold_in(data).scores().ravel())[0, 1] > 0.98
+
+
+def test_a_file_whose_regression_is_lost_is_refused(fitted):
+    model = GraphRanker(**SMALL, settings={}).fit(fitted[1])
+    state = replace(model._fitted(), item_weights=None)
+    with pytest.raises(ValueError, match="weights of the regression"):
+        GraphRanker()._restore(state, {})
 
 
 def test_where_no_user_has_an_item_to_spare_the_defaults_serve():
@@ -215,6 +267,8 @@ def test_a_saved_model_makes_the_same_lists(fitted, tmp_path):
         ({"settings": {"item_powr": 1.0}}, "a name in settings"),
         ({"settings": {"item_power": 0.0}}, "item_power"),
         ({"settings": {"user_weight": -1.0}}, "user_weight"),
+        ({"settings": {"regression_penalty": 0.0}}, "regression_penalty"),
+        ({"settings": {"regression_share": 1.5}}, "regression_share"),
         ({"settings": 3}, "settings must be a mapping or None, found int"),
     ],
 )

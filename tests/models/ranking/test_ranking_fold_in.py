@@ -16,7 +16,7 @@ from air_recsys.models.ranking import fold_in, ranker
 
 pytestmark = pytest.mark.order
 
-SETTINGS: dict[str, Any] = {"user_weight": 0.7, "user_power": 1.3, "item_source": 0.4}
+SETTINGS: dict[str, Any] = {"item_weight": 0.5, "user_weight": 0.7, "user_power": 1.3, "item_source": 0.4}
 
 
 def planted(seed: int = 0, n_groups: int = 3, per_group: int = 20, n_items: int = 60) -> tuple[np.ndarray, np.ndarray]:

@@ -1,0 +1,240 @@
+r"""Ridge regression of the items on each other, from the pattern R of interactions: a smoothing of a user's items.
+
+With the weights :math:`W = \mathrm{diag}(|N(u)|^{-a})` of the users, :math:`G = R^\top W R`, d its diagonal and
+:math:`D = x\,d + (1 - x)\,\bar d`,
+
+.. math:: M = D^{-1/2} G D^{-1/2}, \qquad H = M (M + \lambda I)^{-1}, \qquad s_u = r_u D^{-b} H D^{-c}
+
+H is what a ridge regression of all items on all items returns for its own targets. Off the diagonal
+:math:`D^{-1/2} H D^{1/2}`, column j divided by :math:`1 - H_{jj}`, are the weights of EASE for a = x = 0, and those of
+RDLAE without its limit on the diagonal for a = 0 and x between 0 and 1. For a large :math:`\lambda` only M is left:
+the linear part of GF-CF.
+
+H is exact where items are few. Where they are many, column j is that of a regression on the strongest neighbours of
+item j alone, of those that share a user with it. A search smooths a block of users by Chebyshev polynomials of M.
+
+Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019; Moon, Kim, Lee, It's Enough: Relaxing
+Diagonal Constraints in Linear Autoencoders for Recommendation, SIGIR 2023; Ning, Karypis, SLIM, ICDM 2011
+(neighbourhoods); Kim et al., ChebyCF, SIGIR 2025 (polynomials).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.polynomial.chebyshev import chebinterpolate
+
+from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
+from air_recsys.metrics.checks import Csr
+from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, divided
+
+MOST_EXACT = 4096  # items that one matrix of all pairs is inverted for
+PENALTIES = (4.0, 8.0, 16.0, 32.0)  # that a ranker tries
+SMALL_PENALTIES = (1.0, 2.0)  # that it tries beside them where H is exact: polynomials of them are long
+_NEIGHBORS = 200  # of an item's regression where there are more
+_EDGES = 400  # of M that each item chooses there
+_TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
+_POWER_STEPS = 20
+
+
+class EvenedItems(NamedTuple):
+    """The columns of the pattern, evened out: M = rows^T rows."""
+
+    rows: Csr  # W^1/2 R D^-1/2, (n_users, n_items)
+    degrees: np.ndarray  # D, (n_items,)
+
+
+def evened_items(pattern: Csr, exponent: float, share: float) -> EvenedItems:
+    """Return W^1/2 R D^-1/2 and D, for the exponent a of the users and the share x of the items' own degrees.
+
+    Examples
+    --------
+    >>> evened = evened_items(sp.csr_array([[1.0, 1.0], [0.0, 1.0]]), 0.0, 1.0)
+    >>> evened.degrees, (evened.rows.T @ evened.rows).toarray().round(4)
+    (array([1., 2.]), array([[1.    , 0.7071],
+           [0.7071, 1.    ]]))
+    """
+    weighted = scaled(pattern, exponent / 2, 0)
+    own = np.bincount(weighted.indices, weighted.data.astype(np.float64) ** 2, minlength=pattern.shape[1])
+    present = own > 0
+    degrees = share * own + (1 - share) * (own[present].mean() if present.any() else 1.0)
+    degrees[~present] = 1.0
+    return EvenedItems(divided(weighted, degrees, 0.5), degrees)
+
+
+def item_weights(pattern: Csr, settings: RankerSettings) -> Csr | np.ndarray:
+    """Return H, (n_items, n_items): dense and exact for few items, sparse for many."""
+    evened = evened_items(pattern, settings.regression_exponent, settings.regression_share)
+    if pattern.shape[1] <= MOST_EXACT:
+        return exact_weights(evened, settings.regression_penalty)
+    return neighborhood_weights(evened, settings.regression_penalty)
+
+
+def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
+    """Return D, (n_items,)."""
+    return evened_items(pattern, settings.regression_exponent, settings.regression_share).degrees
+
+
+def over_regression(pattern: Csr, weights: Csr | np.ndarray, settings: RankerSettings) -> Smoothing:
+    """Return the smoothing of a user's items by H."""
+    degrees = item_degrees(pattern, settings)
+    right = divided_columns(weights, degrees, settings.regression_target)
+    return Smoothing(divided(pattern, degrees, settings.regression_source), right)
+
+
+def divided_columns(matrix: Csr | np.ndarray, degrees: np.ndarray, exponent: float) -> Csr | np.ndarray:
+    """Return a dense or a sparse matrix with each column over a power of its degree, in the type of the matrix."""
+    if isinstance(matrix, np.ndarray):
+        return matrix * (degrees**-exponent).astype(matrix.dtype)
+    return divided(matrix, degrees, exponent)
+
+
+def exact_weights(evened: EvenedItems, penalty: float) -> np.ndarray:
+    """Return H by one inverse in double precision, rounded to float32.
+
+    Examples
+    --------
+    >>> exact_weights(EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]]), np.ones(2)), 1.0).round(4)
+    array([[0.4545, 0.0909],
+           [0.0909, 0.8182]], dtype=float32)
+    """
+    from scipy.linalg import get_lapack_funcs
+
+    products = np.asfortranarray((evened.rows.T @ evened.rows).toarray(), dtype=np.float64)
+    products.flat[:: len(products) + 1] += penalty
+    factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (products,)))
+    factor, _ = factorize(products, overwrite_a=True)
+    half, _ = invert(factor, overwrite_c=True)  # the upper triangle of the inverse
+    half *= -penalty
+    half.flat[:: len(half) + 1] += 1
+    return (np.triu(half) + np.triu(half, 1).T).astype(np.float32)
+
+
+def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int = _NEIGHBORS) -> Csr:
+    r"""Return H where the regression of each item takes its strongest neighbours alone.
+
+    With the neighbours N of item j, :math:`\beta = (M_{NN} + \lambda I)^{-1} M_{Nj}` and
+    :math:`\gamma = \lambda / (M_{jj} + \lambda - M_{jN} \beta)`, column j holds :math:`\gamma \beta` at N and
+    :math:`1 - \gamma` at j: the column of H itself where N are all other items. Neighbours share a user.
+
+    Examples
+    --------
+    >>> evened = EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]]), np.ones(2))
+    >>> neighborhood_weights(evened, 1.0).toarray().round(4)
+    array([[0.4545, 0.0909],
+           [0.0909, 0.8182]])
+    """
+    columns = sp.csr_array(evened.rows.T)
+    n_items = evened.degrees.size
+    chosen = strongest_products(columns, columns, max(_EDGES, n_neighbors), np.arange(n_items))
+    products = sp.csr_array(chosen.maximum(chosen.T))
+    own = np.bincount(evened.rows.indices, evened.rows.data.astype(np.float64) ** 2, minlength=n_items)
+    nearest = strongest_entries(products, n_neighbors)
+    place = np.full(n_items, -1)
+    columns_of = [_regression(products, own, item, nearest, penalty, place) for item in range(n_items)]
+    indices, values = (np.concatenate(parts) for parts in zip(*columns_of, strict=True))
+    indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)])
+    return sp.csr_array(sp.csr_array((values, indices, indptr), shape=products.shape).T)
+
+
+def _regression(
+    products: Csr, own: np.ndarray, item: int, nearest: Csr, penalty: float, place: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the positions and the values of a column of H; `place` (n_items,) is -1 everywhere, before and after."""
+    from scipy.linalg import solve
+
+    span = slice(*nearest.indptr[item : item + 2])
+    neighbors, targets = nearest.indices[span], nearest.data[span].astype(np.float64)
+    if not neighbors.size:
+        return np.array([item]), np.array([own[item] / (own[item] + penalty)])
+    place[neighbors] = np.arange(neighbors.size)
+    rows, columns, entries = _entries_of(products, neighbors)
+    among = place[columns] >= 0
+    gram = np.zeros((neighbors.size, neighbors.size))
+    gram[rows[among], place[columns[among]]] = entries[among]
+    place[neighbors] = -1
+    gram.flat[:: neighbors.size + 1] = own[neighbors] + penalty
+    # Products too weak to be kept are missing: what is left need not be positive definite.
+    weights = solve(gram, targets, assume_a="sym", check_finite=False)
+    gamma = penalty / (own[item] + penalty - targets @ weights)
+    return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
+
+
+def _entries_of(matrix: Csr, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the stored entries of some rows: places among these rows, columns and values."""
+    starts, counts = matrix.indptr[rows], np.diff(matrix.indptr)[rows]
+    entries = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
+    return np.repeat(np.arange(rows.size), counts), matrix.indices[entries], matrix.data[entries]
+
+
+def filtered(evened: EvenedItems, own: np.ndarray, penalties: Sequence[float]) -> list[np.ndarray]:
+    """Return `own` (b, n_items) times H for each penalty, by Chebyshev polynomials of M, without H itself; float32.
+
+    The degree is the least that leaves an error of `_TOLERANCE` of the largest value of H.
+
+    Examples
+    --------
+    >>> evened = EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]], dtype=np.float32), np.ones(2))
+    >>> own = np.array([[1.0, 0.0]], dtype=np.float32)
+    >>> (found,) = filtered(evened, own, [1.0])
+    >>> bool(np.abs(found - own @ exact_weights(evened, 1.0)).max() < 3e-3)
+    True
+    """
+    rows, columns = evened.rows, sp.csr_array(evened.rows.T)
+    top = _largest_value(rows, columns)
+    degree = _degree(min(penalties) / top)
+    coefficients = [_coefficients(penalty / top, degree) for penalty in penalties]
+
+    def shifted(block: np.ndarray) -> np.ndarray:  # (2 M / top - 1) block
+        product: Any = columns @ (rows @ block)
+        product *= np.float32(2 / top)
+        product -= block
+        return product
+
+    before = np.ascontiguousarray(own.T)  # (n_items, b)
+    now = shifted(before)
+    totals = [each[0] * before + each[1] * now for each in coefficients]
+    for k in range(2, degree + 1):
+        after = shifted(now)
+        after *= 2
+        after -= before
+        before, now = now, after
+        for total, each in zip(totals, coefficients, strict=True):
+            total += each[k] * now
+    return [np.ascontiguousarray(total.T) for total in totals]
+
+
+def chebyshev_coefficients(function: Callable[[np.ndarray], np.ndarray], degree: int) -> np.ndarray:
+    """Return the coefficients of a function on -1..1 in Chebyshev polynomials, (degree + 1,), in float32.
+
+    Examples
+    --------
+    >>> chebyshev_coefficients(lambda x: x**2 + x, 2).round(4).tolist()
+    [0.5, 1.0, 0.5]
+    """
+    interpolate: Any = chebinterpolate  # annotated for functions of numbers
+    return interpolate(function, degree).astype(np.float32)
+
+
+def _coefficients(ratio: float, degree: int) -> np.ndarray:
+    """Return those of x / (x + ratio) for x in 0..1."""
+    return chebyshev_coefficients(lambda z: (z + 1) / (z + 1 + 2 * ratio), degree)
+
+
+def _largest_value(rows: Csr, columns: Csr) -> float:
+    """Return a little more than the largest eigenvalue of M; its vector is not negative, nor is the start."""
+    vector, value = np.sqrt(np.asarray(columns.sum(axis=1), dtype=np.float64)), 1.0
+    for _ in range(_POWER_STEPS):
+        length = np.linalg.norm(vector)
+        vector = columns @ (rows @ (vector / max(length, np.finfo(np.float64).tiny)))
+        value = float(np.linalg.norm(vector))
+    return 1.02 * value or 1.0
+
+
+def _degree(ratio: float) -> int:
+    """Return the degree for a penalty of so many times the largest value: the error falls with the ellipse of 1/x."""
+    base = 1 + 2 * ratio + 2 * np.sqrt(ratio * (1 + ratio))
+    return max(1, int(np.ceil(-np.log(_TOLERANCE) / np.log(base))))

@@ -1,0 +1,96 @@
+"""The regression of a `GraphRanker`: EASE and RDLAE are members, and its three computations agree."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys import Interactions
+from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
+from air_recsys.models.ranking.regression import (
+    EvenedItems,
+    evened_items,
+    exact_weights,
+    filtered,
+    neighborhood_weights,
+)
+
+
+@pytest.fixture(scope="module")
+def pattern():
+    rng = np.random.default_rng(0)
+    group = np.arange(40)[:, None] % 4 == np.arange(25) % 4
+    chosen = rng.random(group.shape) < np.where(group, 0.6, 0.1)
+    chosen[:, 3] = False  # an item that nobody has
+    return sp.csr_array(chosen.astype(np.float32))
+
+
+def off_diagonal(matrix):
+    return matrix - np.diag(matrix.diagonal())
+
+
+def as_weights(evened: EvenedItems, h: np.ndarray) -> np.ndarray:
+    """Return D^-1/2 H D^1/2, column j divided by 1 - H_jj: the docstring's map to weights of EASE."""
+    roots = np.sqrt(evened.degrees)
+    return h / roots[:, None] * roots / (1 - h.diagonal())
+
+
+def test_ease_is_a_member(pattern):
+    evened = evened_items(pattern, 0.0, 0.0)
+    decay = 3.0 * evened.degrees[0]
+    ease = EASE(decay).fit(Interactions.from_csr(pattern))
+    found = as_weights(evened, exact_weights(evened, 3.0))
+    present = np.flatnonzero(pattern.sum(axis=0))  # the item of nobody is not evened
+    at = np.ix_(present, present)
+    np.testing.assert_allclose(off_diagonal(found)[at], ease.weights[at], rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_rdlae_without_a_limit_is_a_member(pattern, share):
+    """Its penalty lambda + p / (1 - p) n_i is that of D: a share of the item's degree, the rest for all alike."""
+    evened, penalty = evened_items(pattern, 0.0, share), 2.0
+    counts = pattern.sum(axis=0)
+    dropout = penalty * share / (1 + penalty * share)
+    decay = penalty * (1 - share) * counts[counts > 0].mean()
+    own = RDLAE(max(decay, 1e-6), dropout, 0.0).fit(Interactions.from_csr(pattern)).weights
+    found = as_weights(evened, exact_weights(evened, penalty))
+    present = np.flatnonzero(counts)
+    at = np.ix_(present, present)
+    np.testing.assert_allclose(off_diagonal(found)[at], off_diagonal(own)[at], rtol=1e-3, atol=1e-5)
+
+
+def test_a_large_penalty_leaves_the_products(pattern):
+    evened = evened_items(pattern, 0.5, 1.0)
+    products = (evened.rows.T @ evened.rows).toarray()
+    np.testing.assert_allclose(exact_weights(evened, 1e5) * 1e5, products, rtol=1e-2, atol=1e-3)
+
+
+@pytest.mark.parametrize("exponent", [0.0, 0.5])
+@pytest.mark.parametrize("share", [0.0, 1.0])
+@pytest.mark.parametrize("penalty", [1.0, 16.0])
+def test_polynomials_and_neighbourhoods_are_the_exact_weights(pattern, exponent, share, penalty):
+    whole = sp.csr_array(sp.vstack([pattern, np.arange(25)[None] != 3]), dtype=np.float32)  # every pair is shared
+    evened = evened_items(whole, exponent, share)
+    exact = exact_weights(evened, penalty)
+    own = pattern[:7].toarray()
+    for found in filtered(evened, own, [penalty / 2, penalty])[1:]:
+        np.testing.assert_allclose(found, own @ exact, atol=3e-3 * np.abs(own).sum(axis=1).max())
+    np.testing.assert_allclose(neighborhood_weights(evened, penalty).toarray(), exact, rtol=1e-4, atol=1e-6)
+
+
+def test_few_neighbours_are_a_regression_on_these_alone(pattern):
+    """Column j is that of the exact weights of j and its neighbours, all other items left out."""
+    evened = evened_items(pattern, 0.5, 1.0)
+    found = neighborhood_weights(evened, 2.0, n_neighbors=5).toarray()
+    for item in (0, 7, 24):
+        chosen = np.flatnonzero(found[:, item])
+        assert chosen.size == 6
+        alone = exact_weights(EvenedItems(sp.csr_array(evened.rows[:, chosen]), evened.degrees[chosen]), 2.0)
+        np.testing.assert_allclose(found[chosen, item], alone[:, np.flatnonzero(chosen == item)[0]], rtol=1e-4)
+
+
+def test_an_item_of_nobody_has_no_weights(pattern):
+    evened = evened_items(pattern, 0.5, 1.0)
+    assert np.isfinite(evened.degrees).all()
+    for weights in (exact_weights(evened, 2.0), neighborhood_weights(evened, 2.0).toarray()):
+        np.testing.assert_allclose(weights[3], 0, atol=1e-12)
+        np.testing.assert_allclose(weights[:, 3], 0, atol=1e-12)
