@@ -31,8 +31,18 @@ def evaluate(
     folds: Annotated[
         int | None, typer.Option(min=2, help="Cross-validate; for movielens-100k the predefined u1 .. u5.")
     ] = None,
-    test_fraction: Annotated[float, typer.Option(help="Without --folds: the share held out at random.")] = 0.1,
-    peers: Annotated[str, typer.Option(help="Also run, of Surprise: svd,svdpp,knnbaseline.")] = "",
+    test_fraction: Annotated[
+        float | None,
+        typer.Option(help="Without --folds: the share held out at random, by default 0.1, of each user's items 0.2."),
+    ] = None,
+    peers: Annotated[
+        str, typer.Option(help="Also run, of Surprise: svd,svdpp,knnbaseline; with --ranking of implicit: als,bpr.")
+    ] = "",
+    ranking: Annotated[
+        bool,
+        typer.Option("--ranking", help="Measure lists of GraphRanker, all rows taken as likes, in place of errors."),
+    ] = False,
+    k: Annotated[int, typer.Option("--k", min=1, help="With --ranking: the length of the lists.")] = 10,
     preset: options.PresetName = options.Preset.RATINGS,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
@@ -43,24 +53,28 @@ def evaluate(
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print the test error of AIR beside its baselines, on your data or a data set."""
-    from air_recsys.datasets import data_root, load_movielens_fold, read_ratings
+    """Print the test error of AIR beside its baselines, on your data or a data set; or with --ranking its lists."""
+    from air_recsys.datasets import data_root, load_movielens_fold
     from air_recsys.evaluation.folds import Fold, cross_validation_folds, evaluate_on, holdout_folds
     from air_recsys.models import AIR
 
     if (file is None) == (dataset is None):
         raise ParameterError("expected either a file or --dataset")
+    if ranking:
+        if folds is not None:
+            raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
+        name, ratings = _load(file, dataset, data, user, item, rating, sep)
+        share = 0.2 if test_fraction is None else test_fraction
+        _rank(name, ratings, share, peers, settings, k, seed, json_file)
+        return
+    test_fraction = 0.1 if test_fraction is None else test_fraction
     chosen = options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **{"random_state": seed, "device": device} | chosen)
     if dataset is DataSet.ML_100K and folds == 5:
         splits = [Fold(name, *load_movielens_fold(data_root(data), name)) for name in _PREDEFINED]
         origin = "MovieLens-100K, predefined folds u1 .. u5"
     else:
-        if dataset is not None:
-            name, ratings = dataset.value, load_dataset(dataset, data)
-        else:
-            assert file is not None  # checked above
-            name, ratings = file.name, read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+        name, ratings = _load(file, dataset, data, user, item, rating, sep)
         if folds is not None:
             splits, how = cross_validation_folds(ratings, folds, seed), f"{folds} random folds"
         else:
@@ -76,3 +90,40 @@ def load_dataset(dataset: DataSet, data: Path | None) -> Interactions:
     from air_recsys.datasets import data_root, load_movielens
 
     return load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
+
+
+def _load(
+    file: Path | None, dataset: DataSet | None, data: Path | None, user: str, item: str, rating: str, sep: str | None
+) -> tuple[str, Interactions]:
+    """Return the name and the ratings of a data set or of a file, whichever is given."""
+    from air_recsys.datasets import read_ratings
+
+    if dataset is not None:
+        return dataset.value, load_dataset(dataset, data)
+    assert file is not None
+    return file.name, read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+
+
+def _rank(
+    name: str,
+    data: Interactions,
+    share: float,
+    peers: str,
+    settings: list[str] | None,
+    k: int,
+    seed: int,
+    json_file: Path | None,
+) -> None:
+    from air_recsys.evaluation.lists import evaluate_lists, holdout_of_users, listers
+    from air_recsys.models import GraphRanker
+
+    systems = listers(options.parse_names(peers), seed, options.parse_settings(settings, GraphRanker()))
+    fold = holdout_of_users(data, share, seed)
+    protocol = (
+        f"{name}: {data!r}, all pairs taken as interactions, {share:.0%} of each user's held out at random; all items "
+        f"ranked that a user was not shown; means over users, 95 % intervals by bootstrap, p of a paired t-test "
+        f"against the first system; seed {seed}"
+    )
+    means, groups = evaluate_lists(fold, systems, k=k, seed=seed, protocol=protocol)
+    options.publish_means(means, groups, json_file)
+    typer.echo(groups.text())

@@ -112,6 +112,50 @@ def map_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
     return _mean("map_at_k", recommended, relevant, k)
 
 
+def mrr_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
+    r"""Return the mean reciprocal rank of the first relevant item among the first k recommended.
+
+    .. math:: \mathrm{RR@k} = 1 / \min\{j \le k : h_j = 1\}, \quad 0 \text{ where no } h_j = 1
+
+    Parameters, value and errors are those of `precision_at_k`.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> relevant = sparse.csr_array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> mrr_at_k([[2, 0], [3, -1]], relevant, k=2)
+    0.75
+    """
+    return _mean("mrr_at_k", recommended, relevant, k)
+
+
+def user_measures(recommended: Any, relevant: Any, k: int = 10) -> dict[str, np.ndarray]:
+    """Return every measure of each user with relevant items, users ascending: what the functions here are means of.
+
+    Parameters and errors are those of `precision_at_k`.
+
+    Returns
+    -------
+    dict of str to ndarray, shape (number of users with relevant items,)
+        By the names of the functions.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> relevant = sparse.csr_array([[1, 1, 0, 0], [0, 0, 0, 1]])
+    >>> user_measures([[0, 2], [3, -1]], relevant, k=2)["recall_at_k"].tolist()
+    [0.5, 1.0]
+    """
+    matrix = as_relevant(relevant)
+    lists = _check_lists(recommended, matrix, k)
+    n_relevant = np.diff(matrix.indptr)
+    rated = n_relevant > 0
+    if not rated.any():
+        raise DataError("expected at least one user with relevant items, found none")
+    hits = find_hits(lists, matrix)[rated]
+    return {name: measure(hits, n_relevant[rated]).astype(np.float64) for name, measure in MEASURES.items()}
+
+
 def hit_rate_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
     r"""Return the share of users with at least one relevant item among the first k recommended.
 
@@ -130,14 +174,7 @@ def hit_rate_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
 
 
 def _mean(name: str, recommended: Any, relevant: Any, k: int) -> float:
-    matrix = as_relevant(relevant)
-    lists = _check_lists(recommended, matrix, k)
-    n_relevant = np.diff(matrix.indptr)
-    rated = n_relevant > 0
-    if not rated.any():
-        raise DataError("expected at least one user with relevant items, found none")
-    hits = find_hits(lists, matrix)
-    return float(MEASURES[name](hits[rated], n_relevant[rated]).mean())
+    return float(user_measures(recommended, relevant, k)[name].mean())
 
 
 def _check_lists(recommended: Any, relevant: Csr, k: int) -> np.ndarray:

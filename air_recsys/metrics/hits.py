@@ -52,10 +52,16 @@ def average_precision(hits: np.ndarray, n_relevant: np.ndarray) -> np.ndarray:
     return (precisions * hits).sum(axis=1) / np.minimum(n_relevant, k)
 
 
+def reciprocal_rank(hits: np.ndarray, _: np.ndarray) -> np.ndarray:
+    """Return one over the place of the first hit of each user, 0 where there is none."""
+    return np.where(hits.any(axis=1), 1 / (hits.argmax(axis=1) + 1), 0.0)
+
+
 MEASURES: dict[str, Measure] = {
     "precision_at_k": lambda hits, _: hits.sum(axis=1) / hits.shape[1],
     "recall_at_k": lambda hits, n_relevant: hits.sum(axis=1) / n_relevant,
     "ndcg_at_k": ndcg,
     "map_at_k": average_precision,
+    "mrr_at_k": reciprocal_rank,
     "hit_rate_at_k": lambda hits, _: (hits.sum(axis=1) > 0).astype(np.float64),
 }

@@ -82,8 +82,8 @@ def ranking_report(
     Returns
     -------
     dict of str to float
-        ``precision_at_k``, ``recall_at_k``, ``ndcg_at_k``, ``map_at_k`` and ``hit_rate_at_k`` as defined by the
-        functions of these names, ``k``, and ``n_users``, the number of users with relevant items.
+        ``precision_at_k``, ``recall_at_k``, ``ndcg_at_k``, ``map_at_k``, ``mrr_at_k`` and ``hit_rate_at_k`` as defined
+        by the functions of these names, ``k``, and ``n_users``, the number of users with relevant items.
 
     Raises
     ------

@@ -46,7 +46,8 @@ class ResultTable:
 
     def text(self) -> str:
         """Return title, protocol, table and notes for the terminal."""
-        return "\n".join([self.title, self.protocol, "", self.table(), *[f"* {note}" for note in self.notes]])
+        head = [self.title, self.protocol, ""] if self.protocol else [self.title, ""]
+        return "\n".join([*head, self.table(), *[f"* {note}" for note in self.notes]])
 
     def to_json(self, path: str | Path, single: ResultTable | None = None) -> None:
         """Write everything, with versions and machine, as one JSON document; `single` adds the single runs."""

@@ -12,7 +12,7 @@ from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, users_asked
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
-from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE, Popularity
+from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ranking_systems import (
     _GRIDS,
@@ -24,6 +24,7 @@ from air_recsys.benchmarks.accuracy.ranking_systems import (
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.lists import Popularity
 from air_recsys.splits import user_holdout
 
 COSTS = (2.0, 1.5, 0.1, 0.2)

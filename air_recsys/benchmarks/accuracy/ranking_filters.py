@@ -10,7 +10,7 @@ from scipy.sparse.linalg import svds
 
 from air_recsys.benchmarks.accuracy.ranking_peers import DenseScores
 from air_recsys.graphs.cooccurrence import scaled
-from air_recsys.models.ranking.regression import chebyshev_coefficients
+from air_recsys.models.graph_ranker.regression import chebyshev_coefficients
 
 _CHEBYSHEV_DEGREE = 8
 

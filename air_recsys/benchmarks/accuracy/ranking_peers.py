@@ -1,4 +1,4 @@
-"""EASE, RDLAE and popularity, written from their papers, to stand beside the library's ranker."""
+"""EASE and RDLAE, written from their papers, to stand beside the library's ranker."""
 
 from __future__ import annotations
 
@@ -39,23 +39,6 @@ class DenseScores:
 
     def _scores(self, users: np.ndarray) -> np.ndarray:
         raise NotImplementedError
-
-
-class Popularity(DenseScores):
-    """The most interacted items for everyone.
-
-    Examples
-    --------
-    >>> data = Interactions.from_dense([[1, 1, np.nan], [np.nan, 1, 1]])
-    >>> Popularity().fit(data).lists(np.array([0, 1]), 1).tolist()
-    [[2], [0]]
-    """
-
-    def _train(self) -> None:
-        self.counts = self.pattern.sum(axis=0)
-
-    def _scores(self, users: np.ndarray) -> np.ndarray:
-        return np.tile(self.counts, (users.size, 1))
 
 
 class EASE(DenseScores):

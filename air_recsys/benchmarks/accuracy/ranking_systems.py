@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
-from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE, Popularity
+from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen, Ranker
 from air_recsys.benchmarks.accuracy.ratings_systems import System
+from air_recsys.evaluation.lists import Popularity, Recommending
 from air_recsys.interactions import Interactions
-from air_recsys.models.ranking.ranker import GraphRanker
+from air_recsys.models.graph_ranker.ranker import GraphRanker
 
 LENGTHS = (10, 20, 100)
 """Of the lists that are measured."""
@@ -81,25 +82,15 @@ class Lists(NamedTuple):
     settings: str  # those that it has chosen by itself, in words
 
 
-class Recommending:
-    """A `GraphRanker` as a `Ranker`."""
+class Chooser(Recommending):
+    """A `GraphRanker` that tells what it has chosen."""
 
-    def __init__(self, model: GraphRanker) -> None:
-        self.model = model
+    model: GraphRanker
 
     @property
     def settings_(self) -> dict[str, Any]:
         """The settings that the model has chosen."""
         return self.model.settings_._asdict()
-
-    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the lists of `recommend`, by positions; -1 where it has no item left."""
-        data = self.model.interactions_
-        table = self.model.recommend(data.user_ids[users], n)
-        items = np.full((users.size, n), -1, dtype=np.int64)
-        starts = np.cumsum(table["rank"].to_numpy() == 1) - 1  # every user has a first item
-        items[starts, table["rank"].to_numpy() - 1] = data.items.lookup(table["item"].to_numpy())
-        return items
 
 
 def systems_by_default(data: str) -> list[str]:
@@ -167,8 +158,8 @@ def _told(settings: dict[str, Any]) -> str:
     return ", ".join(f"{name}={tried}" for name, tried in words.items())
 
 
-def _train_ranker(parameters: dict[str, Any], shown: Interactions) -> Recommending:
-    return Recommending(GraphRanker(**parameters).fit(shown))
+def _train_ranker(parameters: dict[str, Any], shown: Interactions) -> Chooser:
+    return Chooser(GraphRanker(**parameters)).fit(shown)
 
 
 def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Ranker:

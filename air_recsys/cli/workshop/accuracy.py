@@ -213,7 +213,7 @@ def ranking(
     from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems, systems_by_default
     from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems
     from air_recsys.datasets import data_root
-    from air_recsys.models.ranking.ranker import GraphRanker
+    from air_recsys.models.graph_ranker.ranker import GraphRanker
 
     changes = options.parse_settings(settings, GraphRanker())
     systems = {

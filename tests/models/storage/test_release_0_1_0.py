@@ -87,7 +87,15 @@ def assert_close(found: Recommender, expected: Recommender) -> None:
         np.testing.assert_allclose(one[name].to_numpy(float), other[name].to_numpy(float), **CLOSE)
 
 
-@pytest.mark.parametrize("name", MODELS)
+def test_a_ranker_of_that_release_scores_without_the_regression():
+    before = {"item_weight": 1.0, "user_weight": 0.3, "factor_weight": 0.3, "regression_weight": 0.0}
+    loaded, fresh = Recommender.load(FOLDER / "ranker.air"), GraphRanker(n_factors=3, settings=before).fit(data())
+    np.testing.assert_allclose(all_scores(loaded), all_scores(fresh), **CLOSE)
+    assert loaded.get_params(deep=False) == MODELS["ranker"]().get_params(deep=False)
+    assert_close(loaded.fit(data()), MODELS["ranker"]().fit(data()))
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name != "ranker"])
 def test_a_file_holds_what_is_learned_today(name):
     loaded, fresh = Recommender.load(FOLDER / f"{name}.air"), MODELS[name]().fit(data())
     assert type(loaded) is type(fresh)

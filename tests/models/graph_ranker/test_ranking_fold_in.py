@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
-from air_recsys.models.ranking import fold_in, ranker
+from air_recsys.models.graph_ranker import fold_in, ranker
 
 pytestmark = pytest.mark.order
 

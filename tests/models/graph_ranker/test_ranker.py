@@ -9,11 +9,11 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.ranking import holdout, ranker, regression
-from air_recsys.models.ranking.choice import Search, hidden_parts
-from air_recsys.models.ranking.holdout import HeldOut, hide_leaning
-from air_recsys.models.ranking.ranker import GraphRanker
-from air_recsys.models.ranking.smoothings import RankerSettings
+from air_recsys.models.graph_ranker import holdout, ranker, regression
+from air_recsys.models.graph_ranker.choice import Search, hidden_parts
+from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
+from air_recsys.models.graph_ranker.ranker import GraphRanker
+from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
 pytestmark = pytest.mark.order
 

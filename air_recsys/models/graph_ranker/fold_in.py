@@ -21,11 +21,11 @@ import scipy.sparse as sp
 from air_recsys.graphs.cooccurrence import scaled, strongest_products
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.ranking import smoothings
+from air_recsys.models.graph_ranker import smoothings
+from air_recsys.models.graph_ranker.regression import item_degrees
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import popular_items, recommendation_frame
-from air_recsys.models.ranking.regression import item_degrees
-from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, divided, interaction_pattern
 from air_recsys.models.rows import as_rows
 from air_recsys.models.scale import check_signs
 from air_recsys.models.state import FittedState

@@ -14,12 +14,12 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.base import Recommender
-from air_recsys.models.ranking import regression, smoothings
+from air_recsys.models.graph_ranker import regression, smoothings
+from air_recsys.models.graph_ranker.choice import Search, hidden_parts, history_frame
+from air_recsys.models.graph_ranker.fold_in import FoldedUsers, RankerState
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.choice import Search, hidden_parts, history_frame
-from air_recsys.models.ranking.fold_in import FoldedUsers, RankerState
 from air_recsys.models.ranking.lists import recommend_with
-from air_recsys.models.ranking.smoothings import RankerSettings, interaction_pattern
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.parameters import integer
 from air_recsys.validation import check_choice, check_integer, check_real
@@ -36,8 +36,8 @@ class GraphRanker(Recommender):
     .. math:: s_u = \lambda_r \frac{r_u D^{-b} H D^{-c}}{|\cdot|} + \lambda_u \frac{a_u R}{|\cdot|}
               + \lambda_f \frac{r_u V V^T}{|\cdot|} + \lambda_i \frac{r_u A_{items}}{|\cdot|}
 
-    with R the pattern of interactions, H the ridge regression of its items (`air_recsys.models.ranking.regression`),
-    V its leading singular vectors, sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`),
+    with R the pattern of interactions, H the ridge regression of its items (in
+    `air_recsys.models.graph_ranker.regression`), V its leading singular vectors, sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`),
     and every term divided by its length. Each R, A and V has its rows or columns divided by a power of
     their numbers of interactions: how much popularity is to count differs from data to data, and matters more than
     anything else. These powers, the penalty of the regression, the number of singular vectors and the weights are
@@ -199,7 +199,7 @@ class GraphRanker(Recommender):
     def fold_in(self, interactions: Any) -> FoldedUsers:
         """Return new users, ready to be given lists, from their items, without training and without a trace.
 
-        All terms take part; see `air_recsys.models.ranking.fold_in`.
+        All terms take part; see `air_recsys.models.graph_ranker.fold_in`.
 
         Parameters
         ----------

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
-from air_recsys.models.ranking.regression import (
+from air_recsys.models.graph_ranker.regression import (
     EvenedItems,
     evened_items,
     exact_weights,

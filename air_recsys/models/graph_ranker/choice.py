@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.ranking.holdout import HeldOut, hide_leaning
-from air_recsys.models.ranking.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
+from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
 _LEANS = (0.0, 0.5, -0.5)  # power of the counts in the chance to be hidden: equal, popular first, rare first
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others

@@ -1,6 +1,6 @@
 """The smoothings of a `GraphRanker`: each scores a block of users by one product of two matrices.
 
-That of the regression is in `air_recsys.models.ranking.regression`.
+That of the regression is in `air_recsys.models.graph_ranker.regression`.
 
 Sparse products are sums in one order, on every processor. Dense ones and powers are computed in double precision,
 since their last bits depend on the processor.

@@ -11,8 +11,8 @@ import scipy.sparse as sp
 from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
-from air_recsys.models.ranking import smoothings
-from air_recsys.models.ranking.regression import (
+from air_recsys.models.graph_ranker import smoothings
+from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
     SMALL_PENALTIES,
@@ -21,7 +21,7 @@ from air_recsys.models.ranking.regression import (
     exact_weights,
     filtered,
 )
-from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing
 
 _SHARE = 0.2
 _MAX_ENTRIES = 100_000_000  # most scores of one smoothing

@@ -29,7 +29,7 @@ from numpy.polynomial.chebyshev import chebinterpolate
 
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.ranking.smoothings import RankerSettings, Smoothing, divided
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided
 
 MOST_EXACT = 4096  # items that one matrix of all pairs is inverted for
 PENALTIES = (4.0, 8.0, 16.0, 32.0)  # that a ranker tries

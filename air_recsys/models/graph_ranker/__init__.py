@@ -1,0 +1,1 @@
+"""`GraphRanker`: its terms, how it chooses their settings, and new users."""
