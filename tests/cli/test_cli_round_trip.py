@@ -150,6 +150,19 @@ def test_evaluate_prints_and_writes_the_error_of_every_model(folder, tmp_path, h
     assert report["machine"]["threads"] >= 1
 
 
+def test_evaluate_measures_lists(folder, tmp_path):
+    target = tmp_path / "e.json"
+    how = ["--ranking", "--k", 3, "--set", "n_factors=3", "--peers", "als"]
+    ended = cli("evaluate", folder / "text.csv", *how, "--json", target)
+    assert ended.status == 0, ended.err
+    report = read_json(target)
+    assert [row["system"] for row in report["rows"]] == ["GraphRanker", "most popular", "implicit ALS"]
+    assert {"ndcg@3", "ndcg low", "p", "mrr@3", "coverage", "novelty"} < set(report["rows"][0])
+    assert "20% of each user's held out" in report["protocol"]
+    assert report["protocol"] in ended.out
+    assert "by the number of training items" in ended.out
+
+
 def test_evaluate_has_dmf_beside_an_air_of_the_same_objective(folder, tmp_path):
     chosen = ["--set", "solver=adam", "--set", "n_epochs=5", "--set", "n_factors=2", "--device", "cpu"]
     ended = cli("evaluate", folder / "text.csv", *chosen, "--json", tmp_path / "e.json")

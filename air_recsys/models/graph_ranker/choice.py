@@ -13,6 +13,7 @@ from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
 _LEANS = (0.0, 0.5, -0.5)  # power of the counts in the chance to be hidden: equal, popular first, rare first
+_MOST_SEARCHED = 2_000_000  # interactions that a search sees
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
 Grid = dict[str, tuple[Any, ...]]
 Scorer = Callable[[HeldOut, RankerSettings], np.ndarray]
@@ -90,6 +91,22 @@ class Search:
         ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
         self.history.append(settings._asdict() | {"ndcg": ndcg, "recall": recall})
         return ndcg
+
+
+def some_users(pattern: Csr, seed: int) -> Csr:
+    """Return the rows of a pattern, or so many of them, at random, that the search stays within its time.
+
+    Examples
+    --------
+    >>> import scipy.sparse as sp
+    >>> some_users(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0).shape
+    (2, 5)
+    """
+    if pattern.nnz <= _MOST_SEARCHED:
+        return pattern
+    users = np.random.default_rng(seed).permutation(pattern.shape[0])
+    within = np.cumsum(np.diff(pattern.indptr)[users]) <= _MOST_SEARCHED
+    return pattern[np.sort(users[within])]
 
 
 def hidden_parts(pattern: Csr, seed: int) -> list[tuple[Csr, Csr]]:

@@ -20,13 +20,15 @@ from air_recsys.models.graph_ranker.regression import (
     evened_items,
     exact_weights,
     filtered,
+    item_products,
 )
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing
 
 _SHARE = 0.2
-_MAX_ENTRIES = 100_000_000  # most scores of one smoothing
+_MAX_ENTRIES = 50_000_000  # most scores of one smoothing
 _LENGTH = 20
 _BLOCK = 256
+_USER_GRAPHS = 3  # that are kept: as many as there are exponents to try
 Smoothed = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, smoothed
 
 
@@ -88,9 +90,10 @@ class HeldOut:
         few = shown.shape[1] <= MOST_EXACT
         self.penalties = (*SMALL_PENALTIES, *PENALTIES) if few else PENALTIES
         self._evened = lru_cache(1)(partial(evened_items, shown))
-        self._weights = lru_cache(1)(lambda *key: exact_weights(self._evened(*key[:2]), key[2]))
+        self._products = lru_cache(1)(lambda exponent, share: item_products(self._evened(exponent, share)))
+        self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
         self._regression = lru_cache(1)(self._regression_of)
-        self._user_graph = lru_cache(1)(partial(smoothings.user_graph, shown))
+        self._user_graph = lru_cache(_USER_GRAPHS)(partial(smoothings.user_graph, shown))
         self._axes = lru_cache(1)(partial(smoothings.item_axes, shown, n_factors, seed))
 
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:

@@ -15,7 +15,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.base import Recommender
 from air_recsys.models.graph_ranker import regression, smoothings
-from air_recsys.models.graph_ranker.choice import Search, hidden_parts, history_frame
+from air_recsys.models.graph_ranker.choice import Search, hidden_parts, history_frame, some_users
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers, RankerState
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
@@ -37,14 +37,15 @@ class GraphRanker(Recommender):
               + \lambda_f \frac{r_u V V^T}{|\cdot|} + \lambda_i \frac{r_u A_{items}}{|\cdot|}
 
     with R the pattern of interactions, H the ridge regression of its items (in
-    `air_recsys.models.graph_ranker.regression`), V its leading singular vectors, sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`),
-    and every term divided by its length. Each R, A and V has its rows or columns divided by a power of
-    their numbers of interactions: how much popularity is to count differs from data to data, and matters more than
-    anything else. These powers, the penalty of the regression, the number of singular vectors and the weights are
-    chosen at `fit` on a fifth of each user's interactions, hidden for the while. It is hidden in three ways, all
-    alike, popular items first and rare items first, since no data tell how popularity will count in the future; the
-    geometric mean of NDCG decides. The graph of the items does not take part in what is chosen: its weight is 0 unless
-    `settings` give one.
+    `air_recsys.models.graph_ranker.regression`), V its leading singular vectors, sparse graphs A of the strongest
+    co-occurrences (`air_recsys.graphs.cooccurrence`), and every term divided by its length. Each R, A and V has its
+    rows or columns divided by a power of their numbers of interactions: how much popularity is to count differs from
+    data to data, and matters more than anything else. These powers, the penalty of the regression, the number of
+    singular vectors and the weights are chosen at `fit` on a fifth of each user's interactions, hidden for the while.
+    It is hidden in three ways, all alike, popular items first and rare items first, since no data tell how popularity
+    will count in the future; the geometric mean of NDCG decides. Of more than two million interactions those of some
+    users are searched, drawn at random. The graph of the items does not take part in what is
+    chosen: its weight is 0 unless `settings` give one.
 
     Parameters
     ----------
@@ -130,7 +131,7 @@ class GraphRanker(Recommender):
         if self.settings is not None:
             given: dict[str, Any] = dict(self.settings)
             return RankerSettings(**given), []
-        ways = hidden_parts(interaction_pattern(data), self.random_state)
+        ways = hidden_parts(some_users(interaction_pattern(data), self.random_state), self.random_state)
         if not ways[0][1].nnz:  # no user has interactions to spare
             return RankerSettings(), []
         search = Search(ways, self.n_factors, self.random_state, self.n_validation)

@@ -69,7 +69,7 @@ def item_weights(pattern: Csr, settings: RankerSettings) -> Csr | np.ndarray:
     """Return H, (n_items, n_items): dense and exact for few items, sparse for many."""
     evened = evened_items(pattern, settings.regression_exponent, settings.regression_share)
     if pattern.shape[1] <= MOST_EXACT:
-        return exact_weights(evened, settings.regression_penalty)
+        return exact_weights(item_products(evened), settings.regression_penalty)
     return neighborhood_weights(evened, settings.regression_penalty)
 
 
@@ -92,25 +92,32 @@ def divided_columns(matrix: Csr | np.ndarray, degrees: np.ndarray, exponent: flo
     return divided(matrix, degrees, exponent)
 
 
-def exact_weights(evened: EvenedItems, penalty: float) -> np.ndarray:
-    """Return H by one inverse in double precision, rounded to float32.
+def item_products(evened: EvenedItems) -> np.ndarray:
+    """Return M, dense in double precision, (n_items, n_items)."""
+    return (evened.rows.T @ evened.rows).toarray().astype(np.float64)
+
+
+def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
+    """Return H for the products M by one inverse in double precision, rounded to float32.
 
     Examples
     --------
-    >>> exact_weights(EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]]), np.ones(2)), 1.0).round(4)
+    >>> exact_weights(np.array([[1.0, 1.0], [1.0, 5.0]]), 1.0).round(4)
     array([[0.4545, 0.0909],
            [0.0909, 0.8182]], dtype=float32)
     """
     from scipy.linalg import get_lapack_funcs
 
-    products = np.asfortranarray((evened.rows.T @ evened.rows).toarray(), dtype=np.float64)
-    products.flat[:: len(products) + 1] += penalty
-    factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (products,)))
-    factor, _ = factorize(products, overwrite_a=True)
-    half, _ = invert(factor, overwrite_c=True)  # the upper triangle of the inverse
+    half = np.array(products, order="F")
+    half.flat[:: len(half) + 1] += penalty
+    factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (half,)))
+    half, _ = factorize(half, overwrite_a=True)
+    half, _ = invert(half, overwrite_c=True)  # the upper triangle of the inverse, the lower one left as it was
     half *= -penalty
     half.flat[:: len(half) + 1] += 1
-    return (np.triu(half) + np.triu(half, 1).T).astype(np.float32)
+    weights = np.triu(half).astype(np.float32)
+    weights += np.triu(weights, 1).T
+    return weights
 
 
 def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int = _NEIGHBORS) -> Csr:
@@ -180,7 +187,7 @@ def filtered(evened: EvenedItems, own: np.ndarray, penalties: Sequence[float]) -
     >>> evened = EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]], dtype=np.float32), np.ones(2))
     >>> own = np.array([[1.0, 0.0]], dtype=np.float32)
     >>> (found,) = filtered(evened, own, [1.0])
-    >>> bool(np.abs(found - own @ exact_weights(evened, 1.0)).max() < 3e-3)
+    >>> bool(np.abs(found - own @ exact_weights(item_products(evened), 1.0)).max() < 3e-3)
     True
     """
     rows, columns = evened.rows, sp.csr_array(evened.rows.T)

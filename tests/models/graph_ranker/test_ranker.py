@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.graph_ranker import holdout, ranker, regression
+from air_recsys.models.graph_ranker import choice, holdout, ranker, regression
 from air_recsys.models.graph_ranker.choice import Search, hidden_parts
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.ranker import GraphRanker
@@ -137,6 +137,19 @@ def test_the_search_is_asked_for_at_most_so_many_users(monkeypatch):
     monkeypatch.setattr(holdout, "_MAX_ENTRIES", 3 * data.n_items)
     pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
     assert HeldOut(pattern, pattern, 3, 0, 100).users.size == 3
+
+
+def test_of_many_interactions_those_of_some_users_are_searched(monkeypatch):
+    data, *_ = planted()
+    pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
+    assert choice.some_users(pattern, 0) is pattern
+    monkeypatch.setattr(choice, "_MOST_SEARCHED", pattern.nnz // 2)
+    some = choice.some_users(pattern, 0)
+    assert 0.3 * pattern.nnz < some.nnz <= pattern.nnz // 2
+    rows = {tuple(row) for row in pattern.toarray()}
+    assert all(tuple(row) in rows for row in some.toarray())  # whole users
+    model = GraphRanker(**SMALL).fit(data)
+    assert model.recommend(data.user_ids, 3)["user"].nunique() == data.n_users
 
 
 @pytest.mark.parametrize("lean", [0.0, 0.5, -0.5])

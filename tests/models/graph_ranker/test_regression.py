@@ -11,6 +11,7 @@ from air_recsys.models.graph_ranker.regression import (
     evened_items,
     exact_weights,
     filtered,
+    item_products,
     neighborhood_weights,
 )
 
@@ -38,7 +39,7 @@ def test_ease_is_a_member(pattern):
     evened = evened_items(pattern, 0.0, 0.0)
     decay = 3.0 * evened.degrees[0]
     ease = EASE(decay).fit(Interactions.from_csr(pattern))
-    found = as_weights(evened, exact_weights(evened, 3.0))
+    found = as_weights(evened, exact_weights(item_products(evened), 3.0))
     present = np.flatnonzero(pattern.sum(axis=0))  # the item of nobody is not evened
     at = np.ix_(present, present)
     np.testing.assert_allclose(off_diagonal(found)[at], ease.weights[at], rtol=1e-3, atol=1e-5)
@@ -52,7 +53,7 @@ def test_rdlae_without_a_limit_is_a_member(pattern, share):
     dropout = penalty * share / (1 + penalty * share)
     decay = penalty * (1 - share) * counts[counts > 0].mean()
     own = RDLAE(max(decay, 1e-6), dropout, 0.0).fit(Interactions.from_csr(pattern)).weights
-    found = as_weights(evened, exact_weights(evened, penalty))
+    found = as_weights(evened, exact_weights(item_products(evened), penalty))
     present = np.flatnonzero(counts)
     at = np.ix_(present, present)
     np.testing.assert_allclose(off_diagonal(found)[at], off_diagonal(own)[at], rtol=1e-3, atol=1e-5)
@@ -61,7 +62,7 @@ def test_rdlae_without_a_limit_is_a_member(pattern, share):
 def test_a_large_penalty_leaves_the_products(pattern):
     evened = evened_items(pattern, 0.5, 1.0)
     products = (evened.rows.T @ evened.rows).toarray()
-    np.testing.assert_allclose(exact_weights(evened, 1e5) * 1e5, products, rtol=1e-2, atol=1e-3)
+    np.testing.assert_allclose(exact_weights(item_products(evened), 1e5) * 1e5, products, rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5])
@@ -70,7 +71,7 @@ def test_a_large_penalty_leaves_the_products(pattern):
 def test_polynomials_and_neighbourhoods_are_the_exact_weights(pattern, exponent, share, penalty):
     whole = sp.csr_array(sp.vstack([pattern, np.arange(25)[None] != 3]), dtype=np.float32)  # every pair is shared
     evened = evened_items(whole, exponent, share)
-    exact = exact_weights(evened, penalty)
+    exact = exact_weights(item_products(evened), penalty)
     own = pattern[:7].toarray()
     for found in filtered(evened, own, [penalty / 2, penalty])[1:]:
         np.testing.assert_allclose(found, own @ exact, atol=3e-3 * np.abs(own).sum(axis=1).max())
@@ -84,13 +85,15 @@ def test_few_neighbours_are_a_regression_on_these_alone(pattern):
     for item in (0, 7, 24):
         chosen = np.flatnonzero(found[:, item])
         assert chosen.size == 6
-        alone = exact_weights(EvenedItems(sp.csr_array(evened.rows[:, chosen]), evened.degrees[chosen]), 2.0)
+        alone = exact_weights(
+            item_products(EvenedItems(sp.csr_array(evened.rows[:, chosen]), evened.degrees[chosen])), 2.0
+        )
         np.testing.assert_allclose(found[chosen, item], alone[:, np.flatnonzero(chosen == item)[0]], rtol=1e-4)
 
 
 def test_an_item_of_nobody_has_no_weights(pattern):
     evened = evened_items(pattern, 0.5, 1.0)
     assert np.isfinite(evened.degrees).all()
-    for weights in (exact_weights(evened, 2.0), neighborhood_weights(evened, 2.0).toarray()):
+    for weights in (exact_weights(item_products(evened), 2.0), neighborhood_weights(evened, 2.0).toarray()):
         np.testing.assert_allclose(weights[3], 0, atol=1e-12)
         np.testing.assert_allclose(weights[:, 3], 0, atol=1e-12)
