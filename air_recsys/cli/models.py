@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -12,8 +12,10 @@ from air_recsys.cli import options, paths
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from air_recsys.interactions import Interactions
-    from air_recsys.models import AIR
+    from air_recsys.models import AIR, GraphRanker
 
 _INTERRUPTED = 130  # the status of shells after Ctrl-C
 ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
@@ -49,12 +51,36 @@ def train(
         typer.Option(callback=paths.writable, help="File of the training; if it exists, training goes on from it."),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Epochs or sweeps between two checkpoints.")] = 50,
+    ranking: Annotated[
+        bool, typer.Option("--ranking", help="Train GraphRanker for lists of items instead, all rows taken as likes.")
+    ] = False,
     json_file: options.JsonFile = None,
 ) -> None:
     """Train AIR on a table of ratings and write the model; Ctrl-C ends at the next epoch and writes it too."""
     from air_recsys.datasets import read_ratings
-    from air_recsys.models import AIR
+    from air_recsys.models import AIR, GraphRanker
 
+    if ranking:
+        unread = {
+            "--preset": preset is not options.Preset.RATINGS,
+            "--timestamp-column": timestamp is not None,
+            "--user-features": user_features is not None,
+            "--item-features": item_features is not None,
+            "--user-similarity": user_similarity is not None,
+            "--item-similarity": item_similarity is not None,
+            "--checkpoint": checkpoint is not None,
+            "--device": device not in ("auto", "cpu"),
+        }
+        for option in [name for name, given in unread.items() if given]:
+            raise ParameterError(f"--ranking does not read {option}: leave one of them out")
+        of_ranker: dict[str, Any] = {"random_state": seed} | options.parse_settings(settings, GraphRanker())
+        _train_ranker(
+            GraphRanker(**of_ranker),
+            read_ratings(file, user=user, item=item, rating=rating, sep=sep),
+            model,
+            json_file,
+        )
+        return
     of_time = {} if timestamp is None else {"time": "drift"}
     parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **parameters)
@@ -73,6 +99,20 @@ def train(
     options.write_figures(json_file, figures, origin=False)
     if status:
         raise typer.Exit(status)
+
+
+def _train_ranker(ranker: GraphRanker, data: Interactions, model: Path, json_file: Path | None) -> None:
+    typer.echo(repr(data))
+    ranker.fit(data)
+    tried, chosen = len(ranker.history_) - 1, ranker.history_.iloc[-1]
+    if tried:
+        typer.echo(f"chose among {tried} settings on hidden parts: NDCG@20 {chosen['ndcg']:.4f}")
+    for name, weight in zip(
+        ("item graph", "user graph", "factors", "regression"), ranker.settings_.weights, strict=True
+    ):
+        typer.echo(f"weight of the {name}: {weight:g}")
+    typer.echo(f"wrote {ranker.save(model)}")
+    options.write_figures(json_file, {name: float(chosen[name]) for name in chosen.index}, origin=False)
 
 
 def _fit(model: AIR, data: Interactions, checkpoint: Path | None, every: int) -> int:
@@ -106,7 +146,7 @@ def recommend(
 ) -> None:
     """Print the best items for users: those named, else those of the new ratings."""
     from air_recsys.datasets import read_ratings
-    from air_recsys.models import Recommender
+    from air_recsys.models import GraphRanker, Recommender
     from air_recsys.models.trained import TrainedRecommender
 
     if not user and ratings is None:
@@ -114,21 +154,37 @@ def recommend(
     loaded = Recommender.load(model)
     data = loaded.interactions_
     ids = options.as_ids(user or [], data.user_ids)
+    new = None
     if ratings is not None:
-        if not isinstance(loaded, TrainedRecommender):
-            raise DataError(f"only AIR and DMF fold new ratings in, found a model of class {type(loaded).__name__}")
+        if not isinstance(loaded, TrainedRecommender | GraphRanker):
+            kind = type(loaded).__name__
+            raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
         new = read_ratings(ratings).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
-        loaded.partial_fit(new)
+        if isinstance(loaded, TrainedRecommender):
+            loaded.partial_fit(new)
         ids = ids or new["user"].unique().tolist()
     allowed, left_out = (
         options.as_ids(given, loaded.interactions_.item_ids) if given else None for given in (item, exclude)
     )
-    found = loaded.recommend(
-        ids, 10 if n is None else n, exclude_seen=not include_seen, items=allowed, exclude=left_out
-    )
+    how: dict[str, Any] = {"n": 10 if n is None else n, "exclude_seen": not include_seen}
+    how |= {"items": allowed, "exclude": left_out}
+    if new is not None and isinstance(loaded, GraphRanker):
+        found = _folded_lists(loaded, new, ids, how)
+    else:
+        found = loaded.recommend(ids, **how)
     options.show_frame(found, json_file)
+
+
+def _folded_lists(ranker: GraphRanker, new: pd.DataFrame, ids: list[Any], how: dict[str, Any]) -> pd.DataFrame:
+    """Return the lists of some users, those of the new ones by these ratings alone."""
+    import pandas as pd
+
+    lists = ranker.fold_in(new).recommend(**how)
+    others = [each for each in ids if each not in set(new["user"])]
+    lists = pd.DataFrame(lists[lists["user"].isin(ids)])
+    return pd.concat([lists, ranker.recommend(others, **how)], ignore_index=True) if others else lists
 
 
 def similar(

@@ -15,6 +15,7 @@ import air_recsys.benchmarks.reproduce
 import air_recsys.demo
 from air_recsys import AIR, Interactions
 from air_recsys.benchmarks.recipes import recipe
+from air_recsys.models import GraphRanker
 from air_recsys.results.table import ResultTable, format_number
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
@@ -148,6 +149,31 @@ def test_evaluate_prints_and_writes_the_error_of_every_model(folder, tmp_path, h
     assert report["protocol"] in ended.out
     assert report["versions"]["air-recsys"]
     assert report["machine"]["threads"] >= 1
+
+
+def test_a_ranker_is_trained_and_makes_lists_for_known_and_new_users(folder, tmp_path):
+    target, figures = tmp_path / "lists.air", tmp_path / "f.json"
+    ended = cli(
+        "train", folder / "text.csv", "--ranking", "--model", target, "--set", "n_factors=3", "--json", figures
+    )
+    assert ended.status == 0, ended.err
+    assert "settings on hidden parts" in ended.out
+    assert read_json(figures)["ndcg"] > 0
+    model = GraphRanker.load(target)
+    known, item = model.interactions_.user_ids[0], model.interactions_.item_ids[0]
+    ended = cli("recommend", target, "--user", known, "--n", 3, "--json", tmp_path / "r.json")
+    assert ended.status == 0, ended.err
+    expected = model.recommend(known, 3)
+    assert [row["item"] for row in read_json(tmp_path / "r.json")] == expected["item"].tolist()
+    pd.DataFrame({"user": ["eve"], "item": [item], "rating": [5]}).to_csv(tmp_path / "new.csv", index=False)
+    how = ["--ratings", tmp_path / "new.csv", "--user", "eve", "--user", known, "--n", 3]
+    ended = cli("recommend", target, *how, "--json", tmp_path / "r.json")
+    assert ended.status == 0, ended.err
+    rows = read_json(tmp_path / "r.json")
+    assert [row["user"] for row in rows] == ["eve"] * 3 + [known] * len(expected)
+    new = pd.DataFrame({"user": ["eve"], "item": [item], "rating": [5.0]})
+    assert [row["item"] for row in rows[:3]] == model.fold_in(new).recommend(3)["item"].tolist()
+    assert [row["item"] for row in rows[3:]] == expected["item"].tolist()
 
 
 def test_evaluate_measures_lists(folder, tmp_path):

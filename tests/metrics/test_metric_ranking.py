@@ -263,3 +263,15 @@ def test_top_k_refuses_what_it_cannot_rank():
         top_k([[1, 2], [np.nan, 1]], 1)
     with pytest.raises(DataError, match=r"expected scores in a 2-D array \(users x items\), found shape \(2,\)"):
         top_k([1, 2], 1)
+
+
+@pytest.mark.parametrize("k", [1, 3, 20])
+@pytest.mark.parametrize("levels", [4, 100_000])
+def test_lists_of_long_rows_are_those_of_a_stable_sort(k, levels):
+    """Rows that are long enough are searched piece by piece: also with ties, and with items that are left out."""
+    rng = np.random.default_rng(k)
+    scores = rng.integers(0, levels, (6, 5003)).astype(np.float32)
+    scores[1] = -np.inf
+    scores[2, 7:] = -np.inf
+    expected = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    np.testing.assert_array_equal(metrics.top_k(scores, k), expected)
