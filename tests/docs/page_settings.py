@@ -114,6 +114,7 @@ def top_n() -> Names:
 
 def ranking() -> Names:
     liked = table().query("rating > 3").replace({"item 1": "x", "item 2": "z"})
+    liked.to_csv("likes.csv", index=False)
     return {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR}
 
 
