@@ -47,6 +47,29 @@ class Lister(Protocol):
         ...
 
 
+def lists_of_scores(scores: Callable[[np.ndarray], np.ndarray], seen: Any, users: np.ndarray, n: int) -> np.ndarray:
+    """Return the best n unseen items of some users, or all where there are fewer, scored a block of users at a time.
+
+    Parameters
+    ----------
+    scores : callable
+        Takes positions of users, (b,), and returns scores of all items, (b, n_items).
+    seen : csr_array, shape (n_users, n_items)
+        Items to leave out: all stored entries.
+    users : ndarray of int
+    n : int
+
+    Examples
+    --------
+    >>> lists_of_scores(lambda some: np.ones((some.size, 2)), sp.csr_array([[1, 0]]), np.array([0]), 9).tolist()
+    [[1, -1]]
+    """
+    n_items = seen.shape[1]
+    block = max(1, _BLOCK_ENTRIES // n_items)
+    blocks = [users[start : start + block] for start in range(0, users.size, block)]
+    return np.concatenate([unseen_top_k(scores(some), seen[some], min(n, n_items)) for some in blocks])
+
+
 class Recommending:
     """The lists of a model of this library, by positions.
 
@@ -95,13 +118,7 @@ class Popularity:
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items, by positions."""
-        block = max(1, _BLOCK_ENTRIES // self._counts.size)
-        starts = [users[start : start + block] for start in range(0, users.size, block)]
-        found = [
-            unseen_top_k(np.tile(self._counts, (some.size, 1)), self._seen[some], min(n, self._counts.size))
-            for some in starts
-        ]
-        return np.concatenate(found)
+        return lists_of_scores(lambda some: np.tile(self._counts, (some.size, 1)), self._seen, users, n)
 
 
 def listers(

@@ -37,9 +37,8 @@ def bench_ranking(
     -------
     ResultTable
         A row a system: recall of lists of 20, NDCG of lists of 20, 10 and 100, the mean over the users with test
-        items, all items ranked that
-        are not among the user's training items; seconds on the clock and of the processors and the memory at the
-        peak, in GiB, all of the training alone. Then a row a published figure.
+        items, all items ranked that are not among the user's training items; seconds on the clock and of the
+        processors and the memory at the peak, in GiB, all of the training alone. Then a row a published figure.
     """
     rows: list[dict[str, Any]] = []
     notes: list[str] = []

@@ -10,8 +10,8 @@ import pandas as pd
 
 from air_recsys.datasets import load_implicit_lists, load_monti, load_movielens
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.lists import holdout_of_users
 from air_recsys.interactions import Interactions
-from air_recsys.splits import user_holdout
 
 _SHARE = 0.2
 _LIKED = 4
@@ -30,14 +30,15 @@ def validation_part(fold: Fold, seed: int = 0) -> Fold:
 
     The test interactions of `fold` take no part: settings can be chosen here.
     """
-    split = user_holdout(fold.train, _SHARE, seed)
-    return Fold("validation", fold.train.select(split.train), fold.train.select(split.test))
+    return holdout_of_users(fold.train, _SHARE, seed)._replace(name="validation")
 
 
 def _movielens(root: Path) -> Fold:
-    data = load_movielens(root, "1m")
-    split = user_holdout(data, _SHARE, 0)
-    return Fold("test", data.select(split.train), data.select(split.test))
+    return _tested(load_movielens(root, "1m"))
+
+
+def _tested(data: Interactions) -> Fold:
+    return holdout_of_users(data, _SHARE, 0)._replace(name="test")
 
 
 def _douban(root: Path) -> Fold:
@@ -48,9 +49,7 @@ def _douban(root: Path) -> Fold:
 def _lastfm(root: Path) -> Fold:
     place = root / "implicit" / "hetrec2011-lastfm-2k" / "user_artists.dat"
     table = pd.read_csv(place, sep="\t").set_axis(["user", "item", "rating"], axis=1)
-    data = Interactions.from_frame(table)
-    split = user_holdout(data, _SHARE, 0)
-    return Fold("test", data.select(split.train), data.select(split.test))
+    return _tested(Interactions.from_frame(table))
 
 
 _LIGHTGCN = "the split published with NGCF and LightGCN"

@@ -51,8 +51,7 @@ class Filter(DenseScores):
 class GFCF(Filter):
     r"""The sum of two filters, :math:`r_u \tilde R^T \tilde R + w\, r_u D^{-1/2} V V^T D^{1/2}`.
 
-    :math:`\tilde R` is the pattern of interactions, rows and columns divided by the roots of their numbers of
-    interactions, D the numbers of the items, V the leading right singular vectors of :math:`\tilde R`.
+    `Filter` has the notation.
 
     Source: Shen et al., How Powerful is Graph Convolution for Recommendation?, CIKM 2021, and its program.
 

@@ -6,13 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import get_lapack_funcs
 
-from air_recsys.exceptions import DataError
+from air_recsys.evaluation.lists import lists_of_scores
 from air_recsys.interactions import Interactions
-from air_recsys.metrics.ranking import unseen_top_k
-
-_BLOCK_ENTRIES = 16_000_000
+from air_recsys.models.graph_ranker.regression import inverted
 
 
 class DenseScores:
@@ -29,10 +26,7 @@ class DenseScores:
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
-        n = min(n, self.pattern.sum(axis=0).size)
-        block = max(1, _BLOCK_ENTRIES // self.pattern.indptr.size)
-        starts = [users[start : start + block] for start in range(0, users.size, block)]
-        return np.concatenate([unseen_top_k(self._scores(some), self.pattern[some], n) for some in starts])
+        return lists_of_scores(self._scores, self.pattern, users, n)
 
     def _train(self) -> None:
         raise NotImplementedError
@@ -72,14 +66,7 @@ class EASE(DenseScores):
         """Return the inverse of the products of the items plus penalties on their diagonal, in place."""
         gram = np.asfortranarray((self.pattern.T @ self.pattern).toarray())  # (n_items, n_items)
         gram.flat[:: len(gram) + 1] += penalties
-        factorize, invert = get_lapack_funcs(("potrf", "potri"), (gram,))
-        gram, failed = factorize(gram, lower=0, overwrite_a=1)
-        if failed:
-            raise DataError(f"expected a positive definite matrix, found one that is not at item {failed}")
-        gram, _ = invert(gram, lower=0, overwrite_c=1)
-        for column in range(1, len(gram)):
-            gram[column, :column] = gram[:column, column]
-        return gram
+        return inverted(gram)
 
     def _scores(self, users: np.ndarray) -> np.ndarray:
         return np.asarray(self.pattern[users] @ self.weights)

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.evaluation.lists import Lister
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.splits import user_holdout
 
 _SHARE, _LENGTH = 0.2, 20
-
-
-class Ranker(Protocol):
-    """A model that makes lists of items for users, all by their positions in the training data."""
-
-    def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items, shape (b, n)."""
-        ...
-
-
-class Trainable(Ranker, Protocol):
-    """A ranker before its training."""
-
-    def fit(self, interactions: Interactions) -> Any:
-        """Train on some interactions."""
-        ...
 
 
 class Chosen:
@@ -55,7 +40,7 @@ class Chosen:
         NDCG of all combinations, in the order of `itertools.product`.
     """
 
-    def __init__(self, make: Callable[..., Trainable], grid: Mapping[str, Sequence[Any]], seed: int = 0) -> None:
+    def __init__(self, make: Callable[..., Lister], grid: Mapping[str, Sequence[Any]], seed: int = 0) -> None:
         self.make, self.grid, self.seed = make, grid, seed
 
     def fit(self, interactions: Interactions) -> Self:
@@ -74,7 +59,7 @@ class Chosen:
         return self._ranker.lists(users, n)
 
 
-def _ndcg(ranker: Trainable, shown: Interactions, hidden: Interactions) -> float:
+def _ndcg(ranker: Lister, shown: Interactions, hidden: Interactions) -> float:
     ranker.fit(shown)
     users = np.unique(hidden.user_index)
     return ndcg_at_k(ranker.lists(users, _LENGTH), sp.csr_array(hidden.to_csr())[users], _LENGTH)

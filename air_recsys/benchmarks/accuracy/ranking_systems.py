@@ -10,9 +10,9 @@ import numpy as np
 
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
-from air_recsys.benchmarks.accuracy.ranking_search import Chosen, Ranker
+from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ratings_systems import System
-from air_recsys.evaluation.lists import Popularity, Recommending
+from air_recsys.evaluation.lists import Lister, Popularity, Recommending
 from air_recsys.interactions import Interactions
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 
@@ -130,7 +130,7 @@ def ranking_systems(
     }
 
 
-def ask_lists(model: Ranker, users: np.ndarray) -> Lists:
+def ask_lists(model: Lister, users: np.ndarray) -> Lists:
     """Return the lists of some users, by positions, and the settings that the model has chosen."""
     return Lists(model.lists(users, max(LENGTHS)), _told(getattr(model, "settings_", {})))
 
@@ -162,7 +162,7 @@ def _train_ranker(parameters: dict[str, Any], shown: Interactions) -> Chooser:
     return Chooser(GraphRanker(**parameters)).fit(shown)
 
 
-def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Ranker:
+def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Lister:
     return make(**settings).fit(shown)
 
 

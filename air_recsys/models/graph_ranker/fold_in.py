@@ -31,8 +31,6 @@ from air_recsys.models.scale import check_signs
 from air_recsys.models.state import FittedState
 
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
-
-
 Smoothings = tuple[Smoothing, Smoothing, Smoothing, Smoothing]  # over items, users and axes, and the regression
 
 
@@ -42,11 +40,6 @@ class RankerState(NamedTuple):
     fitted: FittedState
     settings: RankerSettings
     smoothings: Smoothings
-
-    @property
-    def weights(self) -> tuple[float, float, float, float]:
-        """How much each smoothing counts."""
-        return self.settings.weights
 
 
 class FoldedUsers:
@@ -77,7 +70,7 @@ class FoldedUsers:
 
         They order the items of a user and cannot be compared between users. All are 0 for a user without items.
         """
-        return smoothings.blend(self._smoothings, self._ranker.weights, np.arange(self.user_ids.size)[users])
+        return smoothings.blend(self._smoothings, self._ranker.settings.weights, np.arange(self.user_ids.size)[users])
 
     def recommend(
         self, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
@@ -108,7 +101,7 @@ class FoldedUsers:
         for start in range(0, n_users, block):
             users = np.arange(start, min(start + block, n_users))[known[start : start + block]]
             seen = self._pattern[users] if exclude_seen else None
-            found = smoothings.best_items(self.scores(users), seen, n, self._ranker.weights, allowed)
+            found = smoothings.best_items(self.scores(users), seen, n, self._ranker.settings.weights, allowed)
             best[users], scores[users] = found
         return recommendation_frame(self.user_ids, data.item_ids, best, scores, known)
 

@@ -193,7 +193,9 @@ class GraphRanker(Recommender):
 
         def best_of(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             seen = state.statistics.seen[users] if exclude_seen else None
-            return smoothings.best_items(_scores(state, users), seen, length, _ranking(state).weights, allowed)
+            return smoothings.best_items(
+                _scores(state, users), seen, length, _ranking(state).settings.weights, allowed
+            )
 
         return recommend_with(best, state, user_ids, length, clips=False, allowed=allowed)
 
@@ -247,7 +249,7 @@ def _ranking(state: FittedState) -> RankerState:
 def _scores(state: FittedState, users: np.ndarray) -> np.ndarray:
     """Return the scores of all items for some users, shape (b, n_items)."""
     ranking = _ranking(state)
-    return smoothings.blend(ranking.smoothings, ranking.weights, users)
+    return smoothings.blend(ranking.smoothings, ranking.settings.weights, users)
 
 
 def _ranker_state(state: FittedState) -> RankerState:

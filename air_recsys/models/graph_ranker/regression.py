@@ -27,6 +27,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.polynomial.chebyshev import chebinterpolate
 
+from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided
@@ -106,18 +107,38 @@ def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
     array([[0.4545, 0.0909],
            [0.0909, 0.8182]], dtype=float32)
     """
+    penalized = np.array(products, order="F")
+    penalized.flat[:: len(penalized) + 1] += penalty
+    inverse = inverted(penalized)
+    inverse *= -penalty
+    inverse.flat[:: len(inverse) + 1] += 1
+    return np.ascontiguousarray(inverse, dtype=np.float32)
+
+
+def inverted(matrix: np.ndarray) -> np.ndarray:
+    """Return the inverse of a symmetric positive definite matrix in column order, in its place and in its type.
+
+    Raises
+    ------
+    DataError
+        For a matrix that is not positive definite.
+
+    Examples
+    --------
+    >>> inverted(np.asfortranarray([[2.0, 0.0], [0.0, 4.0]]))
+    array([[0.5 , 0.  ],
+           [0.  , 0.25]])
+    """
     from scipy.linalg import get_lapack_funcs
 
-    half = np.array(products, order="F")
-    half.flat[:: len(half) + 1] += penalty
-    factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (half,)))
-    half, _ = factorize(half, overwrite_a=True)
-    half, _ = invert(half, overwrite_c=True)  # the upper triangle of the inverse, the lower one left as it was
-    half *= -penalty
-    half.flat[:: len(half) + 1] += 1
-    weights = np.triu(half).astype(np.float32)
-    weights += np.triu(weights, 1).T
-    return weights
+    factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (matrix,)))
+    factor, failed = factorize(matrix, lower=0, overwrite_a=1)
+    if failed:
+        raise DataError(f"expected a positive definite matrix, found one that is not at row {failed}")
+    inverse, _ = invert(factor, lower=0, overwrite_c=1)  # its upper triangle
+    for column in range(1, len(inverse)):
+        inverse[column, :column] = inverse[:column, column]
+    return inverse
 
 
 def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int = _NEIGHBORS) -> Csr:

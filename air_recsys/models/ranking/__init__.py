@@ -1,1 +1,1 @@
-"""Lists of items: what ranks them, from factors or from graphs."""
+"""Lists of items: which are allowed, the search for the best by factors, ties, tables, the faiss index."""
