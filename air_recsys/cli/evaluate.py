@@ -61,6 +61,8 @@ def evaluate(
     if (file is None) == (dataset is None):
         raise ParameterError("expected either a file or --dataset")
     if ranking:
+        given = {"--preset": preset is not options.Preset.RATINGS, "--device": device not in ("auto", "cpu")}
+        options.refuse_unread("--ranking", given)
         if folds is not None:
             raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
         name, ratings = _load(file, dataset, data, user, item, rating, sep)

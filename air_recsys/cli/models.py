@@ -61,7 +61,7 @@ def train(
     from air_recsys.models import AIR, GraphRanker
 
     if ranking:
-        unread = {
+        given = {
             "--preset": preset is not options.Preset.RATINGS,
             "--timestamp-column": timestamp is not None,
             "--user-features": user_features is not None,
@@ -71,8 +71,7 @@ def train(
             "--checkpoint": checkpoint is not None,
             "--device": device not in ("auto", "cpu"),
         }
-        for option in [name for name, given in unread.items() if given]:
-            raise ParameterError(f"--ranking does not read {option}: leave one of them out")
+        options.refuse_unread("--ranking", given)
         of_ranker: dict[str, Any] = {"random_state": seed} | options.parse_settings(settings, GraphRanker())
         _train_ranker(
             GraphRanker(**of_ranker),

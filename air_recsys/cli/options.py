@@ -203,6 +203,19 @@ def publish(
     write_figures(json_file, {"reports": [report.content() for report in reports]})
 
 
+def refuse_unread(option: str, given: dict[str, bool]) -> None:
+    """Raise `ParameterError` for the first other option that is given and not read beside one.
+
+    Examples
+    --------
+    >>> refuse_unread("--ranking", {"--preset": False, "--checkpoint": True})
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: --ranking does not read --checkpoint: leave one of them out
+    """
+    for other in [name for name, is_given in given.items() if is_given]:
+        raise ParameterError(f"{option} does not read {other}: leave one of them out")
+
+
 def publish_means(means: ResultTable, single: ResultTable | None, *files: Path | None) -> None:
     """Print means, and write them with the single runs to the files that are asked for."""
     typer.echo(means.text())

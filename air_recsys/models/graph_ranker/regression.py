@@ -125,9 +125,9 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
 
     Examples
     --------
-    >>> inverted(np.asfortranarray([[2.0, 0.0], [0.0, 4.0]]))
-    array([[0.5 , 0.  ],
-           [0.  , 0.25]])
+    >>> inverted(np.asfortranarray([[1.0, 1.0], [1.0, 2.0]]))
+    array([[ 2., -1.],
+           [-1.,  1.]])
     """
     from scipy.linalg import get_lapack_funcs
 
