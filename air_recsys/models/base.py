@@ -179,7 +179,7 @@ class Recommender(BaseEstimator):
     @property
     def user_graph_(self) -> SimilarityGraph | None:
         """The learned graph of the users; None where the model learns none. One with labels can take its place."""
-        return self._fitted().user_graph
+        return self._graph(self._fitted(), "user")
 
     @user_graph_.setter
     def user_graph_(self, graph: SimilarityGraph) -> None:
@@ -189,7 +189,7 @@ class Recommender(BaseEstimator):
     @property
     def item_graph_(self) -> SimilarityGraph | None:
         """The learned graph of the items; None where the model learns none. One with labels can take its place."""
-        return self._fitted().item_graph
+        return self._graph(self._fitted(), "item")
 
     @item_graph_.setter
     def item_graph_(self, graph: SimilarityGraph) -> None:
@@ -350,8 +350,11 @@ class Recommender(BaseEstimator):
         """What `similar_items` looks at: the learned graph."""
         return self._similarities(self._fitted(), "item")
 
-    def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
+    def _graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
         return state.graph(side)
+
+    def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
+        return self._graph(state, side)
 
     def similar_users(self, user_id: Hashable, n: int = 10) -> pd.DataFrame:
         """Return the n users most alike to one: from the learned graph, else by the cosine of the factors."""

@@ -175,6 +175,8 @@ class FittedState:
         What the training took for the parameters that were "auto".
     item_weights : csr_array or ndarray, shape (n_items, n_items), optional
         Of a regression of the items on each other, of models that rank by one.
+    source_factors : ndarray, shape (n_items, r), optional
+        Of models whose users have the factors that their items make up: their part in these.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -190,6 +192,7 @@ class FittedState:
     scale: tuple[float, float] | None = None
     chosen: Chosen = field(default_factory=Chosen)
     item_weights: sp.csr_array | np.ndarray | None = None
+    source_factors: np.ndarray | None = None
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:

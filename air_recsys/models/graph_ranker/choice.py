@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.metrics.checks import Csr
+from air_recsys.models.graph_ranker.factors import Train
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
@@ -22,15 +23,12 @@ _REGRESSION: Grid = {
     "regression_source": (0.0, 0.25, 0.5),
     "regression_share": (0.5, 1.0),
 }
-_USERS: Grid = {"user_target": (0.0, 0.25, 0.5), "user_exponent": (0.25, 0.5, 0.75), "user_power": (1.0, 1.3, 1.6)}
-_FACTORS: Grid = {"factor_target": (-0.5, -0.25, 0.0)}
-_AXES = (64, 128, 256)  # numbers of axes that are tried, beside all of them
-_WEIGHTS: Grid = {"user_weight": (0.0, 0.1, 0.2, 0.4, 0.7, 1.0), "factor_weight": (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)}
-_NONE = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
+_FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
+_NONE: dict[str, Any] = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
 
 
 class Search:
-    """A search over `RankerSettings`, one at a time: first those of each term alone, then the weights.
+    """A search over `RankerSettings`, one at a time: first those of the regression, then how factors join it.
 
     Best is the largest geometric mean of NDCG over the ways of hiding, so that every way counts by ratios.
 
@@ -38,7 +36,7 @@ class Search:
     ----------
     ways : sequence of (shown, hidden) csr_array, shapes (n_users, n_items)
         Parts of the training data.
-    n_factors, seed, n_users : int
+    train, seed, n_users
         As in `HeldOut`.
 
     Attributes
@@ -47,28 +45,25 @@ class Search:
         Every setting tried, with "ndcg" and "recall" of lists of 20 items: geometric means over the ways.
     """
 
-    def __init__(self, ways: Sequence[tuple[Csr, Csr]], n_factors: int, seed: int, n_users: int) -> None:
+    def __init__(self, ways: Sequence[tuple[Csr, Csr]], train: Train, seed: int, n_users: int) -> None:
         self.history: list[dict[str, Any]] = []
-        self.n_factors = n_factors
-        self.ways = [HeldOut(shown, hidden, n_factors, seed, n_users) for shown, hidden in ways]
+        self.ways = [HeldOut(shown, hidden, train, seed, n_users) for shown, hidden in ways]
 
     def best(self) -> RankerSettings:
         """Return the best settings found."""
-        start = RankerSettings(n_axes=self.n_factors)
-        axes: Grid = {"n_axes": (*(n for n in _AXES if n < self.n_factors), self.n_factors)}
+        start = RankerSettings(**_NONE)
         regression: Grid = {"regression_penalty": self.ways[0].penalties}
-        stages: list[tuple[Grid, Scorer, str]] = [
-            (regression | _REGRESSION, HeldOut.regression_scores, "regression_weight"),
-            (_USERS, HeldOut.user_scores, "user_weight"),
-            (axes | _FACTORS, HeldOut.factor_scores, "factor_weight"),
-        ]
-        for grid, scores, alone in stages:
-            chosen = self._descend(start._replace(**_NONE | {alone: 1.0}), grid, scores)
-            start = start._replace(**{name: getattr(chosen, name) for name in grid})
-        single = {way: [scores(way, start) for _, scores, _ in stages] for way in self.ways}
-        start = start._replace(**_NONE | {"regression_weight": 1.0})
-        self._descend(start, _WEIGHTS, lambda way, settings: _sum(single[way], settings))
-        best = max(self.history, key=lambda row: row["ndcg"])  # which may be a smoothing alone
+        chosen = self._descend(
+            start._replace(regression_weight=1.0), regression | _REGRESSION, HeldOut.regression_scores
+        )
+        self._try(start._replace(factor_weight=1.0), HeldOut.factor_scores)
+        single = {way: way.regression_scores(chosen) for way in self.ways}
+
+        def together(way: HeldOut, settings: RankerSettings) -> np.ndarray:
+            return single[way] + np.float32(settings.factor_weight) * way.factor_scores(settings)
+
+        self._descend(chosen._replace(factor_weight=1.0), _FACTORS, together)
+        best = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
         return RankerSettings(**{name: best[name] for name in RankerSettings._fields})
 
     def _descend(self, settings: RankerSettings, grid: Grid, scores: Scorer) -> RankerSettings:
@@ -135,12 +130,3 @@ def history_frame(history: list[dict[str, Any]], chosen: RankerSettings) -> pd.D
     tried = [row for row in history if all(row[name] == value for name, value in chosen._asdict().items())]
     last = tried[-1] if tried else chosen._asdict() | {"ndcg": np.nan, "recall": np.nan}
     return pd.DataFrame([*history, last], dtype=np.float64)
-
-
-def _sum(scores: list[np.ndarray], settings: RankerSettings) -> np.ndarray:
-    """Return the weighted sum of the scores of the regression, of users and of axes."""
-    total = scores[0] * np.float32(settings.regression_weight)
-    for each, weight in zip(scores[1:], (settings.user_weight, settings.factor_weight), strict=True):
-        if weight:
-            total += np.float32(weight) * each
-    return total

@@ -1,6 +1,6 @@
 r"""Users that a `GraphRanker` was not trained on, from their items alone; all that was trained stays as it is.
 
-The regression, the item graph, the singular vectors and the popularity of the items serve any list of items. For the
+The regression, the item graph, the factors of the items and their popularity serve any list of items. For the
 term of the users a new one chooses its strongest co-occurrences with the trained users, by the weights of the user
 graph: with N(u) the items of the new user, N(v) those of a trained one and N(c) the trained users of an item,
 
@@ -12,6 +12,7 @@ differs between a trained user and the same user folded in.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +23,7 @@ from air_recsys.graphs.cooccurrence import scaled, strongest_products
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker import smoothings
+from air_recsys.models.graph_ranker.factors import user_factors
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
@@ -31,7 +33,6 @@ from air_recsys.models.scale import check_signs
 from air_recsys.models.state import FittedState
 
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
-Smoothings = tuple[Smoothing, Smoothing, Smoothing, Smoothing]  # over items, users and axes, and the regression
 
 
 class RankerState(NamedTuple):
@@ -39,7 +40,8 @@ class RankerState(NamedTuple):
 
     fitted: FittedState
     settings: RankerSettings
-    smoothings: Smoothings
+    sources: np.ndarray  # of the factors, (n_items, r)
+    terms: Mapping[str, Smoothing]  # that count, by name
 
 
 class FoldedUsers:
@@ -63,14 +65,15 @@ class FoldedUsers:
         ones = np.ones(rows.nnz, dtype=np.float32)
         self._ranker = ranker
         self._pattern = sp.csr_array((ones, rows.indices, rows.indptr), shape=rows.shape)
-        self._smoothings = new_smoothings(ranker, self._pattern, own)
+        self._terms = new_terms(ranker, self._pattern, own)
 
     def scores(self, users: Any = slice(None)) -> np.ndarray:
         """Return the scores of all items for some of the users, by position, or for all; shape (b, n_items).
 
         They order the items of a user and cannot be compared between users. All are 0 for a user without items.
         """
-        return smoothings.blend(self._smoothings, self._ranker.settings.weights, np.arange(self.user_ids.size)[users])
+        asked, n_items = np.arange(self.user_ids.size)[users], self._ranker.fitted.data.n_items
+        return smoothings.blend(self._terms, self._ranker.settings.weights, asked, n_items)
 
     def recommend(
         self, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
@@ -106,8 +109,8 @@ class FoldedUsers:
         return recommendation_frame(self.user_ids, data.item_ids, best, scores, known)
 
 
-def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> Smoothings:
-    """Return the smoothings of a ranker for new users.
+def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, Smoothing]:
+    """Return the terms of a ranker for new users.
 
     Parameters
     ----------
@@ -117,17 +120,14 @@ def new_smoothings(ranker: RankerState, pattern: Csr, own: np.ndarray) -> Smooth
     own : ndarray of int, shape (b,)
         The position of each new user among the trained ones, -1 for a stranger: nobody is its own neighbour.
     """
-    settings, (over_items, over_users, over_axes, regression) = ranker.settings, ranker.smoothings
-    trained = interaction_pattern(ranker.fitted.data)
-    counts = smoothings.popularity(trained)
-    even = divided(pattern, counts, 0.5)
-    axes = ranker.fitted.factors.item_factors * smoothings.to_power(counts, settings.factor_target)[:, None]
-    return (
-        Smoothing(divided(pattern, counts, settings.item_source), over_items.right),
-        Smoothing(_edges(trained, pattern, own, settings), over_users.right),
-        Smoothing(np.asarray(even @ axes, dtype=np.float32), over_axes.right),
-        Smoothing(divided(pattern, item_degrees(trained, settings), settings.regression_source), regression.right),
-    )
+    settings, trained = ranker.settings, interaction_pattern(ranker.fitted.data)
+    makers: dict[str, Callable[[], Csr | np.ndarray]] = {
+        "item": lambda: divided(pattern, smoothings.popularity(trained), settings.item_source),
+        "user": lambda: _edges(trained, pattern, own, settings),
+        "factor": lambda: user_factors(pattern, ranker.sources),
+        "regression": lambda: divided(pattern, item_degrees(trained, settings), settings.regression_source),
+    }
+    return {name: term._replace(left=makers[name]()) for name, term in ranker.terms.items()}
 
 
 def _edges(trained: Csr, pattern: Csr, own: np.ndarray, settings: RankerSettings) -> Csr:

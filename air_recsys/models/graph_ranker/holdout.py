@@ -12,6 +12,7 @@ from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.graph_ranker import smoothings
+from air_recsys.models.graph_ranker.factors import Train, over_factors, user_factors
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
@@ -22,13 +23,12 @@ from air_recsys.models.graph_ranker.regression import (
     filtered,
     item_products,
 )
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing
+from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
 _SHARE = 0.2
 _MAX_ENTRIES = 50_000_000  # most scores of one smoothing
 _LENGTH = 20
 _BLOCK = 256
-_USER_GRAPHS = 3  # that are kept: as many as there are exponents to try
 Smoothed = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, smoothed
 
 
@@ -75,13 +75,14 @@ class HeldOut:
     ----------
     shown, hidden : csr_array, shape (n_users, n_items)
         Some user has hidden items.
-    n_factors, seed : int
-        As in `GraphRanker`.
+    train : callable
+        Returns the `ItemFactors` of a pattern.
+    seed : int
     n_users : int
         How many users with hidden items are asked for lists, at most; drawn with `seed`.
     """
 
-    def __init__(self, shown: Csr, hidden: Csr, n_factors: int, seed: int, n_users: int) -> None:
+    def __init__(self, shown: Csr, hidden: Csr, train: Train, seed: int, n_users: int) -> None:
         self._shown, self._k = shown, min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
@@ -93,8 +94,8 @@ class HeldOut:
         self._products = lru_cache(1)(lambda exponent, share: item_products(self._evened(exponent, share)))
         self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
         self._regression = lru_cache(1)(self._regression_of)
-        self._user_graph = lru_cache(_USER_GRAPHS)(partial(smoothings.user_graph, shown))
-        self._axes = lru_cache(1)(partial(smoothings.item_axes, shown, n_factors, seed))
+        self._factors = lru_cache(1)(partial(train, shown))
+        self._scores = lru_cache(1)(self._scores_of_factors)
 
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the regression alone, (n_users asked, n_items), as those of the others."""
@@ -113,20 +114,15 @@ class HeldOut:
         blocks = filtered(evened, own.toarray(), PENALTIES)
         return evened, lambda penalty: blocks[PENALTIES.index(penalty)]
 
-    def user_scores(self, settings: RankerSettings) -> np.ndarray:
-        """Return the scores of the smoothing over users alone."""
-        graph = self._user_graph(_only(settings, "user_neighbors", "user_exponent"))
-        return self._scores(
-            smoothings.over_users(self._shown, smoothings.raised(graph, settings.user_power), settings)
-        )
-
     def factor_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the factors alone."""
-        return self._scores(smoothings.over_axes(*smoothings.factors(self._shown, self._axes(), settings)))
+        return self._scores(settings.factor_temperature)
 
-    def _scores(self, smoothing: Smoothing) -> np.ndarray:
-        """Return scores rounded to float32: a search holds those of several smoothings."""
-        return self._by_blocks(lambda block: smoothing.scores(self.users[block]))
+    def _scores_of_factors(self, temperature: float) -> np.ndarray:
+        factors = self._factors()
+        over = over_factors(user_factors(self._seen, factors.sources), factors.targets, temperature)
+        users = np.arange(self.users.size)
+        return self._by_blocks(lambda block: over.scores(users[block]))
 
     def _by_blocks(self, scores: Callable[[slice], np.ndarray]) -> np.ndarray:
         starts = range(0, self.users.size, _BLOCK)
@@ -142,8 +138,3 @@ class HeldOut:
         block = scores[start : start + _BLOCK].copy()
         block[self._seen[start : start + _BLOCK].nonzero()] = -np.inf
         return top_k(block, self._k)
-
-
-def _only(settings: RankerSettings, *names: str) -> RankerSettings:
-    """Return settings that differ from the defaults in some names at most, so that a graph is known by them."""
-    return RankerSettings(**{name: getattr(settings, name) for name in names})

@@ -1,9 +1,9 @@
-"""`GraphRanker`: lists of items from who interacted with what, by a regression of the items and graphs."""
+"""`GraphRanker`: lists of items from who interacted with what, by a regression of the items and trained factors."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,18 @@ import scipy.sparse as sp
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
+from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.graph_ranker import regression, smoothings
 from air_recsys.models.graph_ranker.choice import Search, hidden_parts, history_frame, some_users
+from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers, RankerState
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import recommend_with
+from air_recsys.models.rows import Side
 from air_recsys.models.state import Factors, FittedState
+from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.parameters import integer
 from air_recsys.validation import check_choice, check_integer, check_real
 
@@ -31,17 +35,18 @@ _RANGES = {"source": (-2.0, 10.0), "target": (-2.0, 10.0), "share": (0.0, 1.0), 
 
 @dataclass(eq=False, repr=False)
 class GraphRanker(Recommender):
-    r"""Rank items by a regression of the items on each other, and by smoothings over users, axes and items.
+    r"""Rank items by a regression of the items on each other and by trained factors, with graphs beside them.
 
-    .. math:: s_u = \lambda_r \frac{r_u D^{-b} H D^{-c}}{|\cdot|} + \lambda_u \frac{a_u R}{|\cdot|}
-              + \lambda_f \frac{r_u V V^T}{|\cdot|} + \lambda_i \frac{r_u A_{items}}{|\cdot|}
+    .. math:: s_u = \lambda_r \frac{r_u D^{-b} H D^{-c}}{|\cdot|} + \lambda_f \frac{\exp(Q p_u / \tau)}{|\cdot|}
+              + \lambda_u \frac{a_u R}{|\cdot|} + \lambda_i \frac{r_u A_{items}}{|\cdot|}
 
     with R the pattern of interactions, H the ridge regression of its items (in
-    `air_recsys.models.graph_ranker.regression`), V its leading singular vectors, sparse graphs A of the strongest
-    co-occurrences (`air_recsys.graphs.cooccurrence`), and every term divided by its length. Each R, A and V has its
-    rows or columns divided by a power of their numbers of interactions: how much popularity is to count differs from
-    data to data, and matters more than anything else. These powers, the penalty of the regression, the number of
-    singular vectors and the weights are chosen at `fit` on a fifth of each user's interactions, hidden for the while.
+    `air_recsys.models.graph_ranker.regression`), factors Q of the items and p of the users (`air_recsys.nn.softmax`),
+    sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`), and every term divided by its
+    length. The factors start from singular vectors and are trained by the softmax over all items; a user's are made of
+    its items. Rows and columns of R and A are divided by powers of their numbers of interactions: how much popularity
+    is to count differs from data to data. These powers, the penalty of the regression, the temperature
+    and the weights are chosen at `fit` on a fifth of each user's interactions, hidden for the while.
     It is hidden in three ways, all alike, popular items first and rare items first, since no data tell how popularity
     will count in the future; the geometric mean of NDCG decides. Of more than two million interactions those of some
     users are searched, drawn at random. The graph of the items does not take part in what is
@@ -50,19 +55,23 @@ class GraphRanker(Recommender):
     Parameters
     ----------
     n_factors : int
-        Axes that are searched for; at most as many as there are users or items. How many are used is chosen.
+        Width of the factors; at most as many as there are users or items.
+    n_steps : int
+        Of the training of the factors, each on 1024 users.
     settings : mapping, optional
         `RankerSettings` by name, the others at their defaults: nothing is hidden or chosen then.
     n_validation : int
         Users whose lists are compared in each way of hiding, at most.
     random_state : int
-        Of what is hidden, and of the search for singular vectors.
+        Of what is hidden, of the singular vectors and of the order of the users in training.
+    device : str
+        Where the factors are trained: "cpu", "cuda", ..., or "auto", the GPU where there is one.
 
     Attributes
     ----------
     user_graph_, item_graph_ : SimilarityGraph
     user_factors_, item_factors_ : ndarray
-        Of the term with V alone: a score is more than their product.
+        Of length 1 each; a score is more than their product.
     settings_ : RankerSettings
     history_ : DataFrame
         Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding; in the
@@ -72,37 +81,42 @@ class GraphRanker(Recommender):
     ------
     ParameterError
         At `fit`, for a parameter out of its range.
+    DeviceError
+        Where a GPU is asked for by name and there is none.
 
     Notes
     -----
     All interactions count as 1, whatever their ratings. Scores order the items of a user; they are no ratings and
     cannot be compared between users.
 
-    Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019 (regression); Fu et al., Revisiting
-    Neighborhood-based Link Prediction for Collaborative Filtering, WWW 2022 (exponents of degrees); Shen et al., How
-    Powerful is Graph Convolution for Recommendation?, CIKM 2021 (singular vectors).
+    Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019 (regression); Wu et al., BSL:
+    Understanding and Improving Softmax Loss for Recommendation, ICDE 2024 (loss of the factors); Fu et al., Revisiting
+    Neighborhood-based Link Prediction for Collaborative Filtering, WWW 2022 (exponents of degrees).
 
     Examples
     --------
     >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
-    >>> GraphRanker(settings={}).fit(seen).recommend(0, n=1)["item"].tolist()
+    >>> GraphRanker(settings={}, device="cpu").fit(seen).recommend(0, n=1)["item"].tolist()
     [2]
     """
 
-    n_factors: int = integer(512, minimum=1)
+    n_factors: int = integer(128, minimum=1)
+    n_steps: int = integer(150, minimum=1)
     settings: Mapping[str, float] | None = None
     n_validation: int = integer(1000, minimum=1)
     random_state: int = integer(0, maximum=2**32 - 1)
+    device: str = "auto"
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
+        check_device_name(self.device)
         if self.settings is None:
             return
         if not isinstance(self.settings, Mapping):
             raise ParameterError(f"settings must be a mapping or None, found {type(self.settings).__name__}")
         for name, value in self.settings.items():
             check_choice("a name in settings", name, RankerSettings._fields)
-            if name == "n_axes" or name.endswith("neighbors"):
+            if name.endswith("neighbors"):
                 check_integer(name, value, minimum=1)
                 continue
             lowest, highest = _RANGES.get(name.rpartition("_")[2], (0.0, 10.0))
@@ -113,18 +127,20 @@ class GraphRanker(Recommender):
     def _fit(self, data: Interactions) -> FittedState:
         settings, tried = self._settings_for(data)
         pattern = interaction_pattern(data)
-        items = smoothings.raised(smoothings.item_graph(pattern, settings), settings.item_power)
-        users = smoothings.raised(smoothings.user_graph(pattern, settings), settings.user_power)
-        axes = smoothings.item_axes(pattern, self.n_factors, self.random_state)
+        factors = self._training()(pattern)
         no_biases = np.zeros(data.n_users), np.zeros(data.n_items)
         return FittedState(
             data,
-            Factors(*smoothings.factors(pattern, axes, settings), *no_biases, 0.0),
-            SimilarityGraph(users, data.user_ids, "user"),
-            SimilarityGraph(items, data.item_ids, "item"),
+            Factors(user_factors(pattern, factors.sources), factors.targets, *no_biases, 0.0),
             history=history_frame(tried, settings),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
+            source_factors=factors.sources,
         )
+
+    def _training(self) -> Train:
+        """Return what trains the factors of a pattern."""
+        device, seed = resolve_device(self.device), self.random_state
+        return lambda pattern: trained_factors(pattern, self.n_factors, self.n_steps, seed, device)
 
     def _settings_for(self, data: Interactions) -> tuple[RankerSettings, list[dict[str, Any]]]:
         """Return the settings, given or chosen, and all that were tried."""
@@ -134,7 +150,7 @@ class GraphRanker(Recommender):
         ways = hidden_parts(some_users(interaction_pattern(data), self.random_state), self.random_state)
         if not ways[0][1].nnz:  # no user has interactions to spare
             return RankerSettings(), []
-        search = Search(ways, self.n_factors, self.random_state, self.n_validation)
+        search = Search(ways, self._training(), self.random_state, self.n_validation)
         return search.best(), search.history
 
     @property
@@ -143,14 +159,15 @@ class GraphRanker(Recommender):
         return _settings_of(self._fitted())
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
-        if state.item_graph is None or state.user_graph is None:
-            raise ValueError("expected both graphs of a GraphRanker, found one or none")
         settings = _settings_of(state)
         if not np.isfinite([float(value) for value in settings]).all():
             raise ValueError("expected finite settings in the history, found NaN or infinity")
         if settings.regression_weight and state.item_weights is None:
             raise ValueError("expected the weights of the regression that the settings ask for, found none")
-        return state
+        return state if state.source_factors is not None else replace(state, source_factors=_sources_before(state))
+
+    def _graph(self, state: FittedState, side: Side) -> SimilarityGraph:
+        return _graph_of(state, side)
 
     # ---------------------------------------------------------------- scores
 
@@ -236,10 +253,18 @@ class GraphRanker(Recommender):
 
 def _settings_of(state: FittedState) -> RankerSettings:
     """Return the settings in the last row of the history, which are those chosen."""
-    # Files of the releases without the regression have no settings of it.
-    chosen, defaults = state.history.iloc[-1], RankerSettings(regression_weight=0.0)._asdict()
+    # Files from before the regression, and from before the factors were trained, have no settings of these.
+    defaults = RankerSettings(regression_weight=0.0, factor_temperature=0.0)._asdict()
+    chosen = state.history.iloc[-1]
     values: dict[str, Any] = {name: type(default)(chosen.get(name, default)) for name, default in defaults.items()}
     return RankerSettings(**values)
+
+
+def _sources_before(state: FittedState) -> np.ndarray:
+    """Return the sources of files from before the factors were trained: those of items were axes times powers."""
+    counts = smoothings.popularity(interaction_pattern(state.data))
+    power = float(state.history.iloc[-1]["factor_target"]) - 0.5
+    return state.factors.item_factors * smoothings.to_power(counts, power)[:, None]
 
 
 def _ranking(state: FittedState) -> RankerState:
@@ -249,19 +274,43 @@ def _ranking(state: FittedState) -> RankerState:
 def _scores(state: FittedState, users: np.ndarray) -> np.ndarray:
     """Return the scores of all items for some users, shape (b, n_items)."""
     ranking = _ranking(state)
-    return smoothings.blend(ranking.smoothings, ranking.settings.weights, users)
+    return smoothings.blend(ranking.terms, ranking.settings.weights, users, state.data.n_items)
+
+
+def _graph_of(state: FittedState, side: Side) -> SimilarityGraph:
+    """Return the graph of users or of items, made when it is first asked for: data and settings are all it needs."""
+    return state.graph(side) or state.once(f"{side} graph", lambda: _new_graph(state, side))
+
+
+def _new_graph(state: FittedState, side: Side) -> SimilarityGraph:
+    pattern, settings = interaction_pattern(state.data), _settings_of(state)
+    make, power = (
+        (smoothings.user_graph, settings.user_power)
+        if side == "user"
+        else (smoothings.item_graph, settings.item_power)
+    )
+    return SimilarityGraph(
+        smoothings.raised(make(pattern, settings), power),
+        state.data.user_ids if side == "user" else state.data.item_ids,
+        side,
+    )
 
 
 def _ranker_state(state: FittedState) -> RankerState:
     pattern, settings, factors = interaction_pattern(state.data), _settings_of(state), state.factors
-    assert state.user_graph is not None
-    assert state.item_graph is not None
-    users, items = (sp.csr_array(graph.to_scipy(), dtype=np.float32) for graph in (state.user_graph, state.item_graph))
-    weights = sp.csr_array(items.shape, dtype=np.float32) if state.item_weights is None else state.item_weights
-    smoothed = (
-        smoothings.over_items(pattern, items, settings),
-        smoothings.over_users(pattern, users, settings),
-        smoothings.over_axes(factors.user_factors, factors.item_factors),
-        regression.over_regression(pattern, weights, settings),
-    )
-    return RankerState(state, settings, smoothed)
+    assert state.source_factors is not None
+
+    def adjacency(side: Side) -> Csr:
+        return sp.csr_array(_graph_of(state, side).to_scipy(), dtype=np.float32)
+
+    def regression_of() -> Smoothing:
+        assert state.item_weights is not None
+        return regression.over_regression(pattern, state.item_weights, settings)
+
+    makers: dict[str, Callable[[], Smoothing]] = {
+        "item": lambda: smoothings.over_items(pattern, adjacency("item"), settings),
+        "user": lambda: smoothings.over_users(pattern, adjacency("user"), settings),
+        "factor": lambda: over_factors(factors.user_factors, factors.item_factors, settings.factor_temperature),
+        "regression": regression_of,
+    }
+    return RankerState(state, settings, state.source_factors, {name: makers[name]() for name in settings.weights})

@@ -8,7 +8,7 @@ since their last bits depend on the processor.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,8 +19,6 @@ from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.candidates import among
-
-_ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
 
 
 class RankerSettings(NamedTuple):
@@ -38,34 +36,42 @@ class RankerSettings(NamedTuple):
     user_exponent: float = 0.5  # of items, where users are compared
     user_power: float = 1.0
     user_target: float = 0.25
-    n_axes: int = 512  # at most the `n_factors` of the ranker
-    factor_target: float = -0.25
+    factor_temperature: float = 0.15  # of the exponentials of cosines; 0: the cosines themselves
     regression_exponent: float = 0.5  # of users, where items are regressed on each other
     regression_share: float = 1.0  # of the items' own degrees in the penalty; the rest is the same for all
     regression_penalty: float = 8.0
     regression_source: float = 0.25
     regression_target: float = -0.25
     item_weight: float = 0.0
-    user_weight: float = 0.2
-    factor_weight: float = 0.2
+    user_weight: float = 0.0
+    factor_weight: float = 0.5
     regression_weight: float = 1.0
 
     @property
-    def weights(self) -> tuple[float, float, float, float]:
-        """How much the smoothings over items, over users and over axes and the regression count."""
-        return self.item_weight, self.user_weight, self.factor_weight, self.regression_weight
+    def weights(self) -> dict[str, float]:
+        """How much each term counts: item and user graph, factors and regression; those that count alone."""
+        names = ("item", "user", "factor", "regression")
+        weights = {name: getattr(self, f"{name}_weight") for name in names}
+        return {name: weight for name, weight in weights.items() if weight}
 
 
 class Smoothing(NamedTuple):
-    """Scores as a product, before each user's are divided by their length."""
+    """Scores as a product or its exponentials, before each user's are divided by their length."""
 
     left: Csr | np.ndarray  # (n_users, r)
     right: Csr | np.ndarray  # (r, n_items)
+    temperature: float = 0.0  # the scores are exp(product / temperature), of a dense product; 0: the product itself
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
-        product: Any = self.left[users] @ self.right
-        return of_length_one(product.toarray() if sp.issparse(product) else product)
+        left: Any = self.left[users]
+        product: Any = left @ self.right
+        if not self.temperature:
+            return of_length_one(product.toarray() if sp.issparse(product) else product)
+        product -= product.max(axis=1, keepdims=True)
+        np.exp(product / self.temperature, out=product)
+        product[~left.any(axis=1)] = 0  # who has no items
+        return of_length_one(product)
 
 
 def of_length_one(scores: np.ndarray) -> np.ndarray:
@@ -143,41 +149,16 @@ def over_users(pattern: Csr, graph: Csr, settings: RankerSettings) -> Smoothing:
     return Smoothing(graph, scaled(pattern, 0, settings.user_target))
 
 
-def over_axes(user_factors: np.ndarray, item_factors: np.ndarray) -> Smoothing:
-    """Return the smoothing over the axes of the factors, shapes (n_users, r) and (n_items, r)."""
-    return Smoothing(user_factors, item_factors.T.astype(np.float64))
-
-
-def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
-    """Return the leading right singular vectors of the pattern, both of its degrees evened out; (n_items, r)."""
-    from sklearn.utils.extmath import randomized_svd
-
-    width = min(n_factors, min(pattern.shape))
-    even = sp.csr_matrix(scaled(pattern, 0.5, 0.5))
-    _, _, axes = randomized_svd(even, width, n_oversamples=16, n_iter=_ITERATIONS, random_state=seed)
-    return np.ascontiguousarray(axes.T, dtype=np.float32)
-
-
-def factors(pattern: Csr, axes: np.ndarray, settings: RankerSettings) -> tuple[np.ndarray, np.ndarray]:
-    """Return factors of users and items: a user's items, projected onto the axes."""
-    used = axes[:, : settings.n_axes]
-    raised_by = to_power(popularity(pattern), -settings.factor_target)[:, None]
-    return np.asarray(scaled(pattern, 0, 0.5) @ used, dtype=np.float32), used * raised_by
-
-
-def blend(smoothings: Sequence[Smoothing], weights: Sequence[float], users: np.ndarray) -> np.ndarray:
-    """Return the weighted sum of the smoothings' scores, shape (b, n_items)."""
-    parts = [(each, weight) for each, weight in zip(smoothings, weights, strict=True) if weight]
-    if not parts:
-        return np.zeros((users.size, smoothings[0].right.shape[1]))
-    scores = parts[0][1] * parts[0][0].scores(users)
-    for smoothing, weight in parts[1:]:
-        scores += weight * smoothing.scores(users)
+def blend(terms: Mapping[str, Smoothing], weights: Mapping[str, float], users: np.ndarray, n_items: int) -> np.ndarray:
+    """Return the weighted sum of the scores of the terms that have weights, shape (b, n_items)."""
+    scores = np.zeros((users.size, n_items))
+    for name, weight in weights.items():
+        scores += weight * terms[name].scores(users)
     return scores
 
 
 def best_items(
-    scores: np.ndarray, seen: Csr | None, n: int, weights: Sequence[float], allowed: np.ndarray | None = None
+    scores: np.ndarray, seen: Csr | None, n: int, weights: Mapping[str, float], allowed: np.ndarray | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the n items with the highest scores, best first, and these scores; `scores` loses those of items seen.
 
@@ -190,8 +171,8 @@ def best_items(
     seen : csr_array, shape (b, n_items), optional
         Stored entries are items to leave out.
     n : int
-    weights : sequence of float
-        Of the smoothings.
+    weights : mapping
+        Of the terms.
     allowed : ndarray, optional
         The items that a list may hold, ascending.
 
@@ -204,5 +185,5 @@ def best_items(
         scores[seen.nonzero()] = -np.inf
     if allowed is not None and not allowed.size:
         return np.full((len(scores), n), -1), np.full((len(scores), n), -np.inf)
-    found, best = ties.best_of(scores if allowed is None else scores[:, allowed], n, float(sum(weights)))
+    found, best = ties.best_of(scores if allowed is None else scores[:, allowed], n, sum(weights.values()))
     return among(allowed, found), best

@@ -135,6 +135,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         arrays["item_weights"] = state.item_weights
     elif state.item_weights is not None:
         arrays |= matrix_to_arrays("item_weights_", state.item_weights)
+    if state.source_factors is not None:
+        arrays["source_factors"] = state.source_factors
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
     if state.drift is not None and state.data.timestamps is not None:
@@ -174,6 +176,7 @@ def state_from_contents(contents: Contents) -> FittedState:
         scale=check_scale(attributes.get("rating_scale")),
         chosen=Chosen.from_json(attributes["chosen"]) if "chosen" in attributes else Chosen(),
         item_weights=_item_weights(data.n_items, arrays),
+        source_factors=_source_factors(items.shape, arrays),
     )
 
 
@@ -300,6 +303,13 @@ def _item_weights(size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array |
     if dense is not None and dense.shape != (size, size):
         raise ValueError(f"expected weights of {size} x {size} items, found shape {dense.shape}")
     return dense
+
+
+def _source_factors(shape: tuple[int, ...], arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    sources = arrays.get("source_factors")
+    if sources is not None and sources.shape != shape:
+        raise ValueError(f"expected source factors of shape {shape}, found {sources.shape}")
+    return sources
 
 
 def _subclasses(cls: type) -> list[type]:

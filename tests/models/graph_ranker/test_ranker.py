@@ -6,18 +6,20 @@ from typing import Any
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from air_recsys import Interactions
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import ModelFileError, ParameterError
 from air_recsys.models.graph_ranker import choice, holdout, ranker, regression
 from air_recsys.models.graph_ranker.choice import Search, hidden_parts
+from air_recsys.models.graph_ranker.factors import item_axes, trained_factors
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
 
 pytestmark = pytest.mark.order
 
-SMALL: dict[str, Any] = {"n_factors": 6, "n_validation": 200}
+SMALL: dict[str, Any] = {"n_factors": 6, "n_steps": 30, "n_validation": 200, "device": "cpu"}
 
 
 def planted(seed=0, n_groups=4, per_group=30, n_items=120):
@@ -46,16 +48,21 @@ def scores_by_hand(model, data):
     d[own == 0] = 1
     m = weighted / np.sqrt(np.outer(d, d))
     h = m @ np.linalg.inv(m + s.regression_penalty * np.eye(len(m)))
-    unit = [
-        part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-30)
-        for part in (
-            x / popular**s.item_source @ model.item_graph_.to_scipy().toarray() / popular**s.item_target,
-            model.user_graph_.to_scipy().toarray() @ (x / popular**s.user_target),
-            model.user_factors_ @ model.item_factors_.T,
-            x / d**s.regression_source @ h / d**s.regression_target,
-        )
-    ]
-    return sum(weight * part for weight, part in zip(s.weights, unit, strict=True))
+    parts = {
+        "item": lambda: x / popular**s.item_source @ graph(model, "item") / popular**s.item_target,
+        "user": lambda: graph(model, "user") @ (x / popular**s.user_target),
+        "factor": lambda: np.exp(model.user_factors_ @ model.item_factors_.T / s.factor_temperature),
+        "regression": lambda: x / d**s.regression_source @ h / d**s.regression_target,
+    }
+    total = np.zeros_like(x)
+    for name, weight in s.weights.items():
+        part = parts[name]()
+        total += weight * part / np.maximum(np.linalg.norm(part, axis=1, keepdims=True), 1e-30)
+    return total
+
+
+def graph(model, side):
+    return getattr(model, f"{side}_graph_").to_scipy().toarray()
 
 
 EVERY_TERM: dict[str, Any] = {
@@ -113,6 +120,10 @@ def test_the_settings_chosen_are_the_best_of_those_tried(fitted):
     assert list(model.settings_) == tried.iloc[-1][list(RankerSettings._fields)].tolist()
 
 
+def trained(pattern):
+    return trained_factors(pattern, 6, 30, 0, torch.device("cpu"))
+
+
 def test_the_search_scores_with_nothing_but_what_is_shown():
     """With other hidden items the same settings make the same lists: the figures alone differ."""
     data, *_ = planted()
@@ -124,19 +135,19 @@ def test_the_search_scores_with_nothing_but_what_is_shown():
     for part in (shown, hidden):
         part.eliminate_zeros()
     other = sp.csr_array((np.ones(hidden.nnz), hidden.indices[::-1].copy(), hidden.indptr), shape=hidden.shape)
-    held_out = [HeldOut(shown, truth, 6, 0, 500) for truth in (hidden, other)]
-    for scorer in (HeldOut.regression_scores, HeldOut.user_scores, HeldOut.factor_scores):
+    held_out = [HeldOut(shown, truth, trained, 0, 500) for truth in (hidden, other)]
+    for scorer in (HeldOut.regression_scores, HeldOut.factor_scores):
         lists = [each.lists(scorer(each, RankerSettings()), 0) for each in held_out]
         np.testing.assert_array_equal(lists[0], lists[1])
 
 
 def test_the_search_is_asked_for_at_most_so_many_users(monkeypatch):
     data, *_ = planted()
-    found = GraphRanker(n_factors=6, n_validation=5).fit(data)
+    found = GraphRanker(**SMALL | {"n_validation": 5}).fit(data)
     assert ((found.history_["recall"] >= 0) & (found.history_["recall"] <= 1)).to_numpy().all()
     monkeypatch.setattr(holdout, "_MAX_ENTRIES", 3 * data.n_items)
     pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
-    assert HeldOut(pattern, pattern, 3, 0, 100).users.size == 3
+    assert HeldOut(pattern, pattern, trained, 0, 100).users.size == 3
 
 
 def test_of_many_interactions_those_of_some_users_are_searched(monkeypatch):
@@ -177,7 +188,7 @@ def test_ways_of_hiding_count_by_ratios():
     """The figure of a setting is the geometric mean of those in each way alone."""
     data, *_ = planted()
     ways = hidden_parts(sp.csr_array(data.to_csr() > 0, dtype=np.float32), 0)
-    together, *apart = (Search(some, 6, 0, 500) for some in (ways, *([way] for way in ways)))
+    together, *apart = (Search(some, trained, 0, 500) for some in (ways, *([way] for way in ways)))
     for search in (together, *apart):
         search._try(RankerSettings(user_weight=0, factor_weight=0), HeldOut.regression_scores)
     alone = np.array([search.history[0]["ndcg"] for search in apart])
@@ -192,27 +203,33 @@ def test_given_settings_are_used_and_nothing_is_tried():
     assert np.isnan(model.history_["ndcg"].to_numpy()).all()
 
 
-def test_fewer_axes_are_the_leading_ones():
+def before_training(model, data):
+    """Return what files held when factors were singular vectors: those of items times powers of popularity."""
+    pattern = interaction_pattern(data)
+    counts = np.maximum(pattern.sum(axis=0), 1)
+    axes = item_axes(pattern, 4, 0)
+    users, items = pattern / np.sqrt(counts) @ axes, axes * counts[:, None] ** 0.25
+    state, history = model._fitted(), model.history_.drop(columns="factor_temperature")
+    factors = state.factors._replace(user_factors=users, item_factors=items)
+    history = history.assign(factor_target=-0.25, n_axes=4)
+    return replace(state, factors=factors, source_factors=None, history=history)
+
+
+def test_files_from_before_the_factors_were_trained_score_and_fold_in_as_then(tmp_path):
     data, *_ = planted()
-    weights = {"user_weight": 0.0, "factor_weight": 1.0, "regression_weight": 0.0}
-    fewer, all_six = (GraphRanker(n_factors=6, settings={**weights, "n_axes": n}).fit(data) for n in (4, 6))
-    assert fewer.user_factors_.shape[1] == 4
-    np.testing.assert_array_equal(fewer.user_factors_, all_six.user_factors_[:, :4])
-    np.testing.assert_array_equal(fewer.item_factors_, all_six.item_factors_[:, :4])
-
-
-def test_the_number_of_axes_is_chosen():
-    data, *_ = planted()
-    tried = GraphRanker(n_factors=70).fit(data).history_
-    assert set(tried["n_axes"]) == {64, 70}
-    assert set(GraphRanker(n_factors=6).fit(data).history_["n_axes"]) == {6}
-
-
-def test_files_from_before_the_number_of_axes_was_a_setting_still_serve(fitted, tmp_path):
-    model, data, *_ = fitted
+    weights = {"user_weight": 0.0, "regression_weight": 0.0, "factor_weight": 1.0}
+    model = GraphRanker(**SMALL, settings=weights).fit(data)
+    model._state = before_training(model, data)
     again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
-    again._state = replace(again._fitted(), history=again.history_.drop(columns="n_axes"))
-    assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
+    x = np.asarray(data.to_csr().toarray() > 0, dtype=float)
+    counts = np.maximum(x.sum(axis=0), 1)
+    axes = item_axes(interaction_pattern(data), 4, 0)
+    expected = x / np.sqrt(counts) @ axes @ (axes * counts[:, None] ** 0.25).T
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    users, items = (side.ravel() for side in np.indices(x.shape))
+    np.testing.assert_allclose(again.predict(users, items).reshape(x.shape), expected, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(again.fold_in(data).scores(), expected, rtol=1e-4, atol=1e-6)
+    assert again.settings_.factor_temperature == 0
 
 
 def test_files_from_before_the_regression_score_without_it(tmp_path):
@@ -242,6 +259,14 @@ def test_many_items_are_regressed_on_their_neighbours(fitted, tmp_path, monkeypa
     assert np.corrcoef(given.fold_in(data).scores().ravel(), model.fold_in(data).scores().ravel())[0, 1] > 0.98
 
 
+def test_source_factors_of_another_shape_are_refused(fitted, tmp_path):
+    model, *_ = fitted
+    again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
+    again._state = replace(again._fitted(), source_factors=again._fitted().source_factors[:-1])
+    with pytest.raises(ModelFileError, match="source factors of shape"):
+        GraphRanker.load(again.save(tmp_path / "ranker.model"))
+
+
 def test_a_file_whose_regression_is_lost_is_refused(fitted):
     model = GraphRanker(**SMALL, settings={}).fit(fitted[1])
     state = replace(model._fitted(), item_weights=None)
@@ -263,6 +288,15 @@ def test_ratings_do_not_count():
     assert models[0].drop(columns="score").equals(models[1].drop(columns="score"))
 
 
+def test_graphs_are_made_when_asked_for_and_stay():
+    data, *_ = planted()
+    model = GraphRanker(**SMALL, settings={}).fit(data)
+    assert model._fitted().user_graph is None
+    assert model.user_graph_ is model.user_graph_
+    assert model.similar_users(0, 3)["user"].size == 3
+    assert model.item_graph_.ids.tolist() == data.item_ids.tolist()
+
+
 def test_a_saved_model_makes_the_same_lists(fitted, tmp_path):
     model, data, *_ = fitted
     again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
@@ -274,7 +308,8 @@ def test_a_saved_model_makes_the_same_lists(fitted, tmp_path):
     ("changes", "message"),
     [
         ({"settings": {"item_neighbors": 0}}, "item_neighbors"),
-        ({"settings": {"n_axes": 2.5}}, "n_axes"),
+        ({"n_steps": 0}, "n_steps"),
+        ({"device": "gpu"}, "device must be"),
         ({"n_factors": 2.5}, "n_factors"),
         ({"n_validation": 0}, "n_validation"),
         ({"settings": {"item_powr": 1.0}}, "a name in settings"),

@@ -34,7 +34,7 @@ def named(pattern: np.ndarray, prefix: str = "u") -> Interactions:
 
 
 def fitted(data: Interactions, **settings: Any) -> GraphRanker:
-    return GraphRanker(n_factors=5, settings=SETTINGS | settings).fit(data)
+    return GraphRanker(n_factors=5, n_steps=30, device="cpu", settings=SETTINGS | settings).fit(data)
 
 
 @pytest.mark.parametrize("settings", [{"user_neighbors": 1000}, {"user_weight": 0.0}])

@@ -1,0 +1,78 @@
+"""The trained factors of a `GraphRanker`: users are what their items make them, see `air_recsys.nn.softmax`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch.nn.functional import normalize
+
+from air_recsys.graphs.cooccurrence import scaled
+from air_recsys.metrics.checks import Csr
+from air_recsys.models.graph_ranker.smoothings import Smoothing, popularity, to_power
+from air_recsys.nn.softmax import ColumnFactors
+from air_recsys.training.softmax import train_softmax
+
+_ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
+_SPREAD = 0.1  # of the entries of the targets, where the training starts
+
+
+class ItemFactors(NamedTuple):
+    """Factors of items as parts of users, and as what users are offered, the latter of length 1."""
+
+    sources: np.ndarray  # (n_items, r)
+    targets: np.ndarray  # (n_items, r)
+
+
+Train = Callable[[Csr], ItemFactors]
+
+
+def trained_factors(pattern: Csr, n_factors: int, n_steps: int, seed: int, device: torch.device) -> ItemFactors:
+    """Return the factors of the items, trained from the leading singular vectors of the evened pattern.
+
+    Examples
+    --------
+    >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2), dtype=np.float32)))  # two groups
+    >>> factors = trained_factors(pattern, 2, 50, 0, torch.device("cpu"))
+    >>> (factors.sources @ factors.targets.T).argmax(axis=1) // 2
+    array([0, 0, 1, 1])
+    """
+    axes = torch.from_numpy(item_axes(pattern, n_factors, seed)).to(device)
+    spread = axes.square().mean().sqrt().clamp_min(torch.finfo(axes.dtype).tiny)
+    weights = to_power(popularity(pattern), -0.5)
+    start = ColumnFactors(axes, axes * (_SPREAD / spread), torch.from_numpy(weights).to(device))
+    trained = train_softmax(pattern, start, n_steps, seed)
+    targets = normalize(trained.targets, dim=1)
+    return ItemFactors(trained.sources.cpu().numpy() * weights[:, None], targets.cpu().numpy())
+
+
+def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
+    """Return the leading right singular vectors of the pattern, both of its degrees evened out; (n_items, r)."""
+    from sklearn.utils.extmath import randomized_svd
+
+    width = min(n_factors, min(pattern.shape))
+    even = sp.csr_matrix(scaled(pattern, 0.5, 0.5))
+    _, _, axes = randomized_svd(even, width, n_oversamples=16, n_iter=_ITERATIONS, random_state=seed)
+    return np.ascontiguousarray(axes.T, dtype=np.float32)
+
+
+def user_factors(pattern: Csr, sources: np.ndarray) -> np.ndarray:
+    """Return the factors of users with these items, of length 1, or 0 without any; float32, (n_users, r).
+
+    Examples
+    --------
+    >>> user_factors(sp.csr_array([[1.0, 1.0], [0.0, 0.0]]), np.array([[3.0, 0.0], [0.0, 4.0]])).round(4)
+    array([[0.6, 0.8],
+           [0. , 0. ]], dtype=float32)
+    """
+    sums = np.asarray(pattern @ sources, dtype=np.float64)
+    sums /= np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return sums.astype(np.float32)
+
+
+def over_factors(users: np.ndarray, items: np.ndarray, temperature: float) -> Smoothing:
+    """Return the scores exp(u . q / temperature) of factors, shapes (n_users, r) and (n_items, r); 0: u . q itself."""
+    return Smoothing(users, items.T.astype(np.float64), temperature)

@@ -1,0 +1,54 @@
+"""Training of softmax factors: the loss falls, rows without columns do not take part, the start is left alone."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from air_recsys.nn.softmax import ColumnFactors, Rows, softmax_loss
+from air_recsys.training import softmax
+from air_recsys.training.softmax import POWER, TEMPERATURE, train_softmax
+
+
+def pattern(n_rows: int = 50, seed: int = 0) -> sp.csr_array:
+    random = np.random.default_rng(seed)
+    return sp.csr_array((random.random((n_rows, 12)) < 0.3).astype(np.float32))
+
+
+def start() -> ColumnFactors:
+    random = torch.Generator().manual_seed(0)
+    sources, targets = (0.1 * torch.randn(12, 4, generator=random) for _ in range(2))
+    return ColumnFactors(sources, targets, torch.ones(12))
+
+
+def loss(factors: ColumnFactors, entries: sp.csr_array) -> float:
+    filled = entries[np.flatnonzero(np.diff(entries.indptr))]
+    rows = Rows(
+        torch.from_numpy(filled.indices.astype(np.int64)), torch.from_numpy(filled.indptr[:-1].astype(np.int64))
+    )
+    return float(softmax_loss(factors, rows, TEMPERATURE, POWER))
+
+
+def test_the_loss_falls_and_the_start_stays() -> None:
+    begun = start()
+    trained = train_softmax(pattern(), begun, 50, 0)
+    assert loss(trained, pattern()) < loss(begun, pattern()) - 1
+    torch.testing.assert_close(begun.sources, start().sources, rtol=0, atol=0)
+    assert not trained.sources.requires_grad
+
+
+def test_rows_without_columns_change_nothing() -> None:
+    entries = pattern()
+    with_empty = sp.csr_array(sp.vstack([entries, sp.csr_array((5, 12), dtype=np.float32)]))
+    one, other = (train_softmax(each, start(), 3, 0) for each in (entries, with_empty))
+    torch.testing.assert_close(one.targets, other.targets)
+    empty = train_softmax(sp.csr_array((3, 12), dtype=np.float32), start(), 3, 0)
+    torch.testing.assert_close(empty.sources, start().sources, rtol=0, atol=0)
+
+
+def test_every_row_has_its_turn_before_any_has_a_second() -> None:
+    entries = sp.csr_array((np.ones(2500, np.float32), (np.arange(2500), np.arange(2500) % 12)), shape=(2500, 12))
+    batches = softmax._batches(entries, 0, torch.device("cpu"))
+    sizes = [next(batches).starts.numel() for _ in range(6)]
+    assert sizes == [1024, 1024, 452] * 2
