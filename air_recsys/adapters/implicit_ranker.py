@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.interactions import Interactions
+from air_recsys.metrics.checks import Csr
 from air_recsys.validation import check_choice, needs_extra
 
 with needs_extra("implicit"):
@@ -40,7 +41,14 @@ class ImplicitRanker:
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        return self._lists(users, self._pattern[users], n)
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """Return those of new users with these items, (b, n_items), of "als" alone: their factors are solved for."""
+        return self._lists(np.arange(rows.shape[0]), sp.csr_matrix(rows), n, recalculate_user=True)
+
+    def _lists(self, users: np.ndarray, rows: sp.csr_matrix, n: int, **how: bool) -> np.ndarray:
         n = min(n, self.model.item_factors.shape[0])
-        items, scores = self.model.recommend(users, self._pattern[users], N=n)
+        items, scores = self.model.recommend(users, rows, N=n, **how)
         left = np.asarray(scores) > np.finfo(np.float32).min  # the score of items that it leaves out
         return np.where(left, items, -1).astype(np.int64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -56,18 +56,18 @@ def evaluate(
     """Print the test error of AIR beside its baselines, on your data or a data set; or with --ranking its lists."""
     from air_recsys.datasets import data_root, load_movielens_fold
     from air_recsys.evaluation.folds import Fold, cross_validation_folds, evaluate_on, holdout_folds
-    from air_recsys.models import AIR
+    from air_recsys.models import AIR, GraphRanker
 
     if (file is None) == (dataset is None):
         raise ParameterError("expected either a file or --dataset")
     if ranking:
-        given = {"--preset": preset is not options.Preset.RATINGS, "--device": device not in ("auto", "cpu")}
-        options.refuse_unread("--ranking", given)
+        options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:
             raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
+        of_ranker = {"device": device} | options.parse_settings(settings, GraphRanker())
         name, ratings = _load(file, dataset, data, user, item, rating, sep)
         share = 0.2 if test_fraction is None else test_fraction
-        _rank(name, ratings, share, peers, settings, k, seed, json_file)
+        _rank(name, ratings, share, options.parse_names(peers), of_ranker, k, seed, json_file)
         return
     test_fraction = 0.1 if test_fraction is None else test_fraction
     chosen = options.parse_settings(settings)
@@ -110,16 +110,15 @@ def _rank(
     name: str,
     data: Interactions,
     share: float,
-    peers: str,
-    settings: list[str] | None,
+    peers: list[str],
+    parameters: dict[str, Any],
     k: int,
     seed: int,
     json_file: Path | None,
 ) -> None:
     from air_recsys.evaluation.lists import evaluate_lists, holdout_of_users, listers
-    from air_recsys.models import GraphRanker
 
-    systems = listers(options.parse_names(peers), seed, options.parse_settings(settings, GraphRanker()))
+    systems = listers(peers, seed, parameters)
     fold = holdout_of_users(data, share, seed)
     protocol = (
         f"{name}: {data!r}, all pairs taken as interactions, {share:.0%} of each user's held out at random; all items "

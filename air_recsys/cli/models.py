@@ -69,10 +69,11 @@ def train(
             "--user-similarity": user_similarity is not None,
             "--item-similarity": item_similarity is not None,
             "--checkpoint": checkpoint is not None,
-            "--device": device not in ("auto", "cpu"),
         }
         options.refuse_unread("--ranking", given)
-        of_ranker: dict[str, Any] = {"random_state": seed} | options.parse_settings(settings, GraphRanker())
+        of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
+            settings, GraphRanker()
+        )
         _train_ranker(
             GraphRanker(**of_ranker),
             read_ratings(file, user=user, item=item, rating=rating, sep=sep),
@@ -106,10 +107,8 @@ def _train_ranker(ranker: GraphRanker, data: Interactions, model: Path, json_fil
     tried, chosen = len(ranker.history_) - 1, ranker.history_.iloc[-1]
     if tried:
         typer.echo(f"chose among {tried} settings on hidden parts: NDCG@20 {chosen['ndcg']:.4f}")
-    for name, weight in zip(
-        ("item graph", "user graph", "factors", "regression"), ranker.settings_.weights, strict=True
-    ):
-        typer.echo(f"weight of the {name}: {weight:g}")
+    for name, weight in ranker.settings_.weights.items():
+        typer.echo(f"weight of the {name} term: {weight:g}")
     typer.echo(f"wrote {ranker.save(model)}")
     options.write_figures(json_file, {name: float(chosen[name]) for name in chosen.index}, origin=False)
 

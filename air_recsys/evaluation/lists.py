@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from tqdm import tqdm
 
@@ -23,6 +24,7 @@ from air_recsys.metrics import (
     popularity_lift,
     user_measures,
 )
+from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import unseen_top_k
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.results import ResultTable
@@ -70,8 +72,16 @@ def lists_of_scores(scores: Callable[[np.ndarray], np.ndarray], seen: Any, users
     return np.concatenate([unseen_top_k(scores(some), seen[some], min(n, n_items)) for some in blocks])
 
 
+class NewUsersLister(Lister, Protocol):
+    """A `Lister` that makes lists for users whom it was not trained on, too."""
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """Return the best n unseen items of users with these items, (b, n_items) and 1 each, as `lists` does."""
+        ...
+
+
 class Recommending:
-    """The lists of a model of this library, by positions.
+    """The lists of a model of this library, by positions; those of new users of a `GraphRanker` alone.
 
     Examples
     --------
@@ -92,11 +102,19 @@ class Recommending:
         """Return the lists of `recommend`, by positions; -1 where it has no item left."""
         data = self.model.interactions_
         table = self.model.recommend(data.user_ids[users], n)
-        items = np.full((users.size, n), -1, dtype=np.int64)
-        rows = data.users.lookup(table["user"].to_numpy())
         place = np.full(data.n_users, -1)
         place[users] = np.arange(users.size)
-        items[place[rows], table["rank"].to_numpy() - 1] = data.items.lookup(table["item"].to_numpy())
+        return self._positions(table, place[data.users.lookup(table["user"].to_numpy())], (users.size, n))
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """Return the lists of users folded in with these items, (b, n_items)."""
+        assert isinstance(self.model, GraphRanker)
+        table = self.model.fold_in(rows).recommend(n)
+        return self._positions(table, table["user"].to_numpy(), (rows.shape[0], n))
+
+    def _positions(self, table: pd.DataFrame, places: np.ndarray, shape: tuple[int, int]) -> np.ndarray:
+        items = np.full(shape, -1, dtype=np.int64)
+        items[places, table["rank"].to_numpy() - 1] = self.model.interactions_.items.lookup(table["item"].to_numpy())
         return items
 
 
@@ -118,7 +136,14 @@ class Popularity:
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items, by positions."""
-        return lists_of_scores(lambda some: np.tile(self._counts, (some.size, 1)), self._seen, users, n)
+        return self._lists(self._seen, users, n)
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """Return those of new users with these items, (b, n_items)."""
+        return self._lists(rows, np.arange(rows.shape[0]), n)
+
+    def _lists(self, seen: Csr, users: np.ndarray, n: int) -> np.ndarray:
+        return lists_of_scores(lambda some: np.tile(self._counts, (some.size, 1)), seen, users, n)
 
 
 def listers(

@@ -1,5 +1,6 @@
 """Figures of lists are those of LightGCN's definition, no system sees the test, and every one can be trained."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -9,14 +10,16 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy import ranking
 from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, users_asked
-from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
+from air_recsys.benchmarks.accuracy.ranking import bench_ranking, given_rows, list_figures, users_asked
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, validation_part
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ranking_systems import (
     _GRIDS,
     Lists,
+    _implicit,
+    _train_fixed,
     ask_lists,
     ranking_systems,
     systems_by_default,
@@ -72,6 +75,12 @@ def test_figures_are_those_of_lightgcn(fold):
     found = list_figures(fold, Sealed(Lists(lists, ""), *COSTS))
     assert (found["recall@20"], found["ndcg@20"]) == pytest.approx(expected, rel=1e-12)
     assert (found["seconds"], found["cpu_seconds"], found["peak_gib"]) == (2.0, 1.5, 0.2)
+
+
+def scores(model, fold, users):
+    """Return the scores of some users by a peer trained on a fold."""
+    model.fit(fold.train)
+    return model._scores(model.pattern[users])
 
 
 def test_published_figures_stand_beside_the_test_part_alone(fold, at_once):
@@ -170,7 +179,7 @@ def test_gf_cf_scores_are_those_of_its_program(fold):
     even = x / np.sqrt(x.sum(axis=1, keepdims=True)) / roots
     v = np.linalg.svd(even)[2][:7]
     expected = x @ even.T @ even + 0.3 * (x / roots) @ v.T @ v * roots
-    np.testing.assert_allclose(model._scores(np.arange(len(x))), expected, rtol=1e-3, atol=1e-4)
+    np.testing.assert_allclose(model._scores(model.pattern), expected, rtol=1e-3, atol=1e-4)
 
 
 def dense(fold, n_factors):
@@ -187,9 +196,9 @@ def test_bspm_is_its_polynomial_of_the_items(fold):
     h, one = 2.5, np.eye(len(p))
     sharpened = y @ (one - h * p + h**2 * p @ p / 2 - h**3 * p @ p @ p / 6 + h**4 * p @ p @ p @ p / 24)
     users = np.arange(len(x))
-    found = BSPM(7, 0.2, sharpening=2.5).fit(fold.train)._scores(users)
+    found = scores(BSPM(7, 0.2, sharpening=2.5), fold, users)
     np.testing.assert_allclose(found, sharpened, rtol=1e-3, atol=1e-4)
-    found = BSPM(7, 0.2).fit(fold.train)._scores(users)
+    found = scores(BSPM(7, 0.2), fold, users)
     np.testing.assert_allclose(found, (x @ p + y - 1.2 * y @ p) / 2, rtol=1e-3, atol=1e-4)
 
 
@@ -198,12 +207,12 @@ def test_chebycf_is_its_function_of_the_eigenvalues(fold):
     x, p, degrees, v = dense(fold, 7)
     users = np.arange(len(x))
     ideal = 0.3 * (x / degrees**0.4) @ v.T @ v * degrees**0.4
-    found = ChebyCF(7, 0.3, power=1.0).fit(fold.train)._scores(users)
+    found = scores(ChebyCF(7, 0.3, power=1.0), fold, users)
     np.testing.assert_allclose(found, (x / degrees**0.4) @ p * degrees**0.4 + ideal, rtol=1e-3, atol=1e-4)
     values, vectors = np.linalg.eigh(p)
     series = np.polynomial.Chebyshev.interpolate(lambda z: (1 - np.sign(z) * np.abs(z) ** 1.5) / 2, 8)
     filtered = vectors * series(1 - 2 * values) @ vectors.T
-    found = ChebyCF(7, 0.3).fit(fold.train)._scores(users)
+    found = scores(ChebyCF(7, 0.3), fold, users)
     np.testing.assert_allclose(found, (x / degrees**0.4) @ filtered * degrees**0.4 + ideal, rtol=1e-3, atol=1e-4)
 
 
@@ -239,3 +248,47 @@ def test_the_splits_are_those_of_the_field(data_root, name, sizes):
     if sizes is not None:
         assert (loaded.train.n_ratings, loaded.test.n_ratings) == sizes
         assert users_asked(loaded).size == loaded.train.n_users  # every user is asked for
+
+
+def test_new_users_take_no_part_in_training_and_no_item_is_given_and_tested(fold):
+    parts = new_users_part(fold)
+    whole = fold.train.to_csr() + fold.test.to_csr()
+    train, given, test = (each.to_csr() for each in (parts.train, parts.given, parts.test))
+    np.testing.assert_array_equal((train + given + test).toarray(), whole.toarray())
+    new = users_asked(parts)
+    assert new.size == 6
+    assert train[new].nnz == 0
+    assert given.multiply(test).nnz == 0
+    np.testing.assert_allclose(test[new].sum(axis=1), 0.2 * whole[new].sum(axis=1), atol=0.5)
+    assert ((rows := given_rows(parts)).shape, set(rows.data)) == ((6, 45), {1.0})
+
+
+@pytest.mark.parametrize("name", ["GraphRanker", "implicit ALS", "GF-CF", "EASE", "Popularity"])
+def test_lists_of_new_users_are_those_of_trained_ones_with_the_same_items(fold, name):
+    """Of all systems: exactly where users are what their items are."""
+    if name == "implicit ALS":
+        pytest.importorskip("implicit")
+    few = {"n_factors": 4, "n_steps": 20, "settings": {}, "device": "cpu"}
+    make = ranking_systems("ml-1m", few, new_users=True)[name].train
+    if name == "implicit ALS":
+        make = partial(_train_fixed, partial(_implicit, "als", random_state=0, num_threads=1), {"factors": 4})
+    elif name in ("GF-CF", "EASE"):
+        make = {"GF-CF": GFCF(4), "EASE": EASE(10.0)}[name].fit
+    model, users = make(fold.train), np.arange(5)
+    rows = sp.csr_array(fold.train.to_csr()[users] > 0, dtype=np.float32)
+    found, expected = model.lists_of_new(rows, 3), model.lists(users, 3)
+    assert (found == expected).mean() > (0.7 if name == "implicit ALS" else 0.99)
+    assert not any(rows[user, item] for user, items in enumerate(found) for item in items)
+
+
+def test_figures_of_new_users_have_a_table_of_their_own(fold, at_once):
+    systems = {"popular": System(Popularity().fit, "of ours")}
+    report = bench_ranking("gowalla", new_users_part(fold), systems)
+    assert report.title == "Lists on new users of Gowalla"
+    assert [row["system"] for row in report.rows] == ["popular"]
+    assert "held out of the training" in report.protocol
+
+
+def test_systems_without_new_users_are_left_out():
+    assert "implicit BPR" in ranking_systems("ml-1m")
+    assert "implicit BPR" not in systems_by_default("ml-1m", new_users=True)

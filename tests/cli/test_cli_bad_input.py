@@ -78,7 +78,6 @@ def no_training(monkeypatch):
         ("train {}/text.csv --ranking --set depth=3", ["a parameter of GraphRanker", "'depth=3'"]),
         ("evaluate {}/text.csv --ranking --peers svd", ["peers must be of", "'svd'"]),
         ("evaluate {}/text.csv --ranking --preset auto", ["--ranking does not read --preset"]),
-        ("evaluate {}/text.csv --ranking --device cuda", ["--ranking does not read --device"]),
         ("evaluate {}/text.csv --ranking --folds 3", ["expected no --folds"]),
         ("evaluate {}/text.csv --ranking --k 5000", ["k must be in 1..", "found 5000"]),
         ("evaluate {}/text.csv --ranking --set width=3", ["a parameter of GraphRanker", "'width=3'"]),

@@ -10,17 +10,25 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
-from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, NewUsersFold
+from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
 from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
 from air_recsys.metrics import ndcg_at_k, recall_at_k
 from air_recsys.results import ResultTable
 
+_TITLES = {"test": "", "validation": "a validation part of ", "new users": "new users of "}
+_HIDDEN = {
+    "test": "",
+    "validation": "; tested: a random fifth of each user's training items, not the test items",
+    "new users": "; joined, and a tenth of the users held out of the training; tested: a random fifth of their items, "
+    "with the rest of their items given",
+}
+
 
 def bench_ranking(
-    data: str, fold: Fold, systems: Mapping[str, System], *, seed: int = 0, threads: int = 1
+    data: str, fold: Fold | NewUsersFold, systems: Mapping[str, System], *, seed: int = 0, threads: int = 1
 ) -> ResultTable:
     """Train every system in a sealed process, one after the other, and measure its lists.
 
@@ -28,8 +36,9 @@ def bench_ranking(
     ----------
     data : str
         A key of `RANKING_SETS`.
-    fold : Fold
-        Its split, or the validation part of its training part; published figures stand beside the former only.
+    fold : Fold or NewUsersFold
+        Its split, or the validation part of its training part, or a split by users; published figures stand beside
+        the first only.
     seed : int
         Of the systems, for the protocol.
 
@@ -43,21 +52,27 @@ def bench_ranking(
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     users, tested = users_asked(fold), rated_pairs(fold.test)
+    ask, asked = (ask_lists, users) if isinstance(fold, Fold) else (ask_lists_of_new, given_rows(fold))
     for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
-        sealed = run_sealed(
-            system.train, ask_lists, fold.train, users, pairs_of_asked=lambda _: tested, threads=threads
-        )
+        sealed = run_sealed(system.train, ask, fold.train, asked, pairs_of_asked=lambda _: tested, threads=threads)
         rows.append({"system": name} | list_figures(fold, sealed))
         chosen = sealed.answer.settings
         notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
-    if fold.name == "test":
+    kind = fold.name if isinstance(fold, Fold) else "new users"
+    if kind == "test":
         rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
-    share = "" if fold.name == "test" else "a validation part of "
-    title = f"Lists on {share}{RANKING_SETS[data].title}"
-    return ResultTable(title, _protocol(data, fold, seed, threads), rows, notes)
+    title = f"Lists on {_TITLES[kind]}{RANKING_SETS[data].title}"
+    return ResultTable(title, _protocol(data, fold, _HIDDEN[kind], seed, threads), rows, notes)
 
 
-def list_figures(fold: Fold, sealed: Sealed) -> dict[str, float]:
+def given_rows(fold: NewUsersFold) -> sp.csr_array:
+    """Return what new users with test items are known by: 1 for every item given, (b, n_items)."""
+    rows = sp.csr_array(fold.given.to_csr(), dtype=np.float32)[users_asked(fold)]
+    rows.data[:] = 1
+    return rows
+
+
+def list_figures(fold: Fold | NewUsersFold, sealed: Sealed) -> dict[str, float]:
     """Return recall and NDCG of the lists of a system, and the costs of its training."""
     relevant = sp.csr_array(fold.test.to_csr())[users_asked(fold)]
     lists = sealed.answer.items
@@ -70,14 +85,12 @@ def list_figures(fold: Fold, sealed: Sealed) -> dict[str, float]:
     return figures | others | sealed.costs()
 
 
-def users_asked(fold: Fold) -> np.ndarray:
+def users_asked(fold: Fold | NewUsersFold) -> np.ndarray:
     """Return the positions of the users with test items, ascending."""
     return np.unique(fold.test.user_index)
 
 
-def _protocol(data: str, fold: Fold, seed: int, threads: int) -> str:
-    validation = "; tested: a random fifth of each user's training items, not the test items"
-    hidden = "" if fold.name == "test" else validation
+def _protocol(data: str, fold: Fold | NewUsersFold, hidden: str, seed: int, threads: int) -> str:
     return (
         f"{RANKING_SETS[data].title}, {RANKING_SETS[data].origin}{hidden}; {fold.train.n_ratings} interactions shown, "
         f"{fold.test.n_ratings} asked of {users_asked(fold).size} users; all items ranked that a user was not shown; "

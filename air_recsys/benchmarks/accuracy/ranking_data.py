@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from air_recsys.datasets import load_implicit_lists, load_monti, load_movielens
 from air_recsys.evaluation.folds import Fold
@@ -14,6 +16,7 @@ from air_recsys.evaluation.lists import holdout_of_users
 from air_recsys.interactions import Interactions
 
 _SHARE = 0.2
+_USERS_SHARE = 0.1
 _LIKED = 4
 
 
@@ -31,6 +34,29 @@ def validation_part(fold: Fold, seed: int = 0) -> Fold:
     The test interactions of `fold` take no part: settings can be chosen here.
     """
     return holdout_of_users(fold.train, _SHARE, seed)._replace(name="validation")
+
+
+class NewUsersFold(NamedTuple):
+    """Users held out whole: a model is trained without them, is given a part of their items and asked for the rest."""
+
+    train: Interactions
+    given: Interactions
+    test: Interactions
+
+
+def new_users_part(fold: Fold, seed: int = 0) -> NewUsersFold:
+    """Return a split by users: a tenth of them is held out, and a fifth of their items is tested, at random.
+
+    Train and test part of `fold` are joined first: strong generalisation has a split of its own.
+    """
+    data = Interactions.from_csr(
+        sp.csr_array(fold.train.to_csr() + fold.test.to_csr()), fold.train.user_ids, fold.train.item_ids
+    )
+    random = np.random.default_rng(seed)
+    held_out = random.permutation(data.n_users)[: round(_USERS_SHARE * data.n_users)]
+    is_new = np.isin(data.user_index, held_out)
+    parts = holdout_of_users(data.select(is_new), _SHARE, seed)
+    return NewUsersFold(data.select(~is_new), parts.train, parts.test)
 
 
 def _movielens(root: Path) -> Fold:

@@ -10,6 +10,7 @@ from scipy.sparse.linalg import svds
 
 from air_recsys.benchmarks.accuracy.ranking_peers import DenseScores
 from air_recsys.graphs.cooccurrence import scaled
+from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.regression import chebyshev_coefficients
 
 _CHEBYSHEV_DEGREE = 8
@@ -34,9 +35,9 @@ class Filter(DenseScores):
         svd: Any = svds(self.even, min(self.n_factors, least - 1), v0=start)
         self.vectors = svd[2]  # (r, n_items)
 
-    def _own(self, users: np.ndarray) -> np.ndarray:
-        """Return the items of some users, (n_items, b)."""
-        return np.ascontiguousarray(self.pattern[users].toarray().T)
+    def _own(self, rows: Csr) -> np.ndarray:
+        """Return the items of a block of users, (n_items, b)."""
+        return np.ascontiguousarray(rows.toarray().T)
 
     def _step(self, block: np.ndarray) -> np.ndarray:
         """Return P times a block (n_items, b)."""
@@ -75,8 +76,8 @@ class GFCF(Filter):
     def __init__(self, n_factors: int = 256, weight: float = 0.3, random_state: int = 0) -> None:
         super().__init__(n_factors, weight, random_state)
 
-    def _scores(self, users: np.ndarray) -> np.ndarray:
-        own = self._own(users)
+    def _scores(self, rows: Csr) -> np.ndarray:
+        own = self._own(rows)
         return (self._step(own) + self._ideal(own)).T
 
 
@@ -109,8 +110,8 @@ class BSPM(Filter):
         super().__init__(n_factors, weight, random_state)
         self.sharpening = sharpening
 
-    def _scores(self, users: np.ndarray) -> np.ndarray:
-        own = self._own(users)
+    def _scores(self, rows: Csr) -> np.ndarray:
+        own = self._own(rows)
         blurred = self._step(own)
         smooth = blurred + self._ideal(own)
         if self.sharpening is None:
@@ -158,8 +159,8 @@ class ChebyCF(Filter):
         super().__init__(n_factors, weight, random_state)
         self.power, self.exponent = power, exponent
 
-    def _scores(self, users: np.ndarray) -> np.ndarray:
-        own = self._own(users)
+    def _scores(self, rows: Csr) -> np.ndarray:
+        own = self._own(rows)
         coefficients = chebyshev_coefficients(
             lambda x: (1 - np.sign(x) * np.abs(x) ** self.power) / 2, _CHEBYSHEV_DEGREE
         )

@@ -9,11 +9,12 @@ import scipy.sparse as sp
 
 from air_recsys.evaluation.lists import lists_of_scores
 from air_recsys.interactions import Interactions
+from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.regression import inverted
 
 
 class DenseScores:
-    """Lists from scores of whole blocks of users, items that they have seen left out."""
+    """Lists from scores of blocks of users, made of the items that they have seen, which are left out."""
 
     pattern: sp.csr_array
 
@@ -26,12 +27,16 @@ class DenseScores:
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
-        return lists_of_scores(self._scores, self.pattern, users, n)
+        return lists_of_scores(lambda some: self._scores(self.pattern[some]), self.pattern, users, n)
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """Return those of new users with these items, (b, n_items)."""
+        return lists_of_scores(lambda some: self._scores(rows[some]), rows, np.arange(rows.shape[0]), n)
 
     def _train(self) -> None:
         raise NotImplementedError
 
-    def _scores(self, users: np.ndarray) -> np.ndarray:
+    def _scores(self, rows: Csr) -> np.ndarray:
         raise NotImplementedError
 
 
@@ -68,8 +73,8 @@ class EASE(DenseScores):
         gram.flat[:: len(gram) + 1] += penalties
         return inverted(gram)
 
-    def _scores(self, users: np.ndarray) -> np.ndarray:
-        return np.asarray(self.pattern[users] @ self.weights)
+    def _scores(self, rows: Csr) -> np.ndarray:
+        return np.asarray(rows @ self.weights)
 
 
 class RDLAE(EASE):

@@ -12,6 +12,7 @@ import scipy.sparse as sp
 from air_recsys.evaluation.lists import Lister
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import ndcg_at_k
+from air_recsys.metrics.checks import Csr
 from air_recsys.splits import user_holdout
 
 _SHARE, _LENGTH = 0.2, 20
@@ -40,7 +41,7 @@ class Chosen:
         NDCG of all combinations, in the order of `itertools.product`.
     """
 
-    def __init__(self, make: Callable[..., Lister], grid: Mapping[str, Sequence[Any]], seed: int = 0) -> None:
+    def __init__(self, make: Callable[..., Any], grid: Mapping[str, Sequence[Any]], seed: int = 0) -> None:
         self.make, self.grid, self.seed = make, grid, seed
 
     def fit(self, interactions: Interactions) -> Self:
@@ -57,6 +58,10 @@ class Chosen:
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
         return self._ranker.lists(users, n)
+
+    def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
+        """Return those of new users with these items, (b, n_items)."""
+        return self._ranker.lists_of_new(rows, n)
 
 
 def _ndcg(ranker: Lister, shown: Interactions, hidden: Interactions) -> float:

@@ -12,8 +12,9 @@ from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ratings_systems import System
-from air_recsys.evaluation.lists import Lister, Popularity, Recommending
+from air_recsys.evaluation.lists import Lister, NewUsersLister, Popularity, Recommending
 from air_recsys.interactions import Interactions
+from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 
 LENGTHS = (10, 20, 100)
@@ -60,6 +61,7 @@ _CONVENTION: dict[str, dict[str, dict[str, Any]]] = {
 }
 """The settings of papers for these very splits, which have no validation part, by the data and the system."""
 _FILTERS = {"BSPM": BSPM, "ChebyCF": ChebyCF}
+_NO_NEW_USERS = ("implicit BPR",)
 _ORIGIN = {
     "implicit ALS": "its own code",
     "implicit BPR": "its own code",
@@ -93,13 +95,14 @@ class Chooser(Recommending):
         return self.model.settings_._asdict()
 
 
-def systems_by_default(data: str) -> list[str]:
+def systems_by_default(data: str, *, new_users: bool = False) -> list[str]:
     """Return the names of the systems that a set is measured with: EASE and RDLAE where they can be searched."""
-    return [name for name in ranking_systems(data) if name not in _DENSE or name in _GRIDS.get(data, {})]
+    systems = ranking_systems(data, new_users=new_users)
+    return [name for name in systems if name not in _DENSE or name in _GRIDS.get(data, {})]
 
 
 def ranking_systems(
-    data: str, changes: dict[str, Any] | None = None, seed: int = 0, threads: int = 1
+    data: str, changes: dict[str, Any] | None = None, seed: int = 0, threads: int = 1, *, new_users: bool = False
 ) -> dict[str, System]:
     """Return all systems by name.
 
@@ -112,6 +115,8 @@ def ranking_systems(
         Parameters of `GraphRanker`.
     seed, threads : int
         Of every system that takes them.
+    new_users : bool
+        Leave out those that make no lists for users whom they were not trained on.
     """
     parameters = {"random_state": seed} | (changes or {})
     told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
@@ -122,17 +127,23 @@ def ranking_systems(
         "GF-CF": partial(GFCF, random_state=seed),
         "EASE": EASE,
     } | ({"RDLAE": RDLAE} if "RDLAE" in _GRIDS.get(data, {}) else {})
-    return {
+    systems = {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
         **{name: _peer(data, name, make, seed) for name, make in makers.items()},
         **{f"{name} by convention": _by_convention(data, name, seed) for name in _CONVENTION.get(data, {})},
         "Popularity": System(Popularity().fit, "the number of interactions"),
     }
+    return {name: system for name, system in systems.items() if not (new_users and name in _NO_NEW_USERS)}
 
 
 def ask_lists(model: Lister, users: np.ndarray) -> Lists:
     """Return the lists of some users, by positions, and the settings that the model has chosen."""
     return Lists(model.lists(users, max(LENGTHS)), _told(getattr(model, "settings_", {})))
+
+
+def ask_lists_of_new(model: NewUsersLister, rows: Csr) -> Lists:
+    """Return the lists of new users with these items, (b, n_items), and the settings that the model has chosen."""
+    return Lists(model.lists_of_new(rows, max(LENGTHS)), _told(getattr(model, "settings_", {})))
 
 
 def _peer(data: str, name: str, make: Any, seed: int) -> System:

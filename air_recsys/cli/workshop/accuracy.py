@@ -201,6 +201,10 @@ def ranking(
     validation: Annotated[
         bool, typer.Option("--validation", help="Test on a part of the training data; the test part is left out.")
     ] = False,
+    new_users: Annotated[
+        bool,
+        typer.Option("--new-users", help="Test on users held out of the training: strong generalisation."),
+    ] = False,
     settings: Annotated[list[str] | None, options.pairs("--ranker", "A parameter of GraphRanker.")] = None,
     data: options.DataFolder = None,
     seed: options.Seed = 0,
@@ -209,25 +213,31 @@ def ranking(
 ) -> None:
     """Recall and NDCG of GraphRanker beside implicit's models in one run, and beside published figures."""
     from air_recsys.benchmarks.accuracy.ranking import bench_ranking
-    from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, validation_part
+    from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, validation_part
     from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems, systems_by_default
     from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems
     from air_recsys.datasets import data_root
     from air_recsys.models.graph_ranker.ranker import GraphRanker
 
+    if new_users and validation:
+        raise DataError("--new-users has a split of its own: expected no --validation")
     changes = options.parse_settings(settings, GraphRanker())
     systems = {
-        name: chosen_systems(ranking_systems(name, changes, seed, threads), names or systems_by_default(name))
+        name: chosen_systems(
+            ranking_systems(name, changes, seed, threads, new_users=new_users),
+            names or systems_by_default(name, new_users=new_users),
+        )
         for name in [each.value for each in sets or RankingData]
     }
     root = data_root(data)
     reports: list[ResultTable] = []
     for name, chosen in systems.items():
         fold = RANKING_SETS[name].load(root)
-        measured = validation_part(fold, seed) if validation else fold
+        parts = new_users_part if new_users else validation_part
+        measured = parts(fold, seed) if new_users or validation else fold
         report = bench_ranking(name, measured, chosen, seed=seed, threads=threads)
         given = {"--set": [name], "--system": names, "--ranker": settings}
-        call = benchmark_command("ranking", given, {"--validation": validation}, seed)
+        call = benchmark_command("ranking", given, {"--validation": validation, "--new-users": new_users}, seed)
         _publish_next(reports, report, call, json_file)
 
 
