@@ -17,25 +17,16 @@ al., Variational Autoencoders for Collaborative Filtering, WWW 2018 (rows made o
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.nn.functional import embedding_bag, normalize
+from torch.nn.functional import normalize
+
+from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.products import fast_products
 
 _CHUNK_ENTRIES = 5_000_000  # exponentials held at a time
-
-
-class Rows(NamedTuple):
-    """Some rows by their columns, at least one each, row by row."""
-
-    columns: Tensor  # (e,)
-    starts: Tensor  # (b,): where each row begins
-
-    @property
-    def sizes(self) -> Tensor:
-        """Numbers of columns, (b,)."""
-        return torch.diff(self.starts, append=self.starts.new_tensor([self.columns.numel()]))
 
 
 class ColumnFactors(NamedTuple):
@@ -45,72 +36,81 @@ class ColumnFactors(NamedTuple):
     targets: Tensor  # (n, r)
     weights: Tensor  # (n,)
 
-    def row_factors(self, rows: Rows) -> Tensor:
-        """Return u, of length 1 each, (b, r).
+    def row_sums(self, rows: SparsePattern) -> Tensor:
+        """Return the sums that rows are made of, u before it is brought to length 1; (b, r).
 
         Examples
         --------
         >>> factors = ColumnFactors(torch.eye(2), torch.eye(2), torch.tensor([3.0, 4.0]))
-        >>> factors.row_factors(Rows(torch.tensor([0, 1, 1]), torch.tensor([0, 2])))
-        tensor([[0.6000, 0.8000],
-                [0.0000, 1.0000]])
+        >>> factors.row_sums(SparsePattern(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1]), 2))
+        tensor([[3., 4.],
+                [0., 4.]])
         """
-        weights = self.weights[rows.columns]
-        sums = embedding_bag(rows.columns, self.sources, rows.starts, mode="sum", per_sample_weights=weights)
-        return normalize(sums, dim=1)
+        return rows.matmul(self.weights[rows.columns], self.sources)
 
 
-def softmax_loss(factors: ColumnFactors, rows: Rows, temperature: float, power: float) -> Tensor:
-    r"""Return the loss of some rows, differentiable by the sources and the targets.
+class Softmax(NamedTuple):
+    """The loss of some rows, and its gradients."""
+
+    loss: Tensor
+    sources: Tensor  # (n, r)
+    targets: Tensor  # (n, r)
+
+
+def softmax(factors: ColumnFactors, rows: SparsePattern, temperature: float, power: float) -> Softmax:
+    r"""Return the loss of some rows and its gradients by the sources and the targets.
+
+    Cosines lie between -1 and 1: no exponential is too large for float32 at a temperature of 0.02 or more.
 
     Parameters
     ----------
     factors : ColumnFactors
-    rows : Rows
+    rows : SparsePattern
+        At least one column a row.
     temperature, power : float
         :math:`\tau` and :math:`\kappa`.
 
     Examples
     --------
     >>> factors = ColumnFactors(torch.eye(2), torch.eye(2), torch.ones(2))
-    >>> softmax_loss(factors, Rows(torch.tensor([0]), torch.tensor([0])), 1.0, 1.0)  # log(1 + 1/e)
+    >>> softmax(factors, SparsePattern(torch.tensor([0, 1]), torch.tensor([0]), 2), 1.0, 1.0).loss  # log(1 + 1/e)
     tensor(0.3133)
     """
-    row_factors, targets = factors.row_factors(rows), normalize(factors.targets, dim=1)
-    own = embedding_bag(rows.columns, targets, rows.starts, mode="sum")  # (b, r)
-    sizes = rows.sizes.to(targets.dtype)
-    partition: Any = _LogPartition.apply(row_factors, targets, sizes, temperature)
-    return (power * partition - (row_factors * own).sum() / temperature) / rows.columns.numel()
+    sums = factors.row_sums(rows)
+    units, targets = normalize(sums, dim=1), normalize(factors.targets, dim=1)
+    ones = torch.ones_like(factors.weights[rows.columns])
+    sizes = rows.row_starts.diff().to(units.dtype)
+    log_sums, of_units, of_targets = _log_sums(units, targets, sizes, temperature)
+    own = rows.matmul(ones, targets)  # (b, r)
+    scale = 1 / rows.columns.numel()
+    loss = scale * (power * log_sums - (units * own).sum() / temperature)
+    of_units = scale * (power * of_units - own / temperature)
+    of_targets = scale * (power * of_targets - rows.transpose_matmul(ones, units) / temperature)
+    of_sums = _before_length_one(of_units, units, sums)
+    of_sources = factors.weights[:, None] * rows.transpose_matmul(ones, of_sums)
+    return Softmax(loss, of_sources, _before_length_one(of_targets, targets, factors.targets))
 
 
-class _LogPartition(torch.autograd.Function):
-    """The sum over the rows of weight log sum_l exp(u . q_l / t), and its gradients at once, by pieces of the rows.
-
-    Cosines lie between -1 and 1: no exponential is too large for float32 at a temperature of 0.02 or more.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, rows: Tensor, columns: Tensor, weights: Tensor, temperature: float) -> Tensor:
-        n_columns = len(columns)
-        size = max(1, min(len(rows), _CHUNK_ENTRIES // n_columns))
-        scratch = rows.new_empty(size, n_columns)
-        row_gradient, column_gradient = torch.empty_like(rows), torch.zeros_like(columns)
-        total = rows.new_zeros(())
-        for start in range(0, len(rows), size):
+def _log_sums(units: Tensor, targets: Tensor, sizes: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the sum over the rows of size times log sum_l exp(u . q_l / t), and its gradients by u and q."""
+    size = max(1, min(len(units), _CHUNK_ENTRIES // len(targets)))
+    scratch = units.new_empty(size, len(targets))
+    of_units, of_targets, total = torch.empty_like(units), torch.zeros_like(targets), units.new_zeros(())
+    with fast_products(targets):
+        for start in range(0, len(units), size):
             part = slice(start, start + size)
-            block = rows[part]
-            powers = scratch[: len(block)]
-            torch.mm(block, columns.T, out=powers)
+            block = units[part]
+            powers = torch.mm(block, targets.T, out=scratch[: len(block)])  # (size, n)
             powers.div_(temperature).exp_()
             sums = powers.sum(dim=1)
-            shares = (weights[part] / (temperature * sums))[:, None]
-            row_gradient[part] = torch.mm(powers, columns) * shares
-            column_gradient.addmm_(powers.T, block * shares)
-            total += weights[part] @ sums.log()
-        ctx.save_for_backward(row_gradient, column_gradient)
-        return total
+            shares = (sizes[part] / (temperature * sums))[:, None]
+            of_units[part] = torch.mm(powers, targets) * shares
+            of_targets += torch.mm(powers.T, block * shares)
+            total += sizes[part] @ sums.log()
+    return total, of_units, of_targets
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> tuple[Tensor, Tensor, None, None]:
-        row_gradient, column_gradient = ctx.saved_tensors
-        return gradients[0] * row_gradient, gradients[0] * column_gradient, None, None
+
+def _before_length_one(gradient: Tensor, unit: Tensor, vector: Tensor) -> Tensor:
+    """Return the gradient by vectors from that by the same vectors of length 1."""
+    across = gradient - unit * (gradient * unit).sum(dim=1, keepdim=True)
+    return across / vector.norm(dim=1, keepdim=True).clamp_min(1e-12)

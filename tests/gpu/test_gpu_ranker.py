@@ -1,0 +1,41 @@
+"""The factors of a `GraphRanker` trained on a GPU: those of the CPU up to rounding; skipped where there is no GPU."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from gpu_cases import needs_gpu
+
+from air_recsys import Interactions
+from air_recsys.models import GraphRanker
+
+pytestmark = needs_gpu
+
+
+@pytest.fixture(scope="module")
+def likes():
+    rng = np.random.default_rng(0)
+    chance = np.where(np.arange(60)[:, None] % 3 == np.arange(45) % 3, 0.5, 0.05)
+    return Interactions.from_csr(sp.csr_array((rng.random(chance.shape) < chance).astype(float)))
+
+
+def ranker(device, **parameters):
+    return GraphRanker(n_factors=8, n_steps=30, device=device, **parameters)
+
+
+def test_factors_are_those_of_the_cpu(likes):
+    one, other = (ranker(device, settings={}).fit(likes) for device in ("cuda", "cpu"))
+    for name in ("user_factors_", "item_factors_"):
+        found, expected = getattr(one, name), getattr(other, name)
+        assert isinstance(found, np.ndarray)
+        np.testing.assert_allclose(found, expected, atol=0.02)
+    scores = [
+        model.predict(likes.user_ids[likes.user_index], likes.item_ids[likes.item_index]) for model in (one, other)
+    ]
+    assert np.corrcoef(*scores)[0, 1] > 0.999
+
+
+def test_a_search_with_factors_of_a_gpu_chooses_and_saves(likes, tmp_path):
+    model = ranker("cuda").fit(likes)
+    assert len(model.history_) > 20
+    again = GraphRanker.load(model.save(tmp_path / "ranker.air"))
+    assert again.recommend(likes.user_ids, 3).equals(model.recommend(likes.user_ids, 3))
