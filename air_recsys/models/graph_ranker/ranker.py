@@ -71,7 +71,7 @@ class GraphRanker(Recommender):
     ----------
     user_graph_, item_graph_ : SimilarityGraph
     user_factors_, item_factors_ : ndarray
-        Of length 1 each; a score is more than their product.
+        Of length 1 each; a score is more than their product. Singular vectors where factors have no weight.
     settings_ : RankerSettings
     history_ : DataFrame
         Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding; in the
@@ -127,7 +127,7 @@ class GraphRanker(Recommender):
     def _fit(self, data: Interactions) -> FittedState:
         settings, tried = self._settings_for(data)
         pattern = interaction_pattern(data)
-        factors = self._training()(pattern)
+        factors = self._training(self.n_steps if settings.factor_weight else 0)(pattern)
         no_biases = np.zeros(data.n_users), np.zeros(data.n_items)
         return FittedState(
             data,
@@ -137,10 +137,10 @@ class GraphRanker(Recommender):
             source_factors=factors.sources,
         )
 
-    def _training(self) -> Train:
+    def _training(self, n_steps: int) -> Train:
         """Return what trains the factors of a pattern."""
         device, seed = resolve_device(self.device), self.random_state
-        return lambda pattern: trained_factors(pattern, self.n_factors, self.n_steps, seed, device)
+        return lambda pattern: trained_factors(pattern, self.n_factors, n_steps, seed, device)
 
     def _settings_for(self, data: Interactions) -> tuple[RankerSettings, list[dict[str, Any]]]:
         """Return the settings, given or chosen, and all that were tried."""
@@ -150,7 +150,7 @@ class GraphRanker(Recommender):
         ways = hidden_parts(some_users(interaction_pattern(data), self.random_state), self.random_state)
         if not ways[0][1].nnz:  # no user has interactions to spare
             return RankerSettings(), []
-        search = Search(ways, self._training(), self.random_state, self.n_validation)
+        search = Search(ways, self._training(self.n_steps), self.random_state, self.n_validation)
         return search.best(), search.history
 
     @property
@@ -164,7 +164,11 @@ class GraphRanker(Recommender):
             raise ValueError("expected finite settings in the history, found NaN or infinity")
         if settings.regression_weight and state.item_weights is None:
             raise ValueError("expected the weights of the regression that the settings ask for, found none")
-        return state if state.source_factors is not None else replace(state, source_factors=_sources_before(state))
+        if state.source_factors is not None:
+            return state
+        if "factor_target" not in state.history:
+            raise ValueError("expected the source factors of the items, found none")
+        return replace(state, source_factors=_sources_before(state))
 
     def _graph(self, state: FittedState, side: Side) -> SimilarityGraph:
         return _graph_of(state, side)
@@ -279,7 +283,8 @@ def _scores(state: FittedState, users: np.ndarray) -> np.ndarray:
 
 def _graph_of(state: FittedState, side: Side) -> SimilarityGraph:
     """Return the graph of users or of items, made when it is first asked for: data and settings are all it needs."""
-    return state.graph(side) or state.once(f"{side} graph", lambda: _new_graph(state, side))
+    stored = state.graph(side)
+    return state.once(f"{side} graph", lambda: _new_graph(state, side)) if stored is None else stored
 
 
 def _new_graph(state: FittedState, side: Side) -> SimilarityGraph:

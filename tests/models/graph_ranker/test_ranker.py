@@ -267,6 +267,20 @@ def test_source_factors_of_another_shape_are_refused(fitted, tmp_path):
         GraphRanker.load(again.save(tmp_path / "ranker.model"))
 
 
+def test_factors_that_do_not_count_are_not_trained():
+    data, *_ = planted()
+    model = GraphRanker(**SMALL, settings={"factor_weight": 0.0}).fit(data)
+    pattern = interaction_pattern(data)
+    expected = trained_factors(pattern, 6, 0, 0, torch.device("cpu"))
+    np.testing.assert_array_equal(model.item_factors_, expected.targets)
+    assert model.fold_in(data).recommend(3)["user"].nunique() == data.n_users
+
+
+def test_a_file_whose_sources_are_lost_is_refused(fitted):
+    with pytest.raises(ValueError, match="source factors"):
+        GraphRanker()._restore(replace(fitted[0]._fitted(), source_factors=None), {})
+
+
 def test_a_file_whose_regression_is_lost_is_refused(fitted):
     model = GraphRanker(**SMALL, settings={}).fit(fitted[1])
     state = replace(model._fitted(), item_weights=None)
