@@ -173,6 +173,17 @@ def recommend(
     else:
         found = loaded.recommend(ids, **how)
     options.show_frame(found, json_file)
+    if n is not None:
+        _tell_of_short_lists(found, ids, n)
+
+
+def _tell_of_short_lists(found: pd.DataFrame, ids: list[Any], n: int) -> None:
+    asked = list(dict.fromkeys(ids))
+    lengths = found["user"].value_counts().reindex(asked, fill_value=0)
+    short = [user for user in asked if lengths[user] < n]
+    if short:
+        left = f"{lengths[short[0]]} of user {short[0]!r}"
+        typer.echo(f"note: fewer than {n} items are left for {len(short)} of {len(asked)} user(s): {left}", err=True)
 
 
 def _folded_lists(ranker: GraphRanker, new: pd.DataFrame, ids: list[Any], how: dict[str, Any]) -> pd.DataFrame:

@@ -92,6 +92,13 @@ def test_recommend_leaves_out_what_the_user_has_rated(folder, tmp_path):
     assert [row["item"] for row in read_json(tmp_path / "r.json")] == ["i5"]
 
 
+def test_a_list_that_is_shorter_than_asked_is_told_and_no_error(folder):
+    ended = cli("recommend", folder / "text.air", "--user", "u10", "--user", "nobody", "--n", 10_000)
+    assert ended.status == 0
+    assert "note: fewer than 10000 items are left for 2 of 2 user(s)" in ended.err
+    assert cli("recommend", folder / "text.air", "--user", "u10", "--n", 1).err == ""
+
+
 @pytest.mark.parametrize(("ids", "stranger", "item"), [("integer", 77, 0), ("text", "new", "i0")])
 def test_recommend_folds_new_ratings_in(folder, tmp_path, ids, stranger, item):
     new = pd.DataFrame({"user": [stranger], "item": [item], "rating": [5.0]})
