@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import copy
 import inspect
+import time
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
+from tqdm import tqdm
 
-from air_recsys.adapters import implicit_files
+from air_recsys.adapters import implicit_files, implicit_softmax
 from air_recsys.adapters.implicit_input import (
     as_confidences,
     check_ids,
@@ -21,24 +23,26 @@ from air_recsys.adapters.implicit_input import (
     replaced,
     shape_of,
     widened,
-    with_values,
     with_zero_rows,
 )
 from air_recsys.adapters.implicit_lists import alike, recommended
+from air_recsys.adapters.implicit_softmax import SoftmaxRows, SoftmaxSettings, temperature_for, train_softmax_rows
 from air_recsys.adapters.implicit_split import leave_k_out_split
-from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings, is_auto, powers_of, settings_for
+from air_recsys.adapters.implicit_squared import SquaredRows, targets_of, times
+from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings, is_auto, settings_for
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.construction import nearest_neighbors_graph
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
 from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.rows import LeastSquaresRows
-from air_recsys.nn.devices import torch_threads
+from air_recsys.nn.devices import resolve_device, torch_threads
 from air_recsys.reading import checked_sparse
 from air_recsys.solvers import Adam
 from air_recsys.training import Callback, Record
-from air_recsys.validation import RandomState, check_choice, check_integer, check_real, needs_extra
+from air_recsys.validation import RandomState, as_generator, check_choice, check_integer, check_real, needs_extra
 
 with needs_extra("implicit"):
     from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
@@ -46,29 +50,39 @@ with needs_extra("implicit"):
 
 __all__ = ["ImplicitAIR", "leave_k_out_split"]
 
+_OF_SQUARED = ("regularization", "alpha", "user_graph_reg", "item_graph_reg", "depth")
+_STEPS = {"softmax": implicit_softmax.STEPS_PER_ITERATION, "squared": 20}
+_RATES = {"softmax": implicit_softmax.LEARNING_RATE, "squared": 0.1}
+
 
 @dataclass(eq=False, repr=False)
 class ImplicitAIR(MatrixFactorizationBase):
     r"""AIR for implicit feedback, a replacement of ``implicit.als.AlternatingLeastSquares``.
 
-    The matrix holds the confidence of each like. The objective is
+    Untouched it is trained by a softmax over all items: each like of a user is to have a large share,
+
+    .. math::
+        x_u = \sum_{j \in N(u)} p_j \Big/ |\cdot|, \qquad
+        L = \sum_{(u,i)} \Big[-x_u \cdot q_i / \tau + 1.1 \log \sum_l e^{x_u \cdot q_l / \tau}\Big]
+
+    with sources p and directions q of the items; a user is what its items N(u) make it. `item_factors` are
+    :math:`d_i^{0.05} q_i` for an item with :math:`d_i` likes. Each like counts as 1, whatever its value.
+
+    With ``loss="squared"``, which every parameter that only it reads implies, the values are confidences and the
+    objective is
 
     .. math::
         \sum_{(u,i)} c_{ui} (x_{ui} - p_{ui})^2 + \lambda\Big(\sum_u |x_u|^2 + \sum_i |y_i|^2\Big)
             + \eta_u E(X; A_u) + \eta_i E(X^\top; A_i)
 
     with :math:`c_{ui} = \alpha r_{ui}, p_{ui} = t_{ui}` for a liked pair and :math:`c_{ui} = 1, p_{ui} = 0` for any
-    other, and the energies of X on a user graph and an item graph that are learned with the factors. Users and items
-    without any like have zero factors and no edges.
+    other, and the energies of X on a user graph and an item graph that are learned with the factors. Where
+    `regularization` or `alpha` is given, :math:`t_{ui} = 1`: the objective of ALS plus the energies. Where neither
+    is, targets fall with the numbers of likes, :math:`t_{ui} = s\, d_u^{-0.2} d_i^{-0.1}` with s such that their mean
+    square over all likes is 1, and `item_factors` are :math:`d_i^{0.1} y_i`, which takes the scaling back on the side
+    of the items.
 
-    Where `regularization` or `alpha` is given, :math:`t_{ui} = 1`: the objective of ALS plus the energies. Where
-    neither is, targets fall with the numbers of likes :math:`d_u, d_i` of the user and the item,
-
-    .. math::
-        t_{ui} = s\, d_u^{-0.2} d_i^{-0.1}
-
-    with s such that their mean square over all likes is 1, and `item_factors` are :math:`d_i^{0.1} y_i`, which takes
-    the scaling back on the side of the items. A list of one user does not depend on the user's own factor.
+    Users and items without any like have zero factors and no edges.
 
     Parameters
     ----------
@@ -76,19 +90,23 @@ class ImplicitAIR(MatrixFactorizationBase):
         Width of the factorization. "auto" is 128, at most the number of users and of items with likes; it is 100, as
         in ALS, where `regularization` or `alpha` is given.
     regularization : float or "auto"
-        lambda. "auto" is :math:`0.6\, a \sqrt{z/(mn)} (\sqrt m + \sqrt n)` for z likes of m users and n items, with
-        a the mean confidence of a like, and at most :math:`a z / (2\sqrt{mn})`: few likes keep factors that are not
-        0. It is 0.01, as in ALS, where `alpha` is given.
+        lambda, of the squared error. "auto" is :math:`0.6\, a \sqrt{z/(mn)} (\sqrt m + \sqrt n)` for z likes of m
+        users and n items, with a the mean confidence of a like, and at most :math:`a z / (2\sqrt{mn})`: few likes
+        keep factors that are not 0. It is 0.01, as in ALS, where `alpha` is given.
     alpha : float or "auto"
-        Weight of a value of 1 against a pair without a like. "auto" gives likes a mean confidence a of a tenth of the
-        mean number of likes of a user; it is 1, as in ALS, where `regularization` is given.
+        Weight of a value of 1 against a pair without a like, of the squared error. "auto" gives likes a mean
+        confidence a of a tenth of the mean number of likes of a user; it is 1, as in ALS, where `regularization` is
+        given.
     dtype : dtype
         float32 or float64, of the factors.
+    loss : {"auto", "softmax", "squared"}
+        "auto" is the softmax, unless `regularization`, `alpha`, `user_graph_reg`, `item_graph_reg` or `depth`, which
+        only the squared error reads, differs from its default.
     iterations : int
-        Rounds of `steps_per_iteration` optimiser steps, each over all likes.
+        Rounds of `steps_per_iteration` optimiser steps.
     calculate_training_loss : bool
-        Give `fit`'s callback the objective divided by the sum of all confidences, as in ALS. With the targets
-        :math:`t_{ui}` it is no number of ALS.
+        Give `fit`'s callback the objective: the mean of the softmax loss over the likes of the round, or the squared
+        one divided by the sum of all confidences, as in ALS. With the targets :math:`t_{ui}` it is no number of ALS.
     num_threads : int
         Threads for training and for many ids at a time; 0 is all.
     random_state : int, RandomState, Generator or None
@@ -96,15 +114,17 @@ class ImplicitAIR(MatrixFactorizationBase):
     use_gpu : bool, optional
         As in ALS: False is ``device="cpu"``, True ``device="cuda"``; not to be given beside `device`.
     user_graph_reg, item_graph_reg : float
-        eta, in the unit of `regularization`: against the squared error of one pair of confidence 1. 0 leaves a graph
-        out.
+        eta, of the squared error, in the unit of `regularization`: against the squared error of one pair of confidence
+        1. 0 leaves a graph out.
     graph_neighbors : int, optional
         Edges per node of a graph; None weighs all pairs.
     depth : int
-        Number of factors of X, at least 2. Weight decay falls on each.
-    learning_rate : float
-        Adam's first step size, which falls to 0 along a cosine.
-    steps_per_iteration : int
+        Number of factors of X, at least 2, of the squared error. Weight decay falls on each.
+    learning_rate : float or "auto"
+        Adam's first step size. "auto" is 0.01 of the softmax, which falls to 0 evenly, and 0.1 of the squared error,
+        which falls to 0 along a cosine.
+    steps_per_iteration : int or "auto"
+        "auto" is 12 of the softmax, each on 256 users, and 20 of the squared error, each over all likes.
     device : str
         Where to train: "cpu", "cuda", ..., or "auto", the GPU where there is one.
 
@@ -113,18 +133,20 @@ class ImplicitAIR(MatrixFactorizationBase):
     user_factors, item_factors : ndarray, shape (n_users, factors), (n_items, factors)
         As in all of implicit; NumPy arrays also after a training on a GPU. None before `fit`.
     settings_ : dict or None
-        The factors, regularization and alpha of the training, as numbers.
+        What the training took, as numbers: factors and temperature, or factors, regularization and alpha.
     user_graph_, item_graph_ : SimilarityGraph or None
-        The learned graphs; ids are row and column numbers.
+        Who is alike; ids are row and column numbers. With the softmax the strongest cosines of the factors, found when
+        first asked for; with the squared error the learned graphs, None where their weight is 0.
 
     Notes
     -----
     `fit` starts anew each time, where ALS continues from its factors. ``use_native`` and ``use_cg`` choose between
     solvers of ALS and are not parameters here.
 
-    Sources: Hu, Koren, Volinsky, ICDM 2008, for the data term. Rendle, Krichene, Zhang, Koren, Revisiting the
-    Performance of iALS on Item Recommendation Benchmarks, RecSys 2022, for penalties that depend on the numbers of
-    likes: scaled targets are such penalties in other variables, where a pair counts :math:`t_{ui}^2`.
+    Sources: Wu et al., BSL: Understanding and Improving Softmax Loss for Recommendation, ICDE 2024, for the softmax.
+    Hu, Koren, Volinsky, ICDM 2008, for the squared error; Rendle, Krichene, Zhang, Koren, Revisiting the Performance
+    of iALS on Item Recommendation Benchmarks, RecSys 2022, for penalties that depend on the numbers of likes: scaled
+    targets are such penalties in other variables, where a pair counts :math:`t_{ui}^2`.
 
     Examples
     --------
@@ -141,6 +163,7 @@ class ImplicitAIR(MatrixFactorizationBase):
     alpha: float | Literal["auto"] = "auto"
     dtype: Any = np.float32
     _: KW_ONLY
+    loss: str = "auto"
     iterations: int = 15
     calculate_training_loss: bool = False
     num_threads: int = 0
@@ -150,8 +173,8 @@ class ImplicitAIR(MatrixFactorizationBase):
     item_graph_reg: float = 1.0
     graph_neighbors: int | None = 20
     depth: int = 2
-    learning_rate: float = 0.1
-    steps_per_iteration: int = 20
+    learning_rate: float | Literal["auto"] = "auto"
+    steps_per_iteration: int | Literal["auto"] = "auto"
     device: str = "auto"
 
     def __post_init__(self) -> None:
@@ -159,12 +182,9 @@ class ImplicitAIR(MatrixFactorizationBase):
         self.user_factors: Any = None  # again, as implicit types them as None
         self.item_factors: Any = None
         self.dtype = np.dtype(self.dtype)
-        self.user_graph_: SimilarityGraph | None = None
-        self.item_graph_: SimilarityGraph | None = None
-        self._user_penalty: np.ndarray | None = None
-        self._item_penalty: np.ndarray | None = None
+        self._graphs: dict[str, SimilarityGraph] = {}  # learned with the factors
         self.settings_: dict[str, Any] | None = None
-        self._targets: Targets | None = None  # None: all are 1
+        self._rows: SoftmaxRows | SquaredRows | None = None
         self._kept: dict[str, tuple[tuple[Any, ...], Any]] = {}
 
     # ---------------------------------------------------------------- fitting
@@ -202,47 +222,119 @@ class ImplicitAIR(MatrixFactorizationBase):
         shape = shape_of(likes)
         if likes.nnz == 0:
             raise DataError(f"expected at least one value > 0, found none in a matrix of shape {shape}")
+        with torch_threads(self.num_threads):
+            if self._loss() == "softmax":
+                self._fit_softmax(likes, show_progress, callback)
+            else:
+                self._fit_squared(likes, show_progress, callback)
+        self._check_fit_errors()
+
+    def _loss(self) -> str:
+        """Return what is minimised: "softmax" or "squared"."""
+        return self.loss if self.loss != "auto" else ("squared" if self._given_to_squared() else "softmax")
+
+    def _given_to_squared(self) -> list[str]:
+        """Return the parameters that only the squared error reads and that differ from their defaults."""
+        defaults = {each.name: each.default for each in fields(self)}
+        return [name for name in _OF_SQUARED if getattr(self, name) != defaults[name]]
+
+    @property
+    def _steps(self) -> int:
+        """Optimiser steps of an iteration."""
+        steps = self.steps_per_iteration
+        return _STEPS[self._loss()] if isinstance(steps, str) else steps
+
+    @property
+    def _rate(self) -> float:
+        rate = self.learning_rate
+        return _RATES[self._loss()] if isinstance(rate, str) else rate
+
+    @property
+    def _device(self) -> str:
+        return self.device if self.use_gpu is None else ("cuda" if self.use_gpu else "cpu")
+
+    def _fit_softmax(self, likes: sp.csr_matrix, show_progress: bool, callback: Callable[..., Any] | None) -> None:
+        n_users, n_items = np.count_nonzero(np.diff(likes.indptr)), np.unique(likes.indices).size
+        width = min(implicit_softmax.WIDTH, n_users, n_items) if self.factors == "auto" else int(self.factors)
+        settings = SoftmaxSettings(width, temperature_for(n_items), self.iterations * self._steps, self._rate)
+        seed = int(as_generator(self.random_state).integers(2**31))
+        with tqdm(total=settings.n_steps, disable=not show_progress) as bar:
+            watch = self._watch_steps(bar, callback)
+            learned = train_softmax_rows(likes, settings, seed, resolve_device(self._device), watch)
+        users, items = (factors.astype(self.dtype) for factors in learned[:2])
+        told = {"factors": settings.factors, "temperature": settings.temperature}
+        self._keep(user_factors=users, item_factors=items, settings_=told, _rows=learned[2], _graphs={})
+
+    def _watch_steps(self, bar: Any, callback: Callable[..., Any] | None) -> Callable[[int, float], None]:
+        """Return what moves a progress bar at each step, and calls the callback of implicit at each iteration."""
+        losses: list[float] = []
+        last = time.perf_counter()
+
+        def after(step: int, loss: float) -> None:
+            nonlocal last
+            bar.update()
+            losses.append(loss)
+            if callback is None or (step + 1) % self._steps:
+                return
+            now = time.perf_counter()
+            mean = float(np.mean(losses)) if self.calculate_training_loss else None
+            callback((step + 1) // self._steps - 1, now - last, mean)
+            losses.clear()
+            last = now
+
+        return after
+
+    def _fit_squared(self, likes: sp.csr_matrix, show_progress: bool, callback: Callable[..., Any] | None) -> None:
+        shape = shape_of(likes)
         settings = settings_for(likes, {name: getattr(self, name) for name in CHOSEN})
         targets = Targets.of_likes(likes) if is_auto(self.regularization, self.alpha) else None
         likes.data *= settings["alpha"]
-        # Users and items without likes have zero factors: they are left out here, and `_keep` adds their zeros.
+        # Users and items without likes have zero factors: they are left out here, and get their zeros below.
         users, items = np.flatnonzero(np.diff(likes.indptr)), np.unique(likes.indices)
         model = self._model(settings, users.size * items.size, show_progress)
         data = Interactions(
             np.searchsorted(users, np.repeat(np.arange(shape[0]), np.diff(likes.indptr))),
             np.searchsorted(items, likes.indices),
-            _targets_of(targets, "user", likes),
+            targets_of(targets, "user", likes),
             users,
             items,
             weights=likes.data,
         )
         total = float(likes.data.sum()) + shape[0] * shape[1] - likes.nnz  # of all confidences
-        watch = [] if callback is None else [self._watch(callback, users.size * items.size / total)]
-        with torch_threads(self.num_threads):
-            model.fit(data, callbacks=watch)
-        self._keep(model, shape, settings, targets)
+        model.fit(data, callbacks=[] if callback is None else [self._watch(callback, users.size * items.size / total)])
+        solvers = model.row_solver("user"), model.row_solver("item")
+        assert isinstance(solvers[0], LeastSquaresRows)  # those of AIR's objective
+        assert isinstance(solvers[1], LeastSquaresRows)
+        item_factors = with_zero_rows(model.item_factors_, items, shape[1])
+        self._keep(
+            user_factors=with_zero_rows(model.user_factors_, users, shape[0]),
+            item_factors=item_factors if targets is None else times(item_factors, targets.item_powers),
+            settings_=settings,
+            _rows=SquaredRows(settings["alpha"], solvers[0].penalty, solvers[1].penalty, targets),
+            _graphs=_widened({"user": model.user_graph_, "item": model.item_graph_}, shape),
+        )
 
     def _model(self, settings: dict[str, Any], size: int, show_progress: bool) -> AIR:
         solver = Adam(
             depth=self.depth,
             user_graph_reg=self.user_graph_reg / size,
             item_graph_reg=self.item_graph_reg / size,
-            n_epochs=self.iterations * self.steps_per_iteration,
-            learning_rate=self.learning_rate,
+            n_epochs=self.iterations * self._steps,
+            learning_rate=self._rate,
             schedule="cosine",
             weight_decay=settings["regularization"],
             scale=False,
             unobserved_weight=1.0,
             init_mean=0.0,
             init_std=0.1,
-            evaluate_every=self.steps_per_iteration,
+            evaluate_every=self._steps,
         )
         return AIR(
             n_factors=settings["factors"],
             graph_neighbors=self.graph_neighbors,
             solver=solver,
             dtype=self.dtype.name,
-            device=self.device if self.use_gpu is None else ("cuda" if self.use_gpu else "cpu"),
+            device=self._device,
             random_state=self.random_state,
             verbose=show_progress,
         )
@@ -255,30 +347,37 @@ class ImplicitAIR(MatrixFactorizationBase):
             nonlocal last
             if record.epoch > 0:
                 loss = record.objective * unit if self.calculate_training_loss else None
-                callback(record.epoch // self.steps_per_iteration - 1, record.seconds - last, loss)
+                callback(record.epoch // self._steps - 1, record.seconds - last, loss)
             last = record.seconds
 
         return after
 
-    def _keep(self, model: AIR, shape: tuple[int, int], settings: dict[str, Any], targets: Targets | None) -> None:
-        users, items = model.interactions_.user_ids, model.interactions_.item_ids
-        solvers = model.row_solver("user"), model.row_solver("item")
-        assert isinstance(solvers[0], LeastSquaresRows)  # those of AIR's objective
-        assert isinstance(solvers[1], LeastSquaresRows)
-        item_factors = with_zero_rows(model.item_factors_, items, shape[1])
-        learned = {
-            "user_factors": with_zero_rows(model.user_factors_, users, shape[0]),
-            "item_factors": item_factors if targets is None else _times(item_factors, targets.item_powers),
-            "user_graph_": widened(model.user_graph_, shape[0]),
-            "item_graph_": widened(model.item_graph_, shape[1]),
-            "_user_penalty": solvers[0].penalty,
-            "_item_penalty": solvers[1].penalty,
-            "settings_": settings,
-            "_targets": targets,
-        }
+    def _keep(self, **learned: Any) -> None:
         with lock_of(self):
             vars(self).update(learned)  # in one step: other threads read all of it or nothing
-        self._check_fit_errors()
+
+    @property
+    def user_graph_(self) -> SimilarityGraph | None:
+        """Which users are alike; None before `fit`."""
+        return self._graph("user", self.user_factors)
+
+    @property
+    def item_graph_(self) -> SimilarityGraph | None:
+        """Which items are alike; None before `fit`."""
+        return self._graph("item", self.item_factors)
+
+    def _graph(self, kind: str, factors: np.ndarray | None) -> SimilarityGraph | None:
+        if factors is None or not isinstance(self._rows, SoftmaxRows):
+            return self._graphs.get(kind)
+        n = len(factors)
+
+        def make() -> SimilarityGraph:
+            points = np.asarray(factors, dtype=np.float32)
+            return SimilarityGraph(
+                nearest_neighbors_graph(points, self.graph_neighbors or max(1, n - 1), "cosine"), range(n), kind
+            )
+
+        return self._once(f"{kind} graph", (factors, self.graph_neighbors), make)
 
     def _once(self, name: str, sources: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """Return what `make` computes from the sources, kept for as long as they are the same objects."""
@@ -412,8 +511,9 @@ class ImplicitAIR(MatrixFactorizationBase):
     def recalculate_user(self, userid: Any, user_items: Any) -> np.ndarray:
         """Return the factors of users from their likes alone, storing nothing.
 
-        They are the objective's minimum in those rows with all else fixed: the item graph counts, and no user has
-        neighbours in the user graph.
+        With the softmax they are what the likes make them: those of a trained user with its own likes. With the
+        squared error they are the objective's minimum in those rows with all else fixed: the item graph counts, and no
+        user has neighbours in the user graph.
 
         Parameters
         ----------
@@ -428,39 +528,31 @@ class ImplicitAIR(MatrixFactorizationBase):
         return self._recalculate("user", userid, user_items)
 
     def recalculate_item(self, itemid: Any, item_users: Any) -> np.ndarray:
-        """Return the factors of items from the users that like them; see `recalculate_user`."""
+        """Return the factors of items from the users that like them; see `recalculate_user`.
+
+        With the softmax they follow from the direction of the sum of the users' factors, by the linear map that fits
+        the trained items best.
+        """
         return self._recalculate("item", itemid, item_users)
 
     def _recalculate(self, side: str, ids: Any, rows: Any) -> np.ndarray:
         model = copy.copy(self)
-        solver = model._solver(side)
-        confidences = model._confidences(rows)
-        n_rows, expected = shape_of(confidences)[0], 1 if np.isscalar(ids) else len(ids)
+        model._sizes()
+        solver, likes = model._solver(side), as_confidences(rows, 1.0)
+        n_rows, expected = shape_of(likes)[0], 1 if np.isscalar(ids) else len(ids)
         if n_rows != expected:
             raise ValueError(f"expected one row for each {side}, {expected}, found {n_rows}")
-        check_width(confidences, len(solver.others), f"{'item' if side == 'user' else 'user'}s")
-        wanted = with_values(confidences, _targets_of(model._targets, side, confidences))
-        factors = solver.solve(wanted, weights=confidences.data).factors
-        if side == "item" and model._targets is not None:
-            factors = _times(factors, powers_of(confidences))
+        check_width(likes, len(model._others(side)), f"{'item' if side == 'user' else 'user'}s")
+        factors = solver.solve(likes).astype(model.item_factors.dtype)
         return factors[0] if np.isscalar(ids) else factors
 
-    def _confidences(self, rows: Any) -> sp.csr_matrix:
-        assert self.settings_ is not None  # of a fitted model
-        return as_confidences(rows, self.settings_["alpha"])
+    def _others(self, side: str) -> np.ndarray:
+        return self.item_factors if side == "user" else self.user_factors
 
-    def _solver(self, side: str) -> LeastSquaresRows:
-        self._sizes()
-        others, penalty, targets = self.item_factors, self._user_penalty, self._targets
-        if side == "item":
-            others, penalty = self.user_factors, self._item_penalty
-        assert penalty is not None
-
-        def make() -> LeastSquaresRows:
-            trained = others if side == "item" or targets is None else _times(others, 1 / targets.item_powers)
-            return LeastSquaresRows(trained, np.zeros(len(trained)), penalty, unobserved_weight=1.0)
-
-        return self._once(f"solver of a {side}", (others, penalty, targets), make)
+    def _solver(self, side: str) -> Any:
+        rows, others = self._rows, self._others(side)
+        assert rows is not None  # of a fitted model
+        return self._once(f"solver of a {side}", (others, rows), lambda: rows.solver(side, others))
 
     def partial_fit_users(self, userids: Any, user_items: Any) -> None:
         """Set the factors of users of the model, and of new ones, to those of `recalculate_user`.
@@ -478,22 +570,26 @@ class ImplicitAIR(MatrixFactorizationBase):
     def _partial_fit(self, side: str, ids: Any, rows: Any) -> None:
         with lock_of(self):
             solved = self._recalculate(side, ids, rows)
-            changed: dict[str, Any] = {f"{side}_factors": replaced(getattr(self, f"{side}_factors"), ids, solved)}
-            if self._targets is not None:
-                changed["_targets"] = self._targets.with_rows(side, ids, self._confidences(rows))
-            vars(self).update(changed)  # in one step, as in `_keep`
+            assert self._rows is not None
+            changed = self._rows.with_rows(side, ids, as_confidences(rows, 1.0), self._others(side))
+            factors = replaced(getattr(self, f"{side}_factors"), ids, solved)
+            self._keep(**{f"{side}_factors": factors, "_rows": changed})
 
     def explain(
         self, userid: int, user_items: Any, itemid: int, user_weights: np.ndarray | None = None, N: int = 10
     ) -> tuple[float, list[tuple[int, float]], np.ndarray]:
         r"""Return the contributions of a user's likes to the score of an item.
 
-        The factors of `recalculate_user` are linear in the likes, :math:`x = M^{-1} \sum_j c_j t_j y_j` with the
-        targets t and the item graph's energy in M, so the score is a sum over the likes:
+        With the softmax a user's factors are a sum over its likes, and so is the score:
+
+        .. math:: x \cdot y_i = \sum_j p_j \cdot y_i \Big/ \Big|\sum_j p_j\Big|
+
+        With the squared error the factors of `recalculate_user` are linear in the likes,
+        :math:`x = M^{-1} \sum_j c_j t_j y_j` with the targets t and the item graph's energy in M:
 
         .. math:: x \cdot y_i = \sum_j c_j t_j\, y_i^\top M^{-1} y_j
 
-        With the targets of the defaults, the score is :math:`d_i^{0.1}` times that.
+        With scaled targets, the score is :math:`d_i^{0.1}` times that.
 
         Parameters
         ----------
@@ -521,11 +617,10 @@ class ImplicitAIR(MatrixFactorizationBase):
         user_items = check_csr(user_items)
         check_ids("userid", userid, user_items.shape[0])
         check_ids("itemid", itemid, n_items)
-        likes = model._confidences(user_items[[userid]])
+        likes = as_confidences(user_items[[userid]], 1.0)
         check_width(likes, n_items, "items")
         if user_weights is None:
-            wanted = _targets_of(model._targets, "user", likes)
-            user_weights = model._solver("user").contributions(likes.indices, wanted, likes.data)
+            user_weights = model._solver("user").contributions(likes)
         if user_weights.shape != (likes.nnz, model.item_factors.shape[1]):
             raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {user_weights.shape}")
         contributions = user_weights @ model.item_factors[itemid]
@@ -545,9 +640,9 @@ class ImplicitAIR(MatrixFactorizationBase):
         """
         model = copy.copy(self)
         parameters = {name: getattr(model, name) for name in inspect.signature(type(self)).parameters}
-        penalties, graphs = (model._user_penalty, model._item_penalty), (model.user_graph_, model.item_graph_)
-        trained = model.user_factors, model.item_factors
-        learned = implicit_files.Learned(*trained, *penalties, *graphs, model.settings_, model._targets)
+        learned = implicit_files.Learned(
+            model.user_factors, model.item_factors, model._graphs, model.settings_, model._rows
+        )
         implicit_files.write(file, parameters, learned)
 
     @classmethod
@@ -564,9 +659,8 @@ class ImplicitAIR(MatrixFactorizationBase):
             model = cls(**parameters)
             model._check_parameters()
             model.user_factors, model.item_factors = learned.user_factors, learned.item_factors
-            model._user_penalty, model._item_penalty = learned.user_penalty, learned.item_penalty
-            model.user_graph_, model.item_graph_ = learned.user_graph, learned.item_graph
-            model.settings_, model._targets = learned.settings, learned.targets
+            model._graphs = learned.graphs
+            model.settings_, model._rows = learned.settings, learned.rows
             return model
 
         return implicit_files.read(fileobj_or_path, restored)
@@ -581,8 +675,16 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     def _check_parameters(self) -> None:
         check_settings({name: getattr(self, name) for name in CHOSEN}, auto=True)
-        for name in ("iterations", "steps_per_iteration"):
-            check_integer(name, getattr(self, name), minimum=1)
+        check_choice("loss", self.loss, ("auto", *_STEPS))
+        if self.loss == "softmax" and (unread := self._given_to_squared()):
+            raise ParameterError(f"loss='softmax' does not read {', '.join(unread)}: leave them out, or the loss")
+        check_integer("iterations", self.iterations, minimum=1)
+        if self.steps_per_iteration != "auto":
+            check_integer("steps_per_iteration", self.steps_per_iteration, minimum=1)
+        if self.learning_rate != "auto":
+            check_real("learning_rate", self.learning_rate, strict=True)
+        if self.graph_neighbors is not None:
+            check_integer("graph_neighbors", self.graph_neighbors, minimum=1)
         for name in ("user_graph_reg", "item_graph_reg"):
             check_real(name, getattr(self, name))
         check_integer("num_threads", self.num_threads)
@@ -592,12 +694,10 @@ class ImplicitAIR(MatrixFactorizationBase):
             raise ParameterError(f"give use_gpu or device, found use_gpu={self.use_gpu} and device={self.device!r}")
 
 
-def _targets_of(targets: Targets | None, side: str, rows: sp.csr_matrix) -> np.ndarray:
-    return np.ones(rows.nnz) if targets is None else targets.of(side, rows)
-
-
-def _times(factors: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    return (factors * scales).astype(factors.dtype)
+def _widened(graphs: dict[str, SimilarityGraph | None], shape: tuple[int, int]) -> dict[str, SimilarityGraph]:
+    """Return the graphs that there are, over all users and all items."""
+    sizes = dict(zip(graphs, shape, strict=True))
+    return {kind: widened(graph, sizes[kind]) for kind, graph in graphs.items() if graph is not None}
 
 
 def _check_either(chosen: Any, filtered: Any) -> None:

@@ -10,20 +10,25 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from air_recsys.adapters.implicit_softmax import SoftmaxRows
+from air_recsys.adapters.implicit_squared import SquaredRows
 from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings
 from air_recsys.digests import DIGEST, DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.reading import checked_csr, parse_json, read_arrays
 from air_recsys.solvers import plain
-from air_recsys.validation import check_path, check_real
+from air_recsys.validation import check_integer, check_path, check_real
 from air_recsys.writing import replace_file
 
-FORMAT = "air_recsys implicit 2"  # 2: digests
+FORMAT = "air_recsys implicit 3"  # 2: digests; 3: softmax
 _WITHOUT_DIGESTS = "air_recsys implicit 1"
-_ARRAYS = ("user_factors", "item_factors", "_user_penalty", "_item_penalty")
+_SQUARED_ALONE = (_WITHOUT_DIGESTS, "air_recsys implicit 2")
+_FACTORS = ("user_factors", "item_factors")
+_PENALTIES = ("_user_penalty", "_item_penalty")
 _COUNTS = ("_user_counts", "_item_counts")  # of `Targets`
-_GRAPHS = ("user_graph_", "item_graph_")
+_SOFTMAX = ("_sources", "_target_map", "_source_map")
+_GRAPHS = ("user", "item")
 _CSR = ("data", "indices", "indptr")
 
 Restored = TypeVar("Restored")
@@ -34,12 +39,9 @@ class Learned(NamedTuple):
 
     user_factors: np.ndarray | None
     item_factors: np.ndarray | None
-    user_penalty: np.ndarray | None
-    item_penalty: np.ndarray | None
-    user_graph: SimilarityGraph | None
-    item_graph: SimilarityGraph | None
+    graphs: dict[str, SimilarityGraph]  # of "user" and "item", as far as they are learned
     settings: dict[str, Any] | None
-    targets: Targets | None  # None also for targets of 1
+    rows: SoftmaxRows | SquaredRows | None
 
 
 def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
@@ -50,13 +52,7 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
     ModelFileError
         For factors that are not finite numbers, and where a file cannot be written.
     """
-    arrays: dict[str, Any] = {name: array for name, array in zip(_ARRAYS, learned, strict=False) if array is not None}
-    for name, graph in zip(_GRAPHS, (learned.user_graph, learned.item_graph), strict=True):
-        if graph is not None:
-            matrix = graph.to_scipy()
-            arrays |= {f"{name}{entry}": getattr(matrix, entry) for entry in _CSR}
-    if learned.targets is not None:
-        arrays |= dict(zip(_COUNTS, (learned.targets.users, learned.targets.items), strict=True))
+    arrays = _arrays_of(learned)
     values = {name: plain(value) for name, value in parameters.items()} | {"dtype": parameters["dtype"].name}
     if not isinstance(values["random_state"], int):
         values["random_state"] = None  # the position of a generator is not stored
@@ -64,7 +60,8 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
         _check(arrays)
     except ValueError as error:
         raise ModelFileError(f"cannot save the model, it would not load: {error}") from None
-    chosen = {"settings": learned.settings, "unit": None if learned.targets is None else learned.targets.unit}
+    targets = learned.rows.targets if isinstance(learned.rows, SquaredRows) else None
+    chosen = {"settings": learned.settings, "unit": None if targets is None else targets.unit}
     header = {"format": FORMAT, "parameters": values, "digests": digests_of(arrays)} | chosen
     content = io.BytesIO()
     np.savez(content, **arrays, header=np.array(to_sealed_json(header).decode()))
@@ -78,6 +75,22 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
         raise ModelFileError(f"cannot write {target}: {error.strerror or error}") from None
 
 
+def _arrays_of(learned: Learned) -> dict[str, np.ndarray]:
+    """Return the arrays of a file by name."""
+    rows = learned.rows
+    arrays = dict(zip(_FACTORS, learned[:2], strict=True))
+    if isinstance(rows, SoftmaxRows):
+        arrays |= dict(zip(_SOFTMAX, rows, strict=True))
+    elif rows is not None:
+        arrays |= dict(zip(_PENALTIES, (rows.user_penalty, rows.item_penalty), strict=True))
+        if rows.targets is not None:
+            arrays |= dict(zip(_COUNTS, (rows.targets.users, rows.targets.items), strict=True))
+    for kind, graph in learned.graphs.items():
+        matrix = graph.to_scipy()
+        arrays |= {f"{kind}_graph_{entry}": getattr(matrix, entry) for entry in _CSR}
+    return {name: array for name, array in arrays.items() if array is not None}
+
+
 def read(file: Any, restore: Callable[[dict[str, Any], Learned], Restored]) -> Restored:
     """Return `restore` of the parameters and results in a file of `write`, or raise `ModelFileError`."""
     whole = file.read() if hasattr(file, "read") else _npz(file).read_bytes()
@@ -85,16 +98,18 @@ def read(file: Any, restore: Callable[[dict[str, Any], Learned], Restored]) -> R
         arrays = read_arrays(whole)
         text = arrays.pop("header").item()
         header = parse_json(text)
-        if header["format"] not in (FORMAT, _WITHOUT_DIGESTS):
+        if header["format"] not in (FORMAT, *_SQUARED_ALONE):
             raise ValueError(f"its format is {header['format']!r}, not {FORMAT!r}")
-        if header["format"] == FORMAT or DIGEST in header:
+        parameters = header["parameters"] | ({"loss": "squared"} if header["format"] in _SQUARED_ALONE else {})
+        if header["format"] != _WITHOUT_DIGESTS or DIGEST in header:
             check_seal(text.encode())
             _compare(digests_of(arrays), header["digests"])
         _check(arrays)
-        users, items, user_penalty, item_penalty = (arrays.get(name) for name in _ARRAYS)
-        graphs = _graph(arrays, "user_graph_"), _graph(arrays, "item_graph_")
-        chosen = _settings(header, users is not None), _targets(header, arrays)
-        return restore(header["parameters"], Learned(users, items, user_penalty, item_penalty, *graphs, *chosen))
+        graphs = {kind: _graph(arrays, kind) for kind in _GRAPHS if f"{kind}_graph_data" in arrays}
+        users, items = (arrays.get(name) for name in _FACTORS)
+        rows = None if users is None else _rows(header, arrays)
+        settings = None if rows is None else _settings(header, rows)
+        return restore(parameters, Learned(users, items, graphs, settings, rows))
     except DamagedError as error:
         raise ModelFileError(f"the file of ImplicitAIR is damaged: {error}") from None
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
@@ -113,12 +128,21 @@ def _compare(found: Mapping[str, str], written: Mapping[str, str]) -> None:
             raise DamagedError(f"array {name} differs from its digest")
 
 
-def _settings(header: dict[str, Any], is_fitted: bool) -> dict[str, Any] | None:
+def _rows(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> SoftmaxRows | SquaredRows:
+    if _SOFTMAX[0] in arrays:
+        return SoftmaxRows(*(arrays[name] for name in _SOFTMAX))
+    alpha = (header.get("settings") or header["parameters"])["alpha"]
+    return SquaredRows(alpha, *(arrays[name] for name in _PENALTIES), _targets(header, arrays))
+
+
+def _settings(header: dict[str, Any], rows: SoftmaxRows | SquaredRows) -> dict[str, Any]:
     """Return the settings of a training; files of earlier releases have them as parameters alone."""
-    if not is_fitted:
-        return None
     settings = header.get("settings") or {name: header["parameters"][name] for name in CHOSEN}
-    check_settings(settings, auto=False)
+    if isinstance(rows, SoftmaxRows):
+        check_integer("factors", settings["factors"], minimum=1)
+        check_real("temperature", settings["temperature"], strict=True)
+    else:
+        check_settings(settings, auto=False)
     return settings
 
 
@@ -128,30 +152,34 @@ def _targets(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Targets |
     return Targets(check_real("unit", header["unit"], strict=True), *(arrays[name] for name in _COUNTS))
 
 
-def _graph(arrays: dict[str, np.ndarray], name: str) -> SimilarityGraph | None:
-    if f"{name}data" not in arrays:
-        return None
-    size = len(arrays[f"{name}indptr"]) - 1
-    data, indices, indptr = (arrays[f"{name}{entry}"] for entry in _CSR)
-    return SimilarityGraph(checked_csr(data, indices, indptr, (size, size)), range(size), name.removesuffix("_graph_"))
+def _graph(arrays: dict[str, np.ndarray], kind: str) -> SimilarityGraph:
+    data, indices, indptr = (arrays[f"{kind}_graph_{entry}"] for entry in _CSR)
+    size = len(indptr) - 1
+    return SimilarityGraph(checked_csr(data, indices, indptr, (size, size)), range(size), kind)
 
 
 def _check(arrays: dict[str, np.ndarray]) -> None:
-    """Raise `ValueError` where factors and penalties are not finite numbers of one width."""
-    for name in _ARRAYS:
+    """Raise `ValueError` where factors, and what solves for others, are not finite numbers that fit each other."""
+    for name in (*_FACTORS, *_PENALTIES, *_SOFTMAX):
         array = arrays.get(name)
         if array is not None and (array.dtype.kind != "f" or array.ndim != 2 or not np.isfinite(array).all()):
             raise ValueError(f"expected a finite matrix {name}, found {array.dtype} of shape {array.shape}")
-    if len({array.shape[-1] for name in _ARRAYS if (array := arrays.get(name)) is not None}) > 1:
-        raise ValueError("expected factors and penalties of one width, found several")
-    for name, factors in zip(_COUNTS, _ARRAYS, strict=False):
+    widths = {arrays[name].shape[-1] for name in (*_FACTORS, *_PENALTIES, *_SOFTMAX) if name in arrays}
+    if len(widths) > 1:
+        raise ValueError("expected factors, and what solves for others, of one width, found several")
+    for name, factors in zip(_COUNTS, _FACTORS, strict=True):
         counts, rows = arrays.get(name), arrays.get(factors)
         if counts is not None and (rows is None or counts.shape != (len(rows),) or not (counts >= 1).all()):
             raise ValueError(f"expected {name} >= 1, one for each of {factors}, found shape {counts.shape}")
-    for factors, graph in (("user_factors", "user_graph_"), ("item_factors", "item_graph_")):
-        rows, ends = arrays.get(factors), arrays.get(f"{graph}indptr")
+    for kind, factors in zip(_GRAPHS, _FACTORS, strict=True):
+        rows, ends = arrays.get(factors), arrays.get(f"{kind}_graph_indptr")
         if rows is not None and ends is not None and len(ends) != len(rows) + 1:
-            raise ValueError(f"expected {graph} of {len(rows)} nodes, found {len(ends) - 1}")
+            raise ValueError(f"expected {kind}_graph_ of {len(rows)} nodes, found {len(ends) - 1}")
+    if _SOFTMAX[0] in arrays:
+        n, width = arrays["item_factors"].shape
+        for name, rows in zip(_SOFTMAX, (n, width + 1, width + 1), strict=True):
+            if len(arrays[name]) != rows:
+                raise ValueError(f"expected {rows} rows of {name}, found {len(arrays[name])}")
 
 
 def _npz(path: str | os.PathLike[str]) -> Path:

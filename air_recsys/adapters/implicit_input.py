@@ -94,10 +94,8 @@ def with_zero_rows(factors: np.ndarray, rows: np.ndarray, size: int) -> np.ndarr
     return wide
 
 
-def widened(graph: SimilarityGraph | None, size: int) -> SimilarityGraph | None:
+def widened(graph: SimilarityGraph, size: int) -> SimilarityGraph:
     """Return a graph over 0..size-1 with the edges of one over some of these."""
-    if graph is None:
-        return None
     edges = graph.to_scipy().tocoo()
     places = (graph.ids[edges.row], graph.ids[edges.col])
     return SimilarityGraph(sp.csr_array((edges.data, places), shape=(size, size)), range(size), graph.kind)

@@ -8,8 +8,9 @@ and the loss of a batch is the mean over its entries (i, j) of
 
 .. math:: -s_{ij} + \kappa \log \sum_l e^{s_{il}}
 
-over all columns l, without sampling. A row has no parameters, so that new rows need no training. For
-:math:`\kappa > 1` columns that a row does not have weigh more than a likelihood would let them.
+over all columns l, or over a sample that stands for them, each exponential over the chance that its column is drawn.
+A row has no parameters, so that new rows need no training. For :math:`\kappa > 1` columns that a row does not have
+weigh more than a likelihood would let them.
 
 Sources: Wu et al., BSL: Understanding and Improving Softmax Loss for Recommendation, ICDE 2024 (the loss); Liang et
 al., Variational Autoencoders for Collaborative Filtering, WWW 2018 (rows made of their columns).
@@ -49,6 +50,13 @@ class ColumnFactors(NamedTuple):
         return rows.matmul(self.weights[rows.columns], self.sources)
 
 
+class ColumnSample(NamedTuple):
+    """Columns, each once, and what each stands for: one over the chance that it is drawn."""
+
+    columns: Tensor  # (s,)
+    weights: Tensor  # (s,)
+
+
 class Softmax(NamedTuple):
     """The loss of some rows, and its gradients."""
 
@@ -57,7 +65,9 @@ class Softmax(NamedTuple):
     targets: Tensor  # (n, r)
 
 
-def softmax(factors: ColumnFactors, rows: SparsePattern, temperature: float, power: float) -> Softmax:
+def softmax(
+    factors: ColumnFactors, rows: SparsePattern, temperature: float, power: float, sample: ColumnSample | None = None
+) -> Softmax:
     r"""Return the loss of some rows and its gradients by the sources and the targets.
 
     Cosines lie between -1 and 1: no exponential is too large for float32 at a temperature of 0.02 or more.
@@ -69,6 +79,8 @@ def softmax(factors: ColumnFactors, rows: SparsePattern, temperature: float, pow
         At least one column a row.
     temperature, power : float
         :math:`\tau` and :math:`\kappa`.
+    sample : ColumnSample, optional
+        Columns whose exponentials are added; None: all.
 
     Examples
     --------
@@ -80,7 +92,13 @@ def softmax(factors: ColumnFactors, rows: SparsePattern, temperature: float, pow
     units, targets = normalize(sums, dim=1), normalize(factors.targets, dim=1)
     ones = torch.ones_like(factors.weights[rows.columns])
     sizes = rows.row_starts.diff().to(units.dtype)
-    log_sums, of_units, of_targets = _log_sums(units, targets, sizes, temperature)
+    if sample is None:
+        log_sums, of_units, of_targets = _log_sums(units, targets, sizes, temperature)
+    else:
+        of_targets = torch.zeros_like(targets)
+        log_sums, of_units, of_targets[sample.columns] = _log_sums(
+            units, targets[sample.columns], sizes, temperature, sample.weights
+        )
     own = rows.matmul(ones, targets)  # (b, r)
     scale = 1 / rows.columns.numel()
     loss = scale * (power * log_sums - (units * own).sum() / temperature)
@@ -91,8 +109,10 @@ def softmax(factors: ColumnFactors, rows: SparsePattern, temperature: float, pow
     return Softmax(loss, of_sources, _before_length_one(of_targets, targets, factors.targets))
 
 
-def _log_sums(units: Tensor, targets: Tensor, sizes: Tensor, temperature: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sum over the rows of size times log sum_l exp(u . q_l / t), and its gradients by u and q."""
+def _log_sums(
+    units: Tensor, targets: Tensor, sizes: Tensor, temperature: float, weights: Tensor | None = None
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the sum over the rows of size times log sum_l w_l exp(u . q_l / t), and its gradients by u and q."""
     size = max(1, min(len(units), _CHUNK_ENTRIES // len(targets)))
     scratch = units.new_empty(size, len(targets))
     of_units, of_targets, total = torch.empty_like(units), torch.zeros_like(targets), units.new_zeros(())
@@ -102,6 +122,8 @@ def _log_sums(units: Tensor, targets: Tensor, sizes: Tensor, temperature: float)
             block = units[part]
             powers = torch.mm(block, targets.T, out=scratch[: len(block)])  # (size, n)
             powers.div_(temperature).exp_()
+            if weights is not None:
+                powers.mul_(weights)
             sums = powers.sum(dim=1)
             shares = (sizes[part] / (temperature * sums))[:, None]
             of_units[part] = torch.mm(powers, targets) * shares

@@ -8,7 +8,7 @@ from torch import Tensor
 
 from air_recsys.nn import softmax as module
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.softmax import ColumnFactors, softmax
+from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
 
 ROWS = SparsePattern(torch.tensor([0, 3, 4, 6]), torch.tensor([0, 2, 3, 1, 0, 4]), 5)
 
@@ -55,3 +55,26 @@ def test_only_columns_of_the_rows_have_gradients_of_their_sources() -> None:
     found = softmax(factors(), SparsePattern(torch.tensor([0, 2]), torch.tensor([1, 3]), 5), 0.5, 1.0)
     assert found.sources.abs().sum(dim=1).bool().tolist() == [False, True, False, True, False]
     assert found.targets.abs().sum(dim=1).bool().all()
+
+
+def test_a_sample_of_all_columns_gives_what_all_give() -> None:
+    every = ColumnSample(torch.arange(5).flip(0), torch.ones(5, dtype=torch.float64))
+    for found, expected in zip(
+        softmax(factors(), ROWS, 0.5, 1.1, every), softmax(factors(), ROWS, 0.5, 1.1), strict=True
+    ):
+        torch.testing.assert_close(found, expected)
+
+
+def test_the_gradients_of_a_sample_are_those_of_its_weighted_sum() -> None:
+    sample = ColumnSample(torch.tensor([4, 1, 0]), torch.tensor([2.0, 3.0, 1.5], dtype=torch.float64))
+    found, each = softmax(factors(), ROWS, 0.5, 1.1, sample), factors()
+    each = each._replace(sources=each.sources.requires_grad_(), targets=each.targets.requires_grad_())
+    units = torch.nn.functional.normalize(each.row_sums(ROWS), dim=1)
+    scores = units @ torch.nn.functional.normalize(each.targets, dim=1).T / 0.5
+    sums = torch.logsumexp(scores[:, sample.columns] + sample.weights.log(), dim=1)
+    rows, columns = torch.tensor([0, 0, 0, 1, 2, 2]), ROWS.columns
+    loss = (1.1 * sums[rows] - scores[rows, columns]).mean()
+    loss.backward()
+    torch.testing.assert_close(found.loss, loss.detach())
+    torch.testing.assert_close(found.sources, each.sources.grad)
+    torch.testing.assert_close(found.targets, each.targets.grad)

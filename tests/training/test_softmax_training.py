@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 import torch
 
 from air_recsys.nn.softmax import ColumnFactors, softmax
 from air_recsys.training import softmax as module
-from air_recsys.training.softmax import POWER, TEMPERATURE, row_pattern, train_softmax
+from air_recsys.training.softmax import SoftmaxTraining, row_pattern, train_softmax
 
 
 def pattern(n_rows: int = 50, seed: int = 0) -> sp.csr_array:
@@ -24,12 +25,12 @@ def start() -> ColumnFactors:
 
 def loss(factors: ColumnFactors, entries: sp.csr_array) -> float:
     filled = entries[np.flatnonzero(np.diff(entries.indptr))]
-    return float(softmax(factors, row_pattern(filled), TEMPERATURE, POWER).loss)
+    return float(softmax(factors, row_pattern(filled), 0.11, 1.1).loss)
 
 
 def test_the_loss_falls_and_the_start_stays() -> None:
     begun = start()
-    trained = train_softmax(pattern(), begun, 50, 0)
+    trained = train_softmax(pattern(), begun, SoftmaxTraining(50), 0)
     assert loss(trained, pattern()) < loss(begun, pattern()) - 1
     torch.testing.assert_close(begun.sources, start().sources, rtol=0, atol=0)
     assert trained.sources.grad is None
@@ -38,14 +39,45 @@ def test_the_loss_falls_and_the_start_stays() -> None:
 def test_rows_without_columns_change_nothing() -> None:
     entries = pattern()
     with_empty = sp.csr_array(sp.vstack([entries, sp.csr_array((5, 12), dtype=np.float32)]))
-    one, other = (train_softmax(each, start(), 3, 0) for each in (entries, with_empty))
+    one, other = (train_softmax(each, start(), SoftmaxTraining(3), 0) for each in (entries, with_empty))
     torch.testing.assert_close(one.targets, other.targets)
-    empty = train_softmax(sp.csr_array((3, 12), dtype=np.float32), start(), 3, 0)
+    empty = train_softmax(sp.csr_array((3, 12), dtype=np.float32), start(), SoftmaxTraining(3), 0)
     torch.testing.assert_close(empty.sources, start().sources, rtol=0, atol=0)
 
 
 def test_every_row_has_its_turn_before_any_has_a_second() -> None:
     entries = sp.csr_array((np.ones(2500, np.float32), (np.arange(2500), np.arange(2500) % 12)), shape=(2500, 12))
-    batches = module._batches(entries, 0)
+    batches = module._batches(entries, 1024, 0)
     sizes = [next(batches).shape[0] for _ in range(6)]
     assert sizes == [1024, 1024, 452] * 2
+
+
+def test_each_step_is_told_with_its_loss() -> None:
+    told: list[tuple[int, float]] = []
+    train_softmax(pattern(), start(), SoftmaxTraining(40), 0, lambda *step: told.append(step))
+    assert [number for number, _ in told] == list(range(40))
+    assert told[-1][1] < told[0][1]
+
+
+def test_of_many_columns_each_step_takes_some_and_the_loss_of_all_falls(monkeypatch: pytest.MonkeyPatch) -> None:
+    taken: list[int] = []
+    monkeypatch.setattr(module, "_MOST_COLUMNS", 6)
+
+    def counted(factors, rows, temperature, power, sample):
+        taken.append(sample.columns.numel())
+        return softmax(factors, rows, temperature, power, sample)
+
+    monkeypatch.setattr(module, "softmax", counted)
+    begun = start()
+    trained = train_softmax(pattern(), begun, SoftmaxTraining(100), 0)
+    assert np.mean(taken) == pytest.approx(6, abs=1)
+    assert loss(trained, pattern()) < loss(begun, pattern()) - 1
+
+
+def test_chances_stand_for_all_columns() -> None:
+    counts = np.random.default_rng(0).integers(0, 1000, 5000)
+    chances = module._chances(counts, 2000)
+    assert chances.sum() == pytest.approx(2000)
+    assert chances.min() > 0
+    assert chances.max() <= 1
+    assert (np.diff(chances[np.argsort(counts, kind="stable")]) >= 0).all()

@@ -14,7 +14,7 @@ from air_recsys.graphs.cooccurrence import scaled
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import Smoothing, popularity, to_power
 from air_recsys.nn.softmax import ColumnFactors
-from air_recsys.training.softmax import train_softmax
+from air_recsys.training.softmax import SoftmaxTraining, Watch, train_softmax
 
 _ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
 _SPREAD = 0.1  # of the entries of the targets, where the training starts
@@ -30,13 +30,20 @@ class ItemFactors(NamedTuple):
 Train = Callable[[Csr], ItemFactors]
 
 
-def trained_factors(pattern: Csr, n_factors: int, n_steps: int, seed: int, device: torch.device) -> ItemFactors:
+def trained_factors(
+    pattern: Csr,
+    n_factors: int,
+    training: SoftmaxTraining,
+    seed: int,
+    device: torch.device,
+    watch: Watch | None = None,
+) -> ItemFactors:
     """Return the factors of the items, trained from the leading singular vectors of the evened pattern.
 
     Examples
     --------
     >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2), dtype=np.float32)))  # two groups
-    >>> factors = trained_factors(pattern, 2, 50, 0, torch.device("cpu"))
+    >>> factors = trained_factors(pattern, 2, SoftmaxTraining(50), 0, torch.device("cpu"))
     >>> (factors.sources @ factors.targets.T).argmax(axis=1) // 2
     array([0, 0, 1, 1])
     """
@@ -44,7 +51,7 @@ def trained_factors(pattern: Csr, n_factors: int, n_steps: int, seed: int, devic
     spread = axes.square().mean().sqrt().clamp_min(torch.finfo(axes.dtype).tiny)
     weights = to_power(popularity(pattern), -0.5)
     start = ColumnFactors(axes, axes * (_SPREAD / spread), torch.from_numpy(weights).to(device))
-    trained = train_softmax(pattern, start, n_steps, seed)
+    trained = train_softmax(pattern, start, training, seed, watch)
     targets = normalize(trained.targets, dim=1)
     return ItemFactors(trained.sources.cpu().numpy() * weights[:, None], targets.cpu().numpy())
 

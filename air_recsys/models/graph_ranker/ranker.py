@@ -26,6 +26,7 @@ from air_recsys.models.rows import Side
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.parameters import integer
+from air_recsys.training.softmax import SoftmaxTraining
 from air_recsys.validation import check_choice, check_integer, check_real
 
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
@@ -139,8 +140,8 @@ class GraphRanker(Recommender):
 
     def _training(self, n_steps: int) -> Train:
         """Return what trains the factors of a pattern."""
-        device, seed = resolve_device(self.device), self.random_state
-        return lambda pattern: trained_factors(pattern, self.n_factors, n_steps, seed, device)
+        device, seed, training = resolve_device(self.device), self.random_state, SoftmaxTraining(n_steps)
+        return lambda pattern: trained_factors(pattern, self.n_factors, training, seed, device)
 
     def _settings_for(self, data: Interactions) -> tuple[RankerSettings, list[dict[str, Any]]]:
         """Return the settings, given or chosen, and all that were tried."""

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.models.graph_ranker.factors import item_axes, over_factors, trained_factors, user_factors
+from air_recsys.training.softmax import SoftmaxTraining
 
 CPU = torch.device("cpu")
 
@@ -20,7 +21,7 @@ def two_groups(n_users: int = 60, n_items: int = 20, seed: int = 0) -> sp.csr_ar
 
 def test_items_of_the_same_group_score_higher() -> None:
     pattern = two_groups()
-    factors = trained_factors(pattern, 4, 60, 0, CPU)
+    factors = trained_factors(pattern, 4, SoftmaxTraining(60), 0, CPU)
     cosines = user_factors(pattern, factors.sources) @ factors.targets.T
     assert cosines[:30, :10].mean() > cosines[:30, 10:].mean() + 0.3
     assert cosines[30:, 10:].mean() > cosines[30:, :10].mean() + 0.3
@@ -29,7 +30,7 @@ def test_items_of_the_same_group_score_higher() -> None:
 def test_factors_have_length_one_and_the_width_that_the_data_allow() -> None:
     pattern = two_groups()
     pattern = sp.csr_array(sp.vstack([pattern, sp.csr_array((1, 20), dtype=np.float32)]))
-    factors = trained_factors(pattern, 64, 5, 0, CPU)
+    factors = trained_factors(pattern, 64, SoftmaxTraining(5), 0, CPU)
     assert factors.sources.shape == factors.targets.shape == (20, 20)
     users = user_factors(pattern, factors.sources)
     np.testing.assert_allclose(np.linalg.norm(factors.targets, axis=1), 1, rtol=1e-5)
@@ -39,7 +40,7 @@ def test_factors_have_length_one_and_the_width_that_the_data_allow() -> None:
 
 def test_the_same_seed_gives_the_same_factors_and_another_another_order() -> None:
     pattern = two_groups(n_users=3000)
-    one, again, other = (trained_factors(pattern, 4, 5, seed, CPU) for seed in (0, 0, 1))
+    one, again, other = (trained_factors(pattern, 4, SoftmaxTraining(5), seed, CPU) for seed in (0, 0, 1))
     np.testing.assert_array_equal(one.sources, again.sources)
     np.testing.assert_array_equal(one.targets, again.targets)
     assert not np.allclose(np.abs(one.targets), np.abs(other.targets), atol=1e-6)

@@ -16,6 +16,7 @@ from air_recsys.models.graph_ranker.factors import item_axes, trained_factors
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
+from air_recsys.training.softmax import SoftmaxTraining
 
 pytestmark = pytest.mark.order
 
@@ -121,7 +122,7 @@ def test_the_settings_chosen_are_the_best_of_those_tried(fitted):
 
 
 def trained(pattern):
-    return trained_factors(pattern, 6, 30, 0, torch.device("cpu"))
+    return trained_factors(pattern, 6, SoftmaxTraining(30), 0, torch.device("cpu"))
 
 
 def test_the_search_scores_with_nothing_but_what_is_shown():
@@ -271,7 +272,7 @@ def test_factors_that_do_not_count_are_not_trained():
     data, *_ = planted()
     model = GraphRanker(**SMALL, settings={"factor_weight": 0.0}).fit(data)
     pattern = interaction_pattern(data)
-    expected = trained_factors(pattern, 6, 0, 0, torch.device("cpu"))
+    expected = trained_factors(pattern, 6, SoftmaxTraining(0), 0, torch.device("cpu"))
     np.testing.assert_array_equal(model.item_factors_, expected.targets)
     assert model.fold_in(data).recommend(3)["user"].nunique() == data.n_users
 
