@@ -106,7 +106,7 @@ def _train_ranker(ranker: GraphRanker, data: Interactions, model: Path, json_fil
     ranker.fit(data)
     tried, chosen = len(ranker.history_) - 1, ranker.history_.iloc[-1]
     if tried:
-        typer.echo(f"chose among {tried} settings on hidden parts: NDCG@20 {chosen['ndcg']:.4f}")
+        typer.echo(f"chose among {tried} settings: {ranker.search_line_}")
     for name, weight in ranker.settings_.weights.items():
         typer.echo(f"weight of the {name} term: {weight:g}")
     typer.echo(f"wrote {ranker.save(model)}")

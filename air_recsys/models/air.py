@@ -15,6 +15,7 @@ from air_recsys.graphs.postprocess import LEARNED_SHARE, with_pattern
 from air_recsys.graphs.pruning import strongest
 from air_recsys.interactions import Interactions
 from air_recsys.models.engines import Engine, engine_of
+from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.limits import BINARY
 from air_recsys.models.presets import OffersPresets, preset_parameters
 from air_recsys.models.rows import Side
@@ -45,7 +46,8 @@ class AIR(OffersPresets, FindsSettings):
 
     Start from one of the presets: `for_ratings` (noisy ratings), `for_interactions` (0/1 data), `for_completion`
     (exact data). They take the parameters of the model and of its solver side by side, such as
-    ``AIR.for_ratings(n_factors=30, n_sweeps=40)``.
+    ``AIR.for_ratings(n_factors=30, n_sweeps=40)``. Likes alone, without
+    ratings or dislikes, have a model of their own, `for_likes`.
 
     Parameters
     ----------
@@ -166,7 +168,7 @@ give solver='adam'
         """Return a model that looks at the data before it takes a preset: 0/1, exact values, noisy ratings, likes.
 
         `search_line_` says which kind it took the data for. Likes alone, positive pairs without any other, have no
-        preset: `fit` warns and names `GraphRanker` and `ImplicitAIR`.
+        preset: `fit` warns and names `for_likes`.
 
         Parameters
         ----------
@@ -181,6 +183,28 @@ give solver='adam'
         parameters: dict[str, Any] = {"clip": BINARY}
         parameters |= dict.fromkeys(("solver", "n_factors", "graph_neighbors", "pattern_graphs", "settings"), AUTO)
         return cls(**parameters | overrides)
+
+    @staticmethod
+    def for_likes(**parameters: Any) -> GraphRanker:
+        """Return a model that makes lists from likes alone: who took what, without ratings or dislikes.
+
+        It chooses among a regression of the items, trained factors, and both, on hidden parts of the likes, within
+        `time_budget` seconds where that is given; `search_line_` says what it chose and why.
+
+        Parameters
+        ----------
+        **parameters
+            Those of `GraphRanker`.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> likes = np.where(np.kron(np.eye(2), np.ones((6, 5))), 1.0, np.nan)  # two groups
+        >>> likes[0, 0] = np.nan
+        >>> AIR.for_likes(device="cpu").fit(likes).recommend(0, n=1)["item"].tolist()
+        [0]
+        """
+        return GraphRanker(**parameters)
 
     # ---------------------------------------------------------------- scikit-learn's grammar
 

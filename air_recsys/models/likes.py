@@ -31,7 +31,7 @@ def warn_if_constant(data: Interactions, stacklevel: int = 3) -> None:
 def warn_of_constant(n_ratings: int, value: float, *, likes: bool, stacklevel: int) -> None:
     """Warn of so many ratings that are all equal to a value."""
     advice = (
-        "; only positive pairs are recorded: to rank by likes take GraphRanker, or ImplicitAIR of "
+        "; only positive pairs are recorded: to rank by likes take AIR.for_likes(), or ImplicitAIR of "
         "air_recsys.adapters.implicit, or set unobserved_weight > 0 of Adam"
     )
     warnings.warn(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +15,7 @@ from air_recsys.models.graph_ranker.factors import Train
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
-_LEANS = (0.0, 0.5, -0.5)  # power of the counts in the chance to be hidden: equal, popular first, rare first
+_LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
 _MOST_SEARCHED = 2_000_000  # interactions that a search sees
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
 Grid = dict[str, tuple[Any, ...]]
@@ -25,6 +27,20 @@ _REGRESSION: Grid = {
 }
 _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
 _NONE: dict[str, Any] = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
+_TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
+_SEARCHED = 0.5  # of the seconds of a fit: what is chosen has to be trained, too
+
+
+class TimeBudget:
+    """The seconds that a fit may take; None for all that it needs."""
+
+    def __init__(self, seconds: float | None = None) -> None:
+        self.seconds = math.inf if seconds is None else seconds
+        self._start = time.perf_counter()
+
+    def left(self, share: float = 1.0) -> float:
+        """Return what is left of a share of the seconds, below 0 where it is over."""
+        return share * self.seconds - (time.perf_counter() - self._start)
 
 
 class Search:
@@ -38,24 +54,57 @@ class Search:
         Parts of the training data.
     train, seed, n_users
         As in `HeldOut`.
+    budget : TimeBudget, optional
+        Half of it is for the search. Factors are left out where a training on each way, and the one that follows,
+        would take longer than what is left.
 
     Attributes
     ----------
     history : list of dict
-        Every setting tried, with "ndcg" and "recall" of lists of 20 items: geometric means over the ways.
+        Every setting tried, with "ndcg" and "recall" of lists of 20 items, geometric means over the ways, and
+        "ndcg_alike" and the like, of each way.
     """
 
-    def __init__(self, ways: Sequence[tuple[Csr, Csr]], train: Train, seed: int, n_users: int) -> None:
+    def __init__(
+        self,
+        ways: Sequence[tuple[Csr, Csr]],
+        train: Train,
+        seed: int,
+        n_users: int,
+        budget: TimeBudget | None = None,
+    ) -> None:
         self.history: list[dict[str, Any]] = []
         self.ways = [HeldOut(shown, hidden, train, seed, n_users) for shown, hidden in ways]
+        self._budget = budget or TimeBudget()
 
     def best(self) -> RankerSettings:
-        """Return the best settings found."""
+        """Return the best settings found; the regression as it is where there is no time to try any."""
         start = RankerSettings(**_NONE)
         regression: Grid = {"regression_penalty": self.ways[0].penalties}
         chosen = self._descend(
             start._replace(regression_weight=1.0), regression | _REGRESSION, HeldOut.regression_scores
         )
+        if not self.history:
+            return start._replace(regression_weight=1.0)
+        if self._train_factors():
+            self._join_factors(start, chosen)
+        best = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
+        return RankerSettings(**{name: best[name] for name in RankerSettings._fields})
+
+    def _train_factors(self) -> bool:
+        """Train the factors of all ways, and return whether there was time for that."""
+        for number, way in enumerate(self.ways):
+            before = self._budget.left()
+            if self._budget.left(_SEARCHED) <= 0:
+                return False
+            way.train_factors()
+            further = len(self.ways) - number  # trainings, the last of them that of what is chosen
+            if further * (before - self._budget.left()) > self._budget.left():
+                return False
+        return True
+
+    def _join_factors(self, start: RankerSettings, chosen: RankerSettings) -> None:
+        """Try the factors alone, and beside the regression that was chosen."""
         self._try(start._replace(factor_weight=1.0), HeldOut.factor_scores)
         single = {way: way.regression_scores(chosen) for way in self.ways}
 
@@ -63,15 +112,16 @@ class Search:
             return single[way] + np.float32(settings.factor_weight) * way.factor_scores(settings)
 
         self._descend(chosen._replace(factor_weight=1.0), _FACTORS, together)
-        best = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
-        return RankerSettings(**{name: best[name] for name in RankerSettings._fields})
 
     def _descend(self, settings: RankerSettings, grid: Grid, scores: Scorer) -> RankerSettings:
+        """Return the best settings of a grid, one name at a time, as far as there is time."""
+        if self._budget.left(_SEARCHED) <= 0:
+            return settings
         best = self._try(settings, scores)
         for name, values in [pair for _ in range(_ROUNDS) for pair in grid.items()]:
             for value in values:
                 other = settings._replace(**{name: value})
-                if value == getattr(settings, name):
+                if value == getattr(settings, name) or self._budget.left(_SEARCHED) <= 0:
                     continue
                 ndcg = self._try(other, scores)
                 if ndcg > best:
@@ -84,7 +134,8 @@ class Search:
             return tried[0]
         figures = np.array([way.measure(scores(way, settings)) for way in self.ways])  # (ways, 2)
         ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
-        self.history.append(settings._asdict() | {"ndcg": ndcg, "recall": recall})
+        each = {f"ndcg_{name}": value for name, value in zip(_LEANS, figures[:, 0].tolist(), strict=False)}
+        self.history.append(settings._asdict() | {"ndcg": ndcg, "recall": recall} | each)
         return ndcg
 
 
@@ -116,7 +167,7 @@ def hidden_parts(pattern: Csr, seed: int) -> list[tuple[Csr, Csr]]:
     >>> len(hidden_parts(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0))
     3
     """
-    return [hide_leaning(pattern, lean, seed) for lean in _LEANS]
+    return [hide_leaning(pattern, lean, seed) for lean in _LEANS.values()]
 
 
 def history_frame(history: list[dict[str, Any]], chosen: RankerSettings) -> pd.DataFrame:
@@ -130,3 +181,25 @@ def history_frame(history: list[dict[str, Any]], chosen: RankerSettings) -> pd.D
     tried = [row for row in history if all(row[name] == value for name, value in chosen._asdict().items())]
     last = tried[-1] if tried else chosen._asdict() | {"ndcg": np.nan, "recall": np.nan}
     return pd.DataFrame([*history, last], dtype=np.float64)
+
+
+def members_of(history: pd.DataFrame) -> pd.DataFrame:
+    """Return what the best of each choice of terms reached, NDCG and recall, by the names of the terms.
+
+    Examples
+    --------
+    >>> history = pd.DataFrame({"regression_weight": 1.0, "factor_weight": [0, 0.5, 1]})
+    >>> members_of(history.assign(ndcg=[0.2, 0.25, 0.3], recall=0.3))
+                            ndcg  recall
+    regression               0.2     0.3
+    regression and factors   0.3     0.3
+    """
+    figures = [name for name in history if str(name).startswith(("ndcg", "recall"))]
+    tried = history[history["ndcg"].notna()]
+    made_of = pd.Series("", index=tried.index, dtype=str)
+    for name, weight in _TERMS.items():
+        joined = made_of.where(made_of == "", made_of + " and ") + name
+        made_of = made_of.where(tried[weight] == 0, joined)
+    best = tried.groupby(made_of.to_numpy())["ndcg"].idxmax() if len(tried) else pd.Series(dtype=int)
+    members = tried.loc[best.to_numpy(), figures].set_axis(best.index)
+    return members.sort_values("ndcg", kind="stable")

@@ -114,6 +114,10 @@ class HeldOut:
         blocks = filtered(evened, own.toarray(), PENALTIES)
         return evened, lambda penalty: blocks[PENALTIES.index(penalty)]
 
+    def train_factors(self) -> None:
+        """Train the factors, unless they are."""
+        self._factors()
+
     def factor_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the factors alone."""
         return self._scores(settings.factor_temperature)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,13 +11,20 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.graph_ranker import regression, smoothings
-from air_recsys.models.graph_ranker.choice import Search, hidden_parts, history_frame, some_users
+from air_recsys.models.graph_ranker.choice import (
+    Search,
+    TimeBudget,
+    hidden_parts,
+    history_frame,
+    members_of,
+    some_users,
+)
 from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers, RankerState
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, interaction_pattern
@@ -25,13 +33,14 @@ from air_recsys.models.ranking.lists import recommend_with
 from air_recsys.models.rows import Side
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.parameters import integer
+from air_recsys.parameters import integer, real, warn_of_unread
 from air_recsys.training.softmax import SoftmaxTraining
 from air_recsys.validation import check_choice, check_integer, check_real
 
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
 _RANGES = {"source": (-2.0, 10.0), "target": (-2.0, 10.0), "share": (0.0, 1.0), "penalty": (0.0, 1e6)}
 """Of settings, by the last word of their names."""
+_WORDS = {"regression": "regression", "factor": "factors", "item": "item graph", "user": "user graph"}
 
 
 @dataclass(eq=False, repr=False)
@@ -61,6 +70,10 @@ class GraphRanker(Recommender):
         Of the training of the factors, each on 1024 users.
     settings : mapping, optional
         `RankerSettings` by name, the others at their defaults: nothing is hidden or chosen then.
+    time_budget : float, optional
+        Seconds that `fit` may take, about: the search ends after half of them, and factors are left out where their
+        trainings would take longer than what is left. What is chosen depends on the speed of the machine then. None:
+        no limit.
     n_validation : int
         Users whose lists are compared in each way of hiding, at most.
     random_state : int
@@ -75,8 +88,12 @@ class GraphRanker(Recommender):
         Of length 1 each; a score is more than their product. Singular vectors where factors have no weight.
     settings_ : RankerSettings
     history_ : DataFrame
-        Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding; in the
-        last row the one chosen.
+        Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding, and the
+        NDCG of each way; in the last row the one chosen.
+    members_ : DataFrame
+        What the best of regression, factors, and both together reached, from `history_`.
+    search_line_ : str
+        What was chosen and why, in a line.
 
     Raises
     ------
@@ -104,6 +121,7 @@ class GraphRanker(Recommender):
     n_factors: int = integer(128, minimum=1)
     n_steps: int = integer(150, minimum=1)
     settings: Mapping[str, float] | None = None
+    time_budget: float | None = real(None, strict=True, besides=(None,))
     n_validation: int = integer(1000, minimum=1)
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
@@ -113,6 +131,8 @@ class GraphRanker(Recommender):
         check_device_name(self.device)
         if self.settings is None:
             return
+        if self.time_budget is not None:
+            warn_of_unread("time_budget", self.time_budget, "settings=None")
         if not isinstance(self.settings, Mapping):
             raise ParameterError(f"settings must be a mapping or None, found {type(self.settings).__name__}")
         for name, value in self.settings.items():
@@ -148,16 +168,40 @@ class GraphRanker(Recommender):
         if self.settings is not None:
             given: dict[str, Any] = dict(self.settings)
             return RankerSettings(**given), []
+        budget = TimeBudget(self.time_budget)
         ways = hidden_parts(some_users(interaction_pattern(data), self.random_state), self.random_state)
         if not ways[0][1].nnz:  # no user has interactions to spare
             return RankerSettings(), []
-        search = Search(ways, self._training(self.n_steps), self.random_state, self.n_validation)
-        return search.best(), search.history
+        search = Search(ways, self._training(self.n_steps), self.random_state, self.n_validation, budget)
+        best = search.best()
+        if not search.history:
+            warnings.warn(
+                f"time_budget={self.time_budget:g} is too short to try anything: takes the regression as it is",
+                ParameterWarning,
+                stacklevel=5,
+            )
+        return best, search.history
 
     @property
     def settings_(self) -> RankerSettings:
         """What was given or chosen."""
         return _settings_of(self._fitted())
+
+    @property
+    def members_(self) -> pd.DataFrame:
+        """What the best of each choice of terms reached on the hidden parts; empty where nothing was searched."""
+        return members_of(self._fitted().history.iloc[:-1])
+
+    @property
+    def search_line_(self) -> str:
+        """What was chosen and why."""
+        weights, members = self.settings_.weights, self.members_["ndcg"]
+        chosen = " and ".join(word for name, word in _WORDS.items() if name in weights)
+        if members.empty:
+            return f"{chosen}: nothing was compared on hidden parts"
+        told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
+        left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
+        return f"{chosen}: NDCG@20 on hidden parts: {told}{left_out}"
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         settings = _settings_of(state)
