@@ -26,9 +26,15 @@ from air_recsys.adapters.implicit_input import (
     with_zero_rows,
 )
 from air_recsys.adapters.implicit_lists import alike, recommended
-from air_recsys.adapters.implicit_softmax import SoftmaxRows, SoftmaxSettings, temperature_for, train_softmax_rows
+from air_recsys.adapters.implicit_softmax import (
+    SoftmaxRows,
+    SoftmaxSettings,
+    SoftmaxSolver,
+    temperature_for,
+    train_softmax_rows,
+)
 from air_recsys.adapters.implicit_split import leave_k_out_split
-from air_recsys.adapters.implicit_squared import SquaredRows, targets_of, times
+from air_recsys.adapters.implicit_squared import SquaredRows, SquaredSolver, targets_of, times
 from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings, is_auto, settings_for
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
@@ -254,7 +260,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         return self.device if self.use_gpu is None else ("cuda" if self.use_gpu else "cpu")
 
     def _fit_softmax(self, likes: sp.csr_matrix, show_progress: bool, callback: Callable[..., Any] | None) -> None:
-        n_users, n_items = np.count_nonzero(np.diff(likes.indptr)), np.unique(likes.indices).size
+        n_users, n_items = int(np.count_nonzero(np.diff(likes.indptr))), np.unique(likes.indices).size
         width = min(implicit_softmax.WIDTH, n_users, n_items) if self.factors == "auto" else int(self.factors)
         settings = SoftmaxSettings(width, temperature_for(n_items), self.iterations * self._steps, self._rate)
         seed = int(as_generator(self.random_state).integers(2**31))
@@ -549,7 +555,7 @@ class ImplicitAIR(MatrixFactorizationBase):
     def _others(self, side: str) -> np.ndarray:
         return self.item_factors if side == "user" else self.user_factors
 
-    def _solver(self, side: str) -> Any:
+    def _solver(self, side: str) -> SoftmaxSolver | SquaredSolver:
         rows, others = self._rows, self._others(side)
         assert rows is not None  # of a fitted model
         return self._once(f"solver of a {side}", (others, rows), lambda: rows.solver(side, others))

@@ -52,7 +52,7 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
     ModelFileError
         For factors that are not finite numbers, and where a file cannot be written.
     """
-    arrays = _arrays_of(learned)
+    arrays: dict[str, Any] = _arrays_of(learned)
     values = {name: plain(value) for name, value in parameters.items()} | {"dtype": parameters["dtype"].name}
     if not isinstance(values["random_state"], int):
         values["random_state"] = None  # the position of a generator is not stored
@@ -132,7 +132,8 @@ def _rows(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> SoftmaxRows 
     if _SOFTMAX[0] in arrays:
         return SoftmaxRows(*(arrays[name] for name in _SOFTMAX))
     alpha = (header.get("settings") or header["parameters"])["alpha"]
-    return SquaredRows(alpha, *(arrays[name] for name in _PENALTIES), _targets(header, arrays))
+    user_penalty, item_penalty = (arrays[name] for name in _PENALTIES)
+    return SquaredRows(alpha, user_penalty, item_penalty, _targets(header, arrays))
 
 
 def _settings(header: dict[str, Any], rows: SoftmaxRows | SquaredRows) -> dict[str, Any]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-import torch
 
 from air_recsys.models.ranking.top_items import top_items
-from air_recsys.nn.devices import torch_threads
+from air_recsys.nn.devices import in_workers
 
 _USERS_AT_A_TIME = 512
 _MANY_USERS = 64  # for fewer, threads cost more than they save
@@ -32,10 +30,7 @@ def best_items(
         rows = slice(start, start + _USERS_AT_A_TIME)
         return top_items(users[rows], items, offsets, n, seen=None if seen is None else seen[rows])
 
-    workers = n_threads or os.cpu_count() or 1
-    # The number of threads that a worker sets becomes torch's default for later threads: the context restores it.
-    with torch_threads(0), ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        lists = list(pool.map(ranked, range(0, len(users), _USERS_AT_A_TIME)))
+    lists = in_workers(ranked, range(0, len(users), _USERS_AT_A_TIME), n_threads or os.cpu_count() or 1)
     ids, scores = (np.concatenate(column) for column in zip(*lists, strict=True))
     return ids, scores
 

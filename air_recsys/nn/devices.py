@@ -5,13 +5,17 @@ from __future__ import annotations
 import functools
 import logging
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
+from typing import TypeVar
 
 import torch
 
 from air_recsys.exceptions import DeviceError, ParameterError
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 _LOGGER = logging.getLogger("air_recsys")
 _LITTLE = 1_000_000  # numbers, of which one thread does a step within milliseconds
 
@@ -71,6 +75,31 @@ def torch_threads(number: int) -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
+
+
+def in_workers(function: Callable[[Item], Result], items: Sequence[Item], number: int = 0) -> list[Result]:
+    """Return the results of a function of each item, by so many threads in each of which torch has one of its own.
+
+    Threads that share no work wait for none, which is faster than several threads for one item after the other. One
+    item is not given to others: all threads of torch are for it.
+
+    Parameters
+    ----------
+    number : int
+        0 for as many as torch has.
+
+    Examples
+    --------
+    >>> in_workers(abs, [-1, 2, -3], 2)
+    [1, 2, 3]
+    """
+    if len(items) < 2:
+        return [function(item) for item in items]
+    # The number of threads that a worker sets becomes torch's default for later threads: the context restores it.
+    with torch_threads(0):
+        workers = number or torch.get_num_threads()
+        with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+            return list(pool.map(function, items))
 
 
 def few_threads(work: int) -> AbstractContextManager[None]:

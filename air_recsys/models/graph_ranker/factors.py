@@ -12,7 +12,8 @@ from torch.nn.functional import normalize
 
 from air_recsys.graphs.cooccurrence import scaled
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.smoothings import Smoothing, popularity, to_power
+from air_recsys.models.graph_ranker.smoothings import lengths_of, of_length_one, popularity, to_power
+from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.softmax import ColumnFactors
 from air_recsys.training.softmax import SoftmaxTraining, Watch, train_softmax
 
@@ -80,6 +81,64 @@ def user_factors(pattern: Csr, sources: np.ndarray) -> np.ndarray:
     return sums.astype(np.float32)
 
 
-def over_factors(users: np.ndarray, items: np.ndarray, temperature: float) -> Smoothing:
-    """Return the scores exp(u . q / temperature) of factors, shapes (n_users, r) and (n_items, r); 0: u . q itself."""
-    return Smoothing(users, items.T.astype(np.float64), temperature)
+class FactorTerm(NamedTuple):
+    """The scores exp(u . q / temperature) of factors, divided by their length; temperature 0: of u . q itself."""
+
+    users: np.ndarray  # (n_users, r)
+    items: Catalogue  # q
+    temperature: float
+
+    def scores(self, users: np.ndarray) -> np.ndarray:
+        """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
+        own = self.users[users].astype(np.float64)
+        product = own @ self.items.factors.astype(np.float64).T
+        if not self.temperature:
+            return of_length_one(product)
+        product -= product.max(axis=1, keepdims=True)
+        np.exp(product / self.temperature, out=product)
+        product[~own.any(axis=1)] = 0  # who has no items
+        return of_length_one(product)
+
+    def rough(self, users: np.ndarray) -> RoughFactors:
+        """Return the scores for lists; the lengths of those in double precision are of single precision."""
+        own = torch.from_numpy(self.users[users].astype(np.float32))
+        values = self.items.approximate(own / (self.temperature or 1), own.new_empty(len(own), len(self.items)))
+        largest = values.amax(dim=1, keepdim=True)
+        if self.temperature:
+            values.sub_(largest).exp_()[~own.any(dim=1)] = 0  # who has no items
+        return RoughFactors(self, own, largest.double(), values.numpy(), lengths_of(values.numpy()))
+
+    def for_users(self, left: np.ndarray) -> FactorTerm:
+        """Return the term for users with other factors."""
+        return self._replace(users=left)
+
+
+class RoughFactors(NamedTuple):
+    """Those scores for lists."""
+
+    term: FactorTerm
+    own: torch.Tensor  # factors of the users, (b, r)
+    largest: torch.Tensor  # products over the temperature, (b, 1)
+    values: np.ndarray  # (b, n_items)
+    lengths: np.ndarray  # (b, 1)
+
+    def added(self, weight: float, total: np.ndarray | None) -> np.ndarray:
+        """Return a sum of scores with these added."""
+        scales = (weight / self.lengths).astype(np.float32)
+        if total is None:
+            return np.multiply(self.values, scales, out=self.values)
+        total += self.values * scales
+        return total
+
+    def at(self, items: np.ndarray) -> np.ndarray:
+        """Return the scores of some items of each user."""
+        exact = self.term.items.exact(self.own, torch.from_numpy(items))
+        if self.term.temperature:
+            exact.div_(self.term.temperature).sub_(self.largest).exp_().mul_(self.own.any(dim=1, keepdim=True))
+        return exact.numpy() / self.lengths
+
+
+def over_factors(users: np.ndarray, items: np.ndarray, temperature: float) -> FactorTerm:
+    """Return the term of factors, shapes (n_users, r) and (n_items, r)."""
+    wide = np.require(items, np.float32, ["C", "W"])
+    return FactorTerm(users, Catalogue(wide, np.zeros(len(wide), np.float32), torch.device("cpu")), temperature)

@@ -24,15 +24,14 @@ from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker import smoothings
 from air_recsys.models.graph_ranker.factors import user_factors
+from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.regression import item_degrees
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided, interaction_pattern
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, divided, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import popular_items, recommendation_frame
 from air_recsys.models.rows import as_rows
 from air_recsys.models.scale import check_signs
 from air_recsys.models.state import FittedState
-
-_BLOCK_ENTRIES = 8_000_000  # scores held at a time
 
 
 class RankerState(NamedTuple):
@@ -41,7 +40,7 @@ class RankerState(NamedTuple):
     fitted: FittedState
     settings: RankerSettings
     sources: np.ndarray  # of the factors, (n_items, r)
-    terms: Mapping[str, Smoothing]  # that count, by name
+    terms: Mapping[str, Term]  # that count, by name
 
 
 class FoldedUsers:
@@ -100,16 +99,15 @@ class FoldedUsers:
         n = list_length(n, data.n_items, allowed)
         best = np.tile(popular_items(state, n, allowed), (n_users, 1))  # of those without any item
         scores, known = statistics.item_means[best], np.diff(self._pattern.indptr) > 0
-        block = max(1, _BLOCK_ENTRIES // data.n_items)
-        for start in range(0, n_users, block):
-            users = np.arange(start, min(start + block, n_users))[known[start : start + block]]
-            seen = self._pattern[users] if exclude_seen else None
-            found = smoothings.best_items(self.scores(users), seen, n, self._ranker.settings.weights, allowed)
-            best[users], scores[users] = found
+        users = np.flatnonzero(known)
+        seen = self._pattern[users] if exclude_seen else None
+        best[users], scores[users] = best_lists(
+            self._terms, self._ranker.settings.weights, users, n, data.n_items, seen=seen, allowed=allowed
+        )
         return recommendation_frame(self.user_ids, data.item_ids, best, scores, known)
 
 
-def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, Smoothing]:
+def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, Term]:
     """Return the terms of a ranker for new users.
 
     Parameters
@@ -127,7 +125,7 @@ def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, S
         "factor": lambda: user_factors(pattern, ranker.sources),
         "regression": lambda: divided(pattern, item_degrees(trained, settings), settings.regression_source),
     }
-    return {name: term._replace(left=makers[name]()) for name, term in ranker.terms.items()}
+    return {name: term.for_users(makers[name]()) for name, term in ranker.terms.items()}
 
 
 def _edges(trained: Csr, pattern: Csr, own: np.ndarray, settings: RankerSettings) -> Csr:

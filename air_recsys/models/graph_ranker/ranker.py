@@ -27,7 +27,8 @@ from air_recsys.models.graph_ranker.choice import (
 )
 from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers, RankerState
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, interaction_pattern
+from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import recommend_with
 from air_recsys.models.rows import Side
@@ -250,17 +251,9 @@ class GraphRanker(Recommender):
         length = list_length(n, state.data.n_items, allowed)
 
         def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            block = max(1, _BLOCK_ENTRIES // state.data.n_items)
-            lists = [best_of(users[start : start + block]) for start in range(0, users.size, block)]
-            found, scores = (
-                zip(*lists, strict=True) if lists else ([np.empty((0, length), int)], [np.empty((0, length))])
-            )
-            return np.concatenate(found), np.concatenate(scores)
-
-        def best_of(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            seen = state.statistics.seen[users] if exclude_seen else None
-            return smoothings.best_items(
-                _scores(state, users), seen, length, _ranking(state).settings.weights, allowed
+            seen, ranking = state.statistics.seen[users] if exclude_seen else None, _ranking(state)
+            return best_lists(
+                ranking.terms, ranking.settings.weights, users, length, state.data.n_items, seen=seen, allowed=allowed
             )
 
         return recommend_with(best, state, user_ids, length, clips=False, allowed=allowed)
@@ -353,11 +346,11 @@ def _ranker_state(state: FittedState) -> RankerState:
     def adjacency(side: Side) -> Csr:
         return sp.csr_array(_graph_of(state, side).to_scipy(), dtype=np.float32)
 
-    def regression_of() -> Smoothing:
+    def regression_of() -> Term:
         assert state.item_weights is not None
         return regression.over_regression(pattern, state.item_weights, settings)
 
-    makers: dict[str, Callable[[], Smoothing]] = {
+    makers: dict[str, Callable[[], Term]] = {
         "item": lambda: smoothings.over_items(pattern, adjacency("item"), settings),
         "user": lambda: smoothings.over_users(pattern, adjacency("user"), settings),
         "factor": lambda: over_factors(factors.user_factors, factors.item_factors, settings.factor_temperature),

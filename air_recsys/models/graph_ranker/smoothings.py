@@ -9,7 +9,7 @@ since their last bits depend on the processor.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,8 +17,6 @@ import scipy.sparse as sp
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.candidates import among
 
 
 class RankerSettings(NamedTuple):
@@ -55,23 +53,72 @@ class RankerSettings(NamedTuple):
         return {name: weight for name, weight in weights.items() if weight}
 
 
-class Smoothing(NamedTuple):
-    """Scores as a product or its exponentials, before each user's are divided by their length."""
+class Rough(Protocol):
+    """Scores of all items in single precision, and those of some items of each user in double precision."""
 
-    left: Csr | np.ndarray  # (n_users, r)
-    right: Csr | np.ndarray  # (r, n_items)
-    temperature: float = 0.0  # the scores are exp(product / temperature), of a dense product; 0: the product itself
+    def added(self, weight: float, total: np.ndarray | None) -> np.ndarray:
+        """Return a sum of scores, float32 (b, n_items) or None, with these added; may be written over the sum."""
+        ...
+
+    def at(self, items: np.ndarray) -> np.ndarray:
+        """Return the scores of some items of each user, float64, (b, m)."""
+        ...
+
+
+class RoughProduct(NamedTuple):
+    """The scores of a product."""
+
+    product: np.ndarray  # float32, (b, n_items)
+    lengths: np.ndarray  # (b, 1)
+
+    def added(self, weight: float, total: np.ndarray | None) -> np.ndarray:
+        """Return a sum of scores with these added."""
+        scaled_scores = self.product * (weight / self.lengths).astype(np.float32)
+        return scaled_scores if total is None else np.add(total, scaled_scores, out=total)
+
+    def at(self, items: np.ndarray) -> np.ndarray:
+        """Return the scores of some items of each user."""
+        return np.take_along_axis(self.product, items, axis=1) / self.lengths
+
+
+class Term(Protocol):
+    """What takes part in the scores of a `GraphRanker`."""
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
-        left: Any = self.left[users]
-        product: Any = left @ self.right
-        if not self.temperature:
-            return of_length_one(product.toarray() if sp.issparse(product) else product)
-        product -= product.max(axis=1, keepdims=True)
-        np.exp(product / self.temperature, out=product)
-        product[~left.any(axis=1)] = 0  # who has no items
-        return of_length_one(product)
+        ...
+
+    def rough(self, users: np.ndarray) -> Rough:
+        """Return the same, faster: for lists."""
+        ...
+
+    def for_users(self, left: Any) -> Self:
+        """Return the term for other users, who have these rows."""
+        ...
+
+
+class Smoothing(NamedTuple):
+    """Scores as a product, before each user's are divided by their length."""
+
+    left: Csr  # (n_users, r)
+    right: Csr | np.ndarray  # (r, n_items)
+
+    def scores(self, users: np.ndarray) -> np.ndarray:
+        """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
+        return of_length_one(self._product(users))
+
+    def rough(self, users: np.ndarray) -> Rough:
+        """Return the scores for lists; those in double precision are the same as `scores`."""
+        product = self._product(users)
+        return RoughProduct(product, lengths_of(product))
+
+    def for_users(self, left: Csr) -> Smoothing:
+        """Return the smoothing of other rows."""
+        return self._replace(left=left)
+
+    def _product(self, users: np.ndarray) -> np.ndarray:
+        product: Any = self.left[users] @ self.right
+        return product.toarray() if sp.issparse(product) else product
 
 
 def of_length_one(scores: np.ndarray) -> np.ndarray:
@@ -84,8 +131,20 @@ def of_length_one(scores: np.ndarray) -> np.ndarray:
            [0. , 0. ]])
     """
     unit = np.array(scores, dtype=np.float64)
-    unit /= np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    unit /= lengths_of(unit)
     return unit
+
+
+def lengths_of(scores: np.ndarray) -> np.ndarray:
+    """Return the length of each row in float64, at least the smallest number of float32, (b, 1).
+
+    Examples
+    --------
+    >>> lengths_of(np.array([[3.0, 4.0]]))
+    array([[5.]])
+    """
+    squares = np.einsum("bi,bi->b", scores, scores, dtype=np.float64)
+    return np.maximum(np.sqrt(squares), np.finfo(np.float32).tiny)[:, None]
 
 
 def interaction_pattern(data: Interactions) -> Csr:
@@ -149,41 +208,9 @@ def over_users(pattern: Csr, graph: Csr, settings: RankerSettings) -> Smoothing:
     return Smoothing(graph, scaled(pattern, 0, settings.user_target))
 
 
-def blend(terms: Mapping[str, Smoothing], weights: Mapping[str, float], users: np.ndarray, n_items: int) -> np.ndarray:
+def blend(terms: Mapping[str, Term], weights: Mapping[str, float], users: np.ndarray, n_items: int) -> np.ndarray:
     """Return the weighted sum of the scores of the terms that have weights, shape (b, n_items)."""
     scores = np.zeros((users.size, n_items))
     for name, weight in weights.items():
         scores += weight * terms[name].scores(users)
     return scores
-
-
-def best_items(
-    scores: np.ndarray, seen: Csr | None, n: int, weights: Mapping[str, float], allowed: np.ndarray | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n items with the highest scores, best first, and these scores; `scores` loses those of items seen.
-
-    Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights.
-
-    Parameters
-    ----------
-    scores : ndarray, shape (b, n_items)
-        As from `blend`.
-    seen : csr_array, shape (b, n_items), optional
-        Stored entries are items to leave out.
-    n : int
-    weights : mapping
-        Of the terms.
-    allowed : ndarray, optional
-        The items that a list may hold, ascending.
-
-    Returns
-    -------
-    items, scores : ndarray, shape (b, n)
-        -1 and -inf where no item is left.
-    """
-    if seen is not None:
-        scores[seen.nonzero()] = -np.inf
-    if allowed is not None and not allowed.size:
-        return np.full((len(scores), n), -1), np.full((len(scores), n), -np.inf)
-    found, best = ties.best_of(scores if allowed is None else scores[:, allowed], n, sum(weights.values()))
-    return among(allowed, found), best

@@ -38,6 +38,11 @@ class Catalogue:
         self._products = _GPU_PRODUCTS if device.type == "cuda" else _CPU_PRODUCTS
 
     @property
+    def factors(self) -> np.ndarray:
+        """The factors, (n_items, r)."""
+        return self._factors.cpu().numpy()
+
+    @property
     def device(self) -> torch.device:
         """Where the items are."""
         return self._factors.device

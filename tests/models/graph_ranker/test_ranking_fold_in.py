@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import fold_in, ranker
+from air_recsys.models.graph_ranker import lists, ranker
 
 pytestmark = pytest.mark.order
 
@@ -117,7 +117,8 @@ def test_seen_items_stay_where_they_are_wanted() -> None:
 def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model, strangers = fitted(named(planted()[0])), sp.csr_array(planted(seed=1)[0])
     expected = model.fold_in(strangers).recommend(4)
-    monkeypatch.setattr(fold_in, "_BLOCK_ENTRIES", 7 * 60)
+    monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 7 * 60)
+    monkeypatch.setattr(lists, "_FEWEST_USERS", 1)
     pd.testing.assert_frame_equal(model.fold_in(strangers).recommend(4), expected)
 
 

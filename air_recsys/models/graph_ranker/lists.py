@@ -1,0 +1,115 @@
+"""The lists of a `GraphRanker`: candidates by scores in single precision, their order by scores in double precision.
+
+The scores of the factors are exponentials of a product, which single precision finds several times as fast. Its error
+is bounded; a user whose list could depend on it is given the scores of all items in double precision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from air_recsys.metrics.checks import Csr
+from air_recsys.models.graph_ranker.smoothings import Term, blend
+from air_recsys.models.ranking import ties
+from air_recsys.models.ranking.candidates import among
+from air_recsys.nn.devices import in_workers
+
+_BLOCK_ENTRIES = 2**20  # scores held at a time
+_FEWEST_USERS = 64  # of a block: fewer are worth no product of matrices
+_SPARE = 32  # candidates beyond the length of the list
+_ERROR = 2e-4  # of single precision, in scores of length 1
+
+
+def best_lists(
+    terms: Mapping[str, Term],
+    weights: Mapping[str, float],
+    users: np.ndarray,
+    n: int,
+    n_items: int,
+    *,
+    seen: Csr | None = None,
+    allowed: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the n items with the highest scores of each user, best first, and these scores.
+
+    Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights.
+
+    Parameters
+    ----------
+    terms : mapping
+        By name.
+    weights : mapping
+        Of the terms that count.
+    users : ndarray, shape (b,)
+        Their positions.
+    n, n_items : int
+    seen : csr_array, shape (b, n_items), optional
+        Stored entries are items to leave out.
+    allowed : ndarray, optional
+        The items that a list may hold, ascending; at least n.
+
+    Returns
+    -------
+    items, scores : ndarray, shape (b, n)
+        -1 and -inf where no item is left.
+    """
+    items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
+    if allowed is not None and not allowed.size:
+        return items, scores
+    size = max(_FEWEST_USERS, _BLOCK_ENTRIES // n_items)
+
+    def rank(start: int) -> None:
+        block = slice(start, min(start + size, users.size))
+        hidden = None if seen is None else seen[block]
+        sure, *found = _by_candidates(terms, weights, users[block], n, hidden, allowed)
+        items[block], scores[block] = found
+        for place in np.flatnonzero(~sure) + start:  # one at a time: they are few
+            whole = slice(place, place + 1)
+            every = blend(terms, weights, users[whole], n_items)
+            found = _by_all(every, weights, n, None if seen is None else seen[whole], allowed)
+            items[whole], scores[whole] = found
+
+    in_workers(rank, range(0, users.size, size))
+    return items, scores
+
+
+def _by_candidates(
+    terms: Mapping[str, Term],
+    weights: Mapping[str, float],
+    users: np.ndarray,
+    n: int,
+    seen: Csr | None,
+    allowed: np.ndarray | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return whose lists are sure, (b,), and items and scores, (b, n)."""
+    rough, total = {name: terms[name].rough(users) for name in weights}, None
+    for name, weight in weights.items():
+        total = rough[name].added(weight, total)
+    assert total is not None  # some term counts
+    left = _left(total, seen, allowed)
+    near, places = torch.from_numpy(left).topk(min(n + _SPARE, left.shape[1]))
+    items, reach = among(allowed, places.numpy()), sum(weights.values())
+    exact = sum(weight * rough[name].at(items) for name, weight in weights.items())
+    candidates = torch.from_numpy(np.where(near.isneginf().numpy(), -np.inf, exact))
+    lowest = near[:, -1].double()
+    others = torch.full_like(lowest, -torch.inf) if near.shape[1] == left.shape[1] else lowest + _ERROR * reach
+    tolerance = ties.tolerance_of(torch.full_like(lowest, reach))
+    sure, values, found = ties.choose(candidates, torch.from_numpy(items), n, tolerance, others)
+    return sure.numpy(), torch.where(values.isneginf(), -1, found).numpy(), values.numpy()
+
+
+def _by_all(
+    scores: np.ndarray, weights: Mapping[str, float], n: int, seen: Csr | None, allowed: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
+    found, best = ties.best_of(_left(scores, seen, allowed), n, sum(weights.values()))
+    return among(allowed, found), best
+
+
+def _left(scores: np.ndarray, seen: Csr | None, allowed: np.ndarray | None) -> np.ndarray:
+    """Return the scores of the items allowed, those of items seen at -inf; overwrites `scores`."""
+    if seen is not None:
+        scores[seen.nonzero()] = -np.inf
+    return scores if allowed is None else scores[:, allowed]

@@ -1,0 +1,96 @@
+"""Lists of a `GraphRanker` by candidates: those of all scores in double precision, ties and edges included."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from air_recsys.models.graph_ranker import lists
+from air_recsys.models.graph_ranker.factors import over_factors
+from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.smoothings import Smoothing, Term, blend
+from air_recsys.models.ranking import ties
+
+N_USERS, N_ITEMS = 70, 300
+WEIGHTS = {"regression": 1.0, "factor": 0.7}
+
+
+def terms(temperature: float = 0.15, *, copies: bool = False) -> dict[str, Term]:
+    """A sparse product and factors; with copies, each item is there three times."""
+    rng = np.random.default_rng(0)
+    n = N_ITEMS // 3 if copies else N_ITEMS
+    left = sp.random_array((N_USERS, n), density=0.05, random_state=rng, dtype=np.float32, format="csr")
+    right = sp.random_array((n, n), density=0.1, random_state=rng, dtype=np.float32, format="csr")
+    users, items = (rng.normal(size=(size, 6)).astype(np.float32) for size in (N_USERS, n))
+    users, items = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (users, items))
+    users[3] = 0  # who has no items
+    if copies:
+        right, items = sp.csr_array(sp.hstack([right] * 3)), np.tile(items, (3, 1))
+    return {"regression": Smoothing(sp.csr_array(left), right), "factor": over_factors(users, items, temperature)}
+
+
+def expected(each: dict[str, Term], n: int, seen: sp.csr_array | None, allowed: np.ndarray | None) -> tuple:
+    scores = blend(each, WEIGHTS, np.arange(N_USERS), N_ITEMS)
+    if seen is not None:
+        scores[seen.nonzero()] = -np.inf
+    if allowed is not None:
+        items, values = ties.best_of(scores[:, allowed], n, sum(WEIGHTS.values()))
+        return np.where(items < 0, -1, allowed[items]), values
+    return ties.best_of(scores, n, sum(WEIGHTS.values()))
+
+
+def some_seen() -> sp.csr_array:
+    seen = np.random.default_rng(1).random((N_USERS, N_ITEMS)) < 0.2
+    seen[5] = True
+    seen[6, 4:] = True
+    return sp.csr_array(seen.astype(np.float32))
+
+
+@pytest.mark.parametrize("copies", [False, True])
+@pytest.mark.parametrize("temperature", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("n", [1, 20, N_ITEMS])
+@pytest.mark.parametrize("hides", [False, True])
+def test_lists_are_those_of_all_scores(copies: bool, temperature: float, n: int, hides: bool) -> None:
+    each, seen = terms(temperature, copies=copies), some_seen() if hides else None
+    items, scores = best_lists(each, WEIGHTS, np.arange(N_USERS), n, N_ITEMS, seen=seen)
+    wanted, values = expected(each, n, seen, None)
+    np.testing.assert_array_equal(items, wanted)
+    np.testing.assert_allclose(scores, values, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("spare", [0, 3])
+@pytest.mark.parametrize("error", [0.0, 10.0])
+def test_lists_do_not_depend_on_the_candidates(monkeypatch: pytest.MonkeyPatch, spare: int, error: float) -> None:
+    monkeypatch.setattr(lists, "_SPARE", spare)
+    monkeypatch.setattr(lists, "_ERROR", max(error, 2e-4))
+    monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 11 * N_ITEMS)
+    monkeypatch.setattr(lists, "_FEWEST_USERS", 1)
+    each, seen = terms(copies=True), some_seen()
+    items, _ = best_lists(each, WEIGHTS, np.arange(N_USERS), 7, N_ITEMS, seen=seen)
+    np.testing.assert_array_equal(items, expected(each, 7, seen, None)[0])
+
+
+@pytest.mark.parametrize("allowed", [np.arange(0, N_ITEMS, 2), np.array([4]), np.arange(10, 60)])
+def test_lists_hold_what_is_allowed(allowed: np.ndarray) -> None:
+    each, seen, n = terms(), some_seen(), min(5, len(allowed))
+    items, _ = best_lists(each, WEIGHTS, np.arange(N_USERS), n, N_ITEMS, seen=seen, allowed=allowed)
+    np.testing.assert_array_equal(items, expected(each, n, seen, allowed)[0])
+
+
+def test_nothing_allowed_leaves_nothing() -> None:
+    items, scores = best_lists(terms(), WEIGHTS, np.arange(2), 0, N_ITEMS, allowed=np.empty(0, int))
+    assert items.shape == scores.shape == (2, 0)
+
+
+def test_no_users_have_no_lists() -> None:
+    assert best_lists(terms(), WEIGHTS, np.empty(0, int), 3, N_ITEMS)[0].shape == (0, 3)
+
+
+def test_dense_weights_and_a_single_term() -> None:
+    rng = np.random.default_rng(2)
+    left = sp.random_array((N_USERS, 9), density=0.5, random_state=rng, dtype=np.float32, format="csr")
+    one: dict[str, Term] = {"regression": Smoothing(sp.csr_array(left), rng.random((9, N_ITEMS), dtype=np.float32))}
+    items, _ = best_lists(one, {"regression": 2.0}, np.arange(N_USERS), 4, N_ITEMS)
+    scores = blend(one, {"regression": 2.0}, np.arange(N_USERS), N_ITEMS)
+    np.testing.assert_array_equal(items, ties.best_of(scores, 4, 2.0)[0])
