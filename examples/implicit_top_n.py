@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> None:
 
     # 2. How good is it? Two items of every user are held out. The one changed line of a script for ALS is the model.
     train, test = leave_k_out_split(matrix, K=2, random_state=0)
-    model = ImplicitAIR(factors=8, regularization=10.0, alpha=2.0, item_graph_reg=20.0, random_state=0, use_gpu=False)
+    model = ImplicitAIR(random_state=0, use_gpu=False)
     model.fit(train, show_progress=False)
     found = ranking_metrics_at_k(model, train, test, K=10, show_progress=False)
     print(f"held-out items among the first ten: {found['precision']:.0%}")

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.adapters.cornac_data import Triples, ranked, raw_ids, triples_of
 from air_recsys.adapters.solver import AUTO, solver_for
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
 from air_recsys.models.given_graphs import with_similarities
-from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.state import Factors
 from air_recsys.solvers import Solver
 from air_recsys.training import Record
@@ -31,8 +31,6 @@ _OF_SOLVERS = (
     *("n_sweeps", "pattern_features"),
     *("n_epochs", "learning_rate", "weight_decay", "bias_decay", "depth", "evaluate_every"),
 )
-Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Indices of users, indices of items, ratings."""
 
 
 @dataclass(eq=False, repr=False)
@@ -157,7 +155,7 @@ class CornacAIR(Recommender, ANNMixin):
     def _train(self, model: AIR) -> None:
         self.is_fitted, self._factors = False, None  # the state after a training that fails
         self.model_ = model
-        data = _interactions(self.train_set, _triples(self.train_set))
+        data = _interactions(self.train_set, triples_of(self.train_set))
         pairs = self._trained_pairs(self.val_set)
         watched = self.early_stopping is not None
         held_out = _interactions(self.train_set, pairs) if watched and pairs is not None else None
@@ -192,14 +190,14 @@ class CornacAIR(Recommender, ANNMixin):
     def _trained_pairs(self, val_set: Dataset | None) -> Triples | None:
         if val_set is None:
             return None
-        users, items, ratings = _triples(val_set)
+        users, items, ratings = triples_of(val_set)
         trained = (users < self.num_users) & (items < self.num_items)
         return (users[trained], items[trained], ratings[trained]) if trained.any() else None
 
     def _check_learned_from(self, train_set: Dataset) -> None:
         factors, data = self._fitted_factors(), self.model_.interactions_
         n_users, n_items = len(factors.user_factors), len(factors.item_factors)
-        if _ids(train_set) != (data.user_ids[:n_users].tolist(), data.item_ids[:n_items].tolist()):
+        if raw_ids(train_set) != (data.user_ids[:n_users].tolist(), data.item_ids[:n_items].tolist()):
             raise DataError(
                 f"{self.name} has trainable=False and knows {n_users} users and {n_items} items; expected a train_set "
                 f"with the same ids in the same order, found {train_set.num_users} users, {train_set.num_items} items"
@@ -245,14 +243,7 @@ class CornacAIR(Recommender, ANNMixin):
         in the order of their indices.
         """
         _, scores = super().rank(user_idx, item_indices, **kwargs)
-        given = np.arange(len(scores)) if item_indices is None else np.asarray(item_indices)
-        if not given.size:
-            return given, scores
-        by_index = np.argsort(given, kind="stable")
-        sorted_scores = np.asarray(scores, dtype=np.float64)[by_index]
-        n = given.size if k == -1 else min(check_integer("k", k, minimum=1), given.size)
-        first = best_of(sorted_scores[None], n, float(np.abs(sorted_scores).max()))[0][0]
-        return given[np.r_[by_index[first], np.delete(by_index, first)]], scores
+        return ranked(scores, item_indices, k), scores
 
     def _fitted_factors(self) -> Factors:
         if self._factors is None:
@@ -276,21 +267,9 @@ class CornacAIR(Recommender, ANNMixin):
         return np.column_stack((factors.item_factors, factors.item_biases))
 
 
-def _ids(dataset: Dataset) -> tuple[list, list]:
-    """Return the raw ids in index order; the maps may hold those of a test set, which come last."""
-    maps = (dataset.uid_map, dataset.num_users), (dataset.iid_map, dataset.num_items)
-    users, items = (sorted(ids, key=ids.__getitem__)[:size] for ids, size in maps)
-    return users, items
-
-
-def _triples(dataset: Dataset) -> Triples:
-    users, items, ratings = (np.asarray(column) for column in dataset.uir_tuple)
-    return users, items, ratings
-
-
 def _interactions(train_set: Dataset, triples: Triples) -> Interactions:
     """Return ratings with the features of Cornac's modalities, where the experiment has some."""
-    data = Interactions(*triples, *_ids(train_set), allow_negative=True)
+    data = Interactions(*triples, *raw_ids(train_set), allow_negative=True)
     user, item = (
         _features(train_set, f"{side}_feature", size)
         for side, size in (("user", data.n_users), ("item", data.n_items))

@@ -20,14 +20,15 @@ def explain(
     titles: Annotated[Path | None, typer.Option(help="CSV with the columns id and title of the items.")] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print which rated items and which similar users speak for a score, in parts that add up to it."""
+    """Print which items of the user, and which similar users, speak for a score, in parts that add up to it."""
     from air_recsys.datasets.titles import read_titles, titles_of
-    from air_recsys.models import Recommender
+    from air_recsys.models import GraphRanker, Recommender
     from air_recsys.models.trained import TrainedRecommender
 
     loaded = Recommender.load(model)
-    if not isinstance(loaded, TrainedRecommender):
-        raise DataError(f"only AIR and DMF explain their scores, found a model of class {type(loaded).__name__}")
+    if not isinstance(loaded, TrainedRecommender | GraphRanker):
+        kind = type(loaded).__name__
+        raise DataError(f"only AIR, DMF and GraphRanker explain their scores, found a model of class {kind}")
     data = loaded.interactions_
     (user_id,), (item_id,) = options.as_ids([user], data.user_ids), options.as_ids([item], data.item_ids)
     labels = None if titles is None else titles_of(read_titles(titles, data.item_ids))

@@ -14,7 +14,8 @@ from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
 from air_recsys.training.schedules import linear
 
-_MOST_COLUMNS = 50_000  # that a step takes the exponentials of
+_MOST_COLUMNS = 50_000  # of more a step takes the exponentials of a sample
+_SAMPLE = 25_000
 
 
 class SoftmaxTraining(NamedTuple):
@@ -40,7 +41,7 @@ def train_softmax(
 ) -> ColumnFactors:
     """Return factors of columns after so many steps from `start`, with a step size that falls to 0 evenly.
 
-    Of more than 50,000 columns a step takes the exponentials of about so many, drawn with chances that follow the
+    Of more than 50,000 columns a step takes the exponentials of about 25,000, drawn with chances that follow the
     square roots of their numbers of entries: the cost of a step has a limit.
 
     Parameters
@@ -108,7 +109,7 @@ def _samples(pattern: sp.csr_array, seed: int, device: torch.device) -> Iterator
     if n_columns <= _MOST_COLUMNS:
         yield from itertools.repeat(None)
     random = np.random.default_rng(seed)
-    chances = _chances(np.bincount(pattern.indices, minlength=n_columns), _MOST_COLUMNS)
+    chances = _chances(np.bincount(pattern.indices, minlength=n_columns), _SAMPLE)
     while True:
         columns = np.flatnonzero(random.random(n_columns) < chances)
         weights = (1 / chances[columns]).astype(np.float32)

@@ -1,5 +1,7 @@
 """`air-recsys explain`: what the library answers, as text and as JSON."""
 
+import json
+
 import pandas as pd
 import pytest
 from cli_cases import cli, fill, read_json
@@ -49,7 +51,7 @@ def test_titles_name_the_items(folder, tmp_path, ids):
         (
             ("bias.air", "--user", "u10", "--item", "i5"),
             1,
-            "only AIR and DMF explain their scores, found a model of class",
+            "only AIR, DMF and GraphRanker explain their scores, found a model of class",
         ),
         (("none.air", "--user", "u10", "--item", "i5"), 1, "expected a model file, found no file"),
         (("truncated.air", "--user", "u10", "--item", "i5"), 1, "is not a whole air_recsys model file"),
@@ -63,3 +65,17 @@ def test_bad_input_ends_with_one_line(folder, arguments, status, message):
     assert message in ended.err
     assert len(ended.err.splitlines()) == 1
     assert ended.out == ""
+
+
+def test_a_score_of_a_ranker_is_told_by_item_and_term(folder, tmp_path):
+    model, figures = tmp_path / "lists.air", tmp_path / "e.json"
+    likes = tmp_path / "likes.csv"
+    rows = [(f"u{user}", f"i{item}", 1) for user in range(12) for item in range(9) if (user + item) % 3 or not item]
+    pd.DataFrame(rows, columns=["user", "item", "rating"]).to_csv(likes, index=False)
+    assert cli("train", likes, "--ranking", "--model", model, "--set", "n_factors=3").status == 0
+    ended = cli("explain", model, "--user", "u0", "--item", "i3", "--n", "2", "--json", figures)
+    assert ended.status == 0, ended.err
+    assert ended.out.startswith("user u0, item i3: score ")
+    told = json.loads(figures.read_text(encoding="utf-8"))
+    assert sum(told["parts"].values()) == pytest.approx(told["score"], rel=1e-4)
+    assert len(told["items"]) == 2

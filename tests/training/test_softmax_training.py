@@ -61,7 +61,8 @@ def test_each_step_is_told_with_its_loss() -> None:
 
 def test_of_many_columns_each_step_takes_some_and_the_loss_of_all_falls(monkeypatch: pytest.MonkeyPatch) -> None:
     taken: list[int] = []
-    monkeypatch.setattr(module, "_MOST_COLUMNS", 6)
+    monkeypatch.setattr(module, "_MOST_COLUMNS", 11)
+    monkeypatch.setattr(module, "_SAMPLE", 6)
 
     def counted(factors, rows, temperature, power, sample):
         taken.append(sample.columns.numel())

@@ -12,6 +12,7 @@ def add_workshop(app: typer.Typer) -> None:
     app.add_typer(reproduce.reproduce_app, name="reproduce")
     bench.bench_app.command("speed")(speed.speed)
     bench.bench_app.command("scale")(speed.scale)
+    bench.bench_app.command("scale-likes")(speed.scale_likes)
     bench.bench_app.command("reading")(speed.reading)
     bench.bench_app.command("ranks")(speed.ranks)
     bench.bench_app.command("ratings")(accuracy.ratings)

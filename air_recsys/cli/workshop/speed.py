@@ -1,4 +1,4 @@
-"""Commands that time the library: bench speed, bench scale, bench reading and bench ranks."""
+"""Commands that time the library: bench speed, scale, scale-likes, reading and ranks."""
 
 from __future__ import annotations
 
@@ -149,6 +149,28 @@ def scale(
     if train:
         planted = bench_planted(base._replace(n_ratings=train), chosen, seed=seed, threads=threads)
         options.publish((*growth, *planted), json_file, shown=planted)
+
+
+def scale_likes(
+    users: Annotated[int, typer.Option(min=2, help="Users.")] = 1_000_000,
+    items: Annotated[int, typer.Option(min=21, help="Items.")] = 100_000,
+    likes: Annotated[int, typer.Option(min=2, help="Likes, about.")] = 50_000_000,
+    shares: Annotated[
+        list[float] | None,
+        typer.Option("--share", min=0.0, max=1.0, help="Of users and likes; may be repeated. By default 0.1 and 1."),
+    ] = None,
+    settings: Annotated[list[str] | None, options.pairs("--set", "A parameter of AIR.for_likes.")] = None,
+    seed: options.Seed = 0,
+    threads: Threads = 2,
+    json_file: options.JsonFile = None,
+) -> None:
+    """How time and memory of AIR.for_likes and of the lists of all users grow on planted likes."""
+    from air_recsys.benchmarks.scale import LikesSize, bench_likes
+    from air_recsys.models import AIR
+
+    changes = options.parse_settings(settings, AIR.for_likes())
+    size = LikesSize(users, items, likes)
+    options.publish(bench_likes(size, shares or (0.1, 1.0), changes, seed=seed, threads=threads), json_file)
 
 
 def reading(

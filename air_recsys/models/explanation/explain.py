@@ -34,7 +34,7 @@ def explain(
 ) -> Explanation:
     """Return where the score of a pair (user id, item id) comes from; see `AIR.explain`."""
     check_integer("n", n, minimum=1)
-    user, item = _index(state, "user", pair[0]), _index(state, "item", pair[1])
+    user, item = index_of(state, "user", pair[0]), index_of(state, "item", pair[1])
     names, factors = check_labels(labels), state.factors
     from_sources = equations.contributions(state, user, item)
     tables = Tables(state, from_sources.sources, n, names, clips)
@@ -61,7 +61,8 @@ def explain(
     )
 
 
-def _index(state: FittedState, kind: str, id: Hashable) -> int:
+def index_of(state: FittedState, kind: str, id: Hashable) -> int:
+    """Return the position of a "user" or an "item", or raise `UnknownIdError`."""
     index = state.data.users if kind == "user" else state.data.items
     place = int(index.lookup([id])[0])
     if place < 0:

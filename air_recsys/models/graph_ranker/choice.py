@@ -86,8 +86,11 @@ class Search:
         )
         if not self.history:
             return start._replace(regression_weight=1.0)
+        single = {way: way.regression_scores(chosen) for way in self.ways}
+        for way in self.ways:
+            way.forget_regression()
         if self._train_factors():
-            self._join_factors(start, chosen)
+            self._join_factors(start, chosen, single)
         best = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
         return RankerSettings(**{name: best[name] for name in RankerSettings._fields})
 
@@ -103,10 +106,9 @@ class Search:
                 return False
         return True
 
-    def _join_factors(self, start: RankerSettings, chosen: RankerSettings) -> None:
+    def _join_factors(self, start: RankerSettings, chosen: RankerSettings, single: dict[HeldOut, np.ndarray]) -> None:
         """Try the factors alone, and beside the regression that was chosen."""
         self._try(start._replace(factor_weight=1.0), HeldOut.factor_scores)
-        single = {way: way.regression_scores(chosen) for way in self.ways}
 
         def together(way: HeldOut, settings: RankerSettings) -> np.ndarray:
             return single[way] + np.float32(settings.factor_weight) * way.factor_scores(settings)

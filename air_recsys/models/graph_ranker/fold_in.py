@@ -12,35 +12,29 @@ differs between a trained user and the same user folded in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.exceptions import UnknownIdError
 from air_recsys.graphs.cooccurrence import scaled, strongest_products
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
+from air_recsys.models.explanation.tables import Labels
 from air_recsys.models.graph_ranker import smoothings
+from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import user_factors
 from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, divided, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import popular_items, recommendation_frame
 from air_recsys.models.rows import as_rows
 from air_recsys.models.scale import check_signs
-from air_recsys.models.state import FittedState
-
-
-class RankerState(NamedTuple):
-    """A fitted `GraphRanker`, ready to score."""
-
-    fitted: FittedState
-    settings: RankerSettings
-    sources: np.ndarray  # of the factors, (n_items, r)
-    terms: Mapping[str, Term]  # that count, by name
 
 
 class FoldedUsers:
@@ -105,6 +99,23 @@ class FoldedUsers:
             self._terms, self._ranker.settings.weights, users, n, data.n_items, seen=seen, allowed=allowed
         )
         return recommendation_frame(self.user_ids, data.item_ids, best, scores, known)
+
+    def explain(
+        self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
+    ) -> ListExplanation:
+        """Return what each item of a new user adds to a score, as `GraphRanker.explain`.
+
+        Raises
+        ------
+        UnknownIdError
+            For a user who was not folded in, and for an unknown item.
+        """
+        place = np.flatnonzero(self.user_ids == user_id)
+        if not place.size:
+            raise UnknownIdError("user", [user_id])
+        user = int(place[0])
+        own = self._pattern[[user]].indices
+        return explain(self._ranker, self._terms, (user_id, item_id), (user, own), n, labels)
 
 
 def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, Term]:

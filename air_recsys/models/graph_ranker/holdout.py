@@ -114,6 +114,11 @@ class HeldOut:
         blocks = filtered(evened, own.toarray(), PENALTIES)
         return evened, lambda penalty: blocks[PENALTIES.index(penalty)]
 
+    def forget_regression(self) -> None:
+        """Free what the regression holds, several times the scores."""
+        for kept in (self._evened, self._products, self._weights, self._regression):
+            kept.cache_clear()
+
     def train_factors(self) -> None:
         """Train the factors, unless they are."""
         self._factors()

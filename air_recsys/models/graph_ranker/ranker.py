@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,6 +16,8 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
+from air_recsys.models.explanation.explain import index_of
+from air_recsys.models.explanation.tables import Labels
 from air_recsys.models.graph_ranker import regression, smoothings
 from air_recsys.models.graph_ranker.choice import (
     Search,
@@ -25,9 +27,11 @@ from air_recsys.models.graph_ranker.choice import (
     members_of,
     some_users,
 )
+from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
-from air_recsys.models.graph_ranker.fold_in import FoldedUsers, RankerState
+from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import recommend_with
@@ -257,6 +261,39 @@ class GraphRanker(Recommender):
             )
 
         return recommend_with(best, state, user_ids, length, clips=False, allowed=allowed)
+
+    def explain(
+        self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
+    ) -> ListExplanation:
+        """Return what each item of a user adds to a score: contributions that sum to it.
+
+        See `air_recsys.models.graph_ranker.explanation` for the definitions.
+
+        Parameters
+        ----------
+        user_id, item_id : hashable
+            A known user and a known item.
+        n : int
+            Most rows of the table; the sums are those of all items.
+        labels : mapping or Series, optional
+            Item id to name, such as a title, to be shown beside the ids.
+
+        Raises
+        ------
+        UnknownIdError
+            For ids that are not in the model; `fold_in` takes new users in.
+
+        Examples
+        --------
+        >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+        >>> found = GraphRanker(settings={}, device="cpu").fit(seen).explain(0, 2)
+        >>> found.items["item"].tolist(), bool(np.isclose(found.total(), found.score))
+        ([1, 0], True)
+        """
+        state = self._fitted()
+        user = index_of(state, "user", user_id)
+        ranking, own = _ranking(state), state.statistics.seen[[user]].indices
+        return explain(ranking, ranking.terms, (user_id, item_id), (user, own), n, labels)
 
     def fold_in(self, interactions: Any) -> FoldedUsers:
         """Return new users, ready to be given lists, from their items, without training and without a trace.

@@ -105,18 +105,19 @@ class Smoothing(NamedTuple):
 
     def scores(self, users: np.ndarray) -> np.ndarray:
         """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
-        return of_length_one(self._product(users))
+        return of_length_one(self.product(users))
 
     def rough(self, users: np.ndarray) -> Rough:
         """Return the scores for lists; those in double precision are the same as `scores`."""
-        product = self._product(users)
+        product = self.product(users)
         return RoughProduct(product, lengths_of(product))
 
     def for_users(self, left: Csr) -> Smoothing:
         """Return the smoothing of other rows."""
         return self._replace(left=left)
 
-    def _product(self, users: np.ndarray) -> np.ndarray:
+    def product(self, users: np.ndarray) -> np.ndarray:
+        """Return the product for some users, (b, n_items)."""
         product: Any = self.left[users] @ self.right
         return product.toarray() if sp.issparse(product) else product
 

@@ -1,0 +1,126 @@
+"""Cornac: `GraphRanker` as a recommender for experiments on implicit feedback."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from tqdm import tqdm
+
+from air_recsys.adapters.cornac_data import ranked, raw_ids, triples_of
+from air_recsys.exceptions import NotFittedError
+from air_recsys.interactions import Interactions
+from air_recsys.models import AIR, GraphRanker
+from air_recsys.validation import needs_extra
+
+with needs_extra("cornac"):
+    from cornac.data import Dataset
+    from cornac.exception import ScoreException
+    from cornac.models.recommender import Recommender
+
+__all__ = ["CornacRanker"]
+
+
+@dataclass(eq=False, repr=False)
+class CornacRanker(Recommender):
+    """`AIR.for_likes()` behind Cornac's contract of a recommender, for metrics of lists.
+
+    Every rating of the training data is a like, whatever its value: in an experiment give Cornac those that are, for
+    instance with ``rating_threshold``. Scores order the items of a user and are no ratings.
+
+    Parameters
+    ----------
+    name : str
+        Row of the model in the tables of an experiment.
+    n_factors, n_steps, settings, time_budget, n_validation, device
+        Those of `air_recsys.models.GraphRanker`.
+    trainable : bool
+        With False `fit` keeps what was learned before, as after `load`.
+    verbose : bool
+        Print what was chosen and why.
+    seed : int
+        The same seed gives the same model.
+
+    Attributes
+    ----------
+    model_ : GraphRanker
+        The trained model, with Cornac's raw ids: `recommend`, `fold_in`, graphs, `search_line_`, `save` without
+        pickle.
+
+    Notes
+    -----
+    The contract is that of `cornac.models.Recommender`, Cornac 3.0.
+
+    Examples
+    --------
+    >>> from cornac.data import Dataset
+    >>> likes = {"ann": "abc", "bob": "abd", "eve": "cde", "joe": "bde"}
+    >>> triples = [(user, item, 1.0) for user, items in likes.items() for item in items]
+    >>> model = CornacRanker(device="cpu").fit(Dataset.from_uir(triples))
+    >>> len(model.recommend("eve", k=2)), model.score(0).shape
+    (2, (5,))
+    """
+
+    name: str = "AIR for likes"
+    n_factors: int = 128
+    n_steps: int = 150
+    settings: Mapping[str, float] | None = None
+    time_budget: float | None = None
+    n_validation: int = 1000
+    device: str = "auto"
+    trainable: bool = True
+    verbose: bool = False
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__(name=self.name, trainable=self.trainable, verbose=self.verbose)
+        self.model_: GraphRanker | None = None
+
+    def fit(self, train_set: Dataset, val_set: Dataset | None = None) -> Self:
+        """Train on the pairs of `train_set`; `val_set` is not read, hidden parts of the training data choose."""
+        if not self.trainable:
+            self._fitted()
+            self.is_fitted = False  # nothing is overwritten, of which Cornac warns
+        super().fit(train_set, val_set)
+        if self.trainable:
+            self.is_fitted = False  # the state after a training that fails
+            names = ("n_factors", "n_steps", "settings", "time_budget", "n_validation", "device")
+            model = AIR.for_likes(**{name: getattr(self, name) for name in names}, random_state=self.seed)
+            users, items, _ = triples_of(train_set)
+            self.model_ = model.fit(Interactions(users, items, np.ones(users.size), *raw_ids(train_set)))
+            if self.verbose:
+                tqdm.write(model.search_line_)
+        self.is_fitted = True
+        return self
+
+    def score(self, user_idx: int, item_idx: int | None = None) -> Any:
+        """Return the score of a user for one item, or for all items of the training data.
+
+        Raises
+        ------
+        ScoreException
+            For a user or an item that is not in the training data.
+        """
+        model = self._fitted()
+        if self.is_unknown_user(user_idx):
+            raise ScoreException(f"Can't make score prediction for user {user_idx}")
+        if item_idx is not None and self.is_unknown_item(item_idx):
+            raise ScoreException(f"Can't make score prediction for item {item_idx}")
+        data = model.interactions_
+        items = data.item_ids if item_idx is None else data.item_ids[[item_idx]]
+        scores = model.predict(np.repeat(data.user_ids[[user_idx]], len(items)), items)
+        return scores if item_idx is None else float(scores[0])
+
+    def rank(
+        self, user_idx: int, item_indices: Any = None, k: int = -1, **kwargs: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return items, best first, and the scores of `item_indices` in their order; ties come by index."""
+        _, scores = super().rank(user_idx, item_indices, **kwargs)
+        return ranked(scores, item_indices, k), scores
+
+    def _fitted(self) -> GraphRanker:
+        if self.model_ is None:
+            raise NotFittedError(f"{self.name} is not trained yet: call fit with trainable=True, or load a model")
+        return self.model_

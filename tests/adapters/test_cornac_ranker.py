@@ -1,0 +1,119 @@
+"""`CornacRanker`: the lists of `AIR.for_likes()` under Cornac's contract."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("cornac")
+
+from cornac import Experiment
+from cornac.data import Dataset
+from cornac.eval_methods import RatioSplit
+from cornac.exception import ScoreException
+from cornac.metrics import NDCG, Recall
+from cornac.models import MostPop
+
+from air_recsys import Interactions
+from air_recsys.adapters.cornac_ranker import CornacRanker
+from air_recsys.exceptions import NotFittedError, ParameterError
+from air_recsys.models import GraphRanker
+
+SMALL = {"n_factors": 4, "n_steps": 20, "device": "cpu"}
+
+
+def triples(n_users: int = 60, n_items: int = 30) -> list[tuple[str, str, float]]:
+    """Likes of one half of the items; ids are strings, values differ."""
+    rng = np.random.default_rng(0)
+    same = np.arange(n_users)[:, None] % 2 == np.arange(n_items) % 2
+    pairs = np.argwhere(rng.random((n_users, n_items)) < np.where(same, 0.5, 0.03))
+    return [(f"u{user}", f"i{item}", float(rng.integers(1, 6))) for user, item in pairs]
+
+
+@pytest.fixture(scope="module")
+def data() -> Dataset:
+    return Dataset.from_uir(triples())
+
+
+@pytest.fixture(scope="module")
+def fitted(data: Dataset) -> CornacRanker:
+    return CornacRanker(**SMALL).fit(data)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Experiments write their log where they run."""
+    monkeypatch.chdir(tmp_path)
+
+
+def test_it_is_the_model_of_the_library_under_raw_ids(data, fitted):
+    users, items, _ = (list(column) for column in zip(*triples(), strict=True))
+    model = fitted.model_
+    assert isinstance(model, GraphRanker)
+    assert set(model.interactions_.user_ids) == set(users)
+    own = GraphRanker(**SMALL).fit(
+        Interactions(*data.uir_tuple[:2], np.ones(len(users)), list(data.uid_map), list(data.iid_map))
+    )
+    assert own.settings_ == model.settings_
+    index = data.uid_map["u7"]
+    expected = model.predict(["u7"] * data.num_items, list(data.iid_map))
+    np.testing.assert_allclose(fitted.score(index), expected)
+    assert fitted.score(index, 3) == pytest.approx(expected[3])
+    assert set(items) == set(model.interactions_.item_ids)
+
+
+def test_lists_are_of_the_taste_of_the_user(data, fitted):
+    shares = []
+    for user in ("u0", "u1", "u2", "u3"):
+        found = fitted.recommend(user, k=5, remove_seen=True, train_set=data)
+        shares.append(np.mean([int(item[1:]) % 2 == int(user[1:]) % 2 for item in found]))
+    assert np.mean(shares) > 0.8
+
+
+def test_an_experiment_ranks_it_above_what_is_popular():
+    split = RatioSplit(triples(), test_size=0.2, rating_threshold=0.5, seed=0)
+    models = [CornacRanker(**SMALL), MostPop()]
+    experiment = Experiment(split, models, metrics=[NDCG(k=10), Recall(k=10)], user_based=True)
+    experiment.run()
+    ours, popular = (result.metric_avg_results["NDCG@10"] for result in experiment.result)
+    assert ours > popular
+
+
+def test_unknown_users_and_items_have_no_score(data, fitted):
+    with pytest.raises(ScoreException, match="user 1000"):
+        fitted.score(1000)
+    with pytest.raises(ScoreException, match="item 1000"):
+        fitted.score(0, 1000)
+
+
+def test_items_that_tie_come_by_index(fitted, monkeypatch):
+    monkeypatch.setattr(fitted, "score", lambda user, item=None: np.array([1.0, 3.0, 3.0, 0.0]))
+    monkeypatch.setattr(fitted, "num_items", 4)
+    assert fitted.rank(0, item_indices=[3, 2, 1])[0].tolist() == [1, 2, 3]
+
+
+def test_values_do_not_count_and_the_seed_decides(fitted):
+    ones = Dataset.from_uir([(user, item, 1.0) for user, item, _ in triples()])
+    np.testing.assert_array_equal(CornacRanker(**SMALL).fit(ones).score(0), fitted.score(0))
+
+
+def test_parameters_reach_the_model(data, capsys):
+    settings = {"regression_weight": 1.0, "factor_weight": 0.0}
+    model = CornacRanker(settings=settings, n_validation=7, seed=3, verbose=True, **SMALL).fit(data).model_
+    assert (model.settings, model.n_validation, model.random_state) == (settings, 7, 3)
+    assert "regression: nothing was compared" in capsys.readouterr().out
+    with pytest.raises(ParameterError, match="time_budget must be None or a number > 0"):
+        CornacRanker(time_budget=-1, **SMALL).fit(data)
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Cornac leaves files open
+def test_clones_saves_and_frozen_models(data, fitted, tmp_path):
+    clone = fitted.clone({"n_factors": 3})
+    assert (clone.n_factors, clone.n_steps, clone.model_) == (3, 20, None)
+    path = fitted.save(str(tmp_path))
+    loaded = CornacRanker.load(path)
+    np.testing.assert_array_equal(loaded.score(2), fitted.score(2))
+    loaded.trainable = False
+    np.testing.assert_array_equal(loaded.fit(data).score(2), fitted.score(2))
+    with pytest.raises(NotFittedError, match="is not trained yet"):
+        CornacRanker(trainable=False).fit(data)
+    with pytest.raises(NotFittedError, match="is not trained yet"):
+        CornacRanker().score(0)
