@@ -12,6 +12,7 @@ from air_recsys.cli import options
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
+    from air_recsys.evaluation.folds import Fold
     from air_recsys.interactions import Interactions
 
 _PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
@@ -22,6 +23,14 @@ class DataSet(StrEnum):
 
     ML_100K = "movielens-100k"
     ML_1M = "movielens-1m"
+
+
+class ListSplit(StrEnum):
+    """What `evaluate --ranking` holds out."""
+
+    RANDOM = "random"
+    LAST = "last"
+    TIME = "time"
 
 
 def evaluate(
@@ -43,6 +52,16 @@ def evaluate(
         typer.Option("--ranking", help="Measure lists of GraphRanker, all rows taken as likes, in place of errors."),
     ] = False,
     k: Annotated[int, typer.Option("--k", min=1, help="With --ranking: the length of the lists.")] = 10,
+    split: Annotated[
+        ListSplit,
+        typer.Option(
+            help="With --ranking: random holds out a share of each user's items, last the last one of each user, time "
+            "the latest share of all."
+        ),
+    ] = ListSplit.RANDOM,
+    timestamp: Annotated[
+        str | None, typer.Option("--timestamp-column", help="Column of times, for --split last and time.")
+    ] = None,
     preset: options.PresetName = options.Preset.RATINGS,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
@@ -64,11 +83,19 @@ def evaluate(
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:
             raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
+        if split is ListSplit.RANDOM:
+            options.refuse_unread("--split random", {"--timestamp-column": timestamp is not None})
+        if split is ListSplit.LAST and test_fraction is not None:
+            raise ParameterError("--split last holds out one item of each user: expected no --test-fraction")
         of_ranker = {"device": device} | options.parse_settings(settings, GraphRanker())
-        name, ratings = _load(file, dataset, data, user, item, rating, sep)
-        share = 0.2 if test_fraction is None else test_fraction
-        _rank(name, ratings, share, options.parse_names(peers), of_ranker, k, seed, json_file)
+        name, ratings = _load(file, dataset, data, user, item, rating, sep, timestamp)
+        parts = _parts(ratings, split, 0.2 if test_fraction is None else test_fraction, seed)
+        _rank(name, ratings, parts, options.parse_names(peers), of_ranker, k, seed, json_file)
         return
+    options.refuse_unread(
+        "evaluate without --ranking",
+        {"--split": split is not ListSplit.RANDOM, "--timestamp-column": timestamp is not None},
+    )
     test_fraction = 0.1 if test_fraction is None else test_fraction
     chosen = options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **{"random_state": seed, "device": device} | chosen)
@@ -95,7 +122,14 @@ def load_dataset(dataset: DataSet, data: Path | None) -> Interactions:
 
 
 def _load(
-    file: Path | None, dataset: DataSet | None, data: Path | None, user: str, item: str, rating: str, sep: str | None
+    file: Path | None,
+    dataset: DataSet | None,
+    data: Path | None,
+    user: str,
+    item: str,
+    rating: str,
+    sep: str | None,
+    timestamp: str | None = None,
 ) -> tuple[str, Interactions]:
     """Return the name and the ratings of a data set or of a file, whichever is given."""
     from air_recsys.datasets import read_ratings
@@ -103,25 +137,36 @@ def _load(
     if dataset is not None:
         return dataset.value, load_dataset(dataset, data)
     assert file is not None
-    return file.name, read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+    return file.name, read_ratings(file, user=user, item=item, rating=rating, timestamp=timestamp, sep=sep)
+
+
+def _parts(data: Interactions, split: ListSplit, share: float, seed: int) -> tuple[Fold, str]:
+    """Return a training and a test part, and in words what the latter holds."""
+    from air_recsys.evaluation.lists import holdout_in_time, holdout_of_last, holdout_of_users
+
+    if split is ListSplit.LAST:
+        return holdout_of_last(data), "the last of each user's held out, where others had the item"
+    if split is ListSplit.TIME:
+        fold, what = holdout_in_time(data, share), f"the latest {share:.0%} of all held out"
+        return fold, f"{what}, {fold.test.n_ratings} of them of users and items that occur before"
+    return holdout_of_users(data, share, seed), f"{share:.0%} of each user's held out at random"
 
 
 def _rank(
     name: str,
     data: Interactions,
-    share: float,
+    parts: tuple[Fold, str],
     peers: list[str],
     parameters: dict[str, Any],
     k: int,
     seed: int,
     json_file: Path | None,
 ) -> None:
-    from air_recsys.evaluation.lists import evaluate_lists, holdout_of_users, listers
+    from air_recsys.evaluation.lists import evaluate_lists, listers
 
-    systems = listers(peers, seed, parameters)
-    fold = holdout_of_users(data, share, seed)
+    systems, (fold, held_out) = listers(peers, seed, parameters), parts
     protocol = (
-        f"{name}: {data!r}, all pairs taken as interactions, {share:.0%} of each user's held out at random; all items "
+        f"{name}: {data!r}, all pairs taken as interactions, {held_out}; all items "
         f"ranked that a user was not shown; means over users, 95 % intervals by bootstrap, p of a paired t-test "
         f"against the first system; seed {seed}"
     )

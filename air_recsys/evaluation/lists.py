@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.evaluation.folds import Fold
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import (
     coverage,
@@ -28,7 +28,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import unseen_top_k
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.results import ResultTable
-from air_recsys.splits import user_holdout
+from air_recsys.splits import Split, global_time, leave_last, user_holdout
 
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
 """Names on the command line of models of implicit, run with implicit's defaults."""
@@ -183,6 +183,40 @@ def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fol
     """Return a fold that tests a random share of each user's interactions."""
     split = user_holdout(data, test_fraction, seed)
     return Fold("hold-out", data.select(split.train), data.select(split.test))
+
+
+def holdout_of_last(data: Interactions) -> Fold:
+    """Return a fold that tests the last interaction of each user who has more than one.
+
+    Raises
+    ------
+    DataError
+        Without timestamps.
+    """
+    return _known_alone("last", data, leave_last(data))
+
+
+def holdout_in_time(data: Interactions, test_fraction: float) -> Fold:
+    """Return a fold that tests the latest share of all interactions, of users and items that occur before.
+
+    Raises
+    ------
+    DataError
+        Without timestamps, and where no tested user or item occurs before.
+    """
+    return _known_alone("time", data, global_time(data, test_fraction))
+
+
+def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
+    """Return a fold without test interactions of users or items that the training part lacks."""
+    known = split.test.copy()
+    for index, size in ((data.user_index, data.n_users), (data.item_index, data.n_items)):
+        known &= np.bincount(index[split.train], minlength=size)[index] > 0
+    if not known.any():
+        raise DataError(
+            f"expected later interactions of users and items that occur before, found none among {split.test.sum()}"
+        )
+    return Fold(name, data.select(split.train), data.select(known))
 
 
 class Answers(NamedTuple):

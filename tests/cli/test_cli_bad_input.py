@@ -79,6 +79,13 @@ def no_training(monkeypatch):
         ("evaluate {}/text.csv --ranking --peers svd", ["peers must be of", "'svd'"]),
         ("evaluate {}/text.csv --ranking --preset auto", ["--ranking does not read --preset"]),
         ("evaluate {}/text.csv --ranking --folds 3", ["expected no --folds"]),
+        ("evaluate {}/text.csv --split last", ["evaluate without --ranking does not read --split"]),
+        (
+            "evaluate {}/text.csv --ranking --timestamp-column when",
+            ["--split random does not read --timestamp-column"],
+        ),
+        ("evaluate {}/text.csv --ranking --split time", ["expected ratings with timestamps, found none"]),
+        ("evaluate {}/text.csv --ranking --split last --test-fraction 0.3", ["expected no --test-fraction"]),
         ("evaluate {}/text.csv --ranking --k 5000", ["k must be in 1..", "found 5000"]),
         ("evaluate {}/text.csv --ranking --set width=3", ["a parameter of GraphRanker", "'width=3'"]),
         ("evaluate {}/text.csv --folds 1", ["--folds"]),

@@ -196,6 +196,20 @@ def test_evaluate_measures_lists(folder, tmp_path):
     assert "by the number of training items" in ended.out
 
 
+@pytest.mark.parametrize(
+    ("split", "told"), [("last", "the last of each user's held out"), ("time", "the latest 20% of all held out")]
+)
+def test_evaluate_measures_lists_in_time(tmp_path, split, told):
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(rng.random((20, 12)) < 0.5)
+    rows = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "rating": 1, "when": rng.permutation(len(pairs))})
+    rows.to_csv(tmp_path / "likes.csv", index=False)
+    how = ["--ranking", "--k", 3, "--set", "n_factors=3", "--split", split, "--timestamp-column", "when"]
+    ended = cli("evaluate", tmp_path / "likes.csv", *how)
+    assert ended.status == 0, ended.err
+    assert told in ended.out
+
+
 def test_evaluate_has_dmf_beside_an_air_of_the_same_objective(folder, tmp_path):
     chosen = ["--set", "solver=adam", "--set", "n_epochs=5", "--set", "n_factors=2", "--device", "cpu"]
     ended = cli("evaluate", folder / "text.csv", *chosen, "--json", tmp_path / "e.json")

@@ -10,11 +10,13 @@ from air_recsys.evaluation.lists import (
     Popularity,
     Recommending,
     evaluate_lists,
+    holdout_in_time,
+    holdout_of_last,
     holdout_of_users,
     listers,
     popularity_groups,
 )
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models import GraphRanker
 
@@ -168,6 +170,34 @@ def test_groups_of_popularity_have_a_third_of_the_interactions_each():
     counts = np.random.default_rng(0).integers(1, 50, 3000)
     sums = counts @ popularity_groups(counts)
     np.testing.assert_allclose(sums / counts.sum(), 1 / 3, atol=0.01)
+
+
+def in_time(*more: tuple[int, int, int]) -> Interactions:
+    """User, item and time of a few interactions; those of users 0 and 1, and item 3 and user 2, which come last."""
+    rows = [(0, 0, 1), (1, 0, 2), (1, 2, 3), (0, 1, 4), (1, 3, 5), (2, 0, 6), *more]
+    users, items, times = zip(*rows, strict=True)
+    return Interactions(users, items, np.ones(len(rows)), list("abc"), list("wxyz"), timestamps=times)
+
+
+def pairs_of(data: Interactions) -> set[tuple[int, int]]:
+    return set(zip(data.user_index.tolist(), data.item_index.tolist(), strict=True))
+
+
+def test_the_last_of_each_user_is_tested_where_others_had_the_item():
+    with pytest.raises(DataError, match="found none among 2"):  # nobody else has items 1 and 3
+        holdout_of_last(in_time())
+    fold = holdout_of_last(in_time((2, 1, 0)))
+    assert pairs_of(fold.test) == {(0, 1), (2, 0)}
+    assert pairs_of(fold.train) == {(0, 0), (1, 0), (1, 2), (2, 1)}
+    assert (fold.train.n_users, fold.train.n_items) == (3, 4)
+
+
+def test_the_latest_share_is_tested_of_those_who_occur_before():
+    with pytest.raises(DataError, match="found none among 3"):
+        holdout_in_time(in_time(), 0.5)
+    fold = holdout_in_time(in_time((0, 2, 7)), 0.5)
+    assert pairs_of(fold.test) == {(0, 2)}
+    assert pairs_of(fold.train) == {(0, 0), (1, 0), (1, 2)}
 
 
 def test_what_cannot_be_measured_is_refused_before_any_work(fold, systems):
