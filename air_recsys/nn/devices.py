@@ -8,9 +8,10 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
+from threadpoolctl import threadpool_limits
 
 from air_recsys.exceptions import DeviceError, ParameterError
 
@@ -100,6 +101,21 @@ def in_workers(function: Callable[[Item], Result], items: Sequence[Item], number
         workers = number or torch.get_num_threads()
         with ThreadPoolExecutor(workers, initializer=torch.set_num_threads, initargs=(1,)) as pool:
             return list(pool.map(function, items))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Hold the linear algebra of NumPy and SciPy to one thread for a while, torch's not among it.
+
+    For small matrices more threads bring little, and where others use the processor they wait for each other, many
+    times as long as one thread works.
+
+    Examples
+    --------
+    >>> with one_blas_thread():
+    ...     len([1, 2])
+    2
+    """
+    return threadpool_limits(1, user_api="blas")
 
 
 def few_threads(work: int) -> AbstractContextManager[None]:

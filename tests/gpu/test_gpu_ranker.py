@@ -7,6 +7,7 @@ from gpu_cases import needs_gpu
 
 from air_recsys import Interactions
 from air_recsys.models import GraphRanker
+from air_recsys.training import softmax as training
 
 pytestmark = needs_gpu
 
@@ -39,3 +40,23 @@ def test_a_search_with_factors_of_a_gpu_chooses_and_saves(likes, tmp_path):
     assert len(model.history_) > 20
     again = GraphRanker.load(model.save(tmp_path / "ranker.air"))
     assert again.recommend(likes.user_ids, 3).equals(model.recommend(likes.user_ids, 3))
+
+
+def test_samples_of_columns_are_those_of_the_cpu(likes, monkeypatch):
+    monkeypatch.setattr(training, "_MOST_COLUMNS", 40)
+    monkeypatch.setattr(training, "_SAMPLE", 20)
+    one, other = (ranker(device, settings={}).fit(likes) for device in ("cuda", "cpu"))
+    np.testing.assert_allclose(one.item_factors_, other.item_factors_, atol=0.02)
+
+
+def test_in_implicit_factors_are_those_of_the_cpu(likes):
+    pytest.importorskip("implicit")
+    from air_recsys.adapters.implicit import ImplicitAIR
+
+    models = [ImplicitAIR(factors=8, random_state=0, device=device) for device in ("cuda", "cpu")]
+    for model in models:
+        model.fit(sp.csr_matrix(likes.to_csr()), show_progress=False)
+    one, other = models
+    assert isinstance(one.item_factors, np.ndarray)
+    np.testing.assert_allclose(one.user_factors, other.user_factors, atol=0.02)
+    np.testing.assert_allclose(one.item_factors, other.item_factors, atol=0.02)

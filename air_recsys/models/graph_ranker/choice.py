@@ -28,7 +28,8 @@ _REGRESSION: Grid = {
 _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
 _NONE: dict[str, Any] = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
 _TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
-_SEARCHED = 0.5  # of the seconds of a fit: what is chosen has to be trained, too
+_AFTER_REGRESSION = 0.6  # of the seconds of a fit, for factors and for the training of what is chosen
+_FOR_FACTORS = 0.3  # without so much it is no use to start
 
 
 class TimeBudget:
@@ -38,9 +39,17 @@ class TimeBudget:
         self.seconds = math.inf if seconds is None else seconds
         self._start = time.perf_counter()
 
-    def left(self, share: float = 1.0) -> float:
-        """Return what is left of a share of the seconds, below 0 where it is over."""
-        return share * self.seconds - (time.perf_counter() - self._start)
+    def spent(self) -> float:
+        """Return the seconds since the start."""
+        return time.perf_counter() - self._start
+
+    def left(self) -> float:
+        """Return the seconds that are left, below 0 where the time is over."""
+        return self.seconds - self.spent()
+
+    def has(self, share: float) -> bool:
+        """Return whether a share of the seconds is left, and more."""
+        return self.seconds == math.inf or self.left() > share * self.seconds
 
 
 class Search:
@@ -55,8 +64,8 @@ class Search:
     train, seed, n_users
         As in `HeldOut`.
     budget : TimeBudget, optional
-        Half of it is for the search. Factors are left out where a training on each way, and the one that follows,
-        would take longer than what is left.
+        The settings of the regression are tried for four tenths of it. Factors are left out where a training on each
+        way, and the one that follows, would take longer than what is left.
 
     Attributes
     ----------
@@ -76,6 +85,7 @@ class Search:
         self.history: list[dict[str, Any]] = []
         self.ways = [HeldOut(shown, hidden, train, seed, n_users) for shown, hidden in ways]
         self._budget = budget or TimeBudget()
+        self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
 
     def best(self) -> RankerSettings:
         """Return the best settings found; the regression as it is where there is no time to try any."""
@@ -97,13 +107,14 @@ class Search:
     def _train_factors(self) -> bool:
         """Train the factors of all ways, and return whether there was time for that."""
         for number, way in enumerate(self.ways):
-            before = self._budget.left()
-            if self._budget.left(_SEARCHED) <= 0:
+            before = self._budget.spent()
+            if not self._budget.has(_FOR_FACTORS) and not number:
                 return False
             way.train_factors()
-            further = len(self.ways) - number  # trainings, the last of them that of what is chosen
-            if further * (before - self._budget.left()) > self._budget.left():
+            seconds = self._budget.spent() - before
+            if (len(self.ways) - number) * seconds > self._budget.left():  # the last of them that of what is chosen
                 return False
+            self._reserve = seconds / self._budget.seconds
         return True
 
     def _join_factors(self, start: RankerSettings, chosen: RankerSettings, single: dict[HeldOut, np.ndarray]) -> None:
@@ -117,13 +128,13 @@ class Search:
 
     def _descend(self, settings: RankerSettings, grid: Grid, scores: Scorer) -> RankerSettings:
         """Return the best settings of a grid, one name at a time, as far as there is time."""
-        if self._budget.left(_SEARCHED) <= 0:
+        if not self._budget.has(self._reserve):
             return settings
         best = self._try(settings, scores)
         for name, values in [pair for _ in range(_ROUNDS) for pair in grid.items()]:
             for value in values:
                 other = settings._replace(**{name: value})
-                if value == getattr(settings, name) or self._budget.left(_SEARCHED) <= 0:
+                if value == getattr(settings, name) or not self._budget.has(self._reserve):
                     continue
                 ndcg = self._try(other, scores)
                 if ndcg > best:

@@ -76,9 +76,9 @@ class GraphRanker(Recommender):
     settings : mapping, optional
         `RankerSettings` by name, the others at their defaults: nothing is hidden or chosen then.
     time_budget : float, optional
-        Seconds that `fit` may take, about: the search ends after half of them, and factors are left out where their
-        trainings would take longer than what is left. What is chosen depends on the speed of the machine then. None:
-        no limit.
+        Seconds that `fit` may take, about: the settings of the regression are tried for four tenths of them, and
+        factors are left out where their trainings would take longer than what is left. What is chosen depends on the
+        speed of the machine then. None: no limit.
     n_validation : int
         Users whose lists are compared in each way of hiding, at most.
     random_state : int

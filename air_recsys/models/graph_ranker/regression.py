@@ -21,6 +21,7 @@ Diagonal Constraints in Linear Autoencoders for Recommendation, SIGIR 2023; Ning
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -31,6 +32,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided
+from air_recsys.nn.devices import one_blas_thread
 
 MOST_EXACT = 4096  # items that one matrix of all pairs is inverted for
 PENALTIES = (4.0, 8.0, 16.0, 32.0)  # that a ranker tries
@@ -39,6 +41,7 @@ _NEIGHBORS = 200  # of an item's regression where there are more
 _EDGES = 400  # of M that each item chooses there
 _TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
 _POWER_STEPS = 20
+_SMALL = 2048  # rows of a matrix that one thread inverts
 
 
 class EvenedItems(NamedTuple):
@@ -132,10 +135,11 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
     from scipy.linalg import get_lapack_funcs
 
     factorize, invert = cast("tuple[Any, Any]", get_lapack_funcs(("potrf", "potri"), (matrix,)))
-    factor, failed = factorize(matrix, lower=0, overwrite_a=1)
-    if failed:
-        raise DataError(f"expected a positive definite matrix, found one that is not at row {failed}")
-    inverse, _ = invert(factor, lower=0, overwrite_c=1)  # its upper triangle
+    with one_blas_thread() if len(matrix) <= _SMALL else nullcontext():
+        factor, failed = factorize(matrix, lower=0, overwrite_a=1)
+        if failed:
+            raise DataError(f"expected a positive definite matrix, found one that is not at row {failed}")
+        inverse, _ = invert(factor, lower=0, overwrite_c=1)  # its upper triangle
     for column in range(1, len(inverse)):
         inverse[column, :column] = inverse[:column, column]
     return inverse
@@ -162,7 +166,8 @@ def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int =
     own = np.bincount(evened.rows.indices, evened.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
     place = np.full(n_items, -1)
-    columns_of = [_regression(products, own, item, nearest, penalty, place) for item in range(n_items)]
+    with one_blas_thread():
+        columns_of = [_regression(products, own, item, nearest, penalty, place) for item in range(n_items)]
     indices, values = (np.concatenate(parts) for parts in zip(*columns_of, strict=True))
     indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)])
     return sp.csr_array(sp.csr_array((values, indices, indptr), shape=products.shape).T)
