@@ -14,6 +14,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import Train
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.nn.devices import in_workers, one_blas_thread
 
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
 _MOST_SEARCHED = 2_000_000  # interactions that a search sees
@@ -145,7 +146,9 @@ class Search:
         tried = [row["ndcg"] for row in self.history if settings._asdict().items() <= row.items()]
         if tried:
             return tried[0]
-        figures = np.array([way.measure(scores(way, settings)) for way in self.ways])  # (ways, 2)
+        with one_blas_thread():  # each way has a thread
+            measured = in_workers(lambda way: way.measure(scores(way, settings)), self.ways)
+        figures = np.array(measured)  # (ways, 2)
         ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
         each = {f"ndcg_{name}": value for name, value in zip(_LEANS, figures[:, 0].tolist(), strict=False)}
         self.history.append(settings._asdict() | {"ndcg": ndcg, "recall": recall} | each)
