@@ -1,7 +1,9 @@
 """The lists of a `GraphRanker`: candidates by scores in single precision, their order by scores in double precision.
 
 The scores of the factors are exponentials of a product, which single precision finds several times as fast. Its error
-is bounded; a user whose list could depend on it is given the scores of all items in double precision.
+is bounded; a user whose list could depend on it is given the scores of all items in double precision. The length that
+the factors' scores are divided by is of single precision, too: it is the weight of the term for a user, and scores are
+the same to about seven digits, whoever else is asked for.
 """
 
 from __future__ import annotations

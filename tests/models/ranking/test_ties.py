@@ -292,7 +292,9 @@ def test_a_ranker_says_the_same_to_one_user_and_to_many(weights, monkeypatch):
     together = model.recommend(data.user_ids, 30)
     alone = pd.concat([model.recommend(user, 30) for user in data.user_ids], ignore_index=True)
     pd.testing.assert_frame_equal(together.drop(columns="score"), alone.drop(columns="score"))
-    np.testing.assert_allclose(together["score"], alone["score"], rtol=0, atol=1e-13)
+    # Factors are divided by lengths in single precision, which depend on who else is asked for.
+    exact = weights == {"factor_weight": 0.0}
+    np.testing.assert_allclose(together["score"], alone["score"], rtol=0, atol=1e-13 if exact else 1e-6)
     folded = model.fold_in(sp.csr_array(data.to_csr())).recommend(30)
     for user in (0, 7, 59):
         own = model.fold_in(sp.csr_array(data.to_csr()[[user]])).recommend(30)
