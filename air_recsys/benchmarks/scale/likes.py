@@ -107,12 +107,12 @@ def measure_likes(size: LikesSize, settings: dict[str, Any], seed: int) -> dict[
 
 
 def planted_likes(size: LikesSize, seed: int) -> sp.csr_array:
-    """Return likes of users and items in groups, about as many as asked for: repeated ones are one.
+    """Return likes of users and items in groups, about as many as asked for where few are repeated: those are one.
 
     Examples
     --------
     >>> likes = planted_likes(LikesSize(300, 400, 6000), 0)
-    >>> likes.shape, 4000 < likes.nnz <= 6900, set(likes.data.tolist())
+    >>> likes.shape, 3000 < likes.nnz <= 6900, set(likes.data.tolist())
     ((300, 400), True, {1.0})
     """
     rng = np.random.default_rng(seed)

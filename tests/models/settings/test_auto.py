@@ -55,11 +55,11 @@ def test_likes_are_warned_of_once_and_models_for_them_are_named(exact):
     with pytest.warns(DataWarning) as caught:
         model = AIR.auto(**CPU).fit(likes(exact))
     (warning,) = caught
-    assert all(name in str(warning.message) for name in ("GraphRanker", "ImplicitAIR"))
+    assert all(name in str(warning.message) for name in ("AIR.for_likes()", "ImplicitAIR"))
     assert model.search_line_ == "data: likes, only positive pairs; settings: ratings"
     with pytest.warns(DataWarning) as caught:  # no pair is left to rank
         AIR.auto(**CPU).fit(np.full((5, 4), 4.0))
-    assert "GraphRanker" not in str(caught[0].message)
+    assert "AIR.for_likes" not in str(caught[0].message)
 
 
 def test_exact_values_are_completed_and_noisy_ratings_get_a_posterior(exact):
