@@ -26,6 +26,7 @@ from air_recsys.exceptions import (
     ParameterError,
     UnknownIdError,
 )
+from air_recsys.models import GraphRanker
 from air_recsys.models.state import Factors
 
 with warnings.catch_warnings():
@@ -133,6 +134,17 @@ def test_a_worker_writes_what_the_model_predicts(cluster, tmp_path):
     )
     same(read(done.folder), pairs.assign(score=model.predict(pairs["user"], pairs["item"])))
     assert (done.n_read, done.n_written, done.n_unknown) == (len(pairs), len(pairs), 1)
+
+
+def test_workers_write_the_lists_of_a_ranker_from_its_file(cluster, tmp_path):
+    model = GraphRanker(n_factors=4, n_steps=5, settings={"factor_weight": 1.0}, device="cpu")
+    model.fit(make_model("text").interactions_)
+    users = write(tmp_path / "users.parquet", pd.DataFrame({"user": users_of(model)}))
+    file = model.save(tmp_path / "lists.air")
+    done = scoring.recommend(file, users, tmp_path / "out", n=5, batch_size=9, concurrency=2)
+    found, expected = read(done.folder), model.recommend(users_of(model), 5)
+    pd.testing.assert_frame_equal(found.drop(columns="score"), expected.drop(columns="score"))
+    np.testing.assert_allclose(found["score"], expected["score"], rtol=1e-5, atol=1e-6)  # of blocks of other sizes
 
 
 def test_a_piece_whose_worker_died_is_done_again(cluster, tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""The interactions that rankings are measured on: published splits, and hold-outs user by user."""
+"""The interactions that rankings are measured on: published splits, and hold-outs user by user and in time."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from air_recsys.datasets import load_implicit_lists, load_monti, load_movielens
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.lists import holdout_of_users
+from air_recsys.evaluation.lists import holdout_in_time, holdout_of_last, holdout_of_users
 from air_recsys.interactions import Interactions
 
 _SHARE = 0.2
@@ -63,6 +63,14 @@ def _movielens(root: Path) -> Fold:
     return _tested(load_movielens(root, "1m"))
 
 
+def _movielens_last(root: Path) -> Fold:
+    return holdout_of_last(load_movielens(root, "100k"))._replace(name="test")
+
+
+def _movielens_later(root: Path) -> Fold:
+    return holdout_in_time(load_movielens(root, "100k"), _SHARE)._replace(name="test")
+
+
 def _tested(data: Interactions) -> Fold:
     return holdout_of_users(data, _SHARE, 0)._replace(name="test")
 
@@ -89,5 +97,15 @@ RANKING_SETS = {
     "douban": RankingSet("Douban", "ratings of 4 and 5 as likes, the split of Monti et al.", _douban),
     "lastfm": RankingSet(
         "Last.fm", "all listened artists as interactions, a fifth of each user's hidden, seed 0", _lastfm
+    ),
+    "ml-100k-last": RankingSet(
+        "MovieLens-100K by the last item",
+        "all ratings as interactions, the last one of each user hidden, of items that others have",
+        _movielens_last,
+    ),
+    "ml-100k-time": RankingSet(
+        "MovieLens-100K by time",
+        "all ratings as interactions, the latest fifth of all hidden, of users and items that occur before",
+        _movielens_later,
     ),
 }

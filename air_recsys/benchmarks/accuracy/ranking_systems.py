@@ -39,10 +39,13 @@ _DENSE: dict[str, Grid] = {
     "EASE": {"decay": (250.0, 500.0, 1000.0, 2000.0)},
     "RDLAE": {"decay": (50.0, 200.0, 800.0), "dropout": (0.2, 0.4, 0.6), "limit": (0.0, 0.3)},
 }
+_IN_TIME = {"implicit ALS": _als((64, 128), (10.0, 30.0, 100.0), (4.0, 8.0, 16.0))} | _GRID | _DENSE
 _GRIDS: dict[str, dict[str, Grid]] = {
     "ml-1m": {"implicit ALS": _als((128, 256), (50.0, 100.0, 200.0), (4.0, 8.0, 16.0))} | _GRID | _DENSE,
     "douban": {"implicit ALS": _als((64, 128), (3.0, 10.0, 30.0, 100.0), (4.0, 16.0, 64.0))} | _GRID | _DENSE,
     "lastfm": {"implicit ALS": _als((64, 128), (3.0, 10.0, 30.0, 100.0), (4.0, 16.0, 64.0))} | _GRID,
+    "ml-100k-last": _IN_TIME,
+    "ml-100k-time": _IN_TIME,
 }
 """The settings to search, by the data and the system: data of few items, where a search takes minutes."""
 _FIXED: dict[str, dict[str, Any]] = {

@@ -49,6 +49,8 @@ class RankingData(StrEnum):
     ML_1M = "ml-1m"
     DOUBAN = "douban"
     LASTFM = "lastfm"
+    ML_100K_LAST = "ml-100k-last"
+    ML_100K_TIME = "ml-100k-time"
 
 
 class Hidden(StrEnum):
