@@ -1,7 +1,17 @@
 """Drug-target interactions: completion and graphs in the words of drugs and targets."""
 
+from air_recsys.dti.described import feature_similarity, sequence_similarity, smiles_similarity
 from air_recsys.dti.enrichment import enrichment, hidden_enrichment
 from air_recsys.dti.folds import SETTINGS, interaction_folds
 from air_recsys.dti.model import DrugTargetAIR
 
-__all__ = ["SETTINGS", "DrugTargetAIR", "enrichment", "hidden_enrichment", "interaction_folds"]
+__all__ = [
+    "SETTINGS",
+    "DrugTargetAIR",
+    "enrichment",
+    "feature_similarity",
+    "hidden_enrichment",
+    "interaction_folds",
+    "sequence_similarity",
+    "smiles_similarity",
+]

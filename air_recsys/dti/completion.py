@@ -25,6 +25,7 @@ class Completed(NamedTuple):
 
     scores: np.ndarray  # X, (m, n)
     filled: np.ndarray  # R, (m, n): recorded values, completed where missing
+    smoothed: np.ndarray  # the R before, that X is made of, (m, n)
 
 
 def complete(
@@ -63,13 +64,42 @@ def complete(
     """
     recorded = weights * values
     filled = recorded  # before the first round a missing entry is 0
-    scores = filled
+    scores = smoothed = filled
     for _ in range(n_rounds):
-        drugs = affinity(filled, similarities[0], similarity_weight)
-        targets = affinity(filled.T, similarities[1], similarity_weight)
-        scores = smooth(filled, drugs, targets, noise)
+        smoothed = filled
+        scores = smooth(filled, *_graphs(filled, similarities, similarity_weight), noise)
         filled = recorded + (1 - weights) * scores.clip(0, 1)
-    return Completed(scores, filled)
+    return Completed(scores, filled, smoothed)
+
+
+def contributions(
+    smoothed: np.ndarray,
+    similarities: tuple[np.ndarray | None, np.ndarray | None],
+    drug: int,
+    target: int,
+    *,
+    similarity_weight: float,
+    noise: float,
+) -> np.ndarray:
+    """Return what each entry of R adds to one entry of the X that is made of it, (m, n): X is linear in R.
+
+    Examples
+    --------
+    >>> values = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> completed = complete(values, np.ones_like(values))
+    >>> added = contributions(completed.smoothed, (None, None), 0, 0, similarity_weight=0.5, noise=1.0)
+    >>> bool(np.isclose(added.sum(), completed.scores[0, 0])), bool(added[:3, :3].sum() > 0.99 * added.sum())
+    (True, True)
+    """
+    rows, columns, shares = _shares(*_graphs(smoothed, similarities, similarity_weight), noise)
+    return smoothed * (rows @ (np.outer(rows[drug], columns[target]) * shares) @ columns.T)
+
+
+def _graphs(
+    filled: np.ndarray, similarities: tuple[np.ndarray | None, np.ndarray | None], weight: float
+) -> tuple[np.ndarray, np.ndarray]:
+    drugs, targets = similarities
+    return affinity(filled, drugs, weight), affinity(filled.T, targets, weight)
 
 
 def affinity(rows: np.ndarray, similarity: np.ndarray | None, weight: float) -> np.ndarray:
@@ -89,6 +119,12 @@ def affinity(rows: np.ndarray, similarity: np.ndarray | None, weight: float) -> 
 
 def smooth(values: np.ndarray, drugs: np.ndarray, targets: np.ndarray, noise: float) -> np.ndarray:
     """Return the X of the module's first step; negative eigenvalues of a graph count as 0."""
+    rows, columns, shares = _shares(drugs, targets, noise)
+    return rows @ ((rows.T @ values @ columns) * shares) @ columns.T
+
+
+def _shares(drugs: np.ndarray, targets: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the eigenvectors of both graphs, and what is kept of each of their products, (m, n)."""
     (left, rows), (right, columns) = np.linalg.eigh(drugs), np.linalg.eigh(targets)
-    shares = np.maximum(left, 0)[:, None] * np.maximum(right, 0)
-    return rows @ ((rows.T @ values @ columns) * (shares / (shares + noise))) @ columns.T
+    kept = np.maximum(left, 0)[:, None] * np.maximum(right, 0)
+    return rows, columns, kept / (kept + noise)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.dti.calibration import HeldOut
 from air_recsys.dti.sides import Similarities
 from air_recsys.dti.similarities import as_similarity
 from air_recsys.graphs import SimilarityGraph
@@ -29,8 +30,8 @@ class Learned(NamedTuple):
     noise: float
     similarities: Similarities
     scores: np.ndarray  # (n_drugs, n_targets)
-    open_scores: np.ndarray | None  # (n_drugs, n_targets)
     graphs: tuple[SimilarityGraph, SimilarityGraph]
+    asked: Mapping[str, Any]  # what was computed on first use: "scores", "held_out", "calibration"
 
 
 def write(
@@ -43,8 +44,11 @@ def write(
     """Write a fitted model that `check` lets pass; the file at `path` is replaced in one step."""
     attributes = {"similarity_weight_": learned.similarity_weight, "noise": float(learned.noise)}
     arrays = {"scores_": learned.scores, **files.interactions_to_arrays(learned.data)}
-    if learned.open_scores is not None:
-        arrays["open_scores_"] = learned.open_scores
+    if "scores" in learned.asked:
+        arrays["open_scores_"] = learned.asked["scores"]
+    if "held_out" in learned.asked:
+        found: HeldOut = learned.asked["held_out"]
+        arrays |= {"held_out_scores": found.scores, "deviations_": found.deviations}
     given = zip(_SIMILARITIES, learned.similarities, strict=True)
     arrays |= {name: matrix for name, matrix in given if matrix is not None}
     for name, graph in zip(_GRAPHS, learned.graphs, strict=True):
@@ -67,9 +71,22 @@ def learned_of(contents: files.Contents) -> Learned:
         check_real("noise", attributes["noise"], strict=True),
         (drugs, targets),
         _scores(contents, "scores_", data),  # as large as what follows, which the file does not hold
-        _scores(contents, "open_scores_", data) if "open_scores_" in arrays else None,
         (drug_graph, target_graph),
+        _asked(contents, data),
     )
+
+
+def _asked(contents: files.Contents, data: Interactions) -> dict[str, Any]:
+    arrays = contents.arrays
+    asked: dict[str, Any] = {}
+    if "open_scores_" in arrays:
+        asked["scores"] = _scores(contents, "open_scores_", data)
+    if "held_out_scores" in arrays:
+        scores = arrays["held_out_scores"]
+        if scores.ndim != 1 or scores.dtype != np.float64 or not np.isfinite(scores).all():
+            raise ValueError(f"expected finite held_out_scores in float64, found shape {scores.shape}")
+        asked["held_out"] = HeldOut(scores, _scores(contents, "deviations_", data))
+    return asked
 
 
 def _scores(contents: files.Contents, name: str, data: Interactions) -> np.ndarray:

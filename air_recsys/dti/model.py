@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
+import warnings
+from collections.abc import Hashable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -13,20 +15,22 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from air_recsys.dti import files
-from air_recsys.dti.completion import affinity, complete
-from air_recsys.dti.sides import Similarities, known_sides, to_all_rows
-from air_recsys.dti.similarities import as_similarity
+from air_recsys.dti.calibration import FOLDS, Calibration, HeldOut, held_out
+from air_recsys.dti.completion import affinity
+from air_recsys.dti.explanation import PairExplanation, explained
+from air_recsys.dti.pairs import as_pairs, with_ids, without_evidence
+from air_recsys.dti.sides import Similarities, known_sides
+from air_recsys.dti.similarities import as_similarity, ids_of, with_nearest
 from air_recsys.dti.strength import chosen_weight
-from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
+from air_recsys.dti.whole import Strengths, Whole, complete_all, score_parts
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
-from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.interactions import Interactions
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.parameters import check_parameters, integer, real
 from air_recsys.validation import check_integer
-
-_OPEN_FOLDS = 10
 
 
 @dataclass(eq=False, repr=False)
@@ -47,20 +51,22 @@ class DrugTargetAIR(BaseEstimator):
     noise : float, optional
         sigma > 0: the larger, the less recorded values are trusted against the graphs. None is 0.5 where a similarity
         is given, else 1.
-    unobserved_weight : float
+    unobserved_weight : float or "auto"
         Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 takes it as missing, 1 as no
-        interaction.
+        interaction. "auto" is 0 where zeros are recorded, and 1 where all that is recorded interacts.
     n_rounds : int
         Rounds of completion and graphs.
 
     Attributes
     ----------
-    similarity_weight_ : float
-        The share that was used.
+    similarity_weight_, unobserved_weight_ : float
+        Those that were used.
     scores_ : ndarray, shape (n_drugs, n_targets)
         About 1 for pairs that interact, about 0 for pairs that do not; recorded pairs are drawn to their record.
     open_scores_ : ndarray, shape (n_drugs, n_targets)
         The same with every recorded 0 scored as if it was missing; `new_interactions` ranks by them.
+    calibration_ : Calibration
+        From scores to probabilities, by recorded pairs that were hidden: see `air_recsys.dti.calibration`.
     drug_graph_, target_graph_ : SimilarityGraph
         The graphs that a further round would use, over the completed profiles of all drugs and targets.
     drugs_, targets_ : IdIndex
@@ -70,8 +76,8 @@ class DrugTargetAIR(BaseEstimator):
     --------
     >>> values = np.kron(np.eye(2), np.ones((3, 3)))  # two groups
     >>> values[0, 0] = np.nan
-    >>> model = DrugTargetAIR().fit(Interactions.from_dense(values, list("abcdef"), list("uvwxyz")))
-    >>> model.new_interactions(1)[["drug", "target", "recorded"]].values.tolist()
+    >>> model = DrugTargetAIR().fit(pd.DataFrame(values, list("abcdef"), list("uvwxyz")))
+    >>> model.new_interactions(1)[["drug", "target", "known"]].values.tolist()
     [['a', 'u', False]]
     >>> sorted(model.drug_graph_.neighbors("a", n=2)["drug"])
     ['b', 'c']
@@ -79,7 +85,7 @@ class DrugTargetAIR(BaseEstimator):
 
     similarity_weight: float | str = real(0.5, maximum=1, besides=("auto",))
     noise: float | None = real(None, strict=True, besides=(None,))
-    unobserved_weight: float = real(0.0, maximum=1)
+    unobserved_weight: float | str = real("auto", maximum=1, besides=("auto",))
     n_rounds: int = integer(10, minimum=1)
 
     def fit(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> Self:
@@ -87,21 +93,30 @@ class DrugTargetAIR(BaseEstimator):
 
         Parameters
         ----------
-        interactions : Interactions, sparse matrix, DataFrame or ndarray
-            1 for pairs that interact, 0 for pairs that are not known to. Absent pairs are predicted as
-            `unobserved_weight` says. Drugs are the users, targets the items. Weights of ratings, in [0, 1], are the
-            shares of the pairs that are taken from their records.
+        interactions : DataFrame, Interactions, sparse matrix or ndarray
+            1 for pairs that interact, 0 for pairs that are not known to. A wide table has a row a drug and a column a
+            target; a long one has the columns drug and target, and interaction where zeros are recorded: see
+            `air_recsys.dti.pairs`. Absent pairs are predicted as `unobserved_weight` says. Of `Interactions`, drugs
+            are the users, targets the items; weights of ratings, in [0, 1], are the shares of the pairs that are taken
+            from their records.
         drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
-            In [0, 1].
+            In [0, 1]; `feature_similarity`, `sequence_similarity` and `smiles_similarity` make them. Drugs and targets
+            that a table of them names and the pairs do not are new ones: they are predicted.
 
         Raises
         ------
         DataError
-            For values other than 0 and 1, no interaction, similarities that do not fit, or where only 1 is recorded.
+            For values other than 0 and 1, no interaction, similarities that do not fit, or where only 1 is recorded
+            and `unobserved_weight` is 0.
         ParameterError
+
+        Warns
+        -----
+        DataWarning
+            Of drugs or targets of which nothing is recorded, without a similarity to predict them from.
         """
-        data = as_interactions(interactions)
         check_parameters(self)
+        data = with_ids(as_pairs(interactions), ids_of(drug_similarity), ids_of(target_similarity))
         fitted = copy.copy(self)._learn(data, drug_similarity, target_similarity)
         parameters = self.get_params(deep=False)
         learned = {name: value for name, value in vars(fitted).items() if name not in parameters}
@@ -111,13 +126,15 @@ class DrugTargetAIR(BaseEstimator):
     def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any) -> Self:
         values, weights = self._recorded(data)
         given = (
-            as_similarity("drug_similarity", drug_similarity, data.user_ids),
-            as_similarity("target_similarity", target_similarity, data.item_ids),
+            as_similarity("drug_similarity", drug_similarity, data.user_ids, stacklevel=4),
+            as_similarity("target_similarity", target_similarity, data.item_ids, stacklevel=4),
         )
-        self._open: dict[str, np.ndarray] = {}
+        if unlike := without_evidence(data, given):
+            warnings.warn(unlike, DataWarning, stacklevel=3)
+        self._asked: dict[str, Any] = {}
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_ = self._chosen_weight(values, weights, given)
-        self.scores_, profiles = self._completed(values, weights, given)
+        self.scores_, profiles = self._completed(values, weights, given)[:2]
         self._given = values, weights, given
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
@@ -133,12 +150,21 @@ class DrugTargetAIR(BaseEstimator):
             For ids that were not in the data of `fit`.
         """
         model = self._fitted()
-        drugs, targets = _places(model.drugs_, drug_ids), _places(model.targets_, target_ids)
-        if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
-            raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
-        return model.scores_[drugs, targets]
+        return model.scores_[_pairs(model, drug_ids, target_ids)]
 
-    def new_interactions(self, n: int = 10, drug_ids: Any = None, target_ids: Any = None) -> pd.DataFrame:
+    def predict_proba(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
+        """Return the probability of each pair that it interacts, in (0, 1); pairs as in `predict`.
+
+        It is the share of interactions among recorded pairs that were hidden and got scores like that of the pair. A
+        recorded 0 counts as no interaction: where it only means "not known", the probability is too small.
+        """
+        model = self._fitted()
+        drugs, targets = _pairs(model, drug_ids, target_ids)
+        return model.calibration_.of_scores(model.open_scores_[drugs, targets])
+
+    def new_interactions(
+        self, n: int = 10, drug_ids: Any = None, target_ids: Any = None, *, include_known: bool = False
+    ) -> pd.DataFrame:
         """Return the most probable of the pairs that are not known to interact, best first.
 
         Parameters
@@ -146,37 +172,81 @@ class DrugTargetAIR(BaseEstimator):
         n : int
         drug_ids, target_ids : id or array_like of ids, optional
             Only pairs of these drugs, or of these targets.
+        include_known : bool
+            Known interactions too.
 
         Returns
         -------
         DataFrame
-            Columns drug, target, score (of `open_scores_`), rank and recorded: True for a recorded 0, False for an
-            absent pair. Scores that differ by rounding alone tie, and come in the order of the drugs, then of the
+            Columns drug, target, probability and its deviation (see `air_recsys.dti.calibration`), score (of
+            `open_scores_`), rank, known: whether the interaction is recorded, and recorded_zero: whether the pair is
+            recorded as 0. Scores that differ by rounding alone tie, and come in the order of the drugs, then of the
             targets; see `air_recsys.models.ranking.ties`.
         """
         model = self._fitted()
         check_integer("n", n, minimum=1)
         recorded = model.interactions_.to_dense()
-        open_pairs = recorded != 1  # NaN too
+        asked = np.ones(recorded.shape, dtype=bool) if include_known else recorded != 1  # NaN too
         for axis, (index, ids) in enumerate(((model.drugs_, drug_ids), (model.targets_, target_ids))):
             if ids is not None:
                 wanted = np.isin(np.arange(len(index)), _places(index, ids))
-                open_pairs &= wanted[:, None] if axis == 0 else wanted
-        drugs, targets = np.nonzero(open_pairs)
+                asked &= wanted[:, None] if axis == 0 else wanted
+        drugs, targets = np.nonzero(asked)
         scores = model.open_scores_[drugs, targets]
         if not scores.size:
             best, values = np.empty(0, dtype=np.int64), scores
         else:
             found = best_of(scores[None], min(n, scores.size), float(np.abs(scores).max()))
             best, values = found[0][0], found[1][0]
+        drugs, targets = drugs[best], targets[best]
         return pd.DataFrame(
             {
-                "drug": model.drugs_.ids[drugs[best]],
-                "target": model.targets_.ids[targets[best]],
+                "drug": model.drugs_.ids[drugs],
+                "target": model.targets_.ids[targets],
+                "probability": model.calibration_.of_scores(values),
+                "deviation": model.calibration_.deviations(values, model._held_out.deviations[drugs, targets]),
                 "score": values,
                 "rank": np.arange(1, best.size + 1),
-                "recorded": ~np.isnan(recorded[drugs[best], targets[best]]),
+                "known": recorded[drugs, targets] == 1,
+                "recorded_zero": recorded[drugs, targets] == 0,
             }
+        )
+
+    def explain(self, drug_id: Hashable, target_id: Hashable, n: int = 10) -> PairExplanation:
+        """Return which known interactions speak for a pair, in parts that add up to its score.
+
+        The score is that of `new_interactions`. See `air_recsys.dti.explanation` for the definitions.
+
+        Parameters
+        ----------
+        drug_id, target_id : hashable
+        n : int
+            Most known interactions that are shown.
+
+        Examples
+        --------
+        >>> values = pd.DataFrame([[0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]], list("abc"), list("wxyz"))
+        >>> found = DrugTargetAIR().fit(values).explain("a", "w", n=2)
+        >>> found.interactions[["drug", "target"]].values.tolist(), bool(np.isclose(found.total(), found.score))
+        ([['b', 'w'], ['a', 'x']], True)
+        """
+        model = self._fitted()
+        check_integer("n", n, minimum=1)
+        place = int(_places(model.drugs_, [drug_id])[0]), int(_places(model.targets_, [target_id])[0])
+        whole = model._completed(*model._shown_for(place))
+        score = whole.scores[place]
+        probability = model.calibration_.of_scores(score)
+        deviation = model.calibration_.deviations(score, model._held_out.deviations[place])
+        figures = float(score), float(probability), float(deviation)
+        return explained(
+            (drug_id, target_id),
+            place,
+            figures,
+            score_parts(whole, model._strengths, *place),
+            model.interactions_.to_dense() == 1,
+            (model.drugs_.ids, model.targets_.ids),
+            (_edges(model.drug_graph_, place[0]), _edges(model.target_graph_, place[1])),
+            n,
         )
 
     @property
@@ -186,19 +256,46 @@ class DrugTargetAIR(BaseEstimator):
         A recorded 0 draws its score to 0, though the pair is only not known to interact. Computed on first use.
         """
         model = self._fitted()
-        if not model._open:
-            model._open.setdefault("scores", model._scores_of_zeros())
-        return model._open["scores"]
+        if "scores" not in model._asked:
+            model._asked.setdefault("scores", model._scores_of_zeros())
+        return model._asked["scores"]
+
+    @property
+    def calibration_(self) -> Calibration:
+        """From scores to probabilities. Computed on first use, as `open_scores_` is."""
+        model = self._fitted()
+        if "calibration" not in model._asked:
+            values, weights, _ = model._given
+            found = Calibration.of(model._held_out.scores, values.flat[np.flatnonzero(weights)] == 1)
+            model._asked.setdefault("calibration", found)
+        return model._asked["calibration"]
+
+    @property
+    def _held_out(self) -> HeldOut:
+        if "held_out" not in self._asked:
+            values, weights, given = self._given
+            self._asked.setdefault("held_out", held_out(weights, lambda w: self._completed(values, w, given).scores))
+        return self._asked["held_out"]
 
     def _scores_of_zeros(self) -> np.ndarray:
         values, weights, similarities = self._given
         scores = self.scores_.copy()
-        zeros = np.flatnonzero((weights > 0) & (values == 0))
-        for hidden in np.array_split(np.random.RandomState(0).permutation(zeros), _OPEN_FOLDS):
-            shown = weights.copy()
-            shown.flat[hidden] = 0
-            scores.flat[hidden] = self._completed(values, shown, similarities)[0].flat[hidden]
+        for hidden in self._folds_of_zeros():
+            completed = self._completed(values, _without(weights, hidden), similarities)
+            scores.flat[hidden] = completed.scores.flat[hidden]
         return scores
+
+    def _folds_of_zeros(self) -> list[np.ndarray]:
+        values, weights, _ = self._given
+        zeros = np.flatnonzero((weights > 0) & (values == 0))
+        return np.array_split(np.random.RandomState(0).permutation(zeros), FOLDS)
+
+    def _shown_for(self, place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Similarities]:
+        """Return what the open score of a pair was made of."""
+        values, weights, similarities = self._given
+        own = int(np.ravel_multi_index(place, values.shape))
+        hidden = [fold for fold in self._folds_of_zeros() if (fold == own).any()]
+        return values, _without(weights, hidden[0]) if hidden else weights, similarities
 
     # ---------------------------------------------------------------- files
 
@@ -214,8 +311,8 @@ class DrugTargetAIR(BaseEstimator):
             model._noise,
             model._given[2],
             model.scores_,
-            model._open.get("scores"),
             (model.drug_graph_, model.target_graph_),
+            model._asked,
         )
         return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self._restored)
 
@@ -229,12 +326,10 @@ class DrugTargetAIR(BaseEstimator):
         model = class_of(cls, contents)(**contents.parameters)
         check_parameters(model)
         learned = files.learned_of(contents)
-        model._open = {}
+        model._asked = dict(learned.asked)
         model._given = *model._recorded(learned.data), learned.similarities
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
         model.scores_ = learned.scores
-        if learned.open_scores is not None:
-            model._open["scores"] = learned.open_scores
         model._name_sides(learned.data)
         model.drug_graph_, model.target_graph_ = learned.graphs
         return model
@@ -248,14 +343,16 @@ class DrugTargetAIR(BaseEstimator):
             raise DataError(f"expected 1 for pairs that interact and 0 for others, found {strange[0]:g}")
         if not data.ratings.any():
             raise DataError(f"expected at least one pair that interacts, found {data.n_ratings} zeros")
-        if data.ratings.all() and self.unobserved_weight == 0 and data.density < 1:
+        automatic = 1.0 if data.ratings.all() else 0.0
+        self.unobserved_weight_ = automatic if self.unobserved_weight == "auto" else float(self.unobserved_weight)
+        if data.ratings.all() and self.unobserved_weight_ == 0 and data.density < 1:
             raise DataError(
                 "expected pairs with 0 beside those with 1, found only 1: add the zeros, or take the pairs that are "
                 "not there as zeros by unobserved_weight=1"
             )
         if data.weights is not None and data.weights.max() > 1:
             raise DataError(f"expected weights in [0, 1], found {data.weights.max():g}")
-        weights = np.full((data.n_users, data.n_items), float(self.unobserved_weight))
+        weights = np.full((data.n_users, data.n_items), self.unobserved_weight_)
         weights[data.user_index, data.item_index] = 1 if data.weights is None else data.weights
         return np.nan_to_num(data.to_dense()), weights
 
@@ -269,22 +366,12 @@ class DrugTargetAIR(BaseEstimator):
         sides = known_sides(values, similarities)
         return chosen_weight(*sides.block(values, weights), noise=self._noise, n_rounds=self.n_rounds)
 
-    def _completed(
-        self, values: np.ndarray, weights: np.ndarray, similarities: Similarities
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return scores and completed values of all pairs: of the known block first, then of what is similar to it."""
-        sides = known_sides(values, similarities)
-        block = np.ix_(sides.drugs, sides.targets)
-        settings = {"similarity_weight": self.similarity_weight_, "noise": self._noise, "n_rounds": self.n_rounds}
-        completed = complete(*sides.block(values, weights), **settings)
-        carried = (completed.scores + completed.filled) / 2
-        evidence = values[block], weights[block] == 1
-        rows = to_all_rows(sides.similarities[0], sides.drugs, carried, *evidence)
-        columns = to_all_rows(sides.similarities[1], sides.targets, carried.T, *(each.T for each in evidence))
-        extended = rows @ carried @ columns.T
-        scores, filled = extended.copy(), extended.clip(0, 1)
-        scores[block], filled[block] = completed
-        return scores, filled
+    @property
+    def _strengths(self) -> Strengths:
+        return Strengths(self.similarity_weight_, self._noise, self.n_rounds)
+
+    def _completed(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> Whole:
+        return complete_all(values, weights, similarities, self._strengths)
 
     def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
         adjacency = affinity(profiles, similarity, self.similarity_weight_)
@@ -298,9 +385,27 @@ class DrugTargetAIR(BaseEstimator):
         return copy.copy(self)
 
 
+def _pairs(model: DrugTargetAIR, drug_ids: Any, target_ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    drugs, targets = _places(model.drugs_, drug_ids), _places(model.targets_, target_ids)
+    if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
+        raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
+    return drugs, targets
+
+
+def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
+    """Return the weights of the edges between a node and all, (n,)."""
+    return graph.to_scipy()[[node]].toarray().ravel()
+
+
+def _without(weights: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    shown = weights.copy()
+    shown.flat[hidden] = 0
+    return shown
+
+
 def _places(index: IdIndex, ids: Any) -> np.ndarray:
     places = index.lookup(ids)
     if (places < 0).any():
-        queried = np.atleast_1d(np.asarray(ids, dtype=object))
-        raise UnknownIdError(index.kind, queried[places < 0].tolist())
+        unknown = np.atleast_1d(np.asarray(ids, dtype=object))[places < 0].tolist()
+        raise UnknownIdError(index.kind, unknown, f"the first is {with_nearest(unknown[0], index.ids.tolist())}")
     return places

@@ -29,15 +29,19 @@ def data(*hidden: tuple[int, int] | int) -> Interactions:
 
 def test_a_hidden_interaction_of_a_group_is_the_first_new_one() -> None:
     table = DrugTargetAIR().fit(data((1, 2), (6, 0))).new_interactions(2)
-    assert table.loc[0, ["drug", "target", "recorded"]].tolist() == ["D1", "hsa2", False]
+    assert table.loc[0, ["drug", "target", "known"]].tolist() == ["D1", "hsa2", False]
     assert table["score"].tolist() == sorted(table["score"], reverse=True)
     assert table["rank"].tolist() == [1, 2]
 
 
 def test_known_interactions_are_never_new() -> None:
-    table = DrugTargetAIR().fit(data()).new_interactions(100)
+    model = DrugTargetAIR().fit(data())
+    table = model.new_interactions(100)
     assert len(table) == 24
-    assert table["recorded"].tolist() == [True] * 24
+    assert table["recorded_zero"].all()
+    assert not table["known"].any()
+    both = model.new_interactions(100, include_known=True)
+    assert (len(both), both["known"].sum()) == (48, 24)
 
 
 @pytest.mark.order
@@ -114,6 +118,16 @@ def test_pairs_that_are_not_there_can_count_as_zeros() -> None:
     assert not np.allclose(between.scores_, as_zeros.scores_)
 
 
+def test_where_only_interactions_are_recorded_all_other_pairs_are_zeros() -> None:
+    positives = Interactions.from_frame(data().to_frame().query("rating == 1"))
+    model = DrugTargetAIR().fit(positives)
+    assert model.unobserved_weight_ == 1
+    np.testing.assert_array_equal(model.scores_, DrugTargetAIR(unobserved_weight=1).fit(positives).scores_)
+    assert DrugTargetAIR().fit(data()).unobserved_weight_ == 0
+    with pytest.raises(DataError, match="expected pairs with 0"):
+        DrugTargetAIR(unobserved_weight=0).fit(positives)
+
+
 def test_weights_of_zero_hide_a_pair() -> None:
     weights = np.ones(48)
     weights[2] = 0
@@ -126,7 +140,7 @@ def test_a_zero_in_the_midst_of_interactions_is_the_first_new_one() -> None:
     values = GROUPS.copy()
     values[1, 2] = 0  # recorded as unknown
     model = DrugTargetAIR().fit(Interactions.from_dense(values, DRUGS, TARGETS))
-    assert model.new_interactions(1)[["drug", "target", "recorded"]].to_numpy().tolist() == [["D1", "hsa2", True]]
+    assert model.new_interactions(1)[["drug", "target", "recorded_zero"]].to_numpy().tolist() == [["D1", "hsa2", True]]
     assert model.open_scores_[1, 2] > model.scores_[1, 2]
     np.testing.assert_array_equal(model.open_scores_[values == 1], model.scores_[values == 1])
 
@@ -167,7 +181,6 @@ def test_parameters_out_of_range_are_refused(parameters: dict[str, Any], message
     [
         (GROUPS * 2, None, "expected 1 for pairs that interact"),
         (GROUPS * 0, None, "at least one pair that interacts"),
-        (np.where(GROUPS == 1, 1, np.nan), None, "expected pairs with 0"),
         (GROUPS, np.eye(7), "of shape"),
         (GROUPS, np.eye(8) * 2, "in \\[0, 1\\]"),
         (GROUPS, SIMILARITY.iloc[:7, :7], "the 8 ids"),

@@ -1,0 +1,156 @@
+r"""Why a pair has its score: what each known interaction adds.
+
+The completion is linear in what it smooths, :math:`x_{ij} = \sum_{ab} H_{ij,ab} r_{ab}`, with the graphs as they are
+in its last round; a drug or a target without interactions is a weighted sum of those that are like it. Either way
+each pair (a, b) adds a number of its own to the score, and these sum to it. Known interactions are told one by one;
+what the model itself has filled in where nothing is recorded is a part of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+_PARTS = {
+    "same_drug": "other targets of the drug",
+    "same_target": "other drugs of the target",
+    "known_elsewhere": "interactions of others",
+    "own_record": "the record of the pair itself",
+    "filled_in": "pairs that are not known, as completed",
+}
+
+
+@dataclass(frozen=True)
+class PairExplanation:
+    """What the score of a drug and a target is made of.
+
+    Attributes
+    ----------
+    drug, target : hashable
+    score, probability, deviation : float
+        As in `DrugTargetAIR.new_interactions`.
+    interactions : DataFrame
+        Known interactions, those that add most first: drug, target, contribution, share (of the score),
+        drug_similarity and target_similarity, the edges of the learned graphs to the drug and to the target; 1 where
+        it is the same one.
+    parts : dict of str to float
+        Sums: same_drug (interactions of the drug with other targets), same_target (of other drugs with the target),
+        known_elsewhere, own_record (of a known pair), filled_in (not known, completed by the model). They add up to
+        the score.
+    n_interactions : int
+        Known interactions, of which `interactions` has the first.
+    """
+
+    drug: Hashable
+    target: Hashable
+    score: float
+    probability: float
+    deviation: float
+    interactions: pd.DataFrame
+    parts: dict[str, float]
+    n_interactions: int
+
+    def total(self) -> float:
+        """Return the sum of the parts, which is the score up to rounding."""
+        return sum(self.parts.values())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values for JSON."""
+        return {
+            "drug": _plain(self.drug),
+            "target": _plain(self.target),
+            "score": self.score,
+            "probability": self.probability,
+            "deviation": self.deviation,
+            "parts": self.parts,
+            "interactions": [
+                {str(name): _plain(value) for name, value in row.items()}
+                for row in self.interactions.astype(object).to_dict("records")
+            ],
+            "n_interactions": self.n_interactions,
+        }
+
+    def __str__(self) -> str:
+        summands = [f"  {value:+.4f}  {_PARTS[name]}" for name, value in self.parts.items() if value]
+        shown = self.interactions.to_string(index=False, float_format="{:.4f}".format)
+        what = f"the {len(self.interactions)} of {self.n_interactions} known interactions that add most"
+        return "\n".join(
+            [
+                f"drug {self.drug}, target {self.target}: probability {self.probability:.3f} +- {self.deviation:.3f}, "
+                f"score {self.score:.4f}, made of",
+                *summands,
+                "",
+                f"{what}:",
+                shown,
+            ]
+        )
+
+
+def explained(
+    pair: tuple[Hashable, Hashable],
+    place: tuple[int, int],
+    figures: tuple[float, float, float],
+    added: np.ndarray,
+    known: np.ndarray,
+    sides: tuple[np.ndarray, np.ndarray],
+    near: tuple[np.ndarray, np.ndarray],
+    n: int,
+) -> PairExplanation:
+    """Return the explanation of a pair.
+
+    Parameters
+    ----------
+    pair : tuple of hashable
+        The ids of the drug and of the target.
+    place : tuple of int
+        Their positions.
+    figures : tuple of float
+        Score, probability and deviation.
+    added : ndarray, shape (n_drugs, n_targets)
+        What each pair adds to the score.
+    known : ndarray of bool, shape (n_drugs, n_targets)
+        Where an interaction is known.
+    sides : pair of ndarray
+        All ids of the drugs, and of the targets.
+    near : pair of ndarray, shapes (n_drugs,) and (n_targets,)
+        Edges of the learned graphs to the drug, and to the target.
+    n : int
+        Most rows.
+    """
+    drugs, targets = np.nonzero(known)
+    parts = added[drugs, targets]
+    order = np.argsort(-parts, kind="stable")[:n]
+    first, second = drugs[order], targets[order]
+    table = pd.DataFrame(
+        {
+            "drug": sides[0][first],
+            "target": sides[1][second],
+            "contribution": parts[order],
+            "share": parts[order] / figures[0] if figures[0] else np.zeros(order.size),
+            "drug_similarity": np.where(first == place[0], 1.0, near[0][first]),
+            "target_similarity": np.where(second == place[1], 1.0, near[1][second]),
+        }
+    )
+    return PairExplanation(*pair, *figures, table, _sums(added, known, place), int(parts.size))
+
+
+def _sums(added: np.ndarray, known: np.ndarray, place: tuple[int, int]) -> dict[str, float]:
+    drug, target = place
+    told = np.where(known, added, 0)
+    own = float(told[drug, target])
+    same_drug, same_target = (float(line.sum()) - own for line in (told[drug], told[:, target]))
+    return {
+        "same_drug": same_drug,
+        "same_target": same_target,
+        "known_elsewhere": float(told.sum()) - same_drug - same_target - own,
+        "own_record": own,
+        "filled_in": float(added.sum() - told.sum()),
+    }
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
