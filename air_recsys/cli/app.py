@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from air_recsys import __version__
-from air_recsys.cli import data, demo, evaluate, explain, inpaint, models, paths, report, score, tune
+from air_recsys.cli import data, demo, dti, evaluate, explain, inpaint, models, paths, report, score, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -52,6 +52,7 @@ except ModuleNotFoundError as error:
 else:  # all commands above work without the benchmarks
     add_workshop(app)
 app.add_typer(data.app, name="datasets")
+app.add_typer(dti.app, name="dti")
 
 
 def _show_version(asked: bool) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from air_recsys.dti import DrugTargetAIR
     from air_recsys.interactions import Interactions
     from air_recsys.models import Recommender
     from air_recsys.models.rows import Side
@@ -69,7 +70,7 @@ TimestampColumn = Annotated[
 Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
 
 
-def parse_settings(settings: list[str] | None, model: Recommender | None = None) -> dict[str, Any]:
+def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
     """Turn NAME=VALUE texts into parameters of a model; unless one is given, of AIR and of its solvers.
 
     Examples

@@ -19,6 +19,7 @@ from air_recsys.datasets.movielens import (
     load_movielens_titles,
     load_movielens_users,
 )
+from air_recsys.datasets.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.datasets.ratings_file import read_ratings
 from air_recsys.datasets.registry import available
@@ -48,6 +49,9 @@ __all__ = [
     "make_planted_ratings",
     "make_syn_netflix",
     "read_features",
+    "read_pairs",
     "read_ratings",
     "read_similarity",
+    "read_square",
+    "read_texts",
 ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.datasets.ratings_text import SEPARATORS, as_integers, ending_of, unknown_kind
+from air_recsys.datasets.ratings_text import as_integers
+from air_recsys.datasets.table_file import known_kind, read_table
 from air_recsys.exceptions import DataFileError, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.given_graphs import given_graph
@@ -51,8 +51,8 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
     8        NaN        War
     >>> folder.cleanup()
     """
-    file, kind = _known_kind(path, "features")
-    table = _read(file, "features", {id_column: str}, kind, sep)
+    file, kind = known_kind(path, "features")
+    table = read_table(file, "features", {id_column: str}, kind, sep)
     if id_column not in table.columns:
         raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(list(table.columns))}")
     names = table[id_column].tolist()
@@ -97,8 +97,8 @@ def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> 
     SimilarityGraph(3 items, 2 edges, 0 isolated, 1 component, weights 0.25..0.5)
     >>> folder.cleanup()
     """
-    file, ending = _known_kind(path, "similarities")
-    table = _read(file, "similarities", {0: str, 1: str}, ending, sep)
+    file, ending = known_kind(path, "similarities")
+    table = read_table(file, "similarities", {0: str, 1: str}, ending, sep)
     if table.shape[1] < 2 or table.empty:
         raise DataFileError(f"{file}: expected pairs with a similarity, or a square table, found {table.shape}")
     names, columns = [list(map(str, part)) for part in (table.iloc[:, 0], table.columns[1:])]
@@ -131,22 +131,3 @@ def _of_pairs(file: Path, table: pd.DataFrame) -> tuple[sp.csr_array, np.ndarray
         raise DataFileError(f"{file}: expected one similarity a pair, found two of {first} and {second}")
     upper = sp.coo_array((pairs["weight"], (pairs["a"], pairs["b"])), shape=(len(ids), len(ids))).tocsr()
     return sp.csr_array(upper + sp.triu(upper, 1).T), np.asarray(ids)
-
-
-def _known_kind(path: str | Path, content: str) -> tuple[Path, str]:
-    file = Path(path).expanduser()
-    if not file.is_file():
-        raise DataFileError(f"expected a file with {content}, found no file {str(file)!r}")
-    kind = ending_of(file)
-    if kind not in (*SEPARATORS, ".parquet"):
-        raise unknown_kind(file)
-    return file, kind
-
-
-def _read(file: Path, content: str, types: Any, kind: str, sep: str | None) -> pd.DataFrame:
-    try:
-        if kind == ".parquet":
-            return pd.read_parquet(file)
-        return pd.read_csv(file, sep=sep or SEPARATORS[kind], dtype=types)
-    except (ValueError, OSError, UnicodeError) as error:  # a parser's errors are ValueErrors
-        raise DataFileError(f"{file}: expected a table of {content}, found {error}") from None

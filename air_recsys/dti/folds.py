@@ -27,7 +27,7 @@ def interaction_folds(
     Parameters
     ----------
     interactions : Interactions
-        Every pair of a drug and a target, zeros included, sorted by drug and then target.
+        Recorded pairs, zeros included, sorted by drug and then target.
     setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
         In "cvs4" the test pairs are those of a hidden drug with a hidden target; pairs of one of them are in neither
         part. A block without interactions, which no measure is defined on, is left out.
@@ -41,7 +41,8 @@ def interaction_folds(
     ParameterError
         For an unknown setting, or fewer than two folds.
     DataError
-        Where pairs are missing or out of order, or where there is less than one drug, target or pair a fold.
+        Where pairs are out of order or no zero is recorded, or where there is less than one drug, target or pair a
+        fold.
 
     Examples
     --------
@@ -51,17 +52,16 @@ def interaction_folds(
     """
     check_choice("setting", setting, SETTINGS)
     check_integer("n_splits", n_splits, minimum=2)
-    m, n = interactions.n_users, interactions.n_items
-    expected = np.arange(m * n)
-    if interactions.n_ratings != m * n or (interactions.pair_index != expected).any():
-        raise DataError(
-            f"expected all {m * n} pairs by drug and target, found {interactions.n_ratings} or another order"
-        )
+    m, n, size = interactions.n_users, interactions.n_items, interactions.n_ratings
+    if (np.diff(interactions.pair_index) <= 0).any():
+        raise DataError("expected pairs sorted by drug and target, found another order")
+    if interactions.ratings.all():
+        raise DataError(f"expected recorded zeros beside the interactions, found none among {size} pairs")
     rng = as_random_state(random_state)
-    drug, target = np.divmod(expected, n)
+    drug, target = interactions.user_index, interactions.item_index
     if setting == "cvs4":
         return _blocks(interactions, _fold_of(m, _BLOCK_FOLDS, rng)[drug], _fold_of(n, _BLOCK_FOLDS, rng)[target])
-    size, position = {"cvs1": (m * n, expected), "cvs2": (m, drug), "cvs3": (n, target)}[setting]
+    size, position = {"cvs1": (size, np.arange(size)), "cvs2": (m, drug), "cvs3": (n, target)}[setting]
     fold = _fold_of(size, n_splits, rng)[position]
     return (split_off(fold == number) for number in range(n_splits))
 

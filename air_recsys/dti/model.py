@@ -69,6 +69,8 @@ class DrugTargetAIR(BaseEstimator):
         From scores to probabilities, by recorded pairs that were hidden: see `air_recsys.dti.calibration`.
     drug_graph_, target_graph_ : SimilarityGraph
         The graphs that a further round would use, over the completed profiles of all drugs and targets.
+    similarities_ : tuple
+        Those of drugs and of targets that `fit` was given, in the order of `drugs_` and `targets_`; None for none.
     drugs_, targets_ : IdIndex
     interactions_ : Interactions
 
@@ -250,6 +252,11 @@ class DrugTargetAIR(BaseEstimator):
         )
 
     @property
+    def similarities_(self) -> Similarities:
+        """Similarities of drugs and of targets."""
+        return self._fitted()._given[2]
+
+    @property
     def open_scores_(self) -> np.ndarray:
         """`scores_`, with every recorded 0 scored by a model that lacks it: a tenth of the zeros is missing at a time.
 
@@ -269,6 +276,26 @@ class DrugTargetAIR(BaseEstimator):
             found = Calibration.of(model._held_out.scores, values.flat[np.flatnonzero(weights)] == 1)
             model._asked.setdefault("calibration", found)
         return model._asked["calibration"]
+
+    def held_out(self) -> pd.DataFrame:
+        """Return the recorded pairs with scores that lack them: what `calibration_` is made of.
+
+        Returns
+        -------
+        DataFrame
+            Columns drug, target, interaction (0 or 1), score: of the completion that lacks the pair, one of ten.
+        """
+        model = self._fitted()
+        values, weights, _ = model._given
+        drugs, targets = np.nonzero(weights)
+        return pd.DataFrame(
+            {
+                "drug": model.drugs_.ids[drugs],
+                "target": model.targets_.ids[targets],
+                "interaction": values[drugs, targets].astype(np.int64),
+                "score": model._held_out.scores,
+            }
+        )
 
     @property
     def _held_out(self) -> HeldOut:
@@ -340,7 +367,10 @@ class DrugTargetAIR(BaseEstimator):
         """Return values, 0 where nothing is recorded, and weights; (n_drugs, n_targets) each."""
         strange = data.ratings[(data.ratings != 0) & (data.ratings != 1)]
         if strange.size:
-            raise DataError(f"expected 1 for pairs that interact and 0 for others, found {strange[0]:g}")
+            raise DataError(
+                f"expected 1 for pairs that interact and 0 for others, found {strange[0]:g}: of affinities take a "
+                "threshold, or AIR.for_ratings"
+            )
         if not data.ratings.any():
             raise DataError(f"expected at least one pair that interacts, found {data.n_ratings} zeros")
         automatic = 1.0 if data.ratings.all() else 0.0

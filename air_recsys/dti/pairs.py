@@ -68,6 +68,19 @@ def with_ids(data: Interactions, drug_ids: np.ndarray, target_ids: np.ndarray) -
     )
 
 
+def with_zeros(data: Interactions) -> Interactions:
+    """Return the pairs with all others as zeros, where interactions alone are recorded; else the same pairs.
+
+    Examples
+    --------
+    >>> with_zeros(as_pairs(pd.DataFrame({"drug": ["a", "b"], "target": ["t", "u"]}))).ratings.tolist()
+    [1.0, 0.0, 0.0, 1.0]
+    """
+    if data.n_ratings == 0 or not data.ratings.all():
+        return data
+    return Interactions.from_dense(np.nan_to_num(data.to_dense()), data.user_ids, data.item_ids)
+
+
 def without_evidence(data: Interactions, similarities: Sequence[np.ndarray | None]) -> str:
     """Return a warning of drugs and targets of which neither a pair nor a similarity is known; "" without any."""
     places = (("drug", data.users, data.user_index), ("target", data.items, data.item_index))

@@ -8,6 +8,7 @@ import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import check_pairs
+from air_recsys.validation import check_integer
 
 
 def auroc(y_true: Any, y_score: Any) -> float:
@@ -90,6 +91,47 @@ def aupr(y_true: Any, y_score: Any) -> float:
 
     precision, recall, _ = precision_recall_curve(*_check_labels(y_true, y_score))
     return float(auc(recall, precision))
+
+
+def calibration_error(y_true: Any, y_probability: Any, n_bins: int = 10) -> float:
+    r"""Return the expected calibration error: how far shares of positives are from the probabilities.
+
+    .. math:: \mathrm{ECE} = \sum_b \frac{n_b}{n} \left| \bar y_b - \bar p_b \right|
+
+    over bins of equal width of the probability.
+
+    Parameters
+    ----------
+    y_true : array_like of {0, 1}, shape (n,)
+    y_probability : array_like of float, shape (n,)
+        In [0, 1].
+    n_bins : int
+
+    Raises
+    ------
+    DataError
+        As for `auroc`, but `y_true` may hold one value only; and for probabilities outside of [0, 1].
+    ParameterError
+
+    Notes
+    -----
+    Naeini, Cooper, Hauskrecht, Obtaining Well Calibrated Probabilities Using Bayesian Binning, AAAI 2015.
+
+    Examples
+    --------
+    >>> calibration_error([1, 0, 0, 0], [0.25, 0.25, 0.25, 0.25]), calibration_error([1, 1], [0.5, 0.9])
+    (0.0, 0.3)
+    """
+    truth, probability = check_pairs(y_true, y_probability, "y_probability")
+    check_integer("n_bins", n_bins, minimum=1)
+    if not np.isin(truth, (0, 1)).all():
+        raise DataError(f"expected labels 0 and 1 in y_true, found {truth[~np.isin(truth, (0, 1))][0]:g}")
+    outside = probability[(probability < 0) | (probability > 1)]
+    if outside.size:
+        raise DataError(f"expected probabilities in [0, 1], found {outside[0]:g}")
+    place = np.minimum((probability * n_bins).astype(np.int64), n_bins - 1)
+    sums = np.bincount(place, truth - probability, minlength=n_bins)
+    return float(np.abs(sums).sum() / truth.size)
 
 
 def _check_labels(y_true: Any, y_score: Any) -> tuple[np.ndarray, np.ndarray]:

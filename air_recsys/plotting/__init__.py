@@ -5,6 +5,7 @@ matplotlib. Axes are drawn on where `ax` is given; by default there is a new fig
 """
 
 from air_recsys.plotting.completion import plot_completion
+from air_recsys.plotting.enrichment import plot_enrichment
 from air_recsys.plotting.graphs import plot_adjacency, plot_degrees, plot_weights
 from air_recsys.plotting.measures import community_table, effective_neighbors, self_edge_share
 from air_recsys.plotting.predictions import plot_predictions
@@ -23,6 +24,7 @@ __all__ = [
     "plot_degrees",
     "plot_effective_neighbors",
     "plot_energy",
+    "plot_enrichment",
     "plot_fit",
     "plot_noise",
     "plot_predictions",

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.dti import DrugTargetAIR
 from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
@@ -76,7 +77,7 @@ def data_section(model: Recommender) -> Markup:
     return section("data", "Data", table("Training data", ["measure", "value"], rows), histograms)
 
 
-def parameters_section(model: Recommender) -> Markup:
+def parameters_section(model: Recommender | DrugTargetAIR) -> Markup:
     """Return the model's parameters: those that differ from their defaults, and the others folded away."""
     given = model.get_params(deep=False)
     defaults = type(model)().get_params(deep=False)
@@ -207,7 +208,7 @@ def _reasons(model: Recommender, user: Hashable, item: Hashable, name: Name) -> 
     return [", ".join(f"{name(other)} (+{value:.2g})" for other, value in pairs)]
 
 
-def made_section(model: Recommender) -> Markup:
+def made_section(model: Recommender | DrugTargetAIR) -> Markup:
     """Return when, with what and where the page was made."""
     computer = machine()
     now = datetime.datetime.now(datetime.UTC)

@@ -60,11 +60,23 @@ def test_the_seed_decides(interactions: Interactions, setting: str) -> None:
 def test_what_cannot_be_divided_is_refused(interactions: Interactions) -> None:
     with pytest.raises(ParameterError, match="setting must be one of"):
         interaction_folds(interactions, "cvs5")
-    with pytest.raises(DataError, match="expected all 391 pairs"):
-        interaction_folds(interactions.select(slice_of(interactions)))
+    with pytest.raises(DataError, match="another order"):
+        interaction_folds(reverse(interactions))
+    with pytest.raises(DataError, match="expected recorded zeros"):
+        interaction_folds(interactions.select(interactions.ratings == 1))
     with pytest.raises(DataError, match="at least one drug, target or pair a fold"):
         interaction_folds(interactions, "cvs3", n_splits=18)
 
 
-def slice_of(interactions: Interactions) -> np.ndarray:
-    return np.arange(interactions.n_ratings - 1)
+def test_pairs_may_be_missing(interactions: Interactions) -> None:
+    some = interactions.select(np.arange(interactions.n_ratings) % 3 > 0)
+    for setting in ("cvs1", "cvs2", "cvs3"):
+        splits = list(interaction_folds(some, setting))
+        np.testing.assert_array_equal(np.sum([split.test for split in splits], axis=0), 1)
+
+
+def reverse(data: Interactions) -> Interactions:
+    order = slice(None, None, -1)
+    return Interactions(
+        data.user_index[order], data.item_index[order], data.ratings[order], data.user_ids, data.item_ids
+    )

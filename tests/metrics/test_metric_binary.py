@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from air_recsys.exceptions import DataError
-from air_recsys.metrics import aupr, auroc, average_precision
+from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 
 fast = settings(max_examples=60)
 rows = st.lists(st.tuples(st.integers(0, 1), st.integers(-3, 3)), min_size=2, max_size=25)
@@ -105,3 +105,18 @@ def test_input_that_is_refused(measure, truth, score, message):
 def test_auroc_needs_both_labels():
     with pytest.raises(DataError, match="expected labels 0 and 1 in y_true, found only 1 in 2 values"):
         auroc([1, 1], [0.2, 0.1])
+
+
+def test_the_calibration_error_is_that_of_its_bins():
+    rng = np.random.default_rng(0)
+    probability = rng.random(2000)
+    truth = rng.random(2000) < probability
+    bins = [probability[(probability * 10).astype(int) == k] for k in range(10)]
+    labels = [truth[(probability * 10).astype(int) == k] for k in range(10)]
+    expected = sum(len(p) / 2000 * abs(t.mean() - p.mean()) for t, p in zip(labels, bins, strict=True))
+    assert calibration_error(truth, probability) == pytest.approx(expected)
+    assert calibration_error(truth, probability) < 0.05 < calibration_error(truth, 1 - probability)
+    assert calibration_error([0, 1], [0.0, 1.0]) == 0
+    for labels, values, message in (([0, 2], [0.1, 0.2], "labels 0 and 1"), ([0, 1], [0.1, 1.2], "found 1.2")):
+        with pytest.raises(DataError, match=message):
+            calibration_error(labels, values)

@@ -1,0 +1,177 @@
+"""`write_drug_target_report`: one HTML file about a fitted `DrugTargetAIR`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Hashable
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from air_recsys.dti import DrugTargetAIR, enrichment_curve
+from air_recsys.exceptions import NotFittedError, ParameterError
+from air_recsys.metrics import aupr, auroc, average_precision
+from air_recsys.plotting.enrichment import plot_enrichment
+from air_recsys.report.graph_section import graph_section
+from air_recsys.report.markup import Markup, element, joined, picture, section, table
+from air_recsys.report.sections import made_section, note, parameters_section
+from air_recsys.report.single_page import read_asset
+from air_recsys.validation import check_integer, import_extra
+from air_recsys.writing import replace_file
+
+_CONTENTS = {
+    "data": "Data",
+    "new": "New interactions",
+    "accuracy": "Accuracy",
+    "drugs": "Drug graph",
+    "targets": "Target graph",
+    "parameters": "Model",
+    "made": "How this was made",
+}
+_EXPLAINED = 10
+_REASONS = 3
+
+
+def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str], n: int = 50) -> Path:
+    """Write a page: the most probable new interactions with their reasons, accuracy, both graphs.
+
+    The page is one HTML file without scripts that loads nothing. Needs the extra ``viz``.
+
+    Parameters
+    ----------
+    model : DrugTargetAIR
+        Fitted, or loaded from a file.
+    path : str or Path
+        The file to write, replaced at once where it is there already.
+    n : int
+        New interactions that are listed; the first ten have reasons.
+
+    Raises
+    ------
+    NotFittedError
+    ParameterError
+        Where the folder does not exist.
+    MissingExtraError
+        Without matplotlib or networkx.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import numpy as np
+    >>> model = DrugTargetAIR().fit(np.kron(np.eye(3), np.ones((4, 4))))
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     page = write_drug_target_report(model, pathlib.Path(folder, "page.html"), n=3).read_text()
+    >>> "Who is alike: the drug graph" in page
+    True
+    """
+    target = Path(path)
+    check_integer("n", n, minimum=1)
+    if not hasattr(model, "scores_"):
+        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
+    if target.is_dir() or not target.parent.is_dir():
+        obstacle = f"the folder {target}" if target.is_dir() else f"no folder {target.parent}"
+        raise ParameterError(f"expected a file in an existing folder for the report, found {obstacle}")
+    for package in ("matplotlib", "networkx"):
+        import_extra(package, "viz")
+    replace_file(target, drug_target_html(model, n).encode("utf-8", "replace"))
+    return target
+
+
+def drug_target_html(model: DrugTargetAIR, n: int) -> str:
+    """Return the page of `write_drug_target_report` as text."""
+    body = [
+        _data(model),
+        _new(model, n),
+        _accuracy(model),
+        graph_section(model.drug_graph_, "drug", str),
+        graph_section(model.target_graph_, "target", str),
+        parameters_section(model),
+        made_section(model),
+    ]
+    n_known = int((model.interactions_.ratings == 1).sum())
+    lead = f"{n_known:,} known interactions of {len(model.drugs_):,} drugs and {len(model.targets_):,} targets"
+    links = [element("li", element("a", title, href=f"#{name}")) for name, title in _CONTENTS.items()]
+    return Template(read_asset("report.html")).substitute(
+        title=element("title", "Report: drug-target interactions"),
+        heading=element("h1", "Which drugs may hit which targets"),
+        lead=element("p", lead),
+        contents=element("nav", element("ul", *links), **{"aria-label": "Contents"}),
+        sections=joined(body),
+    )
+
+
+def _data(model: DrugTargetAIR) -> Markup:
+    data = model.interactions_
+    known = data.ratings == 1
+    n_pairs, weight = data.n_users * data.n_items, model.unobserved_weight_
+    rows: list[tuple[str, Any]] = [
+        ("drugs", data.n_users),
+        ("targets", data.n_items),
+        ("known interactions", int(known.sum())),
+        ("pairs recorded as 0", int((~known).sum())),
+        ("pairs that are not recorded", n_pairs - data.n_ratings),
+        ("drugs without a known interaction", data.n_users - len(np.unique(data.user_index[known]))),
+        ("targets without a known interaction", data.n_items - len(np.unique(data.item_index[known]))),
+        ("similarities", _given(model)),
+        ("a pair that is not recorded counts as", f"0, with weight {weight:g}" if weight else "missing"),
+    ]
+    return section("data", "Data", table("What the model has learned from", ["measure", "value"], rows))
+
+
+def _given(model: DrugTargetAIR) -> str:
+    sides = zip(("drugs", "targets"), model.similarities_, strict=True)
+    named = [name for name, similarity in sides if similarity is not None]
+    return f"of {' and '.join(named)}, weight {model.similarity_weight_:g}" if named else "none"
+
+
+def _new(model: DrugTargetAIR, n: int) -> Markup:
+    found = model.new_interactions(n)
+    if found.empty:
+        return section("new", "New interactions", note("All pairs are known to interact."))
+    lead = element(
+        "p",
+        "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
+        "among recorded pairs with such scores, by completions that lack them; a recorded 0 counts as no interaction.",
+    )
+    rows = []
+    for row in found.to_dict("records"):
+        reasons = _reasons(model, row["drug"], row["target"]) if row["rank"] <= _EXPLAINED else ""
+        recorded = "0" if row["recorded_zero"] else "nothing"
+        figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}"
+        whole = [element("span", row[name], class_="whole") for name in ("drug", "target")]
+        rows.append([int(row["rank"]), *whole, element("span", figures, class_="whole"), recorded, reasons])
+    columns = ["rank", "drug", "target", "probability", "recorded", "speaks most for it"]
+    return section("new", "New interactions", lead, table(f"The first {len(rows)}", columns, rows))
+
+
+def _reasons(model: DrugTargetAIR, drug: Hashable, target: Hashable) -> str:
+    shown = model.explain(drug, target, n=_REASONS).interactions.query("share > 0")
+    return "; ".join(f"{row['drug']} hits {row['target']} ({row['share']:.0%})" for row in shown.to_dict("records"))
+
+
+def _accuracy(model: DrugTargetAIR) -> Markup:
+    held = model.held_out()
+    truth, score = held["interaction"].to_numpy(), held["score"].to_numpy()
+    if truth.all():
+        return section("accuracy", "Accuracy", note("Nothing but interactions is recorded: no measure is defined."))
+    curve = enrichment_curve(truth, score)
+    rows = [
+        ("average precision", average_precision(truth, score)),
+        ("AUPR (trapezoid)", aupr(truth, score)),
+        ("AUROC", auroc(truth, score)),
+    ]
+    lead = element(
+        "p",
+        f"Every one of {truth.size:,} recorded pairs was predicted by a model that lacks a tenth of the records, the "
+        "pair among them: random pairs are hidden, so this is the accuracy for drugs and targets of which others are "
+        "known.",
+    )
+    first = curve[curve["n_top"] <= max(10, truth.size // 100)].iloc[-1]
+    description = (
+        f"Curves of hit rate and found interactions by the size of the list; of the first {int(first['n_top']):,} "
+        f"pairs {first['hit_rate']:.0%} interact."
+    )
+    drawn = picture(plot_enrichment(curve), description, "What the top of the list of hidden pairs holds.")
+    return section("accuracy", "Accuracy", lead, table("Of hidden pairs", ["measure", "value"], rows), drawn)

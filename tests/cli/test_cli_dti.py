@@ -1,0 +1,100 @@
+"""`air-recsys dti`: from a laboratory's tables to lists, reasons, measures and a page."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_cases import cli, read_json
+
+DRUGS = [f"c{k:02d}" for k in range(12)]
+TARGETS = [f"p{k}" for k in range(9)]
+SMILES = ["CCO", "CCCO", "CCCCO", "CCCCCO", "c1ccccc1", "Cc1ccccc1", "CCc1ccccc1", "CCCc1ccccc1"]
+SMILES += ["CC(=O)O", "CCC(=O)O", "CCCC(=O)O", "CCCCC(=O)O"]
+SEQUENCES = ["MKVLAAGIVG" * 3, "GGSTPRWWQE" * 3, "HHNDCYFLPK" * 3]
+
+
+def run(*arguments: object) -> str:
+    """Run a command that must succeed, and return what it printed."""
+    ended = cli(*arguments)
+    assert (ended.status, ended.err) == (0, "")
+    return ended.out
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    table = pd.DataFrame(np.kron(np.eye(3, dtype=int), np.ones((4, 3), dtype=int)), DRUGS, TARGETS)
+    table.loc["c01", "p2"] = 0
+    table.to_csv(tmp_path / "wide.csv", index_label="compound")
+    long = table.stack().rename_axis(["Compound", "Protein"]).rename("active").reset_index()
+    long.to_csv(tmp_path / "long.tsv", index=False, sep="\t")
+    pd.Series(SMILES, DRUGS, name="smiles").to_csv(tmp_path / "smiles.csv", index_label="drug")
+    fasta = "".join(f">{target}\n{SEQUENCES[k // 3]}{'AG'[k % 2]}\n" for k, target in enumerate(TARGETS))
+    (tmp_path / "targets.fasta").write_text(fasta)
+    return tmp_path
+
+
+def described(folder: Path) -> list[str]:
+    return ["--drug-smiles", str(folder / "smiles.csv"), "--target-sequences", str(folder / "targets.fasta")]
+
+
+def test_from_a_table_to_a_list_reasons_and_a_page(folder: Path) -> None:
+    model = str(folder / "dti.air")
+    out = run("dti", "train", str(folder / "wide.csv"), "--model", model, *described(folder))
+    assert "12 drugs, 9 targets, 35 known interactions, 73 pairs recorded as 0" in out
+    rows = run("dti", "rank", model, "--n", "3", "--out", str(folder / "list.csv"))
+    assert rows.splitlines()[0].split() == [
+        *("drug", "target", "probability", "deviation", "score", "rank", "known", "recorded_zero")
+    ]
+    listed = pd.read_csv(folder / "list.csv")
+    assert listed.loc[0, ["drug", "target"]].tolist() == ["c01", "p2"]
+    text = run("dti", "explain", model, "--drug", "c01", "--target", "p2", "--json", str(folder / "why.json"))
+    assert text.startswith("drug c01, target p2: probability 0.")
+    why = read_json(folder / "why.json")
+    assert sum(why["parts"].values()) == pytest.approx(why["score"])
+    run("dti", "report", model, "--out", str(folder / "page.html"), "--n", "5")
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    for part in ("Which drugs may hit which targets", "c00 hits p2", "the target graph", "Of hidden pairs"):
+        assert part in page
+    assert "<script" not in page
+    HTMLParser().feed(page)
+
+
+def test_a_long_table_makes_the_same_model(folder: Path) -> None:
+    run("dti", "train", str(folder / "wide.csv"), "--model", str(folder / "wide.air"))
+    columns = ["--drug-column", "Compound", "--target-column", "Protein", "--value-column", "active"]
+    run("dti", "train", str(folder / "long.tsv"), "--model", str(folder / "long.air"), *columns)
+    assert run("dti", "rank", str(folder / "wide.air")) == run("dti", "rank", str(folder / "long.air"))
+    asked = run("dti", "rank", str(folder / "long.air"), "--drug", "c01", "--known", "--n", "20")
+    assert len(asked.splitlines()) == 1 + len(TARGETS)
+
+
+@pytest.mark.parametrize("hide", ["pairs", "drugs"])
+def test_an_evaluation_sets_it_beside_simpler_ways(folder: Path, hide: str) -> None:
+    out = run("dti", "evaluate", str(folder / "wide.csv"), *described(folder), "--hide", hide, "--folds", "4")
+    assert f"means over folds of hidden {hide}" in out
+    assert "counts of interactions" in out
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--drug-smiles", "smiles.csv", "--drug-features", "wide.csv"], "--drug-features and --drug-smiles"),
+        (["--drug-smiles", "none.csv"], "found no file"),
+        (["--drug-similarity", "wide.csv"], "expected a square table"),
+        (["--value-column", "active"], "expected the columns"),
+        (["--set", "noise=-1"], "noise"),
+        (["--set", "n_epochs=1"], "with a parameter of DrugTargetAIR"),
+        (["--target-features", "smiles.csv"], "must be numbers, found 'CCO'"),
+    ],
+)
+def test_wrong_options_are_one_line(folder: Path, options: list[str], message: str) -> None:
+    named = [str(folder / text) if "." in text else text for text in options]
+    ended = cli("dti", "train", folder / "wide.csv", "--model", folder / "m.air", *named)
+    assert ended.status in (1, 2)
+    assert message in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert not (folder / "m.air").exists()
