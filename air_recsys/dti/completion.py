@@ -95,6 +95,29 @@ def contributions(
     return smoothed * (rows @ (np.outer(rows[drug], columns[target]) * shares) @ columns.T)
 
 
+def left_out(
+    completed: Completed,
+    similarities: tuple[np.ndarray | None, np.ndarray | None],
+    *,
+    similarity_weight: float,
+    noise: float,
+) -> np.ndarray:
+    r"""Return X with each entry predicted from all others, the graphs as they are, (m, n).
+
+    It is :math:`(x - h r) / (1 - h)` entry by entry, with h what an entry of R adds to its own of X.
+
+    Examples
+    --------
+    >>> values = np.kron(np.eye(2), np.ones((3, 3)))
+    >>> found = left_out(complete(values, np.ones_like(values)), (None, None), similarity_weight=0.5, noise=1.0)
+    >>> bool(found[0, 0] > 0.5 > found[0, 5])
+    True
+    """
+    rows, columns, shares = _shares(*_graphs(completed.smoothed, similarities, similarity_weight), noise)
+    own = np.square(rows) @ shares @ np.square(columns).T
+    return (completed.scores - own * completed.smoothed) / (1 - own)
+
+
 def _graphs(
     filled: np.ndarray, similarities: tuple[np.ndarray | None, np.ndarray | None], weight: float
 ) -> tuple[np.ndarray, np.ndarray]:

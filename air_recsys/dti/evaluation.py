@@ -114,7 +114,9 @@ def _predicted(
     own = fitted.scores_[places]
     scores = {type(model).__name__: own}
     if setting == "cvs1":
-        scores[_PROFILES] = DrugTargetAIR(unobserved_weight=1, n_rounds=1).fit(shown).scores_[asked]
+        scores[_PROFILES] = (
+            DrugTargetAIR(unobserved_weight=1, regression_weight=0, n_rounds=1).fit(shown).scores_[asked]
+        )
     return scores | {_COUNTS: _by_counts(shown)[asked]}, fitted.calibration_.of_scores(own)
 
 

@@ -6,8 +6,9 @@ The prediction mixes two linear predictors of a row, both made of similarities a
   entropy) is three, and
 * ridge regression in the kernel S, its decay the one with the least leave-one-out error.
 
-Their shares come from leaving every known row out in turn, in closed form: halfway between equal shares and those
-with the highest average precision, which are uncertain where rows are few.
+Their shares come from leaving every known row out in turn, in closed form: between equal shares and those with the
+highest average precision, which are uncertain where rows are few. Of n known rows the latter weigh
+n^2 / (n^2 + 100^2).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from air_recsys.metrics import average_precision
 
 EFFECTIVE_NEIGHBORS = 3.0
 _DECAYS = (0.1, 0.2, 0.4, 0.8, 1.6)
+_UNCERTAIN = 100  # rows
 _SHARES = np.linspace(0, 1, 6)
 
 
@@ -50,7 +52,8 @@ def extension_weights(
     errors = [np.square((predicted - labels)[recorded]).sum() for predicted in left_out]
     best = int(np.argmin(errors))
     best_share = _best_share(by_neighbors[recorded], left_out[best][recorded], labels[recorded])
-    share = (best_share + 0.5) / 2
+    trust = len(rows) ** 2 / (len(rows) ** 2 + _UNCERTAIN**2)
+    share = trust * best_share + (1 - trust) / 2
     ridge = (across @ vectors / (values + _DECAYS[best])) @ vectors.T
     return share * neighbors + (1 - share) * ridge
 

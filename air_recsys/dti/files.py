@@ -27,6 +27,7 @@ class Learned(NamedTuple):
 
     data: Interactions
     similarity_weight: float
+    regression_weight: float
     noise: float
     similarities: Similarities
     scores: np.ndarray  # (n_drugs, n_targets)
@@ -42,7 +43,11 @@ def write(
     check: Callable[[files.Contents], Any],
 ) -> Path:
     """Write a fitted model that `check` lets pass; the file at `path` is replaced in one step."""
-    attributes = {"similarity_weight_": learned.similarity_weight, "noise": float(learned.noise)}
+    attributes = {
+        "similarity_weight_": learned.similarity_weight,
+        "regression_weight_": learned.regression_weight,
+        "noise": float(learned.noise),
+    }
     arrays = {"scores_": learned.scores, **files.interactions_to_arrays(learned.data)}
     if "scores" in learned.asked:
         arrays["open_scores_"] = learned.asked["scores"]
@@ -68,6 +73,7 @@ def learned_of(contents: files.Contents) -> Learned:
     return Learned(
         data,
         check_real("similarity_weight_", attributes["similarity_weight_"], maximum=1),
+        check_real("regression_weight_", attributes.get("regression_weight_", 0.0), maximum=1),  # of before: none
         check_real("noise", attributes["noise"], strict=True),
         (drugs, targets),
         _scores(contents, "scores_", data),  # as large as what follows, which the file does not hold

@@ -22,7 +22,7 @@ from air_recsys.dti.pairs import as_pairs, with_ids, without_evidence
 from air_recsys.dti.sides import Similarities, known_sides
 from air_recsys.dti.similarities import as_similarity, ids_of, with_nearest
 from air_recsys.dti.strength import chosen_weight
-from air_recsys.dti.whole import Strengths, Whole, complete_all, score_parts
+from air_recsys.dti.whole import Strengths, Whole, chosen_regression, complete_all, score_parts
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
@@ -51,6 +51,9 @@ class DrugTargetAIR(BaseEstimator):
     noise : float, optional
         sigma > 0: the larger, the less recorded values are trusted against the graphs. None is 0.5 where a similarity
         is given, else 1.
+    regression_weight : float or "auto"
+        Share g of a ridge regression of targets on each other, and of drugs, in the scores, in [0, 1]: see
+        `air_recsys.dti.regression`. "auto" looks at recorded pairs that are left out one by one.
     unobserved_weight : float or "auto"
         Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 takes it as missing, 1 as no
         interaction. "auto" is 0 where zeros are recorded, and 1 where all that is recorded interacts.
@@ -59,7 +62,7 @@ class DrugTargetAIR(BaseEstimator):
 
     Attributes
     ----------
-    similarity_weight_, unobserved_weight_ : float
+    similarity_weight_, unobserved_weight_, regression_weight_ : float
         Those that were used.
     scores_ : ndarray, shape (n_drugs, n_targets)
         About 1 for pairs that interact, about 0 for pairs that do not; recorded pairs are drawn to their record.
@@ -88,6 +91,7 @@ class DrugTargetAIR(BaseEstimator):
     similarity_weight: float | str = real(0.5, maximum=1, besides=("auto",))
     noise: float | None = real(None, strict=True, besides=(None,))
     unobserved_weight: float | str = real("auto", maximum=1, besides=("auto",))
+    regression_weight: float | str = real("auto", maximum=1, besides=("auto",))
     n_rounds: int = integer(10, minimum=1)
 
     def fit(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> Self:
@@ -136,6 +140,7 @@ class DrugTargetAIR(BaseEstimator):
         self._asked: dict[str, Any] = {}
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_ = self._chosen_weight(values, weights, given)
+        self.regression_weight_ = self._chosen_regression(values, weights, given)
         self.scores_, profiles = self._completed(values, weights, given)[:2]
         self._given = values, weights, given
         self._name_sides(data)
@@ -335,6 +340,7 @@ class DrugTargetAIR(BaseEstimator):
         learned = files.Learned(
             model.interactions_,
             model.similarity_weight_,
+            model.regression_weight_,
             model._noise,
             model._given[2],
             model.scores_,
@@ -356,6 +362,7 @@ class DrugTargetAIR(BaseEstimator):
         model._asked = dict(learned.asked)
         model._given = *model._recorded(learned.data), learned.similarities
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
+        model.regression_weight_ = learned.regression_weight
         model.scores_ = learned.scores
         model._name_sides(learned.data)
         model.drug_graph_, model.target_graph_ = learned.graphs
@@ -396,9 +403,15 @@ class DrugTargetAIR(BaseEstimator):
         sides = known_sides(values, similarities)
         return chosen_weight(*sides.block(values, weights), noise=self._noise, n_rounds=self.n_rounds)
 
+    def _chosen_regression(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> float:
+        if self.regression_weight != "auto":
+            return float(self.regression_weight)
+        without = Strengths(self.similarity_weight_, self._noise, self.n_rounds, 0.0)
+        return chosen_regression(values, weights, similarities, without)
+
     @property
     def _strengths(self) -> Strengths:
-        return Strengths(self.similarity_weight_, self._noise, self.n_rounds)
+        return Strengths(self.similarity_weight_, self._noise, self.n_rounds, self.regression_weight_)
 
     def _completed(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> Whole:
         return complete_all(values, weights, similarities, self._strengths)

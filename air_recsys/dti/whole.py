@@ -6,16 +6,22 @@ from typing import NamedTuple
 
 import numpy as np
 
-from air_recsys.dti.completion import Completed, complete, contributions
+from air_recsys.dti.completion import Completed, complete, contributions, left_out
+from air_recsys.dti.regression import Regressed, chosen_share, regress
 from air_recsys.dti.sides import Sides, Similarities, known_sides, to_all_rows
 
 
 class Strengths(NamedTuple):
-    """The settings of a completion, as in `air_recsys.dti.completion.complete`."""
+    """The settings of a completion, as in `air_recsys.dti.completion.complete`, and the share of the regression."""
 
     similarity_weight: float
     noise: float
     n_rounds: int
+    regression_weight: float
+
+    def of_smoothing(self) -> dict[str, float]:
+        """Return those of one round, by name."""
+        return {"similarity_weight": self.similarity_weight, "noise": self.noise}
 
 
 class Whole(NamedTuple):
@@ -23,6 +29,8 @@ class Whole(NamedTuple):
 
     scores: np.ndarray  # (n_drugs, n_targets)
     filled: np.ndarray  # (n_drugs, n_targets), in [0, 1] where nothing is recorded
+    known: np.ndarray  # (n_drugs, n_targets), what the regression is of
+    regressed: Regressed | None  # where its share is not 0
     block: Completed  # of the drugs and targets that take part
     sides: Sides
     rows: np.ndarray  # (n_drugs, n_known_drugs)
@@ -34,16 +42,16 @@ class Whole(NamedTuple):
 
 
 def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similarities, strengths: Strengths) -> Whole:
-    """Complete the known block first, then add what is similar to it.
+    """Complete the known block first, add what is similar to it, and mix in the regression.
 
     Parameters
     ----------
     values, weights : ndarray, shape (n_drugs, n_targets)
         As in `air_recsys.dti.completion.complete`.
     """
-    sides = known_sides(values, similarities)
+    sides, known = known_sides(values, similarities), values * weights
     block = np.ix_(sides.drugs, sides.targets)
-    completed = complete(*sides.block(values, weights), **strengths._asdict())
+    completed = complete(*sides.block(values, weights), n_rounds=strengths.n_rounds, **strengths.of_smoothing())
     carried = _carried(completed)
     evidence = values[block], weights[block] == 1
     rows = to_all_rows(sides.similarities[0], sides.drugs, carried, *evidence)
@@ -51,22 +59,39 @@ def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similari
     extended = rows @ carried @ columns.T
     scores, filled = extended.copy(), extended.clip(0, 1)
     scores[block], filled[block] = completed.scores, completed.filled
-    return Whole(scores, filled, completed, sides, rows, columns)
+    share = strengths.regression_weight
+    regressed = regress(known) if share else None
+    if regressed is not None:
+        scores = (1 - share) * scores + share * regressed.scores
+    return Whole(scores, filled, known, regressed, completed, sides, rows, columns)
+
+
+def chosen_regression(
+    values: np.ndarray, weights: np.ndarray, similarities: Similarities, strengths: Strengths
+) -> float:
+    """Return the share of the regression, see `air_recsys.dti.regression`; the strengths have any."""
+    sides = known_sides(values, similarities)
+    inner, shown, given = sides.block(values, weights)
+    completed = complete(inner, shown, given, n_rounds=strengths.n_rounds, **strengths.of_smoothing())
+    others = left_out(completed, given, **strengths.of_smoothing())
+    recorded = shown > 0
+    return chosen_share(others[recorded], regress(inner * shown).scores[recorded], inner[recorded])
 
 
 def score_parts(whole: Whole, strengths: Strengths, drug: int, target: int) -> np.ndarray:
     """Return what the value of each pair adds to the score of one, (n_drugs, n_targets): the sum is the score."""
-    sides = whole.sides
+    sides, share = whole.sides, strengths.regression_weight
     if sides.drugs[drug] and sides.targets[target]:
         similarities = sides.block(whole.scores, whole.scores)[2]
         place = (int(np.count_nonzero(side[:own])) for side, own in zip(sides[1:], (drug, target), strict=True))
-        given = {"similarity_weight": strengths.similarity_weight, "noise": strengths.noise}
-        parts = contributions(whole.block.smoothed, similarities, *place, **given)
+        parts = contributions(whole.block.smoothed, similarities, *place, **strengths.of_smoothing())
     else:
         parts = np.outer(whole.rows[drug], whole.columns[target]) * whole.carried()
     added = np.zeros(whole.scores.shape)
     added[np.ix_(sides.drugs, sides.targets)] = parts
-    return added
+    if whole.regressed is None:
+        return added
+    return (1 - share) * added + share * whole.regressed.contributions(whole.known, drug, target)
 
 
 def _carried(block: Completed) -> np.ndarray:

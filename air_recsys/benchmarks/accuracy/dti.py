@@ -7,18 +7,19 @@ folds: starting one a fold would take longer than the training.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.benchmarks.accuracy.dti_systems import Scored, Shown, System, score_fold
+from air_recsys.benchmarks.accuracy.dti_systems import Scored, Shown, System, air_probabilities, score_fold
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.sealed import Pairs, check_sealed
 from air_recsys.benchmarks.apart import process_apart
 from air_recsys.datasets import DrugTargetData
 from air_recsys.dti import enrichment, interaction_folds
-from air_recsys.metrics import aupr, auroc, average_precision
+from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 from air_recsys.results import ResultTable, mean_of
 from air_recsys.splits.base import Split
 
@@ -89,6 +90,58 @@ def bench_dti(
         + _protocol(data, setting, seeds, len(splits)),
         rows,
         [f"{system}: {each.settings}" for system, each in systems.items()],
+    )
+
+
+def bench_dti_probabilities(
+    name: str,
+    data: DrugTargetData,
+    setting: str,
+    *,
+    similarities: bool,
+    settings: Mapping[str, Any] | None = None,
+    seeds: Sequence[int] = SEEDS,
+    n_splits: int = 10,
+    threads: int = 1,
+) -> ResultTable:
+    """Compare the probabilities of `DrugTargetAIR` with what hidden pairs turn out to be.
+
+    Parameters are those of `bench_dti`; `settings` are parameters of `DrugTargetAIR` that differ from its defaults.
+
+    Returns
+    -------
+    ResultTable
+        One row: the expected calibration error of all hidden pairs together, over ten bins of equal width, that of the
+        pairs with a probability above 0.1, their number, and the mean of the probabilities of hidden interactions and
+        of hidden zeros.
+    """
+    beside = (data.drug_similarity, data.target_similarity) if similarities else (None, None)
+    truths, found, n_folds = [], [], 0
+    with process_apart(threads) as call:
+        splits = (split for seed in seeds for split in interaction_folds(data.interactions, setting, n_splits, seed))
+        for split in tqdm(list(splits), unit="fold", desc=f"bench dti {name} {setting}"):
+            shown, hidden = Shown(data.interactions.select(split.train), *beside), data.interactions.select(split.test)
+            asked = hidden.user_index, hidden.item_index
+            check_sealed(shown_pairs(shown), asked)
+            found.append(call(partial(air_probabilities, **(settings or {})), shown, asked))
+            truths.append(hidden.ratings)
+            n_folds += 1
+    truth, probability = np.concatenate(truths), np.concatenate(found)
+    likely = probability > 0.1
+    row = {
+        "system": "AIR",
+        "calibration_error": calibration_error(truth, probability),
+        "calibration_error_above_0.1": calibration_error(truth[likely], probability[likely]),
+        "above_0.1": int(likely.sum()),
+        "of_interactions": float(probability[truth == 1].mean()),
+        "of_zeros": float(probability[truth == 0].mean()),
+    }
+    shares = "with similarities" if similarities else "without similarities"
+    return ResultTable(
+        f"Probabilities of hidden interactions of {name.upper()}, {setting.upper()}, {shares}",
+        _protocol(data, setting, seeds, n_folds),
+        [row],
+        [f"AIR: DrugTargetAIR with {dict(settings or {}) or 'its defaults'}"],
     )
 
 

@@ -14,6 +14,7 @@ from air_recsys.benchmarks.accuracy.dti_peers import (
     ease_scores,
     gip_scores,
     nrlmf_scores,
+    wknnir_scores,
     wnn_gip_scores,
 )
 from air_recsys.benchmarks.apart import Stopwatch
@@ -44,11 +45,15 @@ class System(NamedTuple):
     settings: str
 
 
-def dti_systems(similarities: bool, settings: Mapping[str, Any] | None = None) -> dict[str, System]:
+def dti_systems(
+    similarities: bool, settings: Mapping[str, Any] | None = None, *, whole: bool = False
+) -> dict[str, System]:
     """Return the systems without similarities, or those with them.
 
     Parameters
     ----------
+    whole : bool
+        Whether drugs or targets are hidden whole, which some systems are for.
     settings : mapping, optional
         Parameters of `DrugTargetAIR` that differ from its defaults.
     """
@@ -61,16 +66,23 @@ def dti_systems(similarities: bool, settings: Mapping[str, Any] | None = None) -
             "EASE": System(partial(_alone, ease_scores), "decay 10, targets from targets"),
         }
     words = ", ".join(f"{name} {value:g}" for name, value in NRLMF_SETTINGS.items())
+    new = {"WkNNIR": System(partial(_beside, wknnir_scores), "neighbours and decay by inner cross-validation")}
     return {
         "AIR": air,
         "NRLMF": System(partial(_beside, partial(nrlmf_scores, **NRLMF_SETTINGS)), f"PyDTI's defaults: {words}"),
         "RLS-WNN": System(partial(_beside, wnn_gip_scores), "RLS-Kron with nearest profiles, PyDTI's defaults"),
-    }
+    } | (new if whole else {})
 
 
 def air_scores(shown: Shown, **settings: Any) -> np.ndarray:
     """Return the scores of `DrugTargetAIR`, to which hidden pairs are missing entries."""
     return DrugTargetAIR(**settings).fit(*shown).scores_
+
+
+def air_probabilities(shown: Shown, asked: tuple[np.ndarray, np.ndarray], **settings: Any) -> np.ndarray:
+    """Return the probabilities of `DrugTargetAIR` of hidden pairs, which are missing for it."""
+    model = DrugTargetAIR(**settings).fit(*shown)
+    return model.calibration_.of_scores(model.scores_[asked])
 
 
 def score_fold(systems: Mapping[str, System], shown: Shown, asked: tuple[np.ndarray, np.ndarray]) -> dict[str, Scored]:

@@ -253,36 +253,37 @@ def dti(
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, max=_N_SEEDS, help="Repetitions.")] = _N_SEEDS,
     validation: Validation = False,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Measure how well AIR's probabilities hold instead.")
+    ] = False,
     air: Annotated[list[str] | None, options.pairs("--air", "A parameter of AIR; may be repeated.")] = None,
     data: options.DataFolder = None,
     threads: Threads = 1,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN and NRLMF in one run, and published figures."""
-    from air_recsys.benchmarks.accuracy.dti import SEEDS, bench_dti
+    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF and WkNNIR, and published figures."""
+    from air_recsys.benchmarks.accuracy.dti import SEEDS, bench_dti, bench_dti_probabilities
     from air_recsys.benchmarks.accuracy.dti_systems import dti_systems
     from air_recsys.datasets import data_root, load_yamanishi
 
     chosen = [each.value for each in settings or [Setting.CVS1]]
     if not similarities and chosen != ["cvs1"]:
         raise DataError("whole hidden drugs and targets need --similarities: nothing else is known of them")
-    systems = dti_systems(similarities, _dti_parameters(air))
+    options.refuse_unread("--probabilities", {"--validation": probabilities and validation})
+    parameters = _dti_parameters(air)
     root = data_root(data)
     reports: list[ResultTable] = []
     for name, setting in itertools.product(sets or [Set.NR, Set.GPCR, Set.IC], chosen):
-        report = bench_dti(
-            name.value,
-            load_yamanishi(root, name.value),
-            setting,
-            systems,
-            similarities=similarities,
-            seeds=SEEDS[:seeds],
-            validation=validation,
-            threads=threads,
-        )
+        loaded, shared = load_yamanishi(root, name.value), {"similarities": similarities, "threads": threads}
+        shared["seeds"] = SEEDS[:seeds]
+        if probabilities:
+            report = bench_dti_probabilities(name.value, loaded, setting, settings=parameters, **shared)
+        else:
+            systems = dti_systems(similarities, parameters, whole=setting != "cvs1")
+            report = bench_dti(name.value, loaded, setting, systems, validation=validation, **shared)
         given = {"--set": [name.value], "--setting": [setting], "--air": air}
         given["--seeds"] = None if seeds == _N_SEEDS else [str(seeds)]
-        flags = {"--similarities": similarities, "--validation": validation}
+        flags = {"--similarities": similarities, "--validation": validation, "--probabilities": probabilities}
         _publish_next(reports, report, benchmark_command("dti", given, flags), json_file)
 
 
