@@ -15,14 +15,15 @@ import pandas as pd
 from sklearn.base import BaseEstimator
 
 from air_recsys.dti import files
-from air_recsys.dti.calibration import FOLDS, Calibration, HeldOut, held_out
+from air_recsys.dti.answers import Answers
+from air_recsys.dti.calibration import Calibration
 from air_recsys.dti.completion import affinity
 from air_recsys.dti.explanation import PairExplanation, explained
 from air_recsys.dti.pairs import as_pairs, with_ids, without_evidence
 from air_recsys.dti.sides import Similarities, known_sides
 from air_recsys.dti.similarities import as_similarity, ids_of, with_nearest
 from air_recsys.dti.strength import chosen_weight
-from air_recsys.dti.whole import Strengths, Whole, chosen_regression, complete_all, score_parts
+from air_recsys.dti.whole import Strengths, chosen_regression, complete_all, score_parts
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
@@ -137,12 +138,11 @@ class DrugTargetAIR(BaseEstimator):
         )
         if unlike := without_evidence(data, given):
             warnings.warn(unlike, DataWarning, stacklevel=3)
-        self._asked: dict[str, Any] = {}
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_ = self._chosen_weight(values, weights, given)
         self.regression_weight_ = self._chosen_regression(values, weights, given)
-        self.scores_, profiles = self._completed(values, weights, given)[:2]
-        self._given = values, weights, given
+        self.scores_, profiles = complete_all(values, weights, given, self._strengths)[:2]
+        self._answers = Answers(values, weights, given, self._strengths, self.scores_)
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
         self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
@@ -211,7 +211,7 @@ class DrugTargetAIR(BaseEstimator):
                 "drug": model.drugs_.ids[drugs],
                 "target": model.targets_.ids[targets],
                 "probability": model.calibration_.of_scores(values),
-                "deviation": model.calibration_.deviations(values, model._held_out.deviations[drugs, targets]),
+                "deviation": model.calibration_.deviations(values, model._answers.held_out.deviations[drugs, targets]),
                 "score": values,
                 "rank": np.arange(1, best.size + 1),
                 "known": recorded[drugs, targets] == 1,
@@ -240,16 +240,17 @@ class DrugTargetAIR(BaseEstimator):
         model = self._fitted()
         check_integer("n", n, minimum=1)
         place = int(_places(model.drugs_, [drug_id])[0]), int(_places(model.targets_, [target_id])[0])
-        whole = model._completed(*model._shown_for(place))
+        answers = model._answers
+        whole = answers.whole(answers.shown_for(place))
         score = whole.scores[place]
         probability = model.calibration_.of_scores(score)
-        deviation = model.calibration_.deviations(score, model._held_out.deviations[place])
+        deviation = model.calibration_.deviations(score, answers.held_out.deviations[place])
         figures = float(score), float(probability), float(deviation)
         return explained(
             (drug_id, target_id),
             place,
             figures,
-            score_parts(whole, model._strengths, *place),
+            score_parts(whole, answers.strengths, *place),
             model.interactions_.to_dense() == 1,
             (model.drugs_.ids, model.targets_.ids),
             (_edges(model.drug_graph_, place[0]), _edges(model.target_graph_, place[1])),
@@ -259,7 +260,7 @@ class DrugTargetAIR(BaseEstimator):
     @property
     def similarities_(self) -> Similarities:
         """Similarities of drugs and of targets."""
-        return self._fitted()._given[2]
+        return self._fitted()._answers.similarities
 
     @property
     def open_scores_(self) -> np.ndarray:
@@ -267,20 +268,12 @@ class DrugTargetAIR(BaseEstimator):
 
         A recorded 0 draws its score to 0, though the pair is only not known to interact. Computed on first use.
         """
-        model = self._fitted()
-        if "scores" not in model._asked:
-            model._asked.setdefault("scores", model._scores_of_zeros())
-        return model._asked["scores"]
+        return self._fitted()._answers.open_scores
 
     @property
     def calibration_(self) -> Calibration:
         """From scores to probabilities. Computed on first use, as `open_scores_` is."""
-        model = self._fitted()
-        if "calibration" not in model._asked:
-            values, weights, _ = model._given
-            found = Calibration.of(model._held_out.scores, values.flat[np.flatnonzero(weights)] == 1)
-            model._asked.setdefault("calibration", found)
-        return model._asked["calibration"]
+        return self._fitted()._answers.calibration
 
     def held_out(self) -> pd.DataFrame:
         """Return the recorded pairs with scores that lack them: what `calibration_` is made of.
@@ -291,43 +284,16 @@ class DrugTargetAIR(BaseEstimator):
             Columns drug, target, interaction (0 or 1), score: of the completion that lacks the pair, one of ten.
         """
         model = self._fitted()
-        values, weights, _ = model._given
-        drugs, targets = np.nonzero(weights)
+        answers = model._answers
+        drugs, targets = np.nonzero(answers.weights)
         return pd.DataFrame(
             {
                 "drug": model.drugs_.ids[drugs],
                 "target": model.targets_.ids[targets],
-                "interaction": values[drugs, targets].astype(np.int64),
-                "score": model._held_out.scores,
+                "interaction": answers.values[drugs, targets].astype(np.int64),
+                "score": answers.held_out.scores,
             }
         )
-
-    @property
-    def _held_out(self) -> HeldOut:
-        if "held_out" not in self._asked:
-            values, weights, given = self._given
-            self._asked.setdefault("held_out", held_out(weights, lambda w: self._completed(values, w, given).scores))
-        return self._asked["held_out"]
-
-    def _scores_of_zeros(self) -> np.ndarray:
-        values, weights, similarities = self._given
-        scores = self.scores_.copy()
-        for hidden in self._folds_of_zeros():
-            completed = self._completed(values, _without(weights, hidden), similarities)
-            scores.flat[hidden] = completed.scores.flat[hidden]
-        return scores
-
-    def _folds_of_zeros(self) -> list[np.ndarray]:
-        values, weights, _ = self._given
-        zeros = np.flatnonzero((weights > 0) & (values == 0))
-        return np.array_split(np.random.RandomState(0).permutation(zeros), FOLDS)
-
-    def _shown_for(self, place: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, Similarities]:
-        """Return what the open score of a pair was made of."""
-        values, weights, similarities = self._given
-        own = int(np.ravel_multi_index(place, values.shape))
-        hidden = [fold for fold in self._folds_of_zeros() if (fold == own).any()]
-        return values, _without(weights, hidden[0]) if hidden else weights, similarities
 
     # ---------------------------------------------------------------- files
 
@@ -342,10 +308,10 @@ class DrugTargetAIR(BaseEstimator):
             model.similarity_weight_,
             model.regression_weight_,
             model._noise,
-            model._given[2],
+            model.similarities_,
             model.scores_,
             (model.drug_graph_, model.target_graph_),
-            model._asked,
+            model._answers.kept,
         )
         return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self._restored)
 
@@ -359,11 +325,11 @@ class DrugTargetAIR(BaseEstimator):
         model = class_of(cls, contents)(**contents.parameters)
         check_parameters(model)
         learned = files.learned_of(contents)
-        model._asked = dict(learned.asked)
-        model._given = *model._recorded(learned.data), learned.similarities
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
-        model.regression_weight_ = learned.regression_weight
-        model.scores_ = learned.scores
+        model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
+        model._answers = Answers(
+            *model._recorded(learned.data), learned.similarities, model._strengths, learned.scores, learned.asked
+        )
         model._name_sides(learned.data)
         model.drug_graph_, model.target_graph_ = learned.graphs
         return model
@@ -413,9 +379,6 @@ class DrugTargetAIR(BaseEstimator):
     def _strengths(self) -> Strengths:
         return Strengths(self.similarity_weight_, self._noise, self.n_rounds, self.regression_weight_)
 
-    def _completed(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> Whole:
-        return complete_all(values, weights, similarities, self._strengths)
-
     def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
         adjacency = affinity(profiles, similarity, self.similarity_weight_)
         np.fill_diagonal(adjacency, 0)
@@ -438,12 +401,6 @@ def _pairs(model: DrugTargetAIR, drug_ids: Any, target_ids: Any) -> tuple[np.nda
 def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
     """Return the weights of the edges between a node and all, (n,)."""
     return graph.to_scipy()[[node]].toarray().ravel()
-
-
-def _without(weights: np.ndarray, hidden: np.ndarray) -> np.ndarray:
-    shown = weights.copy()
-    shown.flat[hidden] = 0
-    return shown
 
 
 def _places(index: IdIndex, ids: Any) -> np.ndarray:

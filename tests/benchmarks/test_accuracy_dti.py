@@ -8,7 +8,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from air_recsys.benchmarks.accuracy.dti import _validation_parts, bench_dti, fold_metrics, shown_pairs
+from air_recsys.benchmarks.accuracy.dti import (
+    _validation_parts,
+    bench_dti,
+    bench_dti_probabilities,
+    fold_metrics,
+    shown_pairs,
+)
 from air_recsys.benchmarks.accuracy.dti_peers import (
     NRLMF_SETTINGS,
     ease_scores,
@@ -109,6 +115,20 @@ def test_a_report_has_a_row_a_system_and_the_published_ones() -> None:
     assert report.rows[0]["auroc"] == 1
     assert report.rows[-1]["published aupr"] == 0.728
     assert "2 folds of 1 repetitions" in report.protocol
+
+
+def test_probabilities_are_compared_with_what_is_hidden() -> None:
+    report = bench_dti_probabilities("nr", toy(), "cvs1", similarities=True, seeds=(1,), n_splits=3)
+    (row,) = report.rows
+    assert row["of_interactions"] > 0.9 > 0.1 > row["of_zeros"]
+    assert row["calibration_error"] < 0.1
+    assert row["above_0.1"] >= 60
+
+
+def test_whole_drugs_and_targets_have_one_more_peer() -> None:
+    assert set(dti_systems(True, whole=True)) - set(dti_systems(True)) == {"WkNNIR"}
+    report = bench_dti("nr", toy(), "cvs2", dti_systems(True, whole=True), similarities=True, seeds=(1,), n_splits=3)
+    assert all(row["auroc"] == 1 for row in report.rows[:4])
 
 
 def test_validation_parts_leave_the_test_part_alone() -> None:

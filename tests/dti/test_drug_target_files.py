@@ -14,6 +14,7 @@ import pytest
 from sealing import rewrite
 
 from air_recsys.dti import DrugTargetAIR
+from air_recsys.dti.answers import Answers
 from air_recsys.exceptions import DataError, ModelFileError, NotFittedError
 from air_recsys.interactions import Interactions
 from air_recsys.models import GlobalMean, Recommender
@@ -71,7 +72,7 @@ def test_open_scores_that_were_made_are_not_made_again(tmp_path, monkeypatch) ->
     model = fitted()
     expected = model.new_interactions(5)
     again = DrugTargetAIR.load(model.save(tmp_path / "model.air"))
-    monkeypatch.setattr(DrugTargetAIR, "_completed", lambda *args: pytest.fail("completed again"))
+    monkeypatch.setattr(Answers, "whole", lambda *args: pytest.fail("completed again"))
     pd.testing.assert_frame_equal(again.new_interactions(5), expected)
 
 
@@ -95,6 +96,7 @@ def test_weights_of_pairs_and_other_ids_come_back(tmp_path) -> None:
 PROGRAM = """
 import sys, numpy as np
 from air_recsys.dti import DrugTargetAIR
+from air_recsys.dti.answers import Answers
 model = DrugTargetAIR.load(sys.argv[1])
 np.save(sys.argv[2], model.predict(np.repeat(model.drugs_.ids, 6), np.tile(model.targets_.ids, 8)))
 """

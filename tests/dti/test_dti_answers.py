@@ -75,7 +75,7 @@ def test_what_is_taken_away_takes_its_contribution_along() -> None:
     model = DrugTargetAIR(n_rounds=1, regression_weight=0).fit(planted().fillna(0))
     found = model.explain("d0", "t0", n=1)
     first = found.interactions.iloc[0]
-    whole = model._completed(*model._shown_for((0, 0)))
+    whole = model._answers.whole(model._answers.shown_for((0, 0)))
     graphs = affinity(whole.block.smoothed, None, 0.5), affinity(whole.block.smoothed.T, None, 0.5)
     without = whole.block.smoothed.copy()
     without[model.drugs_.lookup(first["drug"])[0], model.targets_.lookup(first["target"])[0]] = 0
@@ -97,7 +97,7 @@ def test_answers_survive_a_file(model: DrugTargetAIR, tmp_path: Path) -> None:
     expected = model.new_interactions(30)
     pd.testing.assert_frame_equal(fresh.new_interactions(30), expected)
     again = DrugTargetAIR.load(model.save(tmp_path / "asked.air"))
-    assert set(again._asked) == {"scores", "held_out"}
+    assert set(again._answers.kept) == {"scores", "held_out"}
     pd.testing.assert_frame_equal(again.new_interactions(30), expected)
     assert again.unobserved_weight_ == model.unobserved_weight_
 
