@@ -23,7 +23,7 @@ from air_recsys.dti.pairs import as_pairs, with_ids, without_evidence
 from air_recsys.dti.sides import Similarities, known_sides
 from air_recsys.dti.similarities import as_similarity, ids_of, with_nearest
 from air_recsys.dti.strength import chosen_weight
-from air_recsys.dti.whole import Strengths, chosen_regression, complete_all, score_parts
+from air_recsys.dti.whole import Strengths, Whole, chosen_regression, complete_all, mixed, score_parts
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
@@ -140,9 +140,10 @@ class DrugTargetAIR(BaseEstimator):
             warnings.warn(unlike, DataWarning, stacklevel=3)
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_ = self._chosen_weight(values, weights, given)
-        self.regression_weight_ = self._chosen_regression(values, weights, given)
-        self.scores_, profiles = complete_all(values, weights, given, self._strengths)[:2]
-        self._answers = Answers(values, weights, given, self._strengths, self.scores_)
+        whole = complete_all(values, weights, given, self._strengths(0.0))
+        self.regression_weight_ = self._chosen_regression(whole, values, weights)
+        self.scores_, profiles = mixed(whole, self.regression_weight_)[:2]
+        self._answers = Answers(values, weights, given, self._strengths(self.regression_weight_), self.scores_)
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
         self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
@@ -328,7 +329,11 @@ class DrugTargetAIR(BaseEstimator):
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
         model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
         model._answers = Answers(
-            *model._recorded(learned.data), learned.similarities, model._strengths, learned.scores, learned.asked
+            *model._recorded(learned.data),
+            learned.similarities,
+            model._strengths(learned.regression_weight),
+            learned.scores,
+            learned.asked,
         )
         model._name_sides(learned.data)
         model.drug_graph_, model.target_graph_ = learned.graphs
@@ -369,15 +374,13 @@ class DrugTargetAIR(BaseEstimator):
         sides = known_sides(values, similarities)
         return chosen_weight(*sides.block(values, weights), noise=self._noise, n_rounds=self.n_rounds)
 
-    def _chosen_regression(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> float:
+    def _chosen_regression(self, whole: Whole, values: np.ndarray, weights: np.ndarray) -> float:
         if self.regression_weight != "auto":
             return float(self.regression_weight)
-        without = Strengths(self.similarity_weight_, self._noise, self.n_rounds, 0.0)
-        return chosen_regression(values, weights, similarities, without)
+        return chosen_regression(whole, values, weights, self._strengths(0.0))
 
-    @property
-    def _strengths(self) -> Strengths:
-        return Strengths(self.similarity_weight_, self._noise, self.n_rounds, self.regression_weight_)
+    def _strengths(self, regression_weight: float) -> Strengths:
+        return Strengths(self.similarity_weight_, self._noise, self.n_rounds, regression_weight)
 
     def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
         adjacency = affinity(profiles, similarity, self.similarity_weight_)

@@ -59,22 +59,22 @@ def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similari
     extended = rows @ carried @ columns.T
     scores, filled = extended.copy(), extended.clip(0, 1)
     scores[block], filled[block] = completed.scores, completed.filled
-    share = strengths.regression_weight
-    regressed = regress(known) if share else None
-    if regressed is not None:
-        scores = (1 - share) * scores + share * regressed.scores
-    return Whole(scores, filled, known, regressed, completed, sides, rows, columns)
+    whole = Whole(scores, filled, known, None, completed, sides, rows, columns)
+    return mixed(whole, strengths.regression_weight)
 
 
-def chosen_regression(
-    values: np.ndarray, weights: np.ndarray, similarities: Similarities, strengths: Strengths
-) -> float:
-    """Return the share of the regression, see `air_recsys.dti.regression`; the strengths have any."""
-    sides = known_sides(values, similarities)
-    inner, shown, given = sides.block(values, weights)
-    completed = complete(inner, shown, given, n_rounds=strengths.n_rounds, **strengths.of_smoothing())
-    others = left_out(completed, given, **strengths.of_smoothing())
-    recorded = shown > 0
+def mixed(whole: Whole, share: float) -> Whole:
+    """Return a completion without a regression with this share of one in its scores."""
+    if not share:
+        return whole
+    regressed = regress(whole.known)
+    return whole._replace(scores=(1 - share) * whole.scores + share * regressed.scores, regressed=regressed)
+
+
+def chosen_regression(whole: Whole, values: np.ndarray, weights: np.ndarray, strengths: Strengths) -> float:
+    """Return the share of the regression for a completion without one: see `air_recsys.dti.regression`."""
+    inner, shown, given = whole.sides.block(values, weights)
+    others, recorded = left_out(whole.block, given, **strengths.of_smoothing()), shown > 0
     return chosen_share(others[recorded], regress(inner * shown).scores[recorded], inner[recorded])
 
 
