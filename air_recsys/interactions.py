@@ -165,7 +165,9 @@ class Interactions:
         wanted = [name for name in (user, item, rating, timestamp, weight) if name is not None]
         absent = [name for name in wanted if name not in df.columns]
         if absent:
-            raise DataError(f"expected the column(s) {absent}, found {quoted(list(df.columns))}")
+            is_wide = user in absent and item in absent
+            wide = ": a table with a column an item is read by Interactions.from_dense" if is_wide else ""
+            raise DataError(f"expected the column(s) {absent}, found {quoted(list(df.columns))}{wide}")
         if df.empty:
             raise DataError("expected at least one rating, found an empty table")
         users, user_ids = encode_ids(df[user], "user")
@@ -225,11 +227,18 @@ class Interactions:
     ) -> Interactions:
         """Read a 2-D array (users x items) in which NaN means "not rated".
 
+        The index and the columns of a wide DataFrame are the ids, unless others are given.
+
         Examples
         --------
         >>> Interactions.from_dense([[5, float("nan")], [2, 1]]).n_ratings
         3
+        >>> Interactions.from_dense(pd.DataFrame({"x": [5, None], "y": [2, 1]}, ["ann", "bob"])).item_ids.tolist()
+        ['x', 'y']
         """
+        if isinstance(matrix, pd.DataFrame):
+            user_ids = matrix.index if user_ids is None else user_ids
+            item_ids = matrix.columns if item_ids is None else item_ids
         array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")

@@ -79,6 +79,17 @@ def test_frame_round_trip(array):
     pd.testing.assert_frame_equal(again.to_frame(), data.to_frame())
 
 
+def test_a_wide_table_keeps_its_names():
+    table = pd.DataFrame({"x": [5, np.nan], "y": [2, 1]}, index=["ann", "bob"])
+    data = Interactions.from_dense(table)
+    assert (data.user_ids.tolist(), data.item_ids.tolist()) == (["ann", "bob"], ["x", "y"])
+    assert Interactions.from_dense(table, item_ids=[7, 8]).item_ids.tolist() == [7, 8]
+    with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with a column an item"):
+        Interactions.from_frame(table)
+    with pytest.raises(DataError, match="'x'"):
+        Interactions.from_dense(table.set_axis(["x", "x"], axis=1))
+
+
 @fast
 @given(matrices)
 def test_surprise_round_trip(array):
