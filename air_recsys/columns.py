@@ -78,7 +78,7 @@ def as_ratings(values: Any, size: int, allow_negative: bool, *, copy: bool = Tru
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
     _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
     if not allow_negative:
-        hint = "; pass allow_negative=True if the scale has negative ratings"
+        hint = "; pass allow_negative=True (in the shell --negative) if the scale has negative ratings"
         _require(ratings >= 0, ratings, "ratings must be >= 0", "negative", hint)
     return ratings if ratings.dtype == np.float32 else narrowed(ratings)
 

@@ -495,7 +495,8 @@ class Interactions:
             user, item = self.user_ids.item(self.user_index[row]), self.item_ids.item(self.item_index[row])
             raise DataError(
                 f"expected one rating per pair, found {pairs.n_surplus} duplicate(s), the first for "
-                f"user {user!r} and item {item!r}; choose duplicates='first', 'last', 'mean' or 'sum'"
+                f"user {user!r} and item {item!r}; choose duplicates='first', 'last', 'mean' or 'sum' "
+                "(in the shell --duplicates)"
             )
         place: Duplicates = "last" if rule == "last" else "first"  # of what has no mean
         self.user_index, self.item_index = (

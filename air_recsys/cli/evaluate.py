@@ -67,6 +67,8 @@ def evaluate(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    duplicates: options.Duplicates = options.Repeated.ERROR,
+    negative: options.Negative = False,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -79,6 +81,8 @@ def evaluate(
 
     if (file is None) == (dataset is None):
         raise ParameterError("expected either a file or --dataset")
+    columns: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
+    columns |= {"duplicates": duplicates.value, "allow_negative": negative}
     if ranking:
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:
@@ -88,7 +92,7 @@ def evaluate(
         if split is ListSplit.LAST and test_fraction is not None:
             raise ParameterError("--split last holds out one item of each user: expected no --test-fraction")
         of_ranker = {"device": device} | options.parse_settings(settings, GraphRanker())
-        name, ratings = _load(file, dataset, data, user, item, rating, sep, timestamp)
+        name, ratings = _load(file, dataset, data, columns)
         parts = _parts(ratings, split, 0.2 if test_fraction is None else test_fraction, seed)
         _rank(name, ratings, parts, options.parse_names(peers), of_ranker, k, seed, json_file)
         return
@@ -103,7 +107,7 @@ def evaluate(
         splits = [Fold(name, *load_movielens_fold(data_root(data), name)) for name in _PREDEFINED]
         origin = "MovieLens-100K, predefined folds u1 .. u5"
     else:
-        name, ratings = _load(file, dataset, data, user, item, rating, sep)
+        name, ratings = _load(file, dataset, data, columns)
         if folds is not None:
             splits, how = cross_validation_folds(ratings, folds, seed), f"{folds} random folds"
         else:
@@ -125,11 +129,7 @@ def _load(
     file: Path | None,
     dataset: DataSet | None,
     data: Path | None,
-    user: str,
-    item: str,
-    rating: str,
-    sep: str | None,
-    timestamp: str | None = None,
+    columns: dict[str, Any],
 ) -> tuple[str, Interactions]:
     """Return the name and the ratings of a data set or of a file, whichever is given."""
     from air_recsys.datasets import read_ratings
@@ -137,7 +137,7 @@ def _load(
     if dataset is not None:
         return dataset.value, load_dataset(dataset, data)
     assert file is not None
-    return file.name, read_ratings(file, user=user, item=item, rating=rating, timestamp=timestamp, sep=sep)
+    return file.name, read_ratings(file, **columns)
 
 
 def _parts(data: Interactions, split: ListSplit, share: float, seed: int) -> tuple[Fold, str]:

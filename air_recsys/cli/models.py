@@ -39,6 +39,8 @@ def train(
     rating: options.RatingColumn = "rating",
     timestamp: options.TimestampColumn = None,
     sep: options.Separator = None,
+    duplicates: options.Duplicates = options.Repeated.ERROR,
+    negative: options.Negative = False,
     user_features: options.UserFeatures = None,
     item_features: options.ItemFeatures = None,
     user_similarity: options.UserSimilarity = None,
@@ -60,6 +62,8 @@ def train(
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR, GraphRanker
 
+    columns: dict[str, Any] = {"user": user, "item": item, "rating": rating, "sep": sep}
+    columns |= {"duplicates": duplicates.value, "allow_negative": negative}
     if ranking:
         given = {
             "--preset": preset is not options.Preset.RATINGS,
@@ -76,7 +80,7 @@ def train(
         )
         _train_ranker(
             GraphRanker(**of_ranker),
-            read_ratings(file, user=user, item=item, rating=rating, sep=sep),
+            read_ratings(file, **columns),
             model,
             json_file,
         )
@@ -84,7 +88,7 @@ def train(
     of_time = {} if timestamp is None else {"time": "drift"}
     parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **parameters)
-    data = read_ratings(file, user=user, item=item, rating=rating, timestamp=timestamp, sep=sep)
+    data = read_ratings(file, timestamp=timestamp, **columns)
     typer.echo(repr(data))
     data = options.with_features(data, user_features, item_features, user, item)
     data = options.with_similarities(data, user_similarity, item_similarity)
@@ -157,7 +161,7 @@ def recommend(
         if not isinstance(loaded, TrainedRecommender | GraphRanker):
             kind = type(loaded).__name__
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
-        new = read_ratings(ratings).to_frame()
+        new = read_ratings(ratings, allow_negative=bool((data.ratings < 0).any())).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         if isinstance(loaded, TrainedRecommender):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import json
 from collections.abc import Sequence
 from enum import StrEnum
@@ -32,6 +33,16 @@ class Preset(StrEnum):
     INTERACTIONS = "interactions"
     COMPLETION = "completion"
     AUTO = "auto"
+
+
+class Repeated(StrEnum):
+    """What counts of a pair of a user and an item that is there twice."""
+
+    ERROR = "error"
+    FIRST = "first"
+    LAST = "last"
+    MEAN = "mean"
+    SUM = "sum"
 
 
 def pairs(option: str, text: str) -> Any:
@@ -67,6 +78,10 @@ RatingColumn = Annotated[str, typer.Option("--rating-column", help="Column of th
 TimestampColumn = Annotated[
     str | None, typer.Option("--timestamp-column", help="Column of times; AIR then learns what they do, time=drift.")
 ]
+Duplicates = Annotated[
+    Repeated, typer.Option("--duplicates", help="Which rating counts of a pair that is there twice.")
+]
+Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0.")]
 Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
 
 
@@ -93,7 +108,9 @@ def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAI
     for name, value in parsed.items():
         if name not in names:
             expected = f"NAME=VALUE with a parameter of {owner} ({', '.join(names)})"
-            raise ParameterError(f"--set expects {expected}, found {f'{name}={value}'!r}")
+            close = difflib.get_close_matches(name, names, n=1)
+            meant = f"; is {close[0]} meant?" if close else ""
+            raise ParameterError(f"--set expects {expected}, found {f'{name}={value}'!r}{meant}")
     return parsed
 
 

@@ -47,7 +47,8 @@ def report(
     names = None if titles is None else titles_of(read_titles(titles, loaded.interactions_.item_ids))
     unseen = None
     if test is not None:
-        unseen = _with_ids_of(read_ratings(test, user=user, item=item, rating=rating, sep=sep), loaded.interactions_)
+        read = read_ratings(test, user=user, item=item, rating=rating, sep=sep, allow_negative=True)
+        unseen = _with_ids_of(read, loaded.interactions_)
     evaluation = evaluate_model(loaded, unseen, evaluate)
     replace_file(out, report_html(loaded, evaluation, names).encode())
     table = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)

@@ -52,6 +52,8 @@ def tune(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    duplicates: options.Duplicates = options.Repeated.ERROR,
+    negative: options.Negative = False,
     device: options.Device = "auto",
     save: Annotated[
         Path | None,
@@ -67,7 +69,8 @@ def tune(
     if study is not None:
         storage_url(study)
     domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
-    data = read_ratings(file, user=user, item=item, rating=rating, sep=sep)
+    how: dict[str, Any] = {"duplicates": duplicates.value, "allow_negative": negative}
+    data = read_ratings(file, user=user, item=item, rating=rating, sep=sep, **how)
     typer.echo(repr(data))
     tuning = tune_air(
         data,
