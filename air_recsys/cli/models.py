@@ -78,12 +78,8 @@ def train(
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
         )
-        _train_ranker(
-            GraphRanker(**of_ranker),
-            read_ratings(file, **columns),
-            model,
-            json_file,
-        )
+        likes = read_ratings(file, **options.of_likes(columns))
+        _train_ranker(GraphRanker(**of_ranker), likes, model, json_file)
         return
     of_time = {} if timestamp is None else {"time": "drift"}
     parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | options.parse_settings(settings)
@@ -161,7 +157,8 @@ def recommend(
         if not isinstance(loaded, TrainedRecommender | GraphRanker):
             kind = type(loaded).__name__
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
-        new = read_ratings(ratings, allow_negative=bool((data.ratings < 0).any())).to_frame()
+        rating = None if isinstance(loaded, GraphRanker) else "rating"
+        new = read_ratings(ratings, rating=rating, allow_negative=bool((data.ratings < 0).any())).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         if isinstance(loaded, TrainedRecommender):

@@ -221,6 +221,19 @@ def publish(
     write_figures(json_file, {"reports": [report.content() for report in reports]})
 
 
+def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
+    """Return how a table is read whose rows are all likes: without a column of ratings, a repeated pair once.
+
+    Examples
+    --------
+    >>> of_likes({"user": "u", "item": "i", "rating": "rating", "duplicates": "error"})
+    {'user': 'u', 'item': 'i', 'rating': None, 'duplicates': 'first'}
+    """
+    refuse_unread("--ranking", {"--rating-column": columns["rating"] != "rating"})
+    once = "first" if columns["duplicates"] == "error" else columns["duplicates"]
+    return columns | {"rating": None, "duplicates": once}
+
+
 def refuse_unread(option: str, given: dict[str, bool]) -> None:
     """Raise `ParameterError` for the first other option that is given and not read beside one.
 

@@ -1,14 +1,15 @@
-"""Ratings below 0 and repeated pairs, from the command line."""
+"""Ratings below 0, repeated pairs, and likes without ratings, from the command line."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from cli_cases import SHORT, cli
 
-from air_recsys import AIR
+from air_recsys.models import AIR, GraphRanker
 
 
 @pytest.fixture
@@ -48,3 +49,18 @@ def test_a_scale_with_negative_ratings_is_trained_asked_and_measured(folder: Pat
 def test_a_parameter_that_is_nearly_one_is_named(folder: Path) -> None:
     ended = cli("train", folder / "new.csv", "--negative", "--set", "n_factor=3")
     assert "is n_factors meant?" in ended.err
+
+
+def test_likes_need_no_column_of_ratings(tmp_path: Path) -> None:
+    users, items = np.nonzero(np.random.default_rng(0).random((30, 12)) < 0.4)
+    likes = pd.DataFrame({"user": [f"u{user}" for user in users], "item": [f"i{item}" for item in items]})
+    pd.concat([likes, likes.head(3)]).to_csv(tmp_path / "likes.csv", index=False)
+    pd.DataFrame({"user": ["eve"], "item": ["i3"]}).to_csv(tmp_path / "new.csv", index=False)
+    model, how = tmp_path / "lists.air", ["--ranking", "--set", "n_factors=3"]
+    assert cli("train", tmp_path / "likes.csv", "--model", model, *how).status == 0
+    assert GraphRanker.load(model).interactions_.n_ratings == len(likes)
+    assert cli("recommend", model, "--ratings", tmp_path / "new.csv", "--n", 2).status == 0
+    measured = cli("evaluate", tmp_path / "likes.csv", *how, "--k", 3, "--peers", "als")
+    assert (measured.status, "GraphRanker" in measured.out) == (0, True)
+    refused = cli("evaluate", tmp_path / "likes.csv", *how, "--rating-column", "stars")
+    assert "--ranking does not read --rating-column" in refused.err
