@@ -39,8 +39,8 @@ def neighbor_weights(similarity: np.ndarray, size: int, decay: float) -> np.ndar
 
     Examples
     --------
-    >>> neighbor_weights(np.array([[0.5, 0.3, 0.2]]), 2, 0.5).round(3).tolist()
-    [[0.625, 0.188, 0.0]]
+    >>> neighbor_weights(np.array([[0.5, 0.25, 0.1]]), 2, 0.5).round(3).tolist()
+    [[0.667, 0.167, 0.0]]
     """
     nearest = _nearest(similarity, size)
     values = np.take_along_axis(similarity, nearest, axis=1)
