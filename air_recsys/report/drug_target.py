@@ -115,6 +115,7 @@ def _data(model: DrugTargetAIR) -> Markup:
         ("drugs without a known interaction", data.n_users - len(np.unique(data.user_index[known]))),
         ("targets without a known interaction", data.n_items - len(np.unique(data.item_index[known]))),
         ("similarities", _given(model)),
+        ("share of the regression in the scores", model.regression_weight_),
         ("a pair that is not recorded counts as", f"0, with weight {weight:g}" if weight else "missing"),
     ]
     return section("data", "Data", table("What the model has learned from", ["measure", "value"], rows))
