@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,16 +20,7 @@ if TYPE_CHECKING:
 app = paths.App(help="Drugs and targets: train, rank, explain, evaluate and report on your own pairs.")
 
 
-class Setting(StrEnum):
-    """What is hidden of the pairs."""
-
-    PAIRS = "pairs"
-    DRUGS = "drugs"
-    TARGETS = "targets"
-    BOTH = "both"
-
-
-_SETTINGS = {Setting.PAIRS: "cvs1", Setting.DRUGS: "cvs2", Setting.TARGETS: "cvs3", Setting.BOTH: "cvs4"}
+_SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4"), strict=True))
 
 PairsFile = Annotated[
     Path,
@@ -160,7 +150,7 @@ def evaluate(
     target_similarity: TargetSimilarity = None,
     target_features: TargetFeatures = None,
     target_sequences: TargetSequences = None,
-    hide: Annotated[Setting, typer.Option(help="What is hidden at a time.")] = Setting.PAIRS,
+    hide: Annotated[options.Hidden, typer.Option(help="What is hidden at a time.")] = options.Hidden.PAIRS,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
     settings: Parameters = None,
     seed: options.Seed = 0,

@@ -81,6 +81,9 @@ def evaluate(
 
     if (file is None) == (dataset is None):
         raise ParameterError("expected either a file or --dataset")
+    if dataset is not None:
+        given = {"--duplicates": duplicates is not options.Repeated.ERROR, "--negative": negative}
+        options.refuse_unread("--dataset", given)
     columns: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
     columns |= {"duplicates": duplicates.value, "allow_negative": negative}
     if ranking:

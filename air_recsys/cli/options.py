@@ -35,6 +35,15 @@ class Preset(StrEnum):
     AUTO = "auto"
 
 
+class Hidden(StrEnum):
+    """What is hidden of drugs and targets: pairs, drugs, targets, or drugs and targets."""
+
+    PAIRS = "pairs"
+    DRUGS = "drugs"
+    TARGETS = "targets"
+    BOTH = "both"
+
+
 class Repeated(StrEnum):
     """What counts of a pair of a user and an item that is there twice."""
 
@@ -226,10 +235,11 @@ def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
-    >>> of_likes({"user": "u", "item": "i", "rating": "rating", "duplicates": "error"})
-    {'user': 'u', 'item': 'i', 'rating': None, 'duplicates': 'first'}
+    >>> of_likes({"user": "u", "rating": "rating", "duplicates": "error", "allow_negative": False})
+    {'user': 'u', 'rating': None, 'duplicates': 'first', 'allow_negative': False}
     """
-    refuse_unread("--ranking", {"--rating-column": columns["rating"] != "rating"})
+    given = {"--rating-column": columns["rating"] != "rating", "--negative": columns["allow_negative"]}
+    refuse_unread("--ranking", given)
     once = "first" if columns["duplicates"] == "error" else columns["duplicates"]
     return columns | {"rating": None, "duplicates": once}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from air_recsys.dti.calibration import FOLDS, Calibration, HeldOut, held_out
-from air_recsys.dti.sides import Similarities
+from air_recsys.dti.sides import Similarities, without
 from air_recsys.dti.whole import Strengths, Whole, complete_all
 
 
@@ -60,7 +60,7 @@ class Answers:
         """Return the weights that the open score of a pair was made with."""
         own = int(np.ravel_multi_index(place, self.weights.shape))
         hidden = [fold for fold in self._folds_of_zeros() if (fold == own).any()]
-        return self._without(hidden[0]) if hidden else self.weights
+        return without(self.weights, hidden[0]) if hidden else self.weights
 
     def _calibrated(self) -> Calibration:
         return Calibration.of(self.held_out.scores, self.values.flat[np.flatnonzero(self.weights)] == 1)
@@ -68,17 +68,12 @@ class Answers:
     def _of_zeros(self) -> np.ndarray:
         scores = self._scores.copy()
         for hidden in self._folds_of_zeros():
-            scores.flat[hidden] = self.whole(self._without(hidden)).scores.flat[hidden]
+            scores.flat[hidden] = self.whole(without(self.weights, hidden)).scores.flat[hidden]
         return scores
 
     def _folds_of_zeros(self) -> list[np.ndarray]:
         zeros = np.flatnonzero((self.weights > 0) & (self.values == 0))
         return np.array_split(np.random.RandomState(0).permutation(zeros), FOLDS)
-
-    def _without(self, hidden: np.ndarray) -> np.ndarray:
-        shown = self.weights.copy()
-        shown.flat[hidden] = 0
-        return shown
 
     def _once(self, name: str, compute: Callable[[], Any]) -> Any:
         if name not in self.kept:

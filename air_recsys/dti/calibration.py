@@ -22,6 +22,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
+from air_recsys.dti.sides import without
+
 FOLDS = 10
 
 
@@ -46,12 +48,9 @@ def held_out(weights: np.ndarray, completed: Callable[[np.ndarray], np.ndarray])
     scores = np.zeros(weights.size)
     numbers, sums, squares = (np.zeros(weights.shape) for _ in range(3))
     for hidden in np.array_split(np.random.RandomState(1).permutation(recorded), min(FOLDS, recorded.size)):
-        shown = weights.copy()
-        shown.flat[hidden] = 0
-        found = completed(shown)
+        found = completed(without(weights, hidden))
         scores[hidden] = found.flat[hidden]
-        counts = np.ones(weights.shape)
-        counts.flat[hidden] = 0
+        counts = without(np.ones(weights.shape), hidden)
         numbers += counts
         sums += counts * found
         squares += counts * found**2

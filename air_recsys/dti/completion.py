@@ -20,12 +20,25 @@ from typing import NamedTuple
 import numpy as np
 
 
+class Spectrum(NamedTuple):
+    """Eigenvectors of both graphs, and what a round keeps of each of their products."""
+
+    rows: np.ndarray  # (m, m)
+    columns: np.ndarray  # (n, n)
+    shares: np.ndarray  # (m, n), in [0, 1)
+
+    def smooth(self, values: np.ndarray) -> np.ndarray:
+        """Return the X of the module's first step for an R."""
+        return self.rows @ ((self.rows.T @ values @ self.columns) * self.shares) @ self.columns.T
+
+
 class Completed(NamedTuple):
     """The result of the rounds."""
 
     scores: np.ndarray  # X, (m, n)
     filled: np.ndarray  # R, (m, n): recorded values, completed where missing
     smoothed: np.ndarray  # the R before, that X is made of, (m, n)
+    spectrum: Spectrum  # that made X of it
 
 
 def complete(
@@ -63,45 +76,44 @@ def complete(
     True
     """
     recorded = weights * values
-    filled = recorded  # before the first round a missing entry is 0
-    scores = smoothed = filled
-    for _ in range(n_rounds):
-        smoothed = filled
-        scores = smooth(filled, *_graphs(filled, similarities, similarity_weight), noise)
-        filled = recorded + (1 - weights) * scores.clip(0, 1)
-    return Completed(scores, filled, smoothed)
+    given = similarities, similarity_weight, noise
+    completed = _round(recorded, recorded, weights, *given)  # before the first one a missing entry is 0
+    for _ in range(n_rounds - 1):
+        completed = _round(completed.filled, recorded, weights, *given)
+    return completed
 
 
-def contributions(
-    smoothed: np.ndarray,
+def _round(
+    filled: np.ndarray,
+    recorded: np.ndarray,
+    weights: np.ndarray,
     similarities: tuple[np.ndarray | None, np.ndarray | None],
-    drug: int,
-    target: int,
-    *,
     similarity_weight: float,
     noise: float,
-) -> np.ndarray:
+) -> Completed:
+    drugs, targets = similarities
+    graphs = affinity(filled, drugs, similarity_weight), affinity(filled.T, targets, similarity_weight)
+    found = spectrum(*graphs, noise)
+    scores = found.smooth(filled)
+    return Completed(scores, recorded + (1 - weights) * scores.clip(0, 1), filled, found)
+
+
+def contributions(completed: Completed, drug: int, target: int) -> np.ndarray:
     """Return what each entry of R adds to one entry of the X that is made of it, (m, n): X is linear in R.
 
     Examples
     --------
     >>> values = np.kron(np.eye(2), np.ones((3, 3)))
     >>> completed = complete(values, np.ones_like(values))
-    >>> added = contributions(completed.smoothed, (None, None), 0, 0, similarity_weight=0.5, noise=1.0)
+    >>> added = contributions(completed, 0, 0)
     >>> bool(np.isclose(added.sum(), completed.scores[0, 0])), bool(added[:3, :3].sum() > 0.99 * added.sum())
     (True, True)
     """
-    rows, columns, shares = _shares(*_graphs(smoothed, similarities, similarity_weight), noise)
-    return smoothed * (rows @ (np.outer(rows[drug], columns[target]) * shares) @ columns.T)
+    rows, columns, shares = completed.spectrum
+    return completed.smoothed * (rows @ (np.outer(rows[drug], columns[target]) * shares) @ columns.T)
 
 
-def left_out(
-    completed: Completed,
-    similarities: tuple[np.ndarray | None, np.ndarray | None],
-    *,
-    similarity_weight: float,
-    noise: float,
-) -> np.ndarray:
+def left_out(completed: Completed) -> np.ndarray:
     r"""Return X with each entry predicted from all others, the graphs as they are, (m, n).
 
     It is :math:`(x - h r) / (1 - h)` entry by entry, with h what an entry of R adds to its own of X.
@@ -109,20 +121,13 @@ def left_out(
     Examples
     --------
     >>> values = np.kron(np.eye(2), np.ones((3, 3)))
-    >>> found = left_out(complete(values, np.ones_like(values)), (None, None), similarity_weight=0.5, noise=1.0)
+    >>> found = left_out(complete(values, np.ones_like(values)))
     >>> bool(found[0, 0] > 0.5 > found[0, 5])
     True
     """
-    rows, columns, shares = _shares(*_graphs(completed.smoothed, similarities, similarity_weight), noise)
+    rows, columns, shares = completed.spectrum
     own = np.square(rows) @ shares @ np.square(columns).T
     return (completed.scores - own * completed.smoothed) / (1 - own)
-
-
-def _graphs(
-    filled: np.ndarray, similarities: tuple[np.ndarray | None, np.ndarray | None], weight: float
-) -> tuple[np.ndarray, np.ndarray]:
-    drugs, targets = similarities
-    return affinity(filled, drugs, weight), affinity(filled.T, targets, weight)
 
 
 def affinity(rows: np.ndarray, similarity: np.ndarray | None, weight: float) -> np.ndarray:
@@ -142,12 +147,11 @@ def affinity(rows: np.ndarray, similarity: np.ndarray | None, weight: float) -> 
 
 def smooth(values: np.ndarray, drugs: np.ndarray, targets: np.ndarray, noise: float) -> np.ndarray:
     """Return the X of the module's first step; negative eigenvalues of a graph count as 0."""
-    rows, columns, shares = _shares(drugs, targets, noise)
-    return rows @ ((rows.T @ values @ columns) * shares) @ columns.T
+    return spectrum(drugs, targets, noise).smooth(values)
 
 
-def _shares(drugs: np.ndarray, targets: np.ndarray, noise: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the eigenvectors of both graphs, and what is kept of each of their products, (m, n)."""
+def spectrum(drugs: np.ndarray, targets: np.ndarray, noise: float) -> Spectrum:
+    """Return the spectrum of two graphs, (m, m) and (n, n)."""
     (left, rows), (right, columns) = np.linalg.eigh(drugs), np.linalg.eigh(targets)
     kept = np.maximum(left, 0)[:, None] * np.maximum(right, 0)
-    return rows, columns, kept / (kept + noise)
+    return Spectrum(rows, columns, kept / (kept + noise))

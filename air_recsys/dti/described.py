@@ -87,6 +87,7 @@ def sequence_similarity(sequences: Mapping[Any, str] | pd.Series, k: int = 3) ->
     [1.0, 0.8, 0.0]
     """
     from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.metrics.pairwise import cosine_similarity
 
     check_integer("k", k, minimum=1)
     given = _texts("sequences", sequences)
@@ -95,8 +96,7 @@ def sequence_similarity(sequences: Mapping[Any, str] | pd.Series, k: int = 3) ->
         raise DataError(f"expected sequences of {k} letters or more, found {given[short[0]]!r} for {short[0]!r}")
     counted: Any = CountVectorizer(analyzer="char", ngram_range=(k, k))
     words = counted.fit_transform(given.to_list()).astype(np.float64)
-    lengths = np.sqrt(words.multiply(words).sum(axis=1)).A1
-    return _table((words @ words.T).toarray() / np.outer(lengths, lengths), given.index)
+    return _table(cosine_similarity(words), given.index)
 
 
 def smiles_similarity(smiles: Mapping[Any, str] | pd.Series) -> pd.DataFrame:
@@ -147,26 +147,23 @@ def _texts(name: str, given: Mapping[Any, str] | pd.Series) -> pd.Series:
 def _tanimoto(rows: np.ndarray) -> np.ndarray:
     products = rows @ rows.T
     squares = np.diag(products)
-    return _divided(products, squares[:, None] + squares - products)
+    union = squares[:, None] + squares - products
+    return np.divide(products, union, out=np.zeros_like(products), where=union > 0)
 
 
 def _cosine(rows: np.ndarray) -> np.ndarray:
-    products = rows @ rows.T
-    lengths = np.sqrt(np.diag(products))
-    return _divided(products, np.outer(lengths, lengths)).clip(0, 1)
+    from sklearn.metrics.pairwise import cosine_similarity
+
+    return cosine_similarity(rows).clip(0, 1)
 
 
 def _rbf(rows: np.ndarray) -> np.ndarray:
-    spread = rows.std(axis=0)
-    even = (rows - rows.mean(axis=0)) / np.where(spread > 0, spread, 1)
-    squares = np.square(even).sum(axis=1)
-    distances = np.maximum(squares[:, None] + squares - 2 * even @ even.T, 0)
+    from sklearn.metrics.pairwise import euclidean_distances
+    from sklearn.preprocessing import StandardScaler
+
+    distances = euclidean_distances(StandardScaler().fit_transform(rows), squared=True)
     apart = distances[np.triu_indices(len(rows), 1)]
     return np.exp(-distances / (np.median(apart) if apart.any() else 1.0))
-
-
-def _divided(products: np.ndarray, by: np.ndarray) -> np.ndarray:
-    return np.divide(products, by, out=np.zeros_like(products), where=by > 0)
 
 
 def _table(similarity: np.ndarray, ids: pd.Index) -> pd.DataFrame:

@@ -88,7 +88,7 @@ def evaluate_pairs(
             scores, probabilities = _predicted(model, shown, hidden, given, setting)
         answers.append((hidden.ratings, probabilities))
         for name, found in scores.items():
-            folds.setdefault(name, []).append(_measures(hidden.ratings, found))
+            folds.setdefault(name, []).append(pair_measures(hidden.ratings, found))
     rows = [_row(name, found) for name, found in folds.items()]
     truth, probability = (np.concatenate(parts) for parts in zip(*answers, strict=True))
     rows[0]["calibration_error"] = calibration_error(truth, probability)
@@ -126,7 +126,8 @@ def _by_counts(shown: Interactions) -> np.ndarray:
     return np.outer(values.sum(axis=1) + 1, values.sum(axis=0) + 1)
 
 
-def _measures(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+def pair_measures(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+    """Return average precision, AUPR, AUROC and the enrichment of the first 1 % of scored pairs."""
     return {
         "average_precision": average_precision(truth, scores),
         "aupr": aupr(truth, scores),

@@ -251,7 +251,7 @@ class DrugTargetAIR(BaseEstimator):
             (drug_id, target_id),
             place,
             figures,
-            score_parts(whole, answers.strengths, *place),
+            score_parts(whole, model.regression_weight_, *place),
             model.interactions_.to_dense() == 1,
             (model.drugs_.ids, model.targets_.ids),
             (_edges(model.drug_graph_, place[0]), _edges(model.target_graph_, place[1])),
@@ -377,7 +377,7 @@ class DrugTargetAIR(BaseEstimator):
     def _chosen_regression(self, whole: Whole, values: np.ndarray, weights: np.ndarray) -> float:
         if self.regression_weight != "auto":
             return float(self.regression_weight)
-        return chosen_regression(whole, values, weights, self._strengths(0.0))
+        return chosen_regression(whole, values, weights)
 
     def _strengths(self, regression_weight: float) -> Strengths:
         return Strengths(self.similarity_weight_, self._noise, self.n_rounds, regression_weight)

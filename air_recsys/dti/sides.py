@@ -53,3 +53,16 @@ def to_all_rows(
     if similarity is not None and not known.all():
         weights[~known] = extension_weights(similarity, known, rows, labels, recorded)
     return weights
+
+
+def without(weights: np.ndarray, hidden: np.ndarray) -> np.ndarray:
+    """Return the weights of records without some of them, by flat positions; the shape stays.
+
+    Examples
+    --------
+    >>> without(np.ones((2, 2)), np.array([1, 2])).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    shown = weights.copy()
+    shown.flat[hidden] = 0
+    return shown

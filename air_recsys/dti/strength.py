@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from air_recsys.dti.completion import complete
+from air_recsys.dti.sides import without
 from air_recsys.metrics import average_precision
 
 _WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -31,8 +32,7 @@ def chosen_weight(
         labels = values.ravel()[hidden]
         if not labels.any():
             continue
-        shown = weights.copy()
-        shown.ravel()[hidden] = 0
+        shown = without(weights, hidden)
         for k, weight in enumerate(_WEIGHTS):
             completed = complete(values, shown, similarities, similarity_weight=weight, noise=noise, n_rounds=n_rounds)
             scores[k] += average_precision(labels, completed.scores.ravel()[hidden])

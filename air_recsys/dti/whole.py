@@ -19,10 +19,6 @@ class Strengths(NamedTuple):
     n_rounds: int
     regression_weight: float
 
-    def of_smoothing(self) -> dict[str, float]:
-        """Return those of one round, by name."""
-        return {"similarity_weight": self.similarity_weight, "noise": self.noise}
-
 
 class Whole(NamedTuple):
     """The result: scores of all pairs, and what they are made of."""
@@ -51,7 +47,12 @@ def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similari
     """
     sides, known = known_sides(values, similarities), values * weights
     block = np.ix_(sides.drugs, sides.targets)
-    completed = complete(*sides.block(values, weights), n_rounds=strengths.n_rounds, **strengths.of_smoothing())
+    completed = complete(
+        *sides.block(values, weights),
+        similarity_weight=strengths.similarity_weight,
+        noise=strengths.noise,
+        n_rounds=strengths.n_rounds,
+    )
     carried = _carried(completed)
     evidence = values[block], weights[block] == 1
     rows = to_all_rows(sides.similarities[0], sides.drugs, carried, *evidence)
@@ -71,20 +72,22 @@ def mixed(whole: Whole, share: float) -> Whole:
     return whole._replace(scores=(1 - share) * whole.scores + share * regressed.scores, regressed=regressed)
 
 
-def chosen_regression(whole: Whole, values: np.ndarray, weights: np.ndarray, strengths: Strengths) -> float:
+def chosen_regression(whole: Whole, values: np.ndarray, weights: np.ndarray) -> float:
     """Return the share of the regression for a completion without one: see `air_recsys.dti.regression`."""
-    inner, shown, given = whole.sides.block(values, weights)
-    others, recorded = left_out(whole.block, given, **strengths.of_smoothing()), shown > 0
-    return chosen_share(others[recorded], regress(inner * shown).scores[recorded], inner[recorded])
+    inner, shown, _ = whole.sides.block(values, weights)
+    recorded = shown > 0
+    return chosen_share(left_out(whole.block)[recorded], regress(inner * shown).scores[recorded], inner[recorded])
 
 
-def score_parts(whole: Whole, strengths: Strengths, drug: int, target: int) -> np.ndarray:
-    """Return what the value of each pair adds to the score of one, (n_drugs, n_targets): the sum is the score."""
-    sides, share = whole.sides, strengths.regression_weight
+def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarray:
+    """Return what the value of each pair adds to the score of one, (n_drugs, n_targets): the sum is the score.
+
+    The share is that of the regression in the scores.
+    """
+    sides = whole.sides
     if sides.drugs[drug] and sides.targets[target]:
-        similarities = sides.block(whole.scores, whole.scores)[2]
         place = (int(np.count_nonzero(side[:own])) for side, own in zip(sides[1:], (drug, target), strict=True))
-        parts = contributions(whole.block.smoothed, similarities, *place, **strengths.of_smoothing())
+        parts = contributions(whole.block, *place)
     else:
         parts = np.outer(whole.rows[drug], whole.columns[target]) * whole.carried()
     added = np.zeros(whole.scores.shape)

@@ -5,20 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import numpy as np
 
 from air_recsys.dti import DrugTargetAIR, enrichment_curve
-from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.metrics import aupr, auroc, average_precision
 from air_recsys.plotting.enrichment import plot_enrichment
+from air_recsys.report.document import check_page, page_html
 from air_recsys.report.graph_section import graph_section
-from air_recsys.report.markup import Markup, element, joined, picture, section, table
+from air_recsys.report.markup import Markup, element, picture, section, table
 from air_recsys.report.sections import made_section, note, parameters_section
-from air_recsys.report.single_page import read_asset
-from air_recsys.validation import check_integer, import_extra
+from air_recsys.validation import check_integer
 from air_recsys.writing import replace_file
 
 _CONTENTS = {
@@ -68,13 +66,7 @@ def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str],
     """
     target = Path(path)
     check_integer("n", n, minimum=1)
-    if not hasattr(model, "scores_"):
-        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
-    if target.is_dir() or not target.parent.is_dir():
-        obstacle = f"the folder {target}" if target.is_dir() else f"no folder {target.parent}"
-        raise ParameterError(f"expected a file in an existing folder for the report, found {obstacle}")
-    for package in ("matplotlib", "networkx"):
-        import_extra(package, "viz")
+    check_page(model, "scores_", target)
     replace_file(target, drug_target_html(model, n).encode("utf-8", "replace"))
     return target
 
@@ -92,14 +84,7 @@ def drug_target_html(model: DrugTargetAIR, n: int) -> str:
     ]
     n_known = int((model.interactions_.ratings == 1).sum())
     lead = f"{n_known:,} known interactions of {len(model.drugs_):,} drugs and {len(model.targets_):,} targets"
-    links = [element("li", element("a", title, href=f"#{name}")) for name, title in _CONTENTS.items()]
-    return Template(read_asset("report.html")).substitute(
-        title=element("title", "Report: drug-target interactions"),
-        heading=element("h1", "Which drugs may hit which targets"),
-        lead=element("p", lead),
-        contents=element("nav", element("ul", *links), **{"aria-label": "Contents"}),
-        sections=joined(body),
-    )
+    return page_html("Report: drug-target interactions", "Which drugs may hit which targets", lead, _CONTENTS, body)
 
 
 def _data(model: DrugTargetAIR) -> Markup:

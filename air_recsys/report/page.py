@@ -6,20 +6,17 @@ import copy
 import os
 from collections.abc import Hashable, Mapping
 from pathlib import Path
-from string import Template
 from typing import Any
 
 import pandas as pd
 
 from air_recsys.evaluation.held_out import Evaluation, evaluate_model
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError
 from air_recsys.models import Recommender
 from air_recsys.report import sections
+from air_recsys.report.document import check_page, page_html
 from air_recsys.report.graph_section import graph_section
-from air_recsys.report.markup import element, joined
 from air_recsys.report.sections import Name
-from air_recsys.report.single_page import read_asset
-from air_recsys.validation import import_extra
 from air_recsys.writing import replace_file
 
 Titles = Mapping[Any, str] | pd.Series | pd.DataFrame | None
@@ -99,13 +96,7 @@ def check_report(model: Recommender, target: Path) -> None:
     ------
     NotFittedError, ParameterError, MissingExtraError
     """
-    if not hasattr(model, "global_mean_"):
-        raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
-    if target.is_dir() or not target.parent.is_dir():
-        obstacle = f"the folder {target}" if target.is_dir() else f"no folder {target.parent}"
-        raise ParameterError(f"expected a file in an existing folder for the report, found {obstacle}")
-    for package in ("matplotlib", "networkx"):
-        import_extra(package, "viz")
+    check_page(model, "global_mean_", target)
 
 
 def report_html(model: Recommender, evaluation: Evaluation, titles: Titles = None) -> str:
@@ -122,13 +113,12 @@ def report_html(model: Recommender, evaluation: Evaluation, titles: Titles = Non
         sections.made_section(model),
     ]
     kind, data = type(model).__name__, model.interactions_
-    links = [element("li", element("a", title, href=f"#{name}")) for name, title in _CONTENTS.items()]
-    return Template(read_asset("report.html")).substitute(
-        title=element("title", f"Report: {kind}"),
-        heading=element("h1", f"What {kind} has learned"),
-        lead=element("p", f"{data.n_ratings:,} ratings of {data.n_users:,} users on {data.n_items:,} items"),
-        contents=element("nav", element("ul", *links), **{"aria-label": "Contents"}),
-        sections=joined(body),
+    return page_html(
+        f"Report: {kind}",
+        f"What {kind} has learned",
+        f"{data.n_ratings:,} ratings of {data.n_users:,} users on {data.n_items:,} items",
+        _CONTENTS,
+        body,
     )
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 import datetime
 from collections.abc import Callable, Hashable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.dti import DrugTargetAIR
 from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
@@ -26,6 +25,9 @@ from air_recsys.plotting.axes import has_swept, side_by_side
 from air_recsys.plotting.snapshots import graphs_over_time
 from air_recsys.report.markup import Markup, element, joined, number_text, picture, section, table
 from air_recsys.results import machine, versions
+
+if TYPE_CHECKING:
+    from air_recsys.dti import DrugTargetAIR
 
 Name = Callable[[Hashable], str]
 """Turns the id of an item into what people call it."""

@@ -64,3 +64,12 @@ def test_likes_need_no_column_of_ratings(tmp_path: Path) -> None:
     assert (measured.status, "GraphRanker" in measured.out) == (0, True)
     refused = cli("evaluate", tmp_path / "likes.csv", *how, "--rating-column", "stars")
     assert "--ranking does not read --rating-column" in refused.err
+
+
+def test_what_is_not_read_is_refused(folder: Path) -> None:
+    for arguments, message in (
+        (("evaluate", "--dataset", "movielens-100k", "--negative"), "--dataset does not read --negative"),
+        (("evaluate", "--dataset", "movielens-100k", "--duplicates", "mean"), "--dataset does not read --duplicates"),
+        (("train", folder / "scale.csv", "--ranking", "--negative"), "--ranking does not read --negative"),
+    ):
+        assert message in cli(*arguments).err

@@ -7,7 +7,7 @@ import pytest
 
 from air_recsys.benchmarks.accuracy.dti_peers import ease_scores
 from air_recsys.dti import DrugTargetAIR
-from air_recsys.dti.completion import Completed, affinity, complete, left_out, smooth
+from air_recsys.dti.completion import Completed, affinity, complete, left_out, smooth, spectrum
 from air_recsys.dti.regression import chosen_share, regress
 
 
@@ -35,9 +35,8 @@ def test_an_entry_is_left_out_as_if_it_was_missing() -> None:
     """With the graphs as they are: the score is the same whatever the entry was, and equal to what it completes to."""
     smoothed = sparse(1)
     graphs = affinity(smoothed, None, 0.5), affinity(smoothed.T, None, 0.5)
-    found = left_out(
-        Completed(smooth(smoothed, *graphs, 0.5), smoothed, smoothed), (None, None), similarity_weight=0.5, noise=0.5
-    )
+    kept = spectrum(*graphs, 0.5)
+    found = left_out(Completed(kept.smooth(smoothed), smoothed, smoothed, kept))
     for place in ((0, 0), (4, 9)):
         filled = smoothed.copy()
         filled[place] = found[place]

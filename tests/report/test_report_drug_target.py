@@ -2,40 +2,18 @@
 
 from __future__ import annotations
 
-from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from page_reader import Page
 
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.report import write_drug_target_report
 
 HOSTILE = "<script>alert(1)</script>&"
-
-
-class Page(HTMLParser):
-    """Text and elements of a page whose elements close in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open, self.tags, self.ids, self.text = [], [], [], ""
-        self.feed(text)
-        assert self.open == []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags.append(tag)
-        self.ids += [value for name, value in attrs if name == "id"]
-        if tag not in ("meta", "img"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
 
 
 def table() -> pd.DataFrame:

@@ -4,12 +4,12 @@ import base64
 import re
 import sys
 import xml.etree.ElementTree as ET
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
 import pytest
+from page_reader import Page
 
 from air_recsys import AIR, DMF, BiasModel, Interactions, SimilarityGraph
 from air_recsys.evaluation.held_out import evaluate_model
@@ -23,7 +23,6 @@ from air_recsys.report.page import _item_names, write_report
 from air_recsys.splits import random_holdout
 
 SHORT = {"n_epochs": 60, "device": "cpu", "random_state": 0, "init_std": 0.1, "learning_rate": 0.01}
-VOID = {"meta", "img", "link", "br"}
 HOSTILE = "<script>alert('x')</script>\"'&<img src=http://evil.example/x onerror=alert(1)>"
 SECTIONS = ["data", "parameters", "accuracy", "training", "users", "items", "recommendations", "made"]
 
@@ -33,34 +32,6 @@ def frame():
     users, items = np.nonzero(np.random.default_rng(0).random(matrix.shape) < 0.8)
     names = pd.DataFrame({"user": [f"u{user}" for user in users], "item": [f"i{item}" for item in items]})
     return names.assign(rating=matrix[users, items])
-
-
-class Page(HTMLParser):
-    """Checks that elements close in order, and gathers what a reader would meet."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.open, self.tags, self.ids, self.attributes, self.text = [], [], [], [], ""
-        self.feed(text)
-        self.close()
-        assert self.open == []
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append(tag)
-        self.attributes += [(tag, name, value) for name, value in attrs]
-        self.ids += [value for name, value in attrs if name == "id"]
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        assert self.open.pop() == tag
-
-    def handle_data(self, data):
-        if not {"style", "title"} & set(self.open):
-            self.text += data
-
-    def values(self, tag, name):
-        return [value for found, attribute, value in self.attributes if (found, attribute) == (tag, name)]
 
 
 @pytest.fixture(scope="module")

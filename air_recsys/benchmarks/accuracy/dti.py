@@ -18,8 +18,10 @@ from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.sealed import Pairs, check_sealed
 from air_recsys.benchmarks.apart import process_apart
 from air_recsys.datasets import DrugTargetData
-from air_recsys.dti import enrichment, interaction_folds
-from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
+from air_recsys.dti import interaction_folds
+from air_recsys.dti.evaluation import pair_measures
+from air_recsys.interactions import Interactions
+from air_recsys.metrics import calibration_error
 from air_recsys.results import ResultTable, mean_of
 from air_recsys.splits.base import Split
 
@@ -64,7 +66,6 @@ def bench_dti(
         A row a system: means over the folds of AUPR, average precision, AUROC, enrichment of the top 1 %, and
         seconds of a training; the standard error of the AUPR. Then a row a published figure.
     """
-    beside = (data.drug_similarity, data.target_similarity) if similarities else (None, None)
     splits: list[Split] = []
     for seed in seeds:
         folds = list(interaction_folds(data.interactions, setting, n_splits, seed))
@@ -72,9 +73,7 @@ def bench_dti(
     single: list[dict[str, Any]] = []
     with process_apart(threads) as call:
         for split in tqdm(splits, unit="fold", desc=f"bench dti {name} {setting}"):
-            shown, hidden = Shown(data.interactions.select(split.train), *beside), data.interactions.select(split.test)
-            asked = hidden.user_index, hidden.item_index
-            check_sealed(shown_pairs(shown), asked)
+            shown, hidden, asked = _sealed(data, split, similarities)
             answers: dict[str, Scored] = call(score_fold, dict(systems), shown, asked)
             single += [{"system": name} | fold_metrics(hidden.ratings, each) for name, each in answers.items()]
     rows = mean_of(single, ("system",))
@@ -115,17 +114,13 @@ def bench_dti_probabilities(
         pairs with a probability above 0.1, their number, and the mean of the probabilities of hidden interactions and
         of hidden zeros.
     """
-    beside = (data.drug_similarity, data.target_similarity) if similarities else (None, None)
-    truths, found, n_folds = [], [], 0
+    splits = [split for seed in seeds for split in interaction_folds(data.interactions, setting, n_splits, seed)]
+    truths, found = [], []
     with process_apart(threads) as call:
-        splits = (split for seed in seeds for split in interaction_folds(data.interactions, setting, n_splits, seed))
-        for split in tqdm(list(splits), unit="fold", desc=f"bench dti {name} {setting}"):
-            shown, hidden = Shown(data.interactions.select(split.train), *beside), data.interactions.select(split.test)
-            asked = hidden.user_index, hidden.item_index
-            check_sealed(shown_pairs(shown), asked)
+        for split in tqdm(splits, unit="fold", desc=f"bench dti {name} {setting}"):
+            shown, hidden, asked = _sealed(data, split, similarities)
             found.append(call(partial(air_probabilities, **(settings or {})), shown, asked))
             truths.append(hidden.ratings)
-            n_folds += 1
     truth, probability = np.concatenate(truths), np.concatenate(found)
     likely = probability > 0.1
     row = {
@@ -139,10 +134,19 @@ def bench_dti_probabilities(
     shares = "with similarities" if similarities else "without similarities"
     return ResultTable(
         f"Probabilities of hidden interactions of {name.upper()}, {setting.upper()}, {shares}",
-        _protocol(data, setting, seeds, n_folds),
+        _protocol(data, setting, seeds, len(splits)),
         [row],
         [f"AIR: DrugTargetAIR with {dict(settings or {}) or 'its defaults'}"],
     )
+
+
+def _sealed(data: DrugTargetData, split: Split, similarities: bool) -> tuple[Shown, Interactions, Pairs]:
+    """Return what is shown of a fold, its hidden pairs, and their positions, none of which is shown."""
+    beside = (data.drug_similarity, data.target_similarity) if similarities else (None, None)
+    shown, hidden = Shown(data.interactions.select(split.train), *beside), data.interactions.select(split.test)
+    asked = hidden.user_index, hidden.item_index
+    check_sealed(shown_pairs(shown), asked)
+    return shown, hidden, asked
 
 
 def _validation_parts(data: DrugTargetData, folds: list[Split]) -> list[Split]:
@@ -154,13 +158,8 @@ def _validation_parts(data: DrugTargetData, folds: list[Split]) -> list[Split]:
 
 def fold_metrics(truth: np.ndarray, scored: Scored) -> dict[str, float]:
     """Return the metrics of a system on a fold, and the seconds of its training."""
-    return {
-        "aupr": aupr(truth, scored.scores),
-        "average_precision": average_precision(truth, scored.scores),
-        "auroc": auroc(truth, scored.scores),
-        "enrichment_1%": enrichment(truth, scored.scores, 0.01),
-        "seconds": scored.seconds,
-    }
+    measured = pair_measures(truth, scored.scores)
+    return {"aupr": measured["aupr"], **measured, "seconds": scored.seconds}
 
 
 def shown_pairs(shown: Shown) -> Pairs:

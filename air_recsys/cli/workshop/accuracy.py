@@ -53,15 +53,6 @@ class RankingData(StrEnum):
     ML_100K_TIME = "ml-100k-time"
 
 
-class Hidden(StrEnum):
-    """What is hidden of affinities: pairs, drugs, targets, or drugs and targets."""
-
-    PAIRS = "pairs"
-    DRUGS = "drugs"
-    TARGETS = "targets"
-    BOTH = "both"
-
-
 class Set(StrEnum):
     """The sets of Yamanishi et al., 2008."""
 
@@ -289,7 +280,8 @@ def dti(
 
 def affinities(
     settings: Annotated[
-        list[Hidden] | None, typer.Option("--setting", help="What is hidden; may be repeated. By default pairs.")
+        list[options.Hidden] | None,
+        typer.Option("--setting", help="What is hidden; may be repeated. By default pairs."),
     ] = None,
     names: Annotated[
         list[str] | None, typer.Option("--system", help="Such as AIR; may be repeated. By default all.")
@@ -305,7 +297,7 @@ def affinities(
     from air_recsys.datasets import data_root, load_davis
 
     davis, reports = load_davis(data_root(data)), []
-    for setting in settings or [Hidden.PAIRS]:
+    for setting in settings or [options.Hidden.PAIRS]:
         report = bench_affinities(davis, setting.value, names or [], validation=validation, seed=seed, threads=threads)
         command = benchmark_command(
             "affinities", {"--setting": [setting.value], "--system": names}, {"--validation": validation}, seed

@@ -78,9 +78,9 @@ def _recovered(similarity: np.ndarray, rows: np.ndarray, size: int, decay: float
     The imbalance of an interaction is the share of the neighbours of its row that lack it; 0 elsewhere.
     """
     nearest = _nearest(similarity, size)
-    imbalance = rows * (1 - rows[nearest].sum(axis=1) / nearest.shape[1])  # (m, n)
-    counts = np.maximum(rows[nearest].sum(axis=1), 1)
-    around = imbalance[nearest].sum(axis=1) / counts
+    near = rows[nearest].sum(axis=1)  # (m, n)
+    imbalance = rows * (1 - near / nearest.shape[1])
+    around = imbalance[nearest].sum(axis=1) / np.maximum(near, 1)
     return neighbor_weights(similarity, size, decay) @ rows * np.exp(-around), imbalance
 
 
