@@ -12,14 +12,13 @@ from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import torch
 from sklearn.base import BaseEstimator
 
 from air_recsys.dti import files
 from air_recsys.dti.answers import Answers
 from air_recsys.dti.calibration import Calibration
-from air_recsys.dti.completion import affinity
 from air_recsys.dti.explanation import PairExplanation, explained
+from air_recsys.dti.graphs import adjacency_of
 from air_recsys.dti.pairs import as_pairs, with_ids, without_evidence
 from air_recsys.dti.regression import regress
 from air_recsys.dti.sides import Similarities, known_sides
@@ -79,7 +78,8 @@ class DrugTargetAIR(BaseEstimator):
     calibration_ : Calibration
         From scores to probabilities, by recorded pairs that were hidden: see `air_recsys.dti.calibration`.
     drug_graph_, target_graph_ : SimilarityGraph
-        The graphs that a further round would use, over the completed profiles of all drugs and targets.
+        The graphs that a further round would use, over the completed profiles of all drugs and targets. Of more than
+        4096 drugs or targets an edge stays where it is among the 100 strongest of one of its ends.
     similarities_ : tuple
         Those of drugs and of targets that `fit` was given, in the order of `drugs_` and `targets_`; None for none.
     drugs_, targets_ : IdIndex
@@ -153,6 +153,7 @@ class DrugTargetAIR(BaseEstimator):
         whole = complete_all(values, weights, given, self._strengths(0.0))
         self.regression_weight_, self.scores_ = self._with_regression(whole, values, weights)
         profiles = whole.filled
+        del whole  # its eigenvectors are as large as the graphs
         self._answers = Answers(values, weights, given, self._strengths(self.regression_weight_), self.scores_)
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
@@ -405,8 +406,7 @@ class DrugTargetAIR(BaseEstimator):
         return str(resolve_device("auto") if self.device == "auto" else device_or_cpu(self.device))
 
     def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
-        given = None if similarity is None else torch.from_numpy(similarity)
-        adjacency = affinity(torch.from_numpy(profiles), given, self.similarity_weight_).fill_diagonal_(0).numpy()
+        adjacency = adjacency_of(profiles, similarity, self.similarity_weight_)
         return SimilarityGraph(adjacency, index.ids, index.kind)
 
     def _fitted(self) -> Self:
