@@ -15,6 +15,7 @@ import scipy.sparse as sp
 from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range, narrowed
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.features import Encoding, Features, as_table
+from air_recsys.headers import hint_at_columns, named_column, wide_frame
 from air_recsys.ids import IdIndex, encode_ids
 from air_recsys.reading import checked_sparse
 from air_recsys.repeated import Duplicates, RepeatedPairs, repeated_values
@@ -161,26 +162,25 @@ class Interactions:
         duplicates: Duplicates = "error",
         allow_negative: bool = False,
     ) -> Interactions:
-        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1."""
-        wanted = [name for name in (user, item, rating, timestamp, weight) if name is not None]
-        absent = [name for name in wanted if name not in df.columns]
-        if absent:
-            is_wide = user in absent and item in absent
-            wide = ": a table with a column an item is read by Interactions.from_dense" if is_wide else ""
-            raise DataError(f"expected the column(s) {absent}, found {quoted(list(df.columns))}{wide}")
+        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1.
+
+        The case of the names of columns does not matter where one column alone has a name.
+        """
+        names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight}
+        named = _columns_of(df, {role: name for role, name in names.items() if name is not None})
         if df.empty:
             raise DataError("expected at least one rating, found an empty table")
-        users, user_ids = encode_ids(df[user], "user")
-        items, item_ids = encode_ids(df[item], "item")
-        ratings = np.ones(len(df)) if rating is None else df[rating].to_numpy()
+        users, user_ids = encode_ids(named["user"], "user")
+        items, item_ids = encode_ids(named["item"], "item")
+        ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
         return cls(
             users,
             items,
             ratings,
             user_ids,
             item_ids,
-            timestamps=None if timestamp is None else df[timestamp].to_numpy(),
-            weights=None if weight is None else df[weight].to_numpy(),
+            timestamps=None if timestamp is None else named["timestamp"].to_numpy(),
+            weights=None if weight is None else named["weight"].to_numpy(),
             duplicates=duplicates,
             allow_negative=allow_negative,
         )
@@ -239,6 +239,7 @@ class Interactions:
         if isinstance(matrix, pd.DataFrame):
             user_ids = matrix.index if user_ids is None else user_ids
             item_ids = matrix.columns if item_ids is None else item_ids
+            matrix = _with_nan(matrix)
         array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
@@ -528,11 +529,16 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
 def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
-    Any other type is a `DataError` that lists the accepted ones.
+    A DataFrame has a rating a row, in the columns user, item and rating; or a user a row and an item a column, with
+    missing values for what is not rated, see `air_recsys.headers.wide_frame`. Any other type is a `DataError` that
+    lists the accepted ones.
     """
     if isinstance(data, Interactions):
         return data
     if isinstance(data, pd.DataFrame):
+        wide = wide_frame(data)
+        if wide is not None:
+            return Interactions.from_dense(wide, allow_negative=allow_negative)
         return Interactions.from_frame(data, allow_negative=allow_negative)
     if sp.issparse(data):
         return Interactions.from_csr(data, allow_negative=allow_negative)
@@ -542,6 +548,25 @@ def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
     )
+
+
+def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with NaN in place of None and of pandas' missing value."""
+    plain = all(isinstance(kind, np.dtype) and kind.kind != "O" for kind in frame.dtypes)
+    return frame if plain else frame.astype(object).where(frame.notna(), np.nan)
+
+
+def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Series]:
+    """Return the columns of a long table by what they hold, or raise `DataError` for those that are not there."""
+    header = list(frame.columns)
+    found = {role: named_column(name, header) for role, name in names.items()}
+    absent = {role: names[role] for role, name in found.items() if name is None}
+    if absent:
+        hint = hint_at_columns(absent, header)
+        if not hint and {"user", "item"} <= set(absent):
+            hint = ": a table with a user a row and an item a column is read by Interactions.from_dense"
+        raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
+    return {role: frame[name] for role, name in found.items()}
 
 
 def _is_rating(row: Any) -> bool:

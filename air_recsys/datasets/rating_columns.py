@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from air_recsys.columns import as_float, as_timestamps, narrowed
 from air_recsys.datasets.growing import CodedIds, GrowingColumn
-from air_recsys.exceptions import DataError, DataFileError
+from air_recsys.exceptions import DataError, DataFileError, quoted
+from air_recsys.headers import hint_at_columns, named_column
 from air_recsys.ids import as_id_array
 from air_recsys.interactions import Duplicates, Interactions
 
@@ -31,6 +32,18 @@ class ColumnNames(NamedTuple):
     def given(self) -> list[str]:
         """The names that the table has."""
         return [name for name in self if name is not None]
+
+    def among(self, header: list[str]) -> Self | None:
+        """Return the names as a header writes them, in whatever case; None where it lacks one or has it twice."""
+        found = [None if name is None else named_column(name, header) for name in self]
+        lacks = any(each is None and name is not None for each, name in zip(found, self, strict=True))
+        return None if lacks else type(self)(*found)  # pyright: ignore[reportArgumentType]
+
+    def lacking(self, header: list[str]) -> str:
+        """Return what a header was expected to have and has, as the end of a message."""
+        absent = {role: name for role, name in self._asdict().items() if name and named_column(name, header) is None}
+        expected = f"expected the column(s) {list(absent.values())} once each, found {quoted(header)}"
+        return f"{expected}{hint_at_columns(absent, header)}"
 
 
 class Table(NamedTuple):

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
+import numpy as np
 from tqdm import tqdm
 
 from air_recsys.datasets.files import build_interactions
 from air_recsys.datasets.parquet_checks import find_parts
 from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns
-from air_recsys.datasets.ratings_parquet import read_parquet
-from air_recsys.datasets.ratings_text import SEPARATORS, choose_separator, ending_of, read_text, unknown_kind
-from air_recsys.exceptions import DataFileError
+from air_recsys.datasets.ratings_parquet import find_columns, read_parquet
+from air_recsys.datasets.ratings_text import SEPARATORS, choose_form, ending_of, read_text, unknown_kind
+from air_recsys.datasets.ratings_wide import Wide, read_wide, wide_parquet, wide_text
+from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.interactions import Duplicates, Interactions
 from air_recsys.validation import check_choice
 
@@ -31,23 +33,29 @@ def read_ratings(
     duplicates: Duplicates = "error",
     allow_negative: bool = False,
     progress: bool | None = None,
+    *,
+    columns: Sequence[str] | None = None,
 ) -> Interactions:
-    r"""Read a table with one rating per row from the caller's file.
+    r"""Read ratings from the caller's file: a rating a row, or a user a row and an item a column.
 
-    A file is read a million rows at a time, so 100 million ratings need less than 3 GB.
+    A file with a rating a row is read a million rows at a time, so 100 million ratings need less than 3 GB. A file
+    without the named columns is one with a user a row, where its first column holds distinct users and all others
+    numbers; an empty field is not rated.
 
-    Text files have a header line and are UTF-8, gzipped or not; fields may be quoted. Ids that are all integers
-    become integers; otherwise ids stay text exactly as written, so "007" and "7" remain two users.
+    Text files have a header line, unless `columns` says otherwise, and are UTF-8, gzipped or not; fields may be
+    quoted. Ids that are all integers become integers; otherwise ids stay text exactly as written, so "007" and "7"
+    remain two users.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv``, ``.tsv`` or ``.txt`` file (also with ``.gz``), or a ``.parquet`` file or a folder of such parts
-        (needs the extra ``data``).
+        A ``.csv``, ``.tsv``, ``.txt`` or ``.data`` file (also with ``.gz``), or a ``.parquet`` file or a folder of
+        such parts (needs the extra ``data``).
     user, item : str
-        Names of the columns with ids.
+        Names of the columns with ids; their case does not matter where one column alone has such a name.
     rating : str or None
-        Name of the column with numbers; None gives every row the rating 1.
+        Name of the column with numbers; None gives every row the rating 1, and in a table with a user a row all that
+        is neither empty nor 0.
     timestamp : str, optional
         Name of a column with numbers or ISO 8601 dates.
     sep : str, optional
@@ -59,6 +67,8 @@ def read_ratings(
         Accept negative ratings.
     progress : bool, optional
         Show a progress bar; by default for more than 100 MB.
+    columns : sequence of str, optional
+        Names of the first fields of each line, for a file of text without a header line.
 
     Returns
     -------
@@ -83,22 +93,45 @@ def read_ratings(
     """
     check_choice("duplicates", duplicates, get_args(Duplicates))
     file, names = Path(path).expanduser(), ColumnNames(user, item, rating, timestamp)
-    read = _reader(file, names, sep)
+    source = _source(file, names, sep, columns)
+    if isinstance(source, Wide):
+        frame = read_wide(file, source, ending_of(file))
+        if rating is None:
+            frame = frame.where(frame != 0).notna().astype(float).replace(0, np.nan)
+        return build_interactions(file, lambda: Interactions.from_dense(frame, allow_negative=allow_negative))
     return build_interactions(
-        file, lambda: _watched(read, file, progress).to_interactions(duplicates, allow_negative=allow_negative)
+        file, lambda: _watched(source, file, progress).to_interactions(duplicates, allow_negative=allow_negative)
     )
 
 
-def _reader(file: Path, names: ColumnNames, sep: str | None) -> Callable[[Passed], RatingColumns]:
-    """Return what reads a file or a folder, after a check of its kind."""
+def _source(
+    file: Path, names: ColumnNames, sep: str | None, columns: Sequence[str] | None
+) -> Wide | Callable[[Passed], RatingColumns]:
+    """Return what reads a file or a folder, after a check of its kind; or that it has a user a row."""
     if not file.exists():
         raise DataFileError(f"expected a file with ratings, found no file {str(file)!r}")
     kind = ending_of(file)
     if file.is_file() and kind in SEPARATORS:
-        return partial(read_text, file, names, choose_separator(file, names.given, sep, kind))
+        return _source_of_text(file, names, sep, kind, columns)
     if file.is_file() and file.suffix.lower() != ".parquet":
         raise unknown_kind(file)
-    return partial(read_parquet, file, names)
+    if columns is not None:
+        raise ParameterError(f"columns are for files of text, found {file.name}, which has names of its own")
+    found = find_columns(file, names)
+    wide = wide_parquet(file, names) if found is None and file.is_file() else None
+    return wide or partial(read_parquet, file, found or names)
+
+
+def _source_of_text(
+    file: Path, names: ColumnNames, sep: str | None, kind: str, columns: Sequence[str] | None
+) -> Wide | Callable[[Passed], RatingColumns]:
+    try:
+        return partial(read_text, file, choose_form(file, names, columns, sep, kind))
+    except DataFileError:
+        wide = None if columns is not None else wide_text(file, names, sep, kind)
+        if wide is None:
+            raise
+    return wide
 
 
 def _watched(read: Callable[[Passed], RatingColumns], file: Path, progress: bool | None) -> RatingColumns:
