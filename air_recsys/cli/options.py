@@ -92,6 +92,10 @@ Duplicates = Annotated[
 ]
 Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0.")]
 Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="NAME,NAME,...", help="Names of the fields of a file without a header line."),
+]
 
 
 def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
@@ -188,6 +192,17 @@ def parse_names(text: str) -> list[str]:
     ['svd', 'svdpp']
     """
     return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def fields_of(columns: str | None) -> list[str] | None:
+    """Return the names of the fields of a file without a header line; None for other files.
+
+    Examples
+    --------
+    >>> fields_of("user,item,rating"), fields_of(None)
+    (['user', 'item', 'rating'], None)
+    """
+    return None if columns is None else parse_names(columns)
 
 
 def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
