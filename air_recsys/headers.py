@@ -85,11 +85,11 @@ def wide_frame(frame: pd.DataFrame) -> pd.DataFrame | None:
     names = list(frame.columns)
     if frame.empty or not frame.columns.is_unique or not may_be_wide(names):
         return None
-    first = names[0]
-    if not _is_number(frame[first]) or _likely("user", [first]):
-        rest = frame.drop(columns=first)
-        is_wide = frame[first].notna().all() and frame[first].is_unique and _are_numbers(rest)
-        return rest.set_axis(frame[first], axis=0) if is_wide else None
+    first = pd.Series(frame[names[0]])
+    if not _is_number(first) or _likely("user", names[:1]):
+        rest = frame.drop(columns=names[0])
+        is_wide = not first.hasnans and first.is_unique and _are_numbers(rest)
+        return rest.set_axis(first, axis=0) if is_wide else None
     axes = frame.index, frame.columns
     labelled = any(axis.name is not None for axis in axes) or axes[0].dtype.kind not in "iu"
     is_wide = labelled or axes[1].dtype.kind in "iu" or frame.isna().any().sum() > 1
@@ -127,10 +127,10 @@ def _plain(name: Hashable) -> str:
 
 
 def _are_numbers(frame: pd.DataFrame) -> bool:
-    return all(_is_number(frame[name]) for name in frame.columns)
+    return all(_is_number(pd.Series(column)) for _, column in frame.items())
 
 
 def _is_number(column: pd.Series) -> bool:
     if column.dtype.kind in "biuf":
         return True
-    return column.dtype == object and all(isinstance(each, int | float | np.number | None) for each in column)
+    return column.dtype == object and all(isinstance(each, int | float | np.number) for each in column.dropna())

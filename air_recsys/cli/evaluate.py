@@ -70,6 +70,8 @@ def evaluate(
     columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
+    rating_scale: options.RatingScale = None,
+    missing: options.Missing = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -84,9 +86,11 @@ def evaluate(
         raise ParameterError("expected either a file or --dataset")
     if dataset is not None:
         given = {"--duplicates": duplicates is not options.Repeated.ERROR, "--negative": negative}
+        given |= {"--rating-scale": rating_scale is not None, "--missing": missing is not None}
         options.refuse_unread("--dataset", given)
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
     reading |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative}
+    reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
     if ranking:
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:

@@ -42,6 +42,8 @@ def train(
     columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
+    rating_scale: options.RatingScale = None,
+    missing: options.Missing = None,
     user_features: options.UserFeatures = None,
     item_features: options.ItemFeatures = None,
     user_similarity: options.UserSimilarity = None,
@@ -65,6 +67,7 @@ def train(
 
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating, "sep": sep}
     how |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative}
+    how |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
     if ranking:
         given = {
             "--preset": preset is not options.Preset.RATINGS,
@@ -162,7 +165,7 @@ def recommend(
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
         rating = None if isinstance(loaded, GraphRanker) else "rating"
         form: dict[str, Any] = {"rating": rating, "sep": sep, "columns": options.fields_of(columns)}
-        new = read_ratings(ratings, **form, allow_negative=bool((data.ratings < 0).any())).to_frame()
+        new = read_ratings(ratings, **form, allow_negative=loaded.rating_scale_[0] < 0).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         if isinstance(loaded, TrainedRecommender):

@@ -91,6 +91,13 @@ Duplicates = Annotated[
     Repeated, typer.Option("--duplicates", help="Which rating counts of a pair that is there twice.")
 ]
 Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0.")]
+RatingScale = Annotated[
+    str | None,
+    typer.Option("--rating-scale", metavar="LOW,HIGH", help="Lowest and highest rating; else found from the data."),
+]
+Missing = Annotated[
+    float | None, typer.Option("--missing", help="A rating that stands for none, as 99 in some tables.")
+]
 Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
 Columns = Annotated[
     str | None,
@@ -205,6 +212,23 @@ def fields_of(columns: str | None) -> list[str] | None:
     return None if columns is None else parse_names(columns)
 
 
+def scale_of(text: str | None) -> tuple[float, float] | None:
+    """Return the ends of a scale; None where none is given.
+
+    Examples
+    --------
+    >>> scale_of("-10,10"), scale_of(None)
+    ((-10.0, 10.0), None)
+    """
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise ParameterError(f"--rating-scale expects LOW,HIGH, such as 1,5, found {text!r}") from None
+    return low, high
+
+
 def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
     """Turn ids into the model's kind: integers where all its ids are."""
     if model_ids.dtype == object:
@@ -254,6 +278,7 @@ def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
     {'user': 'u', 'rating': None, 'duplicates': 'first', 'allow_negative': False}
     """
     given = {"--rating-column": columns["rating"] != "rating", "--negative": columns["allow_negative"]}
+    given |= {f"--{name.replace('_', '-')}": columns.get(name) is not None for name in ("rating_scale", "missing")}
     refuse_unread("--ranking", given)
     once = "first" if columns["duplicates"] == "error" else columns["duplicates"]
     return columns | {"rating": None, "duplicates": once}

@@ -32,7 +32,9 @@ class Metric(StrEnum):
 
 
 def tune(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with a rating a row, or a user a row: training data only.")],
+    file: Annotated[
+        Path, typer.Argument(help="CSV, TSV or Parquet with a rating a row, or a user a row: training data only.")
+    ],
     preset: options.PresetName = options.Preset.RATINGS,
     trials: Annotated[int, typer.Option(min=1, help="Trials wanted in all, earlier calls included.")] = 50,
     study: Annotated[
@@ -55,6 +57,8 @@ def tune(
     columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
+    rating_scale: options.RatingScale = None,
+    missing: options.Missing = None,
     device: options.Device = "auto",
     save: Annotated[
         Path | None,
@@ -71,7 +75,7 @@ def tune(
         storage_url(study)
     domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
     how: dict[str, Any] = {"columns": options.fields_of(columns), "duplicates": duplicates.value}
-    how |= {"allow_negative": negative}
+    how |= {"allow_negative": negative, "rating_scale": options.scale_of(rating_scale), "missing": missing}
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep, **how)
     typer.echo(repr(data))
     tuning = tune_air(

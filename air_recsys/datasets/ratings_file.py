@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import get_args
 
 import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from air_recsys.datasets.files import build_interactions
 from air_recsys.datasets.parquet_checks import find_parts
-from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns
+from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns, Rules
 from air_recsys.datasets.ratings_parquet import find_columns, read_parquet
 from air_recsys.datasets.ratings_text import SEPARATORS, choose_form, ending_of, read_text, unknown_kind
 from air_recsys.datasets.ratings_wide import Wide, read_wide, wide_parquet, wide_text
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.interactions import Duplicates, Interactions
-from air_recsys.validation import check_choice
+from air_recsys.scales import as_scale
+from air_recsys.validation import check_choice, check_real
 
 _LARGE = 100 * 2**20  # bytes that take some seconds to read
 
@@ -35,6 +38,8 @@ def read_ratings(
     progress: bool | None = None,
     *,
     columns: Sequence[str] | None = None,
+    rating_scale: tuple[float, float] | None = None,
+    missing: float | None = None,
 ) -> Interactions:
     r"""Read ratings from the caller's file: a rating a row, or a user a row and an item a column.
 
@@ -69,6 +74,10 @@ def read_ratings(
         Show a progress bar; by default for more than 100 MB.
     columns : sequence of str, optional
         Names of the first fields of each line, for a file of text without a header line.
+    rating_scale : tuple of float, optional
+        Lowest and highest rating that there may be, see `Interactions`; by default found from the data.
+    missing : float, optional
+        A rating that stands for none, as 99 does in some tables: such rows are left out.
 
     Returns
     -------
@@ -93,15 +102,21 @@ def read_ratings(
     """
     check_choice("duplicates", duplicates, get_args(Duplicates))
     file, names = Path(path).expanduser(), ColumnNames(user, item, rating, timestamp)
+    rules = Rules(duplicates, allow_negative, None if rating_scale is None else as_scale(rating_scale), missing)
+    if missing is not None:
+        check_real("missing", missing, minimum=-math.inf)
     source = _source(file, names, sep, columns)
     if isinstance(source, Wide):
-        frame = read_wide(file, source, ending_of(file))
-        if rating is None:
-            frame = frame.where(frame != 0).notna().astype(float).replace(0, np.nan)
-        return build_interactions(file, lambda: Interactions.from_dense(frame, allow_negative=allow_negative))
-    return build_interactions(
-        file, lambda: _watched(source, file, progress).to_interactions(duplicates, allow_negative=allow_negative)
-    )
+        return build_interactions(file, lambda: _of_wide(read_wide(file, source, ending_of(file)), rating, rules))
+    return build_interactions(file, lambda: _watched(source, file, progress).to_interactions(rules))
+
+
+def _of_wide(frame: pd.DataFrame, rating: str | None, rules: Rules) -> Interactions:
+    if rules.missing is not None:
+        frame = frame.where(frame != rules.missing)
+    if rating is None:
+        frame = pd.DataFrame(np.where(frame.fillna(0) != 0, 1.0, np.nan), frame.index, frame.columns)
+    return Interactions.from_dense(frame, allow_negative=rules.allow_negative, rating_scale=rules.rating_scale)
 
 
 def _source(

@@ -91,8 +91,9 @@ def _check_distinct(path: Path, wide: Wide, side: str, ids: pd.Index) -> None:
 def _check_numbers(path: Path, wide: Wide, name: object, column: pd.Series) -> None:
     if column.dtype.kind in "biuf":
         return
-    broken = column.notna() & pd.to_numeric(column, errors="coerce").isna()
-    if broken.any():
-        row = int(np.flatnonzero(broken)[0])
+    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    broken = np.flatnonzero(column.notna().to_numpy() & np.isnan(numbers))
+    if broken.size:
+        row = int(broken[0])
         found = f"found {quoted(column.iloc[row])} for item {quoted(name)}, where a number is expected"
         raise _refused(path, wide, f"{found}, with user number {row + 1}")

@@ -143,7 +143,7 @@ class Recommender(BaseEstimator):
 
     @property
     def rating_scale_(self) -> tuple[float, float]:
-        """Smallest and largest rating that `fit` saw: the ends of `clip`, and of the scale of new ratings."""
+        """The scale that was stated, else that of the ratings `fit` saw: the ends of `clip` and of new ratings."""
         return self._fitted().rating_scale
 
     @property
