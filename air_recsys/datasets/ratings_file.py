@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
@@ -109,6 +109,24 @@ def read_ratings(
     if isinstance(source, Wide):
         return build_interactions(file, lambda: _of_wide(read_wide(file, source, ending_of(file)), rating, rules))
     return build_interactions(file, lambda: _watched(source, file, progress).to_interactions(rules))
+
+
+def read_pair_ids(
+    path: str | Path, user: str, item: str, *, sep: str | None = None, columns: Sequence[str] | None = None
+) -> tuple[list[Any], list[Any]]:
+    """Return users and items of a table with a pair a row, in its order; repeated pairs stay.
+
+    Raises
+    ------
+    DataFileError
+        As `read_ratings` does.
+    """
+    file = Path(path).expanduser()
+    source = _source(file, ColumnNames(user, item, None, None), sep, columns)
+    if isinstance(source, Wide):
+        raise DataFileError(f"{file}: {source.lacking}")
+    table = _watched(source, file, None).to_table()
+    return table.user_ids[table.users].tolist(), table.item_ids[table.items].tolist()
 
 
 def _of_wide(frame: pd.DataFrame, rating: str | None, rules: Rules) -> Interactions:

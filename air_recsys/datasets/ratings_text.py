@@ -24,9 +24,6 @@ SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".data": "\t"}
 _ALLOWED_SEPARATORS = frozenset(string.punctuation + " \t") - {'"'}
 _OTHER_SEPARATORS = (",", "\t", ";", "|")
 _ROWS_AT_ONCE = 1_000_000
-_WITHOUT_HEADER = (
-    "a file without a header line needs columns=['user', 'item', 'rating'] (in the shell --columns user,item,rating)"
-)
 
 
 def ending_of(file: Path) -> str:
@@ -84,12 +81,13 @@ def choose_form(
         if found is not None:
             return TextForm(separator, found)
     lacking = f"{names.lacking(split_line(first, separators[0]))} (separated by {separators[0]!r})"
-    raise DataFileError(f"{path}, line 1: {with_hint(lacking)}")
+    raise DataFileError(f"{path}, line 1: {with_hint(lacking, names)}")
 
 
-def with_hint(lacking: str) -> str:
+def with_hint(lacking: str, names: ColumnNames) -> str:
     """Return what a header lacks, with a hint at files without one unless other columns are meant."""
-    return lacking if " meant" in lacking else f"{lacking}; {_WITHOUT_HEADER}"
+    given = f"columns={names.given} (in the shell --columns {','.join(names.given)})"
+    return lacking if " meant" in lacking else f"{lacking}; a file without a header line needs {given}"
 
 
 def _named_form(

@@ -42,7 +42,7 @@ def wide_text(path: Path, names: ColumnNames, sep: str | None, kind: str) -> Wid
     numbered = looks_like_values(header[1:])  # items, or a first line without names
     if not _may_be_wide(header, names) or (numbered and not are_user_names(header[:1])):
         return None
-    return Wide(separator, with_hint(names.lacking(header)))
+    return Wide(separator, with_hint(names.lacking(header), names))
 
 
 def wide_parquet(path: Path, names: ColumnNames) -> Wide | None:

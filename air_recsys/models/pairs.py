@@ -75,6 +75,8 @@ def _told(index: IdIndex, ids: Any, places: np.ndarray, unknown: Unknown) -> str
     near = ", ".join(quoted(each) for each in index.nearest(found[0]))
     if unknown == "error" or absent.all():
         known = f"the nearest known are {near}" if near else f"known are such as {quoted(index.ids.tolist()[0])}"
-        raise UnknownIdError(index.kind, found, f"{known}; unknown='mean' predicts a mean instead")
+        raise UnknownIdError(
+            index.kind, found, f"{known}; unknown='mean' (in the shell --unknown mean) predicts a mean instead"
+        )
     nearest = f", nearest known: {near}" if near else ""
     return f"{len(found)} {index.kind} id(s) are unknown ({quoted(found[0])}{nearest})"
