@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
-    {"exceptions", "validation", "parameters", "ids", "columns", "repeated", "reading", "writing"}
+    {"exceptions", "validation", "parameters", "ids", "columns", "headers", "scales", "repeated", "reading", "writing"}
     | {"held_files", "digests", "tensor_files"},
     {"features"},
     {"metrics", "interactions", "splits"},

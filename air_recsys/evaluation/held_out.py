@@ -110,7 +110,7 @@ def _compare(
     }
     rows, predicted = [], np.empty(0)
     for label, contender in models.items():
-        scores = contender.predict(users, items)
+        scores = contender.predict(users, items, unknown="mean")
         predicted = scores if contender is model else predicted
         rows.append({"model": label} | _errors(test.ratings, scores) | _ranking(contender, test, unseen is not None))
     notes = [] if unseen is None else _notes(training, users, items)

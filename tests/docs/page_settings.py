@@ -55,6 +55,7 @@ def shell_files() -> Names:
     """The tables and the model that commands read."""
     table().to_csv("ratings.csv", index=False)
     titles().rename(columns={"item": "id"}).to_csv("titles.csv", index=False)
+    table()[["user", "item"]].head(3).to_csv("pairs.csv", index=False)
     model = fitted()
     model.save("model.air")
     return {"model": model, "data": model.interactions_, "titles": titles()}
@@ -74,8 +75,17 @@ def readme() -> Names:
     return shell_files()
 
 
+def tables_of_ones_own() -> None:
+    """Files without a header line, and a wide one of a scale of -10..10 with 99 for missing."""
+    table().to_csv("u.data", sep="\t", header=False, index=False)
+    table()[["user", "item"]].to_csv("likes.txt", sep=";", header=False, index=False)
+    wide = table().assign(rating=lambda found: 5 * found["rating"] - 15).pivot(index="user", columns="item")
+    wide["rating"].fillna(99).to_csv("jokes.csv")
+
+
 def data_page() -> Names:
     picture("picture.png")
+    tables_of_ones_own()
     return {"data": Interactions.from_frame(table())}
 
 
