@@ -177,6 +177,11 @@ class PosteriorArrays(NamedTuple):
         names = [(f"{side}{name}", size) for side, size in sizes.items() for name in ("s", "_noise", "_covariances")]
         return self._replace(**{name: padded(getattr(self, name), size) for name, size in names})
 
+    def without_users(self) -> Self:
+        """Return the same for no users: those that come are new."""
+        kept = {name: getattr(self, name) for name in ("users", "user_noise", "user_covariances", "item_basis")}
+        return self._replace(**{name: None if array is None else array[:0] for name, array in kept.items()})
+
     def n_trained(self, side: Side) -> int:
         """Return how many rows of a side took part in training; those after them were folded in."""
         return len(self.item_basis if side == "user" else self.user_basis)
