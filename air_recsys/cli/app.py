@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from air_recsys import __version__
-from air_recsys.cli import data, demo, dti, evaluate, explain, inpaint, models, paths, report, score, tune
+from air_recsys.cli import data, demo, dti, evaluate, explain, inpaint, models, paths, report, score, serve, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -43,6 +43,7 @@ app.command("similar")(models.similar)
 app.command("explain")(explain.explain)
 app.command("graph")(models.graph)
 app.command("report")(report.report)
+app.command("serve")(serve.serve)
 app.command("inpaint")(inpaint.inpaint)
 try:
     from air_recsys.cli.workshop import add_workshop
