@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import errno
 import ipaddress
-import multiprocessing
-import os
 import shutil
 import signal
 import socket
@@ -20,27 +18,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
-from multiprocessing import connection
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from air_recsys.datasets.titles import read_titles, titles_of
-from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
+from air_recsys.exceptions import ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.nn.devices import one_blas_thread, torch_threads
 from air_recsys.serving.app import make_app
 from air_recsys.serving.limits import Limits
 from air_recsys.serving.service import Service
+from air_recsys.serving.workers import keep_working
 from air_recsys.validation import needs_extra
 
 with needs_extra("serve"):
     from fastapi import FastAPI
     from uvicorn import Config, Server
-    from uvicorn.supervisors import Multiprocess
 
-_FAILED = 3  # the status of a worker that will not start another time either
 _TERMINATED = 143  # the status of shells after SIGTERM
 _STOPPING = 10  # seconds that requests have to end in
 
@@ -152,61 +147,42 @@ def serve(served: Served, listening: socket.socket, workers: int, started: Calla
     ModelFileError, DataFileError
         Where a file is no model, or holds no titles of its items.
     AirRecsysError
-        Where the processes cannot start.
+        Where a process cannot start.
     """
     with listening, _cleaning_up():
         if workers == 1:
             with one_blas_thread(), torch_threads(1):  # threads are for requests
-                app = served.app()
-                with _noted_signals():
-                    started()
-                    Server(_config(app, served.limits)).run([listening])
+                _answer(served, listening, started)
             return
         with _private_copy(served) as copied:
             copied.app()  # what is wrong is said before there are processes
-            with _noted_signals():
+            stopped = threading.Event()
+            with _noted_signals(stopped.set):
                 started()
-                _run_workers(copied, listening, workers)
+                keep_working(partial(_work, copied, listening), workers, stopped)
 
 
-def _config(app: Any, limits: Limits, **options: Any) -> Config:
-    return Config(
-        app,
+def _answer(served: Served, listening: socket.socket, started: Callable[[], None]) -> None:
+    config = Config(
+        served.app(),
         http="h11",  # whose bounds on lines and headers are fixed
-        log_level="warning",
+        log_level="error",  # what is no HTTP is answered with a status and is no news
         access_log=False,  # addresses hold the ids of users
         server_header=False,
-        limit_concurrency=limits.connections,
+        limit_concurrency=served.limits.connections,
         timeout_graceful_shutdown=_STOPPING,
-        **options,
     )
+    server = Server(config)
+    with _noted_signals(partial(setattr, server, "should_exit", True)):  # also before it hears them itself
+        started()
+        server.run([listening])
 
 
-def _run_workers(served: Served, listening: socket.socket, workers: int) -> None:
-    config = _config(partial(_app_of_worker, served), served.limits, factory=True, workers=workers)
-    supervisor = Multiprocess(config, [listening])
-    supervisor.run()
-    if any(process.exitcode == _FAILED for process in supervisor.processes):
-        raise AirRecsysError("a process of the service could not start; its message stands above")
-
-
-def _app_of_worker(served: Served) -> FastAPI:
-    """Return the application in a process of its own, which ends with the process that started it."""
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:
+    """Answer requests in a process of several."""
     torch.set_num_threads(1)
     one_blas_thread()  # from now on
-    try:
-        return served.app()
-    except (AirRecsysError, MemoryError) as error:
-        sys.stderr.write(f"error: {error}\n")
-        sys.exit(_FAILED)
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    connection.wait([parent.sentinel])
-    os.kill(os.getpid(), signal.SIGTERM)
+    _answer(served, listening, under_way)
 
 
 @contextmanager
@@ -234,14 +210,11 @@ def _cleaning_up() -> Iterator[None]:
 
 
 @contextmanager
-def _noted_signals() -> Iterator[None]:
-    """Let signals that a server hears end it and nothing more; it raises each of them again when it has stopped."""
-    before = {number: signal.getsignal(number) for number in signal.valid_signals()}
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: None)
+def _noted_signals(note: Callable[[], object]) -> Iterator[None]:
+    """Call something at SIGINT and SIGTERM and do nothing more; uvicorn raises them again when it has stopped."""
+    before = {number: signal.signal(number, lambda *_: note()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
         for number, handler in before.items():
-            if signal.getsignal(number) is not handler:
-                signal.signal(number, signal.SIG_DFL if handler is None else handler)
+            signal.signal(number, handler)

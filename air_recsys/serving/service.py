@@ -172,15 +172,18 @@ class Service:
         return {"user": known, "predictions": rows}
 
     def search(self, text: str, n: int = 10) -> list[Row]:
-        """Return items by a part of their title, or by their id; the most rated ones for no text."""
+        """Return items by their id, then by the begin of their title or another part; the most rated ones first."""
         wanted, ids = text.strip().lower(), self._data.item_ids.tolist()
-        first, others = [], []
+        exact, first, others = [], [], []
         for place in self._popular.tolist():
-            if self._names[place].startswith(wanted) or self._texts[place] == wanted:
+            if self._texts[place] == wanted:
+                exact.append(place)
+            elif self._names[place].startswith(wanted):
                 first.append(place)
             elif wanted in self._names[place]:
                 others.append(place)
-        return [{"item": ids[place], "title": self._title(ids[place])} for place in (first + others)[:n]]
+        places = [*exact, *first, *others][:n]
+        return [{"item": ids[place], "title": self._title(ids[place])} for place in places]
 
     # ---------------------------------------------------------------- internals
 

@@ -122,6 +122,7 @@ def test_search_looks_at_titles_and_ids(model):
     service = Service(model, titles())
     assert [row["item"] for row in service.search("FILM 07")] == ["i7"]
     assert [row["item"] for row in service.search("i39")] == ["i39"]
+    assert service.search("i3")[0]["item"] == "i3"
     assert service.search("no such film") == []
     counts = model.interactions_.to_frame()["item"].value_counts()
     assert counts[service.search("", 1)[0]["item"]] == counts.max()
