@@ -206,6 +206,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/checkpoints.md": checkpoints,
     "README.md": readme,
     "docs/start.md": shell_files,
+    "docs/serving.md": shell_files,
     "docs/ratings.md": shell_files,
     "docs/data.md": data_page,
     "docs/presets.md": presets,

@@ -113,6 +113,7 @@ def test_slow_bodies_are_refused(service):
 
     async def receive():
         await asyncio.sleep(60)
+        return {}
 
     async def send(message):
         sent.append(message)
@@ -128,7 +129,7 @@ def test_an_answer_that_takes_too_long_is_given_up_and_others_go_on(service):
 
     class Slow(Service):
         def recommend(self, *_, **__):
-            wait.wait(60)
+            return {"waited": wait.wait(60)}
 
     app = make_app(Slow(of_ratings()), Limits(answer_seconds=0.2, threads=1))
     answer = ask(app, "GET", "/recommend?user=u1")

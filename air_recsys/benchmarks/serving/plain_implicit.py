@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.adapters.implicit_peer import alternating_least_squares
 from air_recsys.validation import needs_extra
 
 with needs_extra("serve"):
@@ -28,6 +27,10 @@ class Likes(BaseModel):
 
 def plain_app(likes: sp.csr_matrix) -> FastAPI:
     """Train ALS with the library's defaults, and return an application with two paths; ids are positions."""
+    from air_recsys.adapters.implicit_peer import alternating_least_squares
+
+    assert likes.shape is not None  # SciPy types it as optional
+    n_items = likes.shape[1]
     model = alternating_least_squares(num_threads=1, random_state=0)
     model.fit(likes, show_progress=False)
     app = FastAPI()
@@ -41,9 +44,7 @@ def plain_app(likes: sp.csr_matrix) -> FastAPI:
 
     @app.post("/fold-in")
     def fold_in(user: Likes) -> dict[str, Any]:
-        row = sp.csr_matrix(
-            (np.ones(len(user.likes), np.float32), user.likes, [0, len(user.likes)]), (1, likes.shape[1])
-        )
+        row = sp.csr_matrix((np.ones(len(user.likes), np.float32), user.likes, [0, len(user.likes)]), (1, n_items))
         return answer(model.recommend(0, row, N=user.n, recalculate_user=True))
 
     return app

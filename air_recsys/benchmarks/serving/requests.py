@@ -126,7 +126,7 @@ def _commands(
 
 def _requests(likes: sp.csr_matrix, number: int, seed: int) -> dict[str, list[Asked]]:
     rng = np.random.default_rng(seed)
-    users, popular = rng.integers(likes.shape[0], size=number), np.flatnonzero(np.bincount(likes.indices) > 0)
+    users, popular = rng.integers(len(likes.indptr) - 1, size=number), np.flatnonzero(np.bincount(likes.indices))
     size = min(_N, popular.size // 2)
     new = [rng.choice(popular, size=size, replace=False).tolist() for _ in range(number)]
     return {
