@@ -2,9 +2,12 @@
 
 const WIDE = 1.645; // standard deviations on both sides that hold 90 % of ratings
 const LENGTH = 10, REASONS = 3;
+const LEAST = 0.05; // of the largest contribution in a list: what is smaller is no reason
 const place = (id) => document.getElementById(id);
 const number = new Intl.NumberFormat("en", { maximumFractionDigits: 2 });
-const signed = new Intl.NumberFormat("en", { maximumFractionDigits: 2, signDisplay: "always" });
+const rating = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const few = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+const signed = new Intl.NumberFormat("en", { maximumSignificantDigits: 2, signDisplay: "always" });
 const picked = new Map(); // by JSON of the id: 1 and "1" are two items
 let about = null, asked = 0, searched = 0, waiting = 0;
 
@@ -96,25 +99,28 @@ async function list() {
   try {
     const answer = await ask("fold-in", { ...taken, n: LENGTH, reasons: REASONS });
     if (turn !== asked) return;
-    place("list").replaceChildren(...answer.items.map(listed));
-    tell(answer.items.length ? `The best ${answer.items.length} of ${about.n_items} items.` : "No item is left.");
+    const parts = answer.items.flatMap((row) => row.reasons.map((reason) => Math.abs(reason.contribution)));
+    const least = LEAST * Math.max(...parts, 0);
+    place("list").replaceChildren(...answer.items.map((row) => listed(row, least)));
+    const most = number.format(about.n_items);
+    tell(answer.items.length ? `The best ${answer.items.length} of ${most} items.` : "No item is left.");
   } catch (error) {
     if (turn === asked) tell(error.message, true);
   }
 }
 
-function listed(row) {
+function listed(row, least) {
   const line = element("li"), top = element("div", undefined, "row");
-  const sure = row.deviation === null ? "" : ` ± ${number.format(row.deviation)}`;
+  const sure = row.deviation === null ? "" : ` ± ${rating.format(row.deviation)}`;
+  const score = about.learned_from === "ratings" ? rating.format(row.score) : few.format(row.score);
   top.append(element("span", `${row.rank}. ${nameOf(row)}`, "title"));
-  top.append(element("span", `${number.format(row.score)}${sure}`, "score"));
+  top.append(element("span", `${score}${sure}`, "score"));
   line.append(top);
   if (row.deviation !== null) line.append(bar(row));
-  const reasons = row.reasons.filter((reason) => reason.contribution !== 0);
-  if (reasons.length) {
-    const texts = reasons.map((reason) => `${nameOf(reason)} (${signed.format(reason.contribution)})`);
-    line.append(element("p", `Why: ${texts.join(", ")}`, "quiet why"));
-  }
+  const reasons = row.reasons.filter((reason) => Math.abs(reason.contribution) > least);
+  const texts = reasons.map((reason) => `${nameOf(reason)} (${signed.format(reason.contribution)})`);
+  const why = texts.length ? texts.join(", ") : "it stands high with all users; what you picked changes it little";
+  line.append(element("p", `Why: ${why}`, "quiet why"));
   return line;
 }
 

@@ -169,8 +169,8 @@ class PosteriorArrays(NamedTuple):
         """Return the same with room for new users and items."""
 
         def padded(array: np.ndarray | None, size: int) -> np.ndarray | None:
-            if array is None:
-                return None
+            if array is None or len(array) == size:
+                return array
             return np.concatenate([array, np.ones((size - len(array), *array.shape[1:]), array.dtype)])
 
         sizes = {"user": n_users, "item": n_items}
