@@ -2,14 +2,15 @@
 
 The format is that of the safetensors library, which reads these files, too: eight bytes with the length of a JSON
 text, that text, and the tensors one behind the other. The header holds a digest of each tensor (``"digests"``) and one
-of itself (``"digest"``), so that together they cover every byte of the file. Files are read, never mapped: a file that
-is rewritten in place does no harm to what was read.
+of itself (``"digest"``), so that together they cover every byte of the file. Files are read and not mapped, unless the
+caller says that nobody else writes to them: a file that is rewritten in place does no harm to what was read.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import mmap
 import os
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -42,10 +43,11 @@ _NUMBERS = {kind: np.dtype(name).newbyteorder("<") for name, kind in _TYPES.item
 _LARGE, _THREADS = 2**20, 2  # bytes from which on, and by how many threads, digests are computed side by side
 
 Chunk = bytes | np.ndarray
+Forms = Iterator[tuple[str, list[int], np.dtype]]
 
 
 class TensorFile:
-    """A tensor file that was read into memory, once; its bytes are not checked yet.
+    """A tensor file that was read into memory, once, or is mapped into it; its bytes are not checked yet.
 
     Parameters
     ----------
@@ -53,6 +55,9 @@ class TensorFile:
         At its begin.
     size : int
         Bytes in it.
+    mapped : bool
+        Let the arrays be those of a file on disk, which processes share, in place of copies. Nobody may shorten or
+        overwrite the file as long as they are used. What is written to the arrays stays with the process.
 
     Attributes
     ----------
@@ -67,20 +72,21 @@ class TensorFile:
         Where header and tensors do not fit each other, or not the file.
     """
 
-    def __init__(self, stream: BinaryIO, size: int) -> None:
+    def __init__(self, stream: BinaryIO, size: int, *, mapped: bool = False) -> None:
         length = int.from_bytes(stream.read(_UNIT), "little")
         if not 0 < length <= min(_LONGEST, size - _UNIT):
             raise ValueError("found no header of tensors")
         self.size, self._text = size, stream.read(length)
         header: dict[str, Any] = dict(parse_json(self._text))
         self.metadata: dict[str, Any] = dict(header.pop("__metadata__", None) or {})
-        self.arrays = {name: _filled(array, stream) for name, array in _empty(header, size - _UNIT - length)}
+        forms, taken = _forms(header, size - _UNIT - length), _viewed if mapped else _read
+        self.arrays = dict(taken(forms, stream))
 
     @classmethod
-    def read(cls, path: Path) -> TensorFile:
-        """Read a file."""
+    def read(cls, path: Path, *, mapped: bool = False) -> TensorFile:
+        """Read a file, or map it."""
         with path.open("rb") as stream:
-            return cls(stream, os.fstat(stream.fileno()).st_size)
+            return cls(stream, os.fstat(stream.fileno()).st_size, mapped=mapped)
 
     def verify(self, *, required: bool) -> None:
         """Raise `DamagedError` where a byte is not what was written.
@@ -139,8 +145,8 @@ def tensor_chunks(arrays: Mapping[str, np.ndarray], metadata: Mapping[str, str])
     return [len(text).to_bytes(_UNIT, "little"), text, *(whole[name] for name in names)]
 
 
-def _empty(header: Mapping[str, Any], size: int) -> Iterator[tuple[str, np.ndarray]]:
-    """Yield the tensors of a header, without their values, in the order in which they fill `size` bytes."""
+def _forms(header: Mapping[str, Any], size: int) -> Iterator[tuple[str, list[int], np.dtype]]:
+    """Yield name, shape and type of the tensors of a header, in the order in which they fill `size` bytes."""
     end = 0
     for name, tensor in sorted(header.items(), key=lambda entry: entry[1]["data_offsets"]):
         if tensor["dtype"] not in _NUMBERS:
@@ -152,15 +158,26 @@ def _empty(header: Mapping[str, Any], size: int) -> Iterator[tuple[str, np.ndarr
         if max(shape, default=0) > size + len(header):
             raise ValueError(f"expected at most {size} rows in {name}, found shape {shape}")
         end = stop
-        yield name, np.empty(shape, kind)
+        yield name, shape, kind
     if end != size:
         raise ValueError(f"expected tensors of {size} bytes, found {end}")
 
 
-def _filled(array: np.ndarray, stream: BinaryIO) -> np.ndarray:
-    if array.nbytes and stream.readinto(array.reshape(-1).view(np.uint8)) != array.nbytes:  # type: ignore[attr-defined]
-        raise ValueError("the file ends within its tensors")
-    return array
+def _read(forms: Forms, stream: BinaryIO) -> Iterator[tuple[str, np.ndarray]]:
+    for name, shape, kind in forms:
+        array = np.empty(shape, kind)
+        buffer: Any = array.reshape(-1).view(np.uint8)
+        if array.nbytes and stream.readinto(buffer) != array.nbytes:  # type: ignore[attr-defined]
+            raise ValueError("the file ends within its tensors")
+        yield name, array
+
+
+def _viewed(forms: Forms, stream: BinaryIO) -> Iterator[tuple[str, np.ndarray]]:
+    place, whole = stream.tell(), mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_COPY)
+    for name, shape, kind in forms:
+        array = np.ndarray(shape, kind, buffer=whole, offset=place)
+        place += array.nbytes
+        yield name, np.require(array, requirements="A")  # files of other writers may have no places for their numbers
 
 
 def _digests(arrays: Mapping[str, np.ndarray]) -> dict[str, str]:

@@ -32,6 +32,7 @@ LAYERS = (
     {"dti"},
     {"distributed"},
     {"plotting", "report"},
+    {"serving"},
     {"demo"},
     {"benchmarks"},
     {"cli"},

@@ -18,7 +18,21 @@ from typing import Annotated, Any
 import typer
 
 from air_recsys import __version__
-from air_recsys.cli import data, demo, dti, evaluate, explain, inpaint, models, paths, predict, report, score, tune
+from air_recsys.cli import (
+    data,
+    demo,
+    dti,
+    evaluate,
+    explain,
+    inpaint,
+    models,
+    paths,
+    predict,
+    report,
+    score,
+    serve,
+    tune,
+)
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -45,6 +59,7 @@ app.command("similar")(models.similar)
 app.command("explain")(explain.explain)
 app.command("graph")(models.graph)
 app.command("report")(report.report)
+app.command("serve")(serve.serve)
 app.command("inpaint")(inpaint.inpaint)
 try:
     from air_recsys.cli.workshop import add_workshop

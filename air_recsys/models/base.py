@@ -462,8 +462,15 @@ class Recommender(BaseEstimator):
         return write_contents(path, type(self).__name__, self._saved_parameters(), attributes, arrays, check)
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> Self:
         """Read a model that `save` wrote; no code in the file is run.
+
+        Parameters
+        ----------
+        path : path
+        mapped : bool
+            Let the large arrays be those of the file, which processes on one machine share, in place of copies. As
+            long as the model is used nobody may shorten or overwrite the file; `save` replaces a file and harms none.
 
         Raises
         ------
@@ -471,7 +478,7 @@ class Recommender(BaseEstimator):
             Where the file is truncated or damaged, not a model, of another model class, of a newer format, or holds
             what no model does, such as parameters out of their range.
         """
-        return read_contents(path, cls._read)
+        return read_contents(path, cls._read, mapped=mapped)
 
     @classmethod
     def _unfitted(cls, contents: Contents) -> Self:

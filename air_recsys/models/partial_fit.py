@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.exceptions import DataError
+from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.features import Features, as_table
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.ids import IdIndex
@@ -46,6 +46,45 @@ def updated(
         draft = _solved(state, draft, "item", np.arange(n_known, merged.n_items), merged.n_users)
         draft = _solved(state, draft, "user", users, merged.n_items)
     return draft
+
+
+def of_new_users(state: FittedState, new: Interactions) -> FittedState:
+    """Return a state with new users: alone over all items where nothing else counts, else beside all trained ones.
+
+    Raises
+    ------
+    UnknownIdError
+        For items that the model does not know.
+    DataError
+        For ratings off the scale, and for users that the model knows.
+    ParameterError
+        Where a row is tied to all others.
+    """
+    items = state.data.items.lookup(new.item_ids)
+    if (items < 0).any():
+        raise UnknownIdError("item", new.item_ids[items < 0].tolist(), "partial_fit takes new ones in")
+    n_known = np.count_nonzero(state.data.users.lookup(new.user_ids) >= 0)
+    if n_known:
+        raise DataError(f"expected new users, found {n_known} that the model knows: partial_fit takes their ratings")
+    assert state.equations is not None
+    equations = state.equations.without_users()
+    if equations is None:
+        return updated(state, new)
+    check_on_scale(state, new.ratings)
+    data = Interactions(
+        new.user_index,
+        items[new.item_index],
+        new.ratings,
+        new.user_ids,
+        state.data.item_ids,
+        weights=new.weights,
+        allow_negative=True,
+    )
+    of_users = _padded(state.factors.user_factors[:0], data.n_users), np.zeros(data.n_users)
+    factors = state.factors._replace(user_factors=of_users[0], user_biases=of_users[1])
+    grown = equations.grown(data.n_users, data.n_items)
+    draft = replace(state, data=data, factors=factors, user_graph=None, equations=grown, scale=state.rating_scale)
+    return _solved(state, draft, "user", np.arange(data.n_users), data.n_items)
 
 
 def with_unseen(state: FittedState) -> FittedState:

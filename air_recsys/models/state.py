@@ -146,6 +146,10 @@ class RowEquations(Protocol):
         """Return the same with room for new users and items."""
         ...
 
+    def without_users(self) -> RowEquations | None:
+        """Return the same for no users, where a new one depends on items alone; None where it depends on others."""
+        ...
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return what a model file has to hold of them beside the factors."""
         ...

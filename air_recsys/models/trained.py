@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 import sys
 from collections.abc import Callable, Hashable, Iterable, Mapping
@@ -24,7 +25,7 @@ from air_recsys.models.known_rows import checked_features, with_known_rows
 from air_recsys.models.likes import warn_if_constant
 from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.locks import lock_of
-from air_recsys.models.partial_fit import updated, with_unseen
+from air_recsys.models.partial_fit import of_new_users, updated, with_unseen
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side, as_rows
 from air_recsys.models.scale import check_finite, check_on_scale
 from air_recsys.models.state import Ending, Factors, FittedState, Snapshot, history_of
@@ -501,6 +502,40 @@ class TrainedRecommender(PredictsDeviations):
         with lock_of(self):
             self._state = updated(self._fitted(), data, user_features, item_features)
         return self
+
+    def new_users(self, ratings: Any) -> Self:
+        """Return a model of new users from their ratings, for `recommend`, `predict` and `explain`; this one stays.
+
+        It is what a copy is after `partial_fit`. A posterior without features and times solves the new users alone:
+        the time then depends on the number of items and not on that of users and ratings, as a service needs it. The
+        model that is returned knows no other users.
+
+        Parameters
+        ----------
+        ratings : Interactions, sparse matrix, DataFrame or ndarray
+            Of users that the model does not know, for items that it knows.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            For known users, unknown items, and ratings off the scale, see `fold_in`.
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a row to all others.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from air_recsys import AIR
+        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
+        >>> eve = model.new_users(pd.DataFrame({"user": ["eve"], "item": ["x"], "rating": [5]}))
+        >>> eve.recommend("eve")["item"].tolist(), model.interactions_.n_users
+        (['y'], 2)
+        """
+        state = self._fitted()
+        alone = copy.copy(self)
+        alone._state = of_new_users(state, as_interactions(ratings, allow_negative=True))
+        return alone
 
     # ---------------------------------------------------------------- explanations
 

@@ -217,6 +217,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "README.md": readme,
     "docs/index.md": readme,
     "docs/start.md": shell_files,
+    "docs/serving.md": shell_files,
     "docs/ratings.md": shell_files,
     "docs/data.md": data_page,
     "docs/presets.md": presets,

@@ -8,6 +8,7 @@ import pytest
 LATER = {
     "cornac",
     "faiss",
+    "fastapi",
     "h5py",
     "implicit",
     "matplotlib",
@@ -24,6 +25,7 @@ LATER = {
     "tensorboard",
     "torch_geometric",
     "typer",
+    "uvicorn",
 }
 HEAVY = {"torch", "numpy", "scipy", "pandas", "sklearn"}
 EVERYWHERE = "air_recsys, air_recsys.datasets, air_recsys.graphs, air_recsys.models, air_recsys.plotting"

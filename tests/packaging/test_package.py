@@ -21,6 +21,9 @@ DATA = {
     "air_recsys/report/assets/explorer.css",
     "air_recsys/report/assets/force-graph.min.js",
     "air_recsys/report/assets/force-graph.LICENSES.txt",
+    "air_recsys/serving/assets/page.html",
+    "air_recsys/serving/assets/page.css",
+    "air_recsys/serving/assets/page.js",
 }
 
 

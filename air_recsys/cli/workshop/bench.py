@@ -84,6 +84,24 @@ def top_n(
     options.publish(reports, json_file)
 
 
+@bench_app.command("serve")
+def serve(
+    dataset: Annotated[DataSet, typer.Option(help="Ratings to serve.")] = DataSet.ML_100K,
+    data: options.DataFolder = None,
+    requests: Annotated[int, typer.Option(min=10, help="In a round, of each kind.")] = 800,
+    clients: Annotated[int, typer.Option(min=1, help="That ask at a time.")] = 8,
+    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the median counts.")] = 5,
+    seed: options.Seed = 0,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Measure requests a second, of known and new users, beside a plain FastAPI server of implicit's ALS."""
+    from air_recsys.benchmarks.serving import bench_serving
+
+    ratings = load_dataset(dataset, data)
+    report = bench_serving(ratings, n_requests=requests, n_clients=clients, rounds=rounds, seed=seed)
+    options.publish([report], json_file)
+
+
 class GraphSet(StrEnum):
     """Data on which a graph can be right or wrong."""
 

@@ -129,12 +129,22 @@ def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, T
     own : ndarray of int, shape (b,)
         The position of each new user among the trained ones, -1 for a stranger: nobody is its own neighbour.
     """
-    settings, trained = ranker.settings, interaction_pattern(ranker.fitted.data)
+    settings, fitted = ranker.settings, ranker.fitted
+
+    def trained() -> Csr:
+        return interaction_pattern(fitted.data)
+
+    def popularity() -> np.ndarray:
+        return fitted.once("popularity of items", lambda: smoothings.popularity(trained()))
+
+    def degrees() -> np.ndarray:
+        return fitted.once("degrees of items", lambda: item_degrees(trained(), settings))
+
     makers: dict[str, Callable[[], Csr | np.ndarray]] = {
-        "item": lambda: divided(pattern, smoothings.popularity(trained), settings.item_source),
-        "user": lambda: _edges(trained, pattern, own, settings),
+        "item": lambda: divided(pattern, popularity(), settings.item_source),
+        "user": lambda: _edges(trained(), pattern, own, settings),
         "factor": lambda: user_factors(pattern, ranker.sources),
-        "regression": lambda: divided(pattern, item_degrees(trained, settings), settings.regression_source),
+        "regression": lambda: divided(pattern, degrees(), settings.regression_source),
     }
     return {name: term.for_users(makers[name]()) for name, term in ranker.terms.items()}
 

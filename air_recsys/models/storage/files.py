@@ -81,13 +81,15 @@ def saving(path: str | os.PathLike[str]) -> Iterator[None]:
         raise ModelFileError(f"cannot save the model to {path}, it would not load: {error}") from None
 
 
-def read_contents(path: str | os.PathLike[str], restore: Callable[[Contents], Restored]) -> Restored:
-    """Return what `restore` makes of a model file; whatever is amiss in it is a `ModelFileError`."""
+def read_contents(
+    path: str | os.PathLike[str], restore: Callable[[Contents], Restored], *, mapped: bool = False
+) -> Restored:
+    """Return what `restore` makes of a model file, read or mapped; whatever is amiss in it is a `ModelFileError`."""
     source = check_path("path", path)
     if not is_file(source):
         raise ModelFileError(f"expected a model file, found no file {source}")
     try:
-        file = TensorFile.read(source)
+        file = TensorFile.read(source, mapped=mapped)
         version = _version(source, file.metadata)
         file.verify(required=version >= _FIRST_WITH_DIGESTS)
         return restore(_contents(source, version, file.metadata, file.arrays, file.size))
@@ -217,6 +219,7 @@ def interactions_from_arrays(
         timestamps=arrays.get("timestamps"),
         weights=arrays.get("weights"),
         allow_negative=True,
+        copy=False,
     )
     for side, size in (("user", data.n_users), ("item", data.n_items)):
         if side in (encodings or {}):

@@ -143,6 +143,9 @@ class ObjectiveRows:
         """Return the same: nothing depends on the size."""
         return self
 
+    def without_users(self) -> None:
+        """Return None: the penalty of a new user follows from the trained ones."""
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the unit; all else follows from factors and parameters."""
         return {"unit": np.array([self.unit])}

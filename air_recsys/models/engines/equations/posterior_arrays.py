@@ -169,13 +169,18 @@ class PosteriorArrays(NamedTuple):
         """Return the same with room for new users and items."""
 
         def padded(array: np.ndarray | None, size: int) -> np.ndarray | None:
-            if array is None:
-                return None
+            if array is None or len(array) == size:
+                return array
             return np.concatenate([array, np.ones((size - len(array), *array.shape[1:]), array.dtype)])
 
         sizes = {"user": n_users, "item": n_items}
         names = [(f"{side}{name}", size) for side, size in sizes.items() for name in ("s", "_noise", "_covariances")]
         return self._replace(**{name: padded(getattr(self, name), size) for name, size in names})
+
+    def without_users(self) -> Self:
+        """Return the same for no users: those that come are new."""
+        kept = {name: getattr(self, name) for name in ("users", "user_noise", "user_covariances", "item_basis")}
+        return self._replace(**{name: None if array is None else array[:0] for name, array in kept.items()})
 
     def n_trained(self, side: Side) -> int:
         """Return how many rows of a side took part in training; those after them were folded in."""

@@ -95,6 +95,12 @@ class PosteriorRows:
         """Return the same with room for new users and items."""
         return PosteriorRows(self.arrays.grown(n_users, n_items), self.drift)
 
+    def without_users(self) -> PosteriorRows | None:
+        """Return the same for no users; None where features or times are known, whose parts are those of all users."""
+        if self.drift is not None or self.arrays.has_unseen("user") or self.arrays.has_unseen("item"):
+            return None
+        return PosteriorRows(self.arrays.without_users())
+
     def to_arrays(self) -> dict[str, np.ndarray]:
         """Return the arrays of a model file."""
         return self.arrays.to_arrays() | ({} if self.drift is None else self.drift.to_arrays())

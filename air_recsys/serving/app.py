@@ -1,0 +1,158 @@
+"""The application: paths, bounds of their parameters, and errors of the library as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from typing import Annotated, Any, TypeVar
+
+from air_recsys import __version__
+from air_recsys.exceptions import AirRecsysError, DataError, UnknownIdError
+from air_recsys.serving import schemas
+from air_recsys.serving.limits import MOST_IDS, MOST_ITEMS, Guard, Limits
+from air_recsys.serving.page import add_page
+from air_recsys.serving.service import Service
+from air_recsys.validation import needs_extra
+
+with needs_extra("serve"):
+    from fastapi import FastAPI, HTTPException, Query, Request
+    from fastapi.exceptions import RequestValidationError
+    from fastapi.responses import JSONResponse
+
+Answer = TypeVar("Answer")
+Length = Annotated[int, Query(ge=1, le=MOST_ITEMS, description="Length of the list.")]
+OneId = Annotated[str, Query(max_length=1000, description="An id of the model.")]
+Ids = Annotated[list[str] | None, Query(max_length=MOST_IDS, description="May be repeated.")]
+Text = Annotated[str, Query(max_length=200, description="A part of a title, or an id; empty for what is popular.")]
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    status: {"model": schemas.Problem, "description": description}
+    for status, description in {
+        400: "What the model cannot answer",
+        404: "An unknown id",
+        408: "The body came too slowly",
+        413: "The body is too long",
+        422: "A parameter out of its range",
+        503: "Too busy",
+    }.items()
+}
+
+
+def make_app(service: Service, limits: Limits | None = None, hosts: Collection[str] | None = None) -> FastAPI:
+    """Return the web application of a service (FastAPI).
+
+    Parameters
+    ----------
+    service : Service
+    limits : Limits, optional
+        What requests may take.
+    hosts : collection of str, optional
+        Names and addresses under which it may be asked for, by default any.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from air_recsys import AIR
+    >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+    >>> app = make_app(Service(AIR.for_ratings(random_state=0, device="cpu").fit(ratings)))
+    >>> [path for path in app.openapi()["paths"]]
+    ['/health', '/recommend', '/fold-in', '/predict', '/explain', '/similar', '/items']
+    """
+    limits = Limits() if limits is None else limits
+    pool = ThreadPoolExecutor(limits.threads, thread_name_prefix="answer")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        pool.shutdown(wait=False, cancel_futures=True)
+
+    app = FastAPI(
+        title="air-recsys",
+        summary="Recommendations of a trained model",
+        version=__version__,
+        docs_url=None,  # pages that load scripts from elsewhere
+        redoc_url=None,
+        lifespan=lifespan,
+        responses=_PROBLEMS,
+    )
+    app.add_middleware(Guard, limits=limits, hosts=hosts)  # type: ignore[arg-type]
+    app.add_exception_handler(AirRecsysError, _of_library)
+    app.add_exception_handler(RequestValidationError, _of_request)
+    _add_paths(app, service, Answers(pool, limits.answer_seconds))
+    add_page(app)
+    return app
+
+
+class Answers:
+    """Computes answers in threads, so that the others' requests go on, and gives up after a time."""
+
+    def __init__(self, pool: ThreadPoolExecutor, seconds: float) -> None:
+        self._pool, self._seconds = pool, seconds
+
+    async def __call__(self, work: Callable[[], Answer]) -> Answer:
+        """Return what some work returns; a thread that is given up goes on until its end."""
+        computed = asyncio.get_running_loop().run_in_executor(self._pool, work)
+        try:
+            return await asyncio.wait_for(computed, self._seconds)
+        except TimeoutError:
+            detail = f"expected an answer within {self._seconds:g} seconds: ask for less, or later"
+            raise HTTPException(503, detail, {"Retry-After": "1"}) from None
+
+
+def _add_paths(app: FastAPI, service: Service, answer: Answers) -> None:
+    @app.get("/health")
+    async def health() -> schemas.Health:
+        """Say that the service answers, and what it serves."""
+        return schemas.Health(**service.about())
+
+    @app.get("/recommend")
+    async def recommend(
+        user: OneId, n: Length = 10, include_seen: bool = False, item: Ids = None, exclude: Ids = None
+    ) -> schemas.ItemList:
+        """Return the best items of a known user: of all that are not rated, or of those named."""
+        chosen = {"include_seen": include_seen, "items": item, "exclude": exclude}
+        return schemas.ItemList(**await answer(partial(service.recommend, user, n, **chosen)))
+
+    @app.post("/fold-in")
+    async def fold_in(user: schemas.NewUser) -> schemas.ItemList:
+        """Return the best items of a new user by ratings or likes; nothing of it is kept."""
+        ratings = {each.item: each.rating for each in user.ratings}
+        if len(ratings) < len(user.ratings):
+            raise DataError("expected each item once, found one again")
+        chosen = user.model_dump(include={"n", "include_seen", "items", "exclude", "reasons"})
+        return schemas.ItemList(**await answer(partial(service.fold_in, ratings, user.likes, **chosen)))
+
+    @app.get("/predict")
+    async def predict(user: OneId, item: Annotated[list[str], Query(max_length=MOST_IDS)]) -> schemas.Predictions:
+        """Return scores of a known user, with standard deviations where the model knows them."""
+        return schemas.Predictions(**await answer(partial(service.predict, user, item)))
+
+    @app.get("/explain")
+    async def explain(user: OneId, item: OneId, n: Length = 10) -> schemas.Explained:
+        """Return the parts of a score, which add up to it."""
+        return await answer(partial(service.explain, user, item, n))
+
+    @app.get("/similar")
+    async def similar(user: OneId | None = None, item: OneId | None = None, n: Length = 10) -> schemas.AlikeList:
+        """Return the users most alike to a user, or the items most alike to an item."""
+        if (user is None) == (item is None):
+            raise DataError("expected either user or item")
+        side, id = ("item", item) if user is None else ("user", user)
+        return schemas.AlikeList(**await answer(partial(service.similar, side, id, n)))
+
+    @app.get("/items")
+    async def items(query: Text = "", n: Length = 10) -> list[schemas.Found]:
+        """Return items by a part of their title, or by their id."""
+        return [schemas.Found(**row) for row in await answer(partial(service.search, query, n))]
+
+
+def _of_library(request: Request, error: Exception) -> JSONResponse:
+    return JSONResponse({"detail": str(error)}, 404 if isinstance(error, UnknownIdError) else 400)
+
+
+def _of_request(request: Request, error: Exception) -> JSONResponse:
+    assert isinstance(error, RequestValidationError)
+    faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
+    return JSONResponse({"detail": "; ".join(faults)}, 422)

@@ -1,0 +1,129 @@
+"""Requests and answers as JSON: their fields, types and bounds, which the OpenAPI description shows."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from air_recsys.serving.limits import MOST_EXPLAINED, MOST_IDS, MOST_ITEMS
+from air_recsys.validation import needs_extra
+
+with needs_extra("serve"):
+    from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, StrictStr
+
+Id = StrictInt | StrictStr
+Length = Annotated[int, Field(ge=1, le=MOST_ITEMS)]
+
+
+class Rating(BaseModel):
+    """A rating of the posted user."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    item: Id
+    rating: FiniteFloat
+
+
+class NewUser(BaseModel):
+    """A user whom the model does not know: ratings, or likes, and what to answer."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={"examples": [{"ratings": [{"item": "Heat", "rating": 5}], "n": 5, "reasons": 3}]},
+    )
+
+    ratings: list[Rating] = Field([], max_length=MOST_IDS, description="On the scale of the model; see /health.")
+    likes: list[Id] = Field([], max_length=MOST_IDS, description="A model of ratings takes each for its best rating.")
+    n: Length = Field(10, description="Length of the list.")
+    include_seen: bool = Field(False, description="Also items that are rated or liked.")
+    items: list[Id] | None = Field(None, max_length=MOST_IDS, description="Only these items.")
+    exclude: list[Id] | None = Field(None, max_length=MOST_IDS, description="Not these items.")
+    reasons: int = Field(0, ge=0, le=10, description=f"Reasons of each item, with n up to {MOST_EXPLAINED}.")
+
+
+class Reason(BaseModel):
+    """What an item of the user adds to a score."""
+
+    item: Id
+    title: str | None
+    contribution: float
+
+
+class ListedItem(BaseModel):
+    """An item of a list."""
+
+    item: Id
+    title: str | None
+    score: float
+    deviation: float | None = Field(description="Standard deviation of a rating around the score, where known.")
+    rank: int
+    reasons: list[Reason] | None = None
+
+
+class ItemList(BaseModel):
+    """The best items of a user, best first."""
+
+    user: Id | None = Field(description="None for a posted user.")
+    items: list[ListedItem]
+
+
+class Alike(BaseModel):
+    """A user or an item that is like another one."""
+
+    id: Id
+    title: str | None
+    weight: float
+
+
+class AlikeList(BaseModel):
+    """The users or items most alike to one."""
+
+    side: str
+    id: Id
+    alike: list[Alike]
+
+
+class Prediction(BaseModel):
+    """The score of a pair."""
+
+    item: Id
+    title: str | None
+    score: float
+    deviation: float | None
+
+
+class Predictions(BaseModel):
+    """Scores of a user."""
+
+    user: Id
+    predictions: list[Prediction]
+
+
+class Found(BaseModel):
+    """An item that a search found."""
+
+    item: Id
+    title: str | None
+
+
+class Health(BaseModel):
+    """That the service answers, and what it serves."""
+
+    status: str
+    version: str
+    model: str
+    learned_from: str = Field(description='"ratings" or "likes"')
+    n_users: int
+    n_items: int
+    rating_scale: tuple[float, float]
+    deviations: bool = Field(description="Whether scores come with a standard deviation.")
+    new_users: bool = Field(description="Whether /fold-in and /explain have answers.")
+
+
+class Problem(BaseModel):
+    """Why a request was not answered."""
+
+    detail: str
+
+
+Explained = dict[str, Any]
+"""`Explanation.to_dict`, or `ListExplanation.to_dict`."""

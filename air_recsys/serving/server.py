@@ -1,0 +1,220 @@
+"""A service in one process or several: the address, the processes, and how they stop.
+
+One process reads the model file. Several map a copy of it that is private to them: what is large is in memory once,
+and a program that writes to the file harms none of them.
+"""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import shutil
+import signal
+import socket
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+import torch
+
+from air_recsys.datasets.titles import read_titles, titles_of
+from air_recsys.exceptions import ModelFileError, ParameterError
+from air_recsys.models import Recommender
+from air_recsys.nn.devices import one_blas_thread, torch_threads
+from air_recsys.serving.app import make_app
+from air_recsys.serving.limits import Limits
+from air_recsys.serving.service import Service
+from air_recsys.serving.workers import keep_working
+from air_recsys.validation import needs_extra
+
+with needs_extra("serve"):
+    from fastapi import FastAPI
+    from uvicorn import Config, Server
+
+_TERMINATED = 143  # the status of shells after SIGTERM
+_STOPPING = 10  # seconds that requests have to end in
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a service listens.
+
+    Parameters
+    ----------
+    host : str
+        A name or an address of this machine.
+    port : int
+        0 takes a free one.
+    public : bool
+        Whether other machines may reach it.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = 8000
+    public: bool = False
+
+
+@dataclass(frozen=True)
+class Served:
+    """What every process of a service is told."""
+
+    model: Path
+    titles: Path | None = None
+    hosts: frozenset[str] | None = None
+    limits: Limits = field(default_factory=Limits)
+    mapped: bool = False
+
+    def app(self) -> FastAPI:
+        """Load the model and the titles, and return the application."""
+        model = Recommender.load(self.model, mapped=self.mapped)
+        ids = model.interactions_.item_ids
+        service = Service(model, None if self.titles is None else titles_of(read_titles(self.titles, ids)))
+        service.prepare()
+        return make_app(service, self.limits, self.hosts)
+
+
+def listen(address: Address) -> socket.socket:
+    """Return a socket that listens at an address, from now on and before any model is loaded.
+
+    Raises
+    ------
+    ParameterError
+        Where the address is none of this machine, the port is taken, or other machines could reach it unasked.
+
+    Examples
+    --------
+    >>> with listen(Address(port=0)) as listening:
+    ...     listening.getsockname()[0]
+    '127.0.0.1'
+    """
+    place = f"{address.host}:{address.port}"
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except (OSError, UnicodeError) as error:
+        raise ParameterError(f"expected a host of this machine, found {address.host!r}: {error}") from None
+    family, *_, where = min(found, key=lambda each: each[0] != socket.AF_INET)
+    if not address.public and not ipaddress.ip_address(str(where[0]).partition("%")[0]).is_loopback:
+        raise ParameterError(
+            f"{place} can be reached from other machines, and the service has no passwords and no encryption: put a "
+            "server with both before it, or say --public where all of the network may ask"
+        )
+    try:
+        return socket.create_server((str(where[0]), int(where[1])), family=family, backlog=1024)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise ParameterError(f"expected a free port, found {place} in use; port 0 takes a free one") from None
+        raise ParameterError(f"cannot listen at {place}: {error.strerror or error}") from None
+
+
+def address_of(listening: socket.socket) -> str:
+    """Return the address of the page of a service that listens there."""
+    host, port = listening.getsockname()[:2]
+    return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
+
+
+def hosts_of(address: Address) -> frozenset[str] | None:
+    """Return the names that requests to a private service may have; None, any, for a public one.
+
+    Examples
+    --------
+    >>> sorted(hosts_of(Address("127.0.0.1"))), hosts_of(Address("0.0.0.0", public=True))
+    (['127.0.0.1', '[::1]', 'localhost'], None)
+    """
+    named = f"[{address.host}]" if ":" in address.host else address.host.lower()
+    return None if address.public else frozenset({"localhost", "127.0.0.1", "[::1]", named})
+
+
+def serve(served: Served, listening: socket.socket, workers: int, started: Callable[[], None]) -> None:
+    """Answer requests until SIGINT or SIGTERM: then those that are there are answered, and it returns.
+
+    Parameters
+    ----------
+    served : Served
+    listening : socket
+        Of `listen`; closed in the end.
+    workers : int
+        Processes.
+    started : callable
+        Called when the model is loaded.
+
+    Raises
+    ------
+    ModelFileError, DataFileError
+        Where a file is no model, or holds no titles of its items.
+    AirRecsysError
+        Where a process cannot start.
+    """
+    with listening, _cleaning_up():
+        if workers == 1:
+            with one_blas_thread(), torch_threads(1):  # threads are for requests
+                _answer(served, listening, started)
+            return
+        with _private_copy(served) as copied:
+            copied.app()  # what is wrong is said before there are processes
+            stopped = threading.Event()
+            with _noted_signals(stopped.set):
+                started()
+                keep_working(partial(_work, copied, listening), workers, stopped)
+
+
+def _answer(served: Served, listening: socket.socket, started: Callable[[], None]) -> None:
+    config = Config(
+        served.app(),
+        http="h11",  # whose bounds on lines and headers are fixed
+        log_level="error",  # what is no HTTP is answered with a status and is no news
+        access_log=False,  # addresses hold the ids of users
+        server_header=False,
+        limit_concurrency=served.limits.connections,
+        timeout_graceful_shutdown=_STOPPING,
+    )
+    server = Server(config)
+    with _noted_signals(partial(setattr, server, "should_exit", True)):  # also before it hears them itself
+        started()
+        server.run([listening])
+
+
+def _work(served: Served, listening: socket.socket, under_way: Callable[[], None]) -> None:
+    """Answer requests in a process of several."""
+    torch.set_num_threads(1)
+    one_blas_thread()  # from now on
+    _answer(served, listening, under_way)
+
+
+@contextmanager
+def _private_copy(served: Served) -> Iterator[Served]:
+    """Give several processes copies of the files that nobody else writes to, as long as they run."""
+    given = {"model": served.model} | ({} if served.titles is None else {"titles": served.titles})
+    with tempfile.TemporaryDirectory(prefix="air-recsys-serve-") as folder:
+        copied = {name: Path(folder) / name for name in given}
+        for name, file in given.items():
+            try:
+                shutil.copyfile(file, copied[name])
+            except OSError as error:
+                raise ModelFileError(f"cannot copy {file} to {folder}: {error.strerror or error}") from None
+        yield replace(served, **copied, mapped=True)
+
+
+@contextmanager
+def _cleaning_up() -> Iterator[None]:
+    """Let SIGTERM end the process by an exit, which removes what it has made; SIGINT does so anyway."""
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(_TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@contextmanager
+def _noted_signals(note: Callable[[], object]) -> Iterator[None]:
+    """Call something at SIGINT and SIGTERM and do nothing more; uvicorn raises them again when it has stopped."""
+    before = {number: signal.signal(number, lambda *_: note()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

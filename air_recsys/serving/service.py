@@ -1,0 +1,275 @@
+"""What a model answers to requests, as plain values: `Service` knows no HTTP."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys import __version__
+from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
+from air_recsys.ids import IdIndex
+from air_recsys.interactions import Interactions
+from air_recsys.models import GraphRanker, Recommender
+from air_recsys.models.deviations import PredictsDeviations
+from air_recsys.models.explanation.tables import Labels, check_labels, label_of
+from air_recsys.models.trained import TrainedRecommender
+from air_recsys.serving.limits import MOST_EXPLAINED
+
+Row = dict[str, Any]
+_GUEST = "guest"
+
+
+class Service:
+    """The answers of a fitted model, for several threads at a time.
+
+    Parameters
+    ----------
+    model : Recommender
+        Its state of this moment is served, whatever becomes of the model.
+    titles : mapping or Series, optional
+        Item id to title.
+
+    Examples
+    --------
+    >>> from air_recsys import AIR
+    >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+    >>> service = Service(AIR.for_ratings(random_state=0, device="cpu").fit(frame), {"y": "The Yard"})
+    >>> [row["title"] for row in service.recommend("bob", 1)["items"]]
+    ['The Yard']
+    >>> service.fold_in({"x": 4.5}, [], 1)["items"][0]["item"]
+    'y'
+    """
+
+    def __init__(self, model: Recommender, titles: Labels | None = None) -> None:
+        model.check_fitted()
+        self._model, self._titles = copy.copy(model), check_labels(titles)
+        self._data = self._model.interactions_
+        self._guest = _stranger(self._data.users)
+        self._texts = [str(id).lower() for id in self._data.item_ids.tolist()]
+        self._names = [(self._title(id) or str(id)).lower() for id in self._data.item_ids.tolist()]
+        counts = np.bincount(self._data.item_index, minlength=self._data.n_items)
+        self._popular = np.argsort(-counts, kind="stable")
+
+    @property
+    def learned_from_likes(self) -> bool:
+        """Whether the model knows who took what, and no ratings."""
+        return isinstance(self._model, GraphRanker)
+
+    @cached_property
+    def takes_new_users(self) -> bool:
+        """Whether the model folds users in and explains its scores."""
+        if not isinstance(self._model, TrainedRecommender):
+            return self.learned_from_likes
+        try:
+            self._model.row_solver()
+        except ParameterError:  # rows are tied to each other
+            return False
+        return True
+
+    @property
+    def knows_deviations(self) -> bool:
+        """Whether scores come with standard deviations."""
+        return isinstance(self._model, PredictsDeviations) and self._model.knows_deviations_
+
+    def about(self) -> Row:
+        """Return what is served."""
+        return {
+            "status": "ok",
+            "version": __version__,
+            "model": type(self._model).__name__,
+            "learned_from": "likes" if self.learned_from_likes else "ratings",
+            "n_users": self._data.n_users,
+            "n_items": self._data.n_items,
+            "rating_scale": self._model.rating_scale_,
+            "deviations": self.knows_deviations,
+            "new_users": self.takes_new_users,
+        }
+
+    def prepare(self) -> None:
+        """Compute what requests share, which the first of them would wait for."""
+        user, item = self._data.user_ids.tolist()[0], self._data.item_ids.tolist()[0]
+        self.recommend(user, 1)
+        self.similar("user", user, 1)
+        self.similar("item", item, 1)
+        if self.takes_new_users:
+            self.fold_in({}, [item], 1, reasons=1)
+
+    def recommend(
+        self,
+        user: Any,
+        n: int = 10,
+        *,
+        include_seen: bool = False,
+        items: Sequence[Any] | None = None,
+        exclude: Sequence[Any] | None = None,
+    ) -> Row:
+        """Return the best n items of a known user."""
+        known = self._user(user)
+        chosen = self._choice(include_seen, items, exclude)
+        frame = self._model.recommend([known], n, **chosen)
+        return {"user": known, "items": self._listed(frame, known, self._model)}
+
+    def fold_in(
+        self,
+        ratings: dict[Any, float],
+        likes: Sequence[Any],
+        n: int = 10,
+        *,
+        include_seen: bool = False,
+        items: Sequence[Any] | None = None,
+        exclude: Sequence[Any] | None = None,
+        reasons: int = 0,
+    ) -> Row:
+        """Return the best n items of a new user with these ratings or likes; the model stays as it is."""
+        if reasons and n > MOST_EXPLAINED:
+            raise DataError(f"expected n of at most {MOST_EXPLAINED} with reasons, found {n}")
+        new = self._new_user(self._taken(ratings, likes))
+        chosen = self._choice(include_seen, items, exclude)
+        if isinstance(self._model, GraphRanker):
+            folded = self._model.fold_in(new)
+            return {"user": None, "items": self._listed(folded.recommend(n, **chosen), self._guest, folded, reasons)}
+        assert isinstance(self._model, TrainedRecommender)
+        alone = self._model.new_users(new)
+        listed = self._listed(alone.recommend([self._guest], n, **chosen), self._guest, alone, reasons)
+        return {"user": None, "items": listed}
+
+    def similar(self, side: str, id: Any, n: int = 10) -> Row:
+        """Return the n users or items most alike to one."""
+        if side == "user":
+            known = self._user(id)
+            frame = self._model.similar_users(known, n)
+        else:
+            known = self._known(self._data.items, [id])[0]
+            frame = self._model.similar_items(known, n)
+        ids, weights = frame[side].tolist(), frame["weight"].tolist()
+        alike = [
+            {"id": other, "title": self._title(other) if side == "item" else None, "weight": weight}
+            for other, weight in zip(ids, weights, strict=True)
+        ]
+        return {"side": side, "id": known, "alike": alike}
+
+    def explain(self, user: Any, item: Any, n: int = 10) -> Row:
+        """Return the parts of a score."""
+        self._check_kind("explain their scores")
+        known, other = self._user(user), self._known(self._data.items, [item])[0]
+        model: Any = self._model
+        return model.explain(known, other, n, labels=self._titles).to_dict()
+
+    def predict(self, user: Any, items: Sequence[Any]) -> Row:
+        """Return scores of a user, with standard deviations where these are known."""
+        known, ids = self._user(user), self._known(self._data.items, items)
+        scores = self._model.predict([known], ids).tolist()
+        deviations = self._deviations(self._model, known, ids)
+        rows = [
+            {"item": id, "title": self._title(id), "score": score, "deviation": deviation}
+            for id, score, deviation in zip(ids, scores, deviations, strict=True)
+        ]
+        return {"user": known, "predictions": rows}
+
+    def search(self, text: str, n: int = 10) -> list[Row]:
+        """Return items by their id, then by the begin of their title or another part; the most rated ones first."""
+        wanted, ids = text.strip().lower(), self._data.item_ids.tolist()
+        exact, first, others = [], [], []
+        for place in self._popular.tolist():
+            if self._texts[place] == wanted:
+                exact.append(place)
+            elif self._names[place].startswith(wanted):
+                first.append(place)
+            elif wanted in self._names[place]:
+                others.append(place)
+        places = [*exact, *first, *others][:n]
+        return [{"item": ids[place], "title": self._title(ids[place])} for place in places]
+
+    # ---------------------------------------------------------------- internals
+
+    def _listed(self, frame: pd.DataFrame, user: Any, lists: Any, reasons: int = 0) -> list[Row]:
+        ids = frame["item"].tolist()
+        deviations = self._deviations(lists, user, ids)
+        rows = [
+            {"item": id, "title": self._title(id), "score": score, "deviation": deviation, "rank": rank}
+            for id, score, deviation, rank in zip(
+                ids, frame["score"].tolist(), deviations, frame["rank"].tolist(), strict=True
+            )
+        ]
+        for row in rows if reasons else []:
+            row["reasons"] = self._reasons(lists.explain(user, row["item"], reasons).items)
+        return rows
+
+    def _reasons(self, table: pd.DataFrame) -> list[Row]:
+        pairs = zip(table["item"].tolist(), table["contribution"].tolist(), strict=True)
+        return [{"item": id, "title": self._title(id), "contribution": part} for id, part in pairs]
+
+    def _deviations(self, lists: Any, user: Any, items: list[Any]) -> list[float | None]:
+        """Return the standard deviation of each score, None where nothing is known of it."""
+        if not items or not self.knows_deviations:
+            return [None] * len(items)
+        return lists.predict([user], items, return_std=True)[1].tolist()
+
+    def _new_user(self, taken: dict[Any, float]) -> Interactions:
+        """Return ratings of a stranger, given at the end of the training where the model knows of time."""
+        columns = {"user": [self._guest] * len(taken), "item": list(taken), "rating": list(taken.values())}
+        timed = isinstance(self._model, TrainedRecommender) and self._model.drift_ is not None
+        if timed and self._data.timestamps is not None:
+            columns["timestamp"] = [self._data.timestamps.max()] * len(taken)
+        timestamp = "timestamp" if "timestamp" in columns else None
+        return Interactions.from_frame(pd.DataFrame(columns), timestamp=timestamp, allow_negative=True)
+
+    def _taken(self, ratings: dict[Any, float], likes: Sequence[Any]) -> dict[Any, float]:
+        """Return the ratings of a new user by known ids; a like is the best rating."""
+        self._check_kind("fold users in")
+        if ratings and self.learned_from_likes:
+            raise DataError("expected likes, as this model was trained on likes, found ratings")
+        if not ratings and not likes:
+            raise DataError("expected at least one rating or like, found none")
+        best = 1.0 if self.learned_from_likes else self._model.rating_scale_[1]
+        ids = self._known(self._data.items, [*ratings, *likes])
+        taken = dict(zip(ids, [*ratings.values(), *[best] * len(likes)], strict=True))
+        if len(taken) < len(ids):
+            raise DataError(f"expected each item once, found {len(ids) - len(taken)} item(s) again")
+        return taken
+
+    def _check_kind(self, what: str) -> None:
+        if not isinstance(self._model, TrainedRecommender | GraphRanker):
+            kind = type(self._model).__name__
+            raise DataError(f"only AIR, DMF and GraphRanker {what}, found a model of class {kind}")
+
+    def _choice(self, include_seen: bool, items: Sequence[Any] | None, exclude: Sequence[Any] | None) -> Row:
+        named = {"items": items, "exclude": exclude}
+        known = {name: ids if ids is None else self._known(self._data.items, ids) for name, ids in named.items()}
+        return {"exclude_seen": not include_seen} | known
+
+    def _user(self, id: Any) -> Any:
+        return self._known(self._data.users, [id], "POST /fold-in takes the ratings of a new user")[0]
+
+    def _known(self, index: IdIndex, ids: Sequence[Any], hint: str = "") -> list[Any]:
+        """Return ids in the kind of the model's: integers where all its ids are."""
+        if index.ids.dtype == object:
+            found = [str(id) for id in ids]
+        else:
+            try:
+                found = [int(id) for id in ids]
+            except ValueError:
+                shown = ", ".join(repr(str(id)[:40]) for id in ids[:5])
+                raise DataError(f"the {index.kind} ids of this model are integers, found {shown}") from None
+        places = index.lookup(found)
+        if (places < 0).any():
+            raise UnknownIdError(index.kind, [id for id, place in zip(found, places, strict=True) if place < 0], hint)
+        return found
+
+    def _title(self, id: Any) -> str | None:
+        return label_of(self._titles, id)
+
+
+def _stranger(users: IdIndex) -> Any:
+    """Return an id that no user has."""
+    if users.ids.dtype != object:
+        return min(int(users.ids.min()), 0) - 1
+    name = _GUEST
+    while users.lookup([name])[0] >= 0:
+        name += "'"
+    return name

@@ -1,0 +1,255 @@
+"""The page in Chromium: what a visitor types, picks and reads, dark and on a phone; no title is more than text."""
+
+import shutil
+
+import pytest
+from serving_cases import HOSTILE, running, write_files
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
+from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.common.keys import Keys  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
+
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
+# The ratio of luminances of a text and of what is painted behind it, as WCAG 2 defines it.
+CONTRAST = """
+const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const luminance = ([r, g, b]) => {
+  const linear = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+};
+const behind = (element) => {
+  for (let each = element; each; each = each.parentElement) {
+    const color = parse(getComputedStyle(each).backgroundColor);
+    if (color.length === 3 || color[3] === 1) return color;
+  }
+  throw new Error("nothing is painted behind");
+};
+return arguments[0].map((selector) => {
+  const element = document.querySelector(selector);
+  const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
+  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+});
+"""
+
+
+class Page:
+    """A browser and what the tests ask it."""
+
+    def __init__(self, browser):
+        self.browser = browser
+
+    def open(self, address, dark=False, size=(1280, 800)):
+        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
+        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        self.browser.get_log("browser")
+        self.browser.get(address)
+        self.wait("document.documentElement.dataset.ready")
+
+    def script(self, code, *arguments):
+        return self.browser.execute_script(code, *arguments)
+
+    def wait(self, condition):
+        WebDriverWait(self.browser, 30, poll_frequency=0.05).until(lambda _: self.script(f"return {condition}"))
+
+    def find(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector):
+        return self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
+
+    def search(self, text):
+        box = self.find("#search")
+        box.clear()
+        box.send_keys(text)
+
+    def pick(self, text):
+        """Search and press Enter, which picks what was found first; wait for the list."""
+        already = len(self.texts("#picked li"))
+        self.search(text + Keys.ENTER)
+        self.wait(f"document.querySelectorAll('#picked li').length === {already + 1}")
+        self.wait_for_list()
+
+    def wait_for_list(self):
+        self.wait("/^The best|^No item/.test(document.getElementById('status').textContent)")
+
+    def errors(self):
+        return [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
+
+
+@pytest.fixture(scope="module")
+def page():
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    browser = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
+    yield Page(browser)
+    browser.quit()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("page"))
+
+
+@pytest.fixture(scope="module")
+def ratings(files):
+    with running(files / "ratings.air", "--port", 0, "--titles", files / "titles.csv") as server:
+        yield server.address
+
+
+@pytest.fixture(scope="module")
+def likes(files):
+    with running(files / "likes.air", "--port", 0, "--titles", files / "titles.csv") as server:
+        yield server.address
+
+
+def test_pick_read_the_list_and_why(page, ratings):
+    page.open(ratings)
+    assert page.texts("#about") == ["AIR, learned from ratings of 60 users and 40 items"]
+    page.pick("film 02")
+    assert page.texts("#picked .title") == ["Film 02"]
+    assert len(page.texts("#list li")) == 10
+    page.pick("film 04")
+    assert page.texts("#status") == ["The best 10 of 40 items."]
+    named, scores, reasons = (page.texts(f"#list {name}") for name in (".title", ".score", ".why"))
+    assert not {"Film 02", "Film 04"} & {name.partition(" ")[2] for name in named}
+    assert all(" ± " in score for score in scores)
+    assert len(reasons) == 10
+    assert any(reason.startswith("Why: Film 0") for reason in reasons)
+    assert all(reason.startswith(("Why: Film 0", "Why: it stands high")) for reason in reasons)
+    means = [float(score.partition(" ")[0]) for score in scores]
+    assert means == sorted(means, reverse=True)
+    assert page.errors() == []
+
+
+def replace(field, text):
+    field.send_keys(Keys.CONTROL + "a" + Keys.NULL + text + Keys.TAB)
+
+
+def test_another_rating_makes_another_list(page, ratings):
+    page.open(ratings)
+    page.pick("film 02")
+    before = page.texts("#list .score")
+    rating = page.find("#picked input")
+    assert rating.get_attribute("value") == "5"
+    replace(rating, "1")
+    page.wait(f"document.querySelector('#list .score').textContent !== {before[0]!r}")
+    replace(rating, "77")
+    assert rating.get_attribute("value") == "1"  # is no rating
+    page.find("#picked .remove").click()
+    assert page.texts("#list li") == []
+    assert page.script("return document.getElementById('none').hidden") is False
+    assert page.errors() == []
+
+
+def test_the_bars_show_the_scale(page, ratings):
+    page.open(ratings)
+    page.pick("film 02")
+    places = page.script("""
+        return [...document.querySelectorAll("#list .scale")].map((scale) => {
+          const [outer, band, mark] = [scale, ...scale.children].map((e) => e.getBoundingClientRect());
+          return [outer.left, band.left, (mark.left + mark.right) / 2, band.right, outer.right];
+        });
+    """)
+    assert len(places) == 10
+    for place in places:
+        assert place == pytest.approx(sorted(place), abs=0.5)
+
+
+def test_likes_have_no_ratings_and_no_bars(page, likes):
+    page.open(likes)
+    page.pick("film 02")
+    assert page.texts("#picked input") == []
+    assert page.texts("#list .scale") == []
+    assert "does not tell how sure" in page.texts("#meaning")[0]
+    assert page.texts("#list .why")[0].startswith("Why: Film 02")
+    page.find("#clear").click()
+    assert page.texts("#picked li") == page.texts("#list li") == []
+    assert page.errors() == []
+
+
+def test_everything_by_keyboard(page, ratings):
+    page.open(ratings)
+    page.search("film 06")
+    page.wait("document.querySelectorAll('#found button').length === 1")
+    keys = webdriver.ActionChains(page.browser, duration=0)
+    keys.send_keys(Keys.TAB, Keys.ENTER).perform()
+    page.wait_for_list()
+    assert page.texts("#picked .title") == ["Film 06"]
+    nameless = page.script("""
+        const named = (e) => e.getAttribute("aria-label") || e.textContent.trim() || e.labels?.[0]?.textContent.trim();
+        return [...document.querySelectorAll("button, input, [role=img]")].filter((e) => !named(e)).length;
+    """)
+    assert nameless == 0
+
+
+def test_nothing_found_is_said(page, ratings):
+    page.open(ratings)
+    page.search("no such film" + Keys.ENTER)
+    page.wait("document.getElementById('found').textContent === 'Nothing found'")
+    assert page.texts("#picked li") == []
+
+
+def test_hostile_titles_are_shown_and_never_run(page, ratings):
+    page.open(ratings)
+    for number, id in enumerate(("i1", "i3", "i5")):
+        page.pick(id)
+        assert page.texts("#picked .title")[number] == HOSTILE[number]
+    shown = page.script("return document.body.textContent")
+    assert all(text in shown for text in HOSTILE)
+    assert page.script("return [window.hacked ?? null, document.querySelectorAll('img').length]") == [None, 0]
+    assert page.errors() == []
+
+
+def test_the_policy_refuses_other_addresses_and_scripts(page, ratings):
+    page.open(ratings)
+    page.script("""
+        window.refused = [];
+        document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
+        fetch("https://example.invalid/").catch(() => {});
+        new Image().src = "https://example.invalid/a.png";
+        const script = document.createElement("script");
+        script.textContent = "window.hacked = 1";
+        document.body.append(script);
+    """)
+    page.wait("refused.length === 3")
+    assert set(page.script("return refused")) == {"connect-src", "img-src", "script-src-elem"}
+    assert page.script("return window.hacked ?? null") is None
+
+
+def test_only_this_server_is_asked(page, ratings):
+    page.open(ratings)
+    page.pick("film 02")
+    asked = page.script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
+    assert len(asked) > 3
+    assert [address for address in asked if not address.startswith((ratings, "data:"))] == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_texts_stand_out(page, ratings, dark):
+    page.open(ratings, dark=dark)
+    page.pick("film 02")
+    selectors = ["h1", "h2", "#about", "label", "#search", "#found button", "#picked .title", "#picked input"]
+    selectors += [".remove", "#clear", "#status", "#list .title", "#list .score", "#list .why", "#meaning", "footer a"]
+    ratios = dict(zip(selectors, page.script(CONTRAST, selectors), strict=True))
+    assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+def test_a_phone(page, ratings):
+    page.open(ratings, size=(390, 844))
+    page.pick("i1")
+    page.pick("film 02")
+    assert page.script("return document.documentElement.scrollWidth") <= 390
+    narrow = page.script("return [...document.querySelectorAll('section')].map((e) => e.getBoundingClientRect().top)")
+    assert narrow[0] < narrow[1]  # one below the other
+    assert page.errors() == []

@@ -1,0 +1,285 @@
+"""A server in a process of its own and a client that knows nothing of it: every path, load, stops, addresses."""
+
+import itertools
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+from serving_cases import COMMAND, HOSTILE, N_ITEMS, N_USERS, Running, running, write_files
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.models import Recommender
+from air_recsys.serving.server import Address, hosts_of, listen
+
+N_REQUESTS, N_CLIENTS = 1000, 8
+GROWTH = 8  # MiB; a leak of 16 KiB a request would be 16
+PROC = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs the process tables of Linux")
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    return write_files(tmp_path_factory.mktemp("served"))
+
+
+@pytest.fixture(scope="module", params=["ratings", "likes"])
+def kind(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def server(files, kind):
+    with running(files / f"{kind}.air", "--port", 0, "--titles", files / "titles.csv") as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def client(server):
+    with httpx.Client(base_url=server.address, timeout=30) as asking:
+        yield asking
+
+
+def of(answer):
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+# -------------------------------------------------------------------- paths
+
+
+def test_health_says_what_is_served(client, kind):
+    found = of(client.get("health"))
+    assert (found["status"], found["learned_from"]) == ("ok", kind)
+    assert (found["n_users"], found["n_items"]) == (N_USERS, N_ITEMS)
+    assert found["deviations"] is (kind == "ratings")
+
+
+def test_every_path_answers_as_the_model_does(client, kind, files):
+    model = Recommender.load(files / f"{kind}.air")
+    expected = model.recommend("u3", 4, exclude=["i7"])
+    listed = of(client.get("recommend", params={"user": "u3", "n": 4, "exclude": "i7"}))["items"]
+    assert [row["item"] for row in listed] == expected["item"].tolist()
+    assert [row["score"] for row in listed] == expected["score"].tolist()
+    predicted = of(client.get("predict", params={"user": "u3", "item": ["i1", "i2"]}))["predictions"]
+    assert [row["score"] for row in predicted] == model.predict("u3", ["i1", "i2"]).tolist()
+    assert predicted[0]["title"] == HOSTILE[0]
+    alike = of(client.get("similar", params={"item": "i2", "n": 3}))["alike"]
+    assert [row["id"] for row in alike] == model.similar_items("i2", 3)["item"].tolist()
+    alike = of(client.get("similar", params={"user": "u2", "n": 3}))["alike"]
+    assert [row["id"] for row in alike] == model.similar_users("u2", 3)["user"].tolist()
+    explained = of(client.get("explain", params={"user": "u3", "item": "i1", "n": 5}))
+    assert sum(explained["parts"].values()) == pytest.approx(explained["score"], abs=1e-3)
+    folded = of(client.post("fold-in", json={"likes": ["i0", "i2"], "n": 3, "reasons": 2}))["items"]
+    assert [len(row["reasons"]) for row in folded] == [2, 2, 2]
+    assert of(client.get("items", params={"query": "film 07"})) == [{"item": "i7", "title": "Film 07"}]
+
+
+def test_only_the_page_and_its_files_are_there(client):
+    page = client.get("")
+    assert "script-src 'self'" in page.headers["content-security-policy"]
+    assert page.headers["content-type"].startswith("text/html")
+    for name in re.findall(r'(?:src|href)="([^"]+)"', page.text):
+        if not name.startswith("data:"):
+            assert client.get(name).status_code == 200
+    assert client.get("page.py").status_code == 404
+    assert client.get("../serving/app.py").status_code == 404
+    assert client.post("health").status_code == 405
+
+
+def test_requests_under_another_name_are_refused(client):
+    answer = client.get("health", headers={"Host": "evil.example"})
+    assert (answer.status_code, answer.headers["connection"]) == (400, "close")
+
+
+def test_a_long_body_is_refused_before_it_is_sent(server):
+    host, port = server.address.removeprefix("http://").rstrip("/").split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as talking:
+        head = f"POST /fold-in HTTP/1.1\r\nHost: {host}\r\nContent-Length: 9000000000\r\n\r\n"
+        talking.sendall(head.encode())
+        assert talking.recv(100).startswith(b"HTTP/1.1 413")
+
+
+def test_what_is_not_http_is_refused_and_others_go_on(server, client):
+    host, port = server.address.removeprefix("http://").rstrip("/").split(":")
+    for garbage in (os.urandom(1000), b"GET / HTTP/1.1\r\n" + b"a" * 100_000, b"\r\n" * 1000):
+        with socket.create_connection((host, int(port)), timeout=30) as talking:
+            talking.sendall(garbage)
+    assert client.get("health").status_code == 200
+
+
+# -------------------------------------------------------------------- load
+
+
+def requests():
+    """Requests of every kind, good and bad, each with the status that it has to have."""
+    for number in itertools.count():
+        user, item = f"u{number % N_USERS}", f"i{number % N_ITEMS}"
+        likes = [f"i{(number * 7 + step) % N_ITEMS}" for step in range(1 + number % 9)]
+        yield "GET", f"recommend?user={user}&n={1 + number % 20}", None, 200
+        yield "POST", "fold-in", {"likes": likes, "n": 5, "reasons": number % 3}, 200
+        yield "GET", f"similar?item={item}&n=5", None, 200
+        yield "GET", f"explain?user={user}&item={item}&n=3", None, 200
+        yield "GET", f"predict?user={user}&item={item}", None, 200
+        yield "GET", f"items?query={number % 40}", None, 200
+        yield "POST", "fold-in", {"likes": ["nothing"]}, 404
+        yield "GET", f"recommend?user={user}&n=0", None, 422
+        yield "GET", "health", None, 200
+
+
+def resident(process: subprocess.Popen) -> float:
+    """The memory of a process in MiB."""
+    status = Path(f"/proc/{process.pid}/status").read_text(encoding="utf-8")
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1024
+
+
+@PROC
+def test_many_mixed_requests_of_several_clients(server):
+    """No error, the same answers as one after another, and memory that stays."""
+    every = list(itertools.islice(requests(), N_REQUESTS))
+
+    def ask(some):
+        with httpx.Client(base_url=server.address, timeout=60) as client:
+            answers = [client.request(method, path, json=body) for method, path, body, _ in some]
+        return [(answer.status_code, answer.json()) for answer in answers]
+
+    expected = ask(every[:300])
+    before = resident(server.process)
+    parts = [every[first::N_CLIENTS] for first in range(N_CLIENTS)]
+    with ThreadPoolExecutor(N_CLIENTS) as clients:
+        found = list(clients.map(ask, parts))
+    for part, answers in zip(parts, found, strict=True):
+        assert [status for status, _ in answers] == [request[3] for request in part]
+    answered = {first + N_CLIENTS * row: each for first, some in enumerate(found) for row, each in enumerate(some)}
+    assert [answered[number] for number in range(300)] == expected
+    assert resident(server.process) - before < GROWTH
+
+
+# -------------------------------------------------------------------- several processes
+
+
+@PROC
+def test_several_processes_answer_alike_and_end_together(files, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    model = files / "again.air"
+    model.write_bytes((files / "ratings.air").read_bytes())
+    expected = Recommender.load(model).recommend("u3", 5)["item"].tolist()
+    server = Running(model, "--port", 0, "--workers", 2, "--titles", files / "titles.csv")
+    try:
+        model.write_bytes(b"")  # harms none: the processes have a copy of their own
+        for _ in range(20):
+            with httpx.Client(base_url=server.address, timeout=120) as client:
+                listed = of(client.get("recommend", params={"user": "u3", "n": 5}))["items"]
+            assert [row["item"] for row in listed] == expected
+        workers = children(server.process.pid)
+        assert len(list(tmp_path.glob("air-recsys-serve-*"))) == 1
+    finally:
+        ended = server.end()
+    assert ended[0] == 0, ended
+    assert ended[1] == "stopped\n"
+    assert list(tmp_path.iterdir()) == []
+    wait_for_the_end_of(workers)
+
+
+@PROC
+def test_processes_end_with_the_one_that_started_them(files):
+    server = Running(files / "likes.air", "--port", 0, "--workers", 2)
+    with httpx.Client(base_url=server.address, timeout=120) as client:
+        of(client.get("health"))
+    workers = children(server.process.pid)
+    server.process.kill()
+    server.process.communicate(timeout=60)
+    wait_for_the_end_of(workers)
+
+
+def children(process: int) -> list[str]:
+    """The workers of a server, and the process in which Python looks after what they share."""
+    found = Path(f"/proc/{process}/task/{process}/children").read_text(encoding="utf-8").split()
+    assert len(found) == 3
+    return found
+
+
+def wait_for_the_end_of(processes: list[str]) -> None:
+    deadline = time.monotonic() + 60
+    while any(Path(f"/proc/{process}").exists() for process in processes):
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+# -------------------------------------------------------------------- start and stop
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_request_that_is_there_is_answered_before_the_stop(files, number):
+    server = Running(files / "ratings.air", "--port", 0)
+    host, port = server.address.removeprefix("http://").rstrip("/").split(":")
+    body = b'{"likes": ["i1"], "n": 3}'
+    with socket.create_connection((host, int(port)), timeout=60) as talking:
+        head = f"POST /fold-in HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
+        talking.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n".encode() + body[:5])
+        time.sleep(0.2)
+        server.process.send_signal(number)
+        time.sleep(0.3)
+        talking.sendall(body[5:])
+        answer = b"".join(iter(lambda: talking.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 200")
+    assert server.process.wait(60) == 0
+    assert server.process.communicate() == ("stopped\n", "")
+
+
+def refused(*arguments):
+    done = subprocess.run([*COMMAND, *map(str, arguments)], capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stdout) == (1, ""), done
+    return done.stderr
+
+
+def test_what_cannot_be_served_is_said_in_a_line(files, tmp_path):
+    (tmp_path / "broken.air").write_bytes(b"no model")
+    (tmp_path / "titles.csv").write_text("id,title\nx,y\n", encoding="utf-8")
+    assert "found no file" in refused(tmp_path / "none.air", "--port", 0)
+    assert "broken.air is not a whole" in refused(tmp_path / "broken.air", "--port", 0)
+    found = refused(files / "ratings.air", "--port", 0, "--titles", tmp_path / "titles.csv")
+    assert "expected titles of the model's items" in found
+    assert "cannot copy" in refused(tmp_path / "none.air", "--port", 0, "--workers", 2)
+
+
+def test_a_port_in_use_is_said_before_the_model_is_read(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        found = refused(tmp_path / "none.air", "--port", port)
+    assert found == f"error: expected a free port, found 127.0.0.1:{port} in use; port 0 takes a free one\n"
+
+
+def test_other_machines_are_let_in_only_when_that_is_said(files):
+    found = refused(files / "ratings.air", "--host", "0.0.0.0", "--port", 0)
+    assert "0.0.0.0:0 can be reached from other machines" in found
+    assert "--public" in found
+    server = Running(files / "ratings.air", "--host", "0.0.0.0", "--port", 0, "--public")
+    address = server.address.replace("0.0.0.0", "127.0.0.1")
+    answer = httpx.get(f"{address}health", headers={"Host": "films.example"}, timeout=60)
+    assert answer.status_code == 200
+    status, _, err = server.end()
+    assert status == 0
+    assert err.startswith("warning: whoever reaches http://0.0.0.0:")
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "no such host", "10.255.255.1"])
+def test_addresses_that_are_not_of_this_machine_alone(host):
+    with pytest.raises(ParameterError, match=r"can be reached from other machines|expected a host of this machine"):
+        listen(Address(host, 0))
+
+
+def test_an_address_of_another_machine_cannot_be_listened_at():
+    with pytest.raises(ParameterError, match=r"cannot listen at 192\.0\.2\.1:0"):
+        listen(Address("192.0.2.1", 0, public=True))
+
+
+def test_a_private_service_answers_to_its_own_names():
+    assert hosts_of(Address("127.0.0.2")) == {"localhost", "127.0.0.1", "[::1]", "127.0.0.2"}
+    assert hosts_of(Address("::1")) == {"localhost", "127.0.0.1", "[::1]"}
+    assert hosts_of(Address("::", public=True)) is None

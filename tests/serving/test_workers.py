@@ -1,0 +1,67 @@
+"""Processes that work side by side: replaced where one ends, an error where one cannot start, stopped together."""
+
+import os
+import signal
+import sys
+import threading
+import time
+from functools import partial
+
+import pytest
+
+from air_recsys.exceptions import AirRecsysError, DataError
+from air_recsys.serving.workers import keep_working
+
+
+def work_on(folder, under_way):
+    """Write a file with the number of the process, and wait."""
+    under_way()
+    (folder / str(os.getpid())).touch()
+    time.sleep(600)
+
+
+def fail(error, under_way):
+    raise error
+
+
+def end_at_once(under_way):
+    sys.exit(0)
+
+
+def wait_for(condition) -> None:
+    deadline = time.monotonic() + 300
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_a_process_that_ends_is_replaced_and_all_end_together(tmp_path):
+    stopped, pids = threading.Event(), []
+
+    def seen() -> list[int]:
+        return [int(path.name) for path in tmp_path.iterdir()]
+
+    def disturb():
+        wait_for(lambda: len(seen()) == 2)
+        os.kill(seen()[0], signal.SIGKILL)
+        wait_for(lambda: len(seen()) == 3)
+        pids.extend(seen())
+        stopped.set()
+
+    other = threading.Thread(target=disturb)
+    other.start()
+    keep_working(partial(work_on, tmp_path), 2, stopped)
+    other.join()
+    assert len(pids) == 3
+    for pid in pids:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
+
+
+@pytest.mark.parametrize("work", [partial(fail, DataError("no data")), end_at_once])
+def test_a_process_that_cannot_start_is_an_error(work, capfd):
+    with pytest.raises(AirRecsysError, match="a process could not start, its status was"):
+        keep_working(work, 2, threading.Event())
+    err = capfd.readouterr().err
+    assert ("error: no data" in err) is isinstance(work, partial)
+    assert "Traceback" not in err
