@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from air_recsys import __version__
-from air_recsys.cli import data, demo, dti, evaluate, explain, inpaint, models, paths, report, score, tune
+from air_recsys.cli import compare, data, demo, dti, evaluate, explain, inpaint, models, paths, report, score, tune
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -37,6 +37,7 @@ app.command("demo")(demo.demo)
 app.command("train")(models.train)
 app.command("tune")(tune.tune)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("recommend")(models.recommend)
 app.command("score")(score.score)
 app.command("similar")(models.similar)
