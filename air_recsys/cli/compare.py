@@ -28,8 +28,8 @@ def compare(
     models: Annotated[
         str | None,
         typer.Option(
-            help='Names, separated by commas, such as "AIR,Biases,Surprise SVD", or all. The first is the one that the '
-            "others are tested against."
+            help='Names, separated by commas, such as "AIR,Biases,Surprise SVD", or all. All are tested against the '
+            "first."
         ),
     ] = None,
     test: Annotated[Path | None, typer.Option(help="Given test ratings, in place of a part that is held out.")] = None,
@@ -77,10 +77,9 @@ def compare(
     from air_recsys.evaluation import compare as compared
     from air_recsys.report.comparison import write_comparison
 
-    _check(
-        test,
-        {"--split": split is not None, "--folds": folds is not None, "--test-fraction": test_fraction is not None},
-    )
+    if test is not None:
+        given = {"--split": split, "--folds": folds, "--test-fraction": test_fraction}
+        options.refuse_unread("--test", {name: value is not None for name, value in given.items()})
     if folds is not None and split is not None:
         raise ParameterError("--folds makes random folds: expected it without --split")
     if ranking and relevant is not None:
@@ -108,11 +107,6 @@ def compare(
         comparison.to_json(json_file)
     if out is not None:
         typer.echo(f"wrote {write_comparison(comparison, out)}")
-
-
-def _check(test: Path | None, given: dict[str, bool]) -> None:
-    if test is not None:
-        options.refuse_unread("--test", given)
 
 
 def _systems(models: str | None, changes: dict[str, Any], ranking: bool, seed: int) -> dict[str, System]:

@@ -80,11 +80,6 @@ def answer(call: Call, train: Callable[[Interactions], Any], shown: Interactions
     """
     fit_seconds, memory_gib = call(_train, train, shown)
     predicted, deviation, lists, answer_seconds = call(_ask, question)
-    if question.pairs is not None and predicted is not None:
-        n_pairs = question.pairs[0].size
-        if predicted.shape != (n_pairs,) or not np.isfinite(predicted).all():
-            n_finite = np.isfinite(predicted).sum()
-            raise DataError(f"expected {n_pairs} finite ratings, found shape {predicted.shape}, {n_finite} finite")
     return Answer(predicted, deviation, lists, fit_seconds, answer_seconds, memory_gib)
 
 
@@ -105,9 +100,16 @@ def _ask(question: Question) -> tuple[np.ndarray | None, np.ndarray | None, np.n
     with Stopwatch() as answering:
         if question.pairs is not None and tells_ratings(model):
             predicted, deviation = ask_ratings(model, question.pairs)
+            _check(predicted, question.pairs[0].size)
         lists = _lists(model, shown, question.users, min(question.k, shown.n_items))
     short = question.k - lists.shape[1]
     return predicted, deviation, np.pad(lists, ((0, 0), (0, short)), constant_values=-1), answering.seconds
+
+
+def _check(predicted: np.ndarray, n_pairs: int) -> None:
+    if predicted.shape != (n_pairs,) or not np.isfinite(predicted).all():
+        n_finite = np.isfinite(predicted).sum()
+        raise DataError(f"expected {n_pairs} finite ratings, found shape {predicted.shape}, {n_finite} finite")
 
 
 def tells_ratings(model: Any) -> bool:

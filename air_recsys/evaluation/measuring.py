@@ -50,7 +50,8 @@ class Task:
             Whether lists alone are asked for, and all test items are relevant.
         k : int
         relevant : float or None
-            The least rating of a relevant item, by default the mean of the training ratings.
+            The least rating of a relevant item, by default the mean of the training ratings, or the highest test
+            rating where all are below.
         n_users, seed : int
             How many users' lists are asked for at most, drawn with that seed.
 
@@ -60,12 +61,11 @@ class Task:
             Where no test item is relevant.
         """
         test = fold.test
-        mean = float(fold.train.ratings.mean())
-        threshold = None if likes else mean if relevant is None else relevant
+        by_default = min(fold.train.ratings.mean(), test.ratings.max(initial=-np.inf))
+        threshold = None if likes else float(by_default if relevant is None else relevant)
         is_relevant = np.ones(test.n_ratings, dtype=bool) if threshold is None else test.ratings >= threshold
         if not is_relevant.any():
-            highest = f"the highest is {test.ratings.max():g}" if test.n_ratings else "there are none"
-            raise DataError(f"expected test ratings of at least {threshold:g} in {fold.name}: {highest}")
+            raise DataError(f"expected test ratings of at least {threshold:g}, found {test.ratings.max():g} at most")
         pairs = test.user_index[is_relevant], test.item_index[is_relevant]
         users = np.unique(pairs[0])
         if users.size > n_users:

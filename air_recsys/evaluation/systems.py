@@ -94,7 +94,7 @@ def comparable_systems(changes: Mapping[str, Any] | None = None, seed: int = 0) 
     """
     implicit = {f"implicit {name.upper()}": name for name in ("als", "bpr")}
     own = "its own code and defaults"
-    return {
+    systems = {
         **rating_systems(changes, seed),
         "GlobalMean": System(GlobalMean().fit, "the mean of the training ratings"),
         "Cornac MF": System(partial(_train_cornac, "MF", seed), own, "cornac", "cornac"),
@@ -107,6 +107,9 @@ def comparable_systems(changes: Mapping[str, Any] | None = None, seed: int = 0) 
         "Cornac BPR": System(partial(_train_cornac, "BPR", seed), own, "cornac", "cornac"),
         "LightFM WARP": System(partial(_train_lightfm, "warp", seed), "its own code, 30 epochs", "lightfm", "lightfm"),
     }
+    plain = {name: systems[name] for name in ("Biases", "GlobalMean", "DMF", "GraphRanker")}
+    told = {name: each._replace(train=partial(_train_on_ratings_alone, each.train)) for name, each in plain.items()}
+    return systems | told
 
 
 def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
@@ -209,6 +212,22 @@ def train_myfm(rank: int, n_steps: int, seed: int, implicit: bool, shown: Intera
     from air_recsys.adapters.myfm_peer import MyFMModel
 
     return MyFMModel(rank, n_steps, seed, implicit, **options).fit(shown)
+
+
+def ratings_alone(data: Interactions) -> Interactions:
+    """Return ratings without weights, features and times, for models that read none of these.
+
+    Examples
+    --------
+    >>> ratings_alone(Interactions.from_dense([[5, 3]]).with_features(item=np.eye(2))).item_features is None
+    True
+    """
+    pairs = data.user_index, data.item_index
+    return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, allow_negative=True)
+
+
+def _train_on_ratings_alone(train: Callable[[Interactions], Any], shown: Interactions) -> Any:
+    return train(ratings_alone(shown))
 
 
 def _train_air(parameters: dict[str, Any], seed: int, shown: Interactions) -> AIR:

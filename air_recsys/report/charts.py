@@ -6,9 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from air_recsys.report.markup import Markup, element, number_text
+from air_recsys.report.markup import Markup, element
 
 _MARGIN = 0.04  # of the width, free on both sides
 _MOST_TICKS = 5
@@ -22,38 +20,44 @@ class Mark(NamedTuple):
     low: float | None = None
     high: float | None = None
 
-    @property
-    def text(self) -> str:
-        """The value, with its interval."""
-        within = (
-            "" if self.low is None or self.high is None else f" [{number_text(self.low)}, {number_text(self.high)}]"
-        )
-        return number_text(self.value) + within
+    def text(self, form: str) -> str:
+        """Return the value with its interval, in a format such as ``.3f``."""
+        within = "" if self.low is None or self.high is None else f" [{self.low:{form}}, {self.high:{form}}]"
+        return f"{self.value:{form}}{within}"
 
     @property
     def ends(self) -> tuple[float, float]:
         """The smallest and the largest number of the row."""
-        return (
-            self.value if self.low is None else min(self.low, self.value),
-            self.value if self.high is None else max(self.high, self.value),
-        )
+        numbers = [number for number in self[1:] if number is not None]
+        return min(numbers), max(numbers)
 
 
 def dot_chart(
-    title: str, marks: Sequence[Mark], *, reference: float | None = None, from_zero: bool = False, log: bool = False
+    title: str,
+    marks: Sequence[Mark],
+    *,
+    reference: float | None = None,
+    holds: Sequence[float] = (),
+    form: str = ".3f",
+    bars: bool = False,
+    log: bool = False,
 ) -> Markup:
     """Return a chart with a dot a row, its interval as a line, and all rows on one scale.
 
     Parameters
     ----------
     title : str
-        What is drawn, in which direction it is good.
+        What is drawn, and which direction is good.
     marks : sequence of Mark
         The first is drawn in the colour of links.
     reference : float, optional
         A value that all rows are compared with, a dashed line.
-    from_zero : bool
-        Whether the scale starts at 0 and the dots become bars.
+    holds : sequence of float
+        Values that the scale reaches to.
+    form : str
+        The format of the figures.
+    bars : bool
+        Bars from 0 in place of dots.
     log : bool
         A logarithmic scale, of values above 0.
 
@@ -63,35 +67,34 @@ def dot_chart(
     >>> chart.count("<svg"), "&lt;b&gt;" in chart
     (2, True)
     """
-    ends = np.array([mark.ends for mark in marks])
-    given = [] if reference is None else [reference]
-    low, high = float(min([ends.min(), *given])), float(max([ends.max(), *given]))
-    low = 0.0 if from_zero else low
-    ticks = _powers(low, high) if log else _ticks(low, high)
-    place = _scale(min(low, ticks[0]) if log else low, max(high, ticks[-1]) if log else high, log)
-    grid = [_line("grid", place(tick)) for tick in ticks]
-    dashed = [] if reference is None else [_line("reference", place(reference))]
+    dashes = [] if reference is None else [reference]
+    reached = [*holds, *dashes, *([0.0] if bars else []), *(end for mark in marks for end in mark.ends)]
+    ticks = (_powers if log else _ticks)(min(reached), max(reached))
+    place = _scale(min(*reached, *ticks), max(*reached, *ticks), log)
+    ground = [*(_line("grid", place(tick)) for tick in ticks), *(_line("reference", place(value)) for value in dashes)]
     rows = []
     for number, mark in enumerate(marks):
         kind = " first" if number == 0 else ""
-        drawn = [*grid, *dashed, *_drawn(mark, place, from_zero, kind)]
+        drawn = _bar(mark, place, kind) if bars else _dot(mark, place, kind)
         box = {"viewBox": "0 0 100 20", "preserveAspectRatio": "none", "aria-hidden": "true"}
         rows += [
             element("span", mark.name, class_=f"name{kind}"),
-            element("span", mark.text, class_="figure"),
-            element("svg", *drawn, **box),
+            element("span", mark.text(form), class_="figure"),
+            element("svg", *ground, *drawn, **box),
         ]
-    labels = [element("span", number_text(tick), style=f"left:{place(tick):.2f}%") for tick in ticks]
+    labels = [element("span", f"{tick:.12g}", style=f"left:{place(tick):.2f}%") for tick in ticks]
     rows.append(element("div", *labels, class_="ticks", **{"aria-hidden": "true"}))
     return element("figure", element("figcaption", title), element("div", *rows, class_="chart"))
 
 
-def _drawn(mark: Mark, place: Callable[[float], float], from_zero: bool, kind: str) -> list[Markup]:
-    at, (low, high) = place(mark.value), mark.ends
-    if from_zero:
-        return [_line(f"bar{kind}", place(0.0), at, 10)]
-    ranges = [_line(f"range{kind}", place(low), place(high), 10)] if high > low else []
-    return [*ranges, _line(f"dot{kind}", at, at, 10)]
+def _bar(mark: Mark, place: Callable[[float], float], kind: str) -> list[Markup]:
+    return [_line(f"bar{kind}", place(0.0), place(mark.value), 10)]
+
+
+def _dot(mark: Mark, place: Callable[[float], float], kind: str) -> list[Markup]:
+    low, high = mark.ends
+    within = [_line(f"range{kind}", place(low), place(high), 10)] if high > low else []
+    return [*within, _line(f"dot{kind}", place(mark.value), place(mark.value), 10)]
 
 
 def _line(kind: str, start: float, end: float | None = None, height: float | None = None) -> Markup:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from air_recsys.evaluation.comparison import Comparison
 from air_recsys.report.charts import Mark, dot_chart
 from air_recsys.report.document import check_target, page_html
-from air_recsys.report.markup import Markup, element, joined, section, table
+from air_recsys.report.markup import Markup, element, section, table
 from air_recsys.report.sections import machine_table, note
 from air_recsys.results import ResultTable
 from air_recsys.writing import replace_file
@@ -78,32 +76,40 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def _errors(comparison: Comparison, figures: ResultTable) -> Markup:
-    inside = _marks(comparison, "inside 90 %")
     drawn = [_against_first(comparison, "rmse", "Error (RMSE) with its 95 % interval: less is better")]
+    inside = _marks(comparison, "inside 90 %")
     if inside:
-        drawn.append(
-            dot_chart("Share of test ratings inside of the 90 % intervals: near 0.9 is good", inside, reference=_LEVEL)
-        )
-    return section("errors", "Predicted ratings", *drawn, _figures(figures))
+        title = "Share of the test ratings within 90 % intervals: near 0.9 is good"
+        drawn.append(dot_chart(title, inside, reference=_LEVEL, holds=(0.8, 1.0)))
+    return section("errors", "Predicted ratings", _lead(comparison), *drawn, _figures(figures))
 
 
 def _lists(comparison: Comparison, figures: ResultTable) -> Markup:
     k = comparison.k
+    covered = _marks(comparison, "coverage")
     drawn = [
         _against_first(comparison, f"ndcg@{k}", f"NDCG of lists of {k} with its 95 % interval: more is better"),
         _against_first(comparison, f"recall@{k}", f"Recall of lists of {k} with its 95 % interval: more is better"),
-        dot_chart(
-            "Coverage, the share of all items that are in any list", _marks(comparison, "coverage"), from_zero=True
-        ),
+        dot_chart("Coverage: the share of all items that are in any of the lists", covered, bars=True),
     ]
-    return section("lists", "Lists of items", *drawn, _figures(figures))
+    return section("lists", "Lists of items", _lead(comparison), *drawn, _figures(figures))
+
+
+def _lead(comparison: Comparison) -> Markup:
+    first = comparison.rows[0]["system"]
+    return element(
+        "p",
+        f"The dashed line is {first}. The table has the difference of each system from it, and p: how probable so "
+        "large a difference is by the choice of users alone.",
+    )
 
 
 def _costs(comparison: Comparison, figures: ResultTable) -> Markup:
     seconds = [mark for mark in _marks(comparison, "fit_seconds") if mark.value > 0]
+    memory = _marks(comparison, "memory_mib")
     drawn = [
-        dot_chart("Seconds of a training, on a logarithmic scale: less is better", seconds, log=True),
-        dot_chart("Memory of a training in MiB: less is better", _marks(comparison, "memory_mib"), from_zero=True),
+        dot_chart("Seconds of a training, on a logarithmic scale: less is better", seconds, form=".3g", log=True),
+        dot_chart("Memory of a training in MiB: less is better", memory, form=".1f", bars=True),
     ]
     return section("costs", "Time and memory", *drawn, _figures(figures))
 
@@ -131,5 +137,10 @@ def _marks(comparison: Comparison, name: str) -> list[Mark]:
 
 def _figures(figures: ResultTable) -> Markup:
     columns = list(figures.rows[0])
-    rows: Sequence[Sequence[Any]] = [[row[name] for name in columns] for row in figures.rows]
-    return joined([table(figures.title, columns, rows)])
+    rows = [[value if isinstance(value, str) else _round(value) for value in row.values()] for row in figures.rows]
+    return table(figures.title, [name.replace("_", " ").replace("mib", "MiB") for name in columns], rows)
+
+
+def _round(value: float) -> float:
+    """Return a number as it is shown: small ones, such as p, with two digits."""
+    return float(f"{value:.2g}") if abs(value) < 0.001 else value
