@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -83,19 +84,25 @@ def answer(call: Call, train: Callable[[Interactions], Any], shown: Interactions
     return Answer(predicted, deviation, lists, fit_seconds, answer_seconds, memory_gib)
 
 
-_trained: list[Any] = []  # where a system works: its model and training data, between the training and the question
+class _Trained(threading.local):
+    """Where a system works: its model and training data, between the training and the question."""
+
+    held: tuple[Any, Interactions] | None = None
+
+
+_trained = _Trained()
 
 
 def _train(train: Callable[[Interactions], Any], shown: Interactions) -> tuple[float, float]:
     memory = MemoryWatch()
     with Stopwatch() as training:
-        _trained[:] = [train(shown), shown]
+        _trained.held = train(shown), shown
     return training.seconds, memory.peak_gib() - memory.before_gib
 
 
 def _ask(question: Question) -> tuple[np.ndarray | None, np.ndarray | None, np.ndarray, float]:
-    model, shown = _trained
-    _trained.clear()
+    assert _trained.held is not None
+    (model, shown), _trained.held = _trained.held, None
     predicted, deviation = None, None
     with Stopwatch() as answering:
         if question.pairs is not None and tells_ratings(model):

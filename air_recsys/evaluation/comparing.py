@@ -107,6 +107,7 @@ def compare(
     interactions = as_interactions(data, allow_negative=True)
     check_integer("n_users", n_users, minimum=1)
     check_integer("seed", seed)
+    check_integer("threads", threads, minimum=1)
     if relevant is not None:
         check_real("relevant", relevant, minimum=-np.inf)
     likes = is_likes(interactions)
