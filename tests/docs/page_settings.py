@@ -209,6 +209,7 @@ def checkpoints() -> Names:
 SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/checkpoints.md": checkpoints,
     "README.md": readme,
+    "docs/index.md": readme,
     "docs/start.md": shell_files,
     "docs/ratings.md": shell_files,
     "docs/data.md": data_page,

@@ -251,7 +251,7 @@ def dti(
     threads: Threads = 1,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF and WkNNIR, and published figures."""
+    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF, DNILMF and WkNNIR; published figures."""
     from air_recsys.benchmarks.accuracy.dti import SEEDS, bench_dti, bench_dti_probabilities
     from air_recsys.benchmarks.accuracy.dti_systems import dti_systems
     from air_recsys.datasets import data_root, load_yamanishi
