@@ -19,6 +19,7 @@ import typer
 
 from air_recsys import __version__
 from air_recsys.cli import (
+    compare,
     data,
     demo,
     dti,
@@ -52,6 +53,7 @@ app.command("demo")(demo.demo)
 app.command("train")(models.train)
 app.command("tune")(tune.tune)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("recommend")(models.recommend)
 app.command("predict")(predict.predict)
 app.command("score")(score.score)

@@ -138,6 +138,10 @@ def presets() -> Names:
     return {}
 
 
+def comparison() -> Names:
+    return shell_files() | presets() | {"Interactions": Interactions, "table": table(), "root": "data"}
+
+
 def drugs() -> Names:
     rng = np.random.default_rng(0)
     known = (rng.random((12, 10)) < 0.4).astype(float)
@@ -224,6 +228,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
     "docs/top-n.md": top_n,
+    "docs/compare.md": comparison,
     "docs/dti.md": drugs,
     "docs/explorer.md": explorer,
     "docs/plots.md": plots,

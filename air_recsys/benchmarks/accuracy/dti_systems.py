@@ -19,10 +19,10 @@ from air_recsys.benchmarks.accuracy.dti_peers import (
     wknnir_scores,
     wnn_gip_scores,
 )
-from air_recsys.benchmarks.apart import Stopwatch
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
+from air_recsys.results.apart import Stopwatch
 
 
 class Shown(NamedTuple):

@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
-from air_recsys.benchmarks.apart import MemoryWatch, run_apart
 from air_recsys.benchmarks.scale.likes import LikesSize, planted_likes
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import average_precision
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import MemoryWatch, run_apart
 
 _HIDDEN = 0.05  # of the interactions
 _TESTED = 500  # drugs whose pairs are ranked

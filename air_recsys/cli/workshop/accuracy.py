@@ -15,7 +15,7 @@ from air_recsys.cli import options, paths
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.benchmarks.accuracy.ratings_systems import System
+    from air_recsys.evaluation.systems import System
     from air_recsys.results import ResultTable
 
 _N_SEEDS = 5  # `air_recsys.benchmarks.accuracy.dti.SEEDS`
@@ -112,8 +112,6 @@ def ratings(
     from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
     from air_recsys.benchmarks.accuracy.ratings_systems import (
         ABLATIONS,
-        air_systems,
-        check_changes,
         chosen_systems,
         rating_systems,
         systems_with_features,
@@ -122,6 +120,7 @@ def ratings(
     )
     from air_recsys.benchmarks.accuracy.regimes import check_times, known_graphs, known_tables, regime_folds
     from air_recsys.datasets import data_root
+    from air_recsys.evaluation.systems import air_systems, check_changes
 
     if ablation and not validation:
         raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
