@@ -8,6 +8,7 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError
 from air_recsys.plotting.axes import BLUE, ORANGE, figure_and_axes
+from air_recsys.plotting.theme import ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,7 +46,7 @@ def plot_enrichment(curve: pd.DataFrame, ax: Axes | None = None) -> Figure:
     axes.plot(
         curve["n_top"], curve["found"], "s-", color=ORANGE, markersize=4, label="found: share of all interactions"
     )
-    axes.axhline(curve["hit_rate"].iloc[-1], color="0.5", linestyle=":", label="hit rate of a random order")
+    axes.axhline(curve["hit_rate"].iloc[-1], color=ink(), alpha=0.6, linestyle=":", label="hit rate of a random order")
     axes.set(xscale="log", ylim=(0, 1.02), xlabel="pairs at the top of the list", ylabel="share")
     axes.legend(frameon=False, fontsize="small")
     return figure
