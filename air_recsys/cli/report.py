@@ -52,7 +52,7 @@ def report(
     evaluation = evaluate_model(loaded, unseen, evaluate)
     replace_file(out, report_html(loaded, evaluation, names).encode())
     table = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
-    typer.echo(table.text())
+    typer.echo(table.text() if table.rows else "\n".join(table.notes))
     typer.echo(f"wrote {out}")
     figures = {"title": table.title, "protocol": table.protocol, "models": table.rows, "notes": table.notes}
     options.write_figures(json_file, figures)

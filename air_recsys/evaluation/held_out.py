@@ -17,11 +17,13 @@ from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics import auroc, average_precision, mae, rmse
+from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models import BiasModel, GlobalMean, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.splits import random_holdout
 
 _HELD_OUT = 0.1
+_OF_LISTS = "Lists against likes"
 _SEED = 0
 _NO_TEST = "These are training figures: they say how well a model fits, not how well it predicts."
 _NO_LIKES = "Likes alone tell nothing of accuracy on the training data: it takes likes that the model has not seen."
@@ -70,6 +72,11 @@ class Evaluation:
     def predicted(self) -> np.ndarray:
         """What the model says, shape (n,)."""
         return self.pairs["predicted"].to_numpy()
+
+    @property
+    def knows_deviations(self) -> bool:
+        """Whether the model said how far each rating may be from its prediction."""
+        return bool(np.isfinite(self.pairs["deviation"].to_numpy()).all())
 
     @property
     def measure(self) -> str:
@@ -136,6 +143,7 @@ def _compare(
     pairs = _pairs(model, training, test)
     notes = [] if unseen is None else _notes(training, pairs["user"].to_numpy(), pairs["item"].to_numpy())
     if (test.ratings > 0).all() and np.ptp(test.ratings) == 0 and np.ptp(training.ratings) == 0:
+        title = _OF_LISTS
         rows, advantage = ([], None) if unseen is None else compare_lists(model, training, test)
     else:
         rows, advantage = _compare_errors(model, training, test, pairs, unseen is not None)
@@ -198,19 +206,11 @@ def _measured(
     if resamples is None:
         return errors, np.empty(0)
     draws = (
-        resamples.of(partial(_weighted_precision, truth, scores))
+        resamples.of(partial(weighted_precision, truth, scores))
         if is_binary
         else resamples.root_mean((truth - scores) ** 2)
     )
     return with_interval(errors, draws), draws
-
-
-def _weighted_precision(truth: np.ndarray, scores: np.ndarray, weights: np.ndarray) -> float:
-    from sklearn.metrics import average_precision_score
-
-    if not weights[truth == 1].any():
-        return np.nan
-    return float(average_precision_score(truth, scores, sample_weight=weights))
 
 
 def _without_weights(data: Interactions) -> Interactions:

@@ -74,11 +74,11 @@ def probability_reliability(truth: np.ndarray, probability: np.ndarray) -> pd.Da
     group = np.clip(np.searchsorted(edges, probability, side="right") - 1, 0, max(edges.size - 2, 0))
     if edges.size == 2:  # two values
         group = (probability == edges[1]).astype(np.int64)
-    table = pd.DataFrame({"group": group, "truth": truth, "probability": probability}).groupby("group")
-    meant, held, pairs = table["probability"].mean(), table["truth"].mean(), table["truth"].size()
-    middle, half = _wilson(held.to_numpy(), pairs.to_numpy())
-    columns = {"meant": meant, "held": held, "low": middle - half, "high": middle + half, "pairs": pairs}
-    return pd.DataFrame(columns).reset_index(drop=True)
+    number = np.unique(group, return_inverse=True)[1]
+    pairs = np.bincount(number)
+    meant, held = np.bincount(number, probability) / pairs, np.bincount(number, truth) / pairs
+    middle, half = _wilson(held, pairs)
+    return pd.DataFrame({"meant": meant, "held": held, "low": middle - half, "high": middle + half, "pairs": pairs})
 
 
 def _wilson(share: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

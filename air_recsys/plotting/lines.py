@@ -69,7 +69,9 @@ def plot_curves(panels: list[Panel], names: tuple[str, ...]) -> Figure:
     handle = import_extra("matplotlib.lines", "viz").Line2D
     handles = [handle([], [], color=color, label=system) for system, color in colors.items()]
     if len(styles) > 1:
-        handles += [handle([], [], color=ink(), alpha=0.6, linestyle=styles[name], label=_LABELS[name]) for name in names]
+        handles += [
+            handle([], [], color=ink(), alpha=0.6, linestyle=styles[name], label=_LABELS[name]) for name in names
+        ]
     legend_below(figure, handles)
     return figure
 

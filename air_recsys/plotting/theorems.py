@@ -105,7 +105,9 @@ def plot_theorem2(curves: dict[str, Any]) -> Figure:
     lowest = min(min(values) for values in curves["error"].values())
     exponential = np.exp(-slowest * times)
     seen = exponential > lowest
-    errors.plot(times[seen], exponential[seen], color=ink(), alpha=0.7, linestyle="--", label=f"exp(-D t), D = {slowest:.3g}")
+    errors.plot(
+        times[seen], exponential[seen], color=ink(), alpha=0.7, linestyle="--", label=f"exp(-D t), D = {slowest:.3g}"
+    )
     errors.legend()
     errors.set(title="Way to the limit", xlabel="time", ylabel="|L - L*| / |L(0) - L*|")
     _curves_by_adjacency(energies, times, curves["energy"])

@@ -8,7 +8,8 @@ import re
 import xml.etree.ElementTree as ET
 from typing import TYPE_CHECKING
 
-from air_recsys.plotting.theme import INKS, ink
+from air_recsys.plotting.axes import BLUE, GREEN, ORANGE
+from air_recsys.plotting.theme import INKS, ink, theme_in_use
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -20,13 +21,16 @@ _FAMILY = re.compile(r"font-family:[^;]*;?\s*")
 _SHORTHAND = re.compile(r"font:\s*((?:\w+\s+)*?)([\d.]+px)[^;]*")  # style and weight, size, families
 _REFERENCE = re.compile(r"(?:url\(#|^#)([\w-]+)")
 _IMAGE_DPI = 130
+_NAMED = {"blue": BLUE, "orange": ORANGE, "green": GREEN}
+_VARIABLES = {color.lower(): f"var(--{name}, {color})" for name, color in _NAMED.items()}
 
 
 def inline_svg(figure: Figure, label: str) -> str:
     """Return a figure as an SVG element for the body of a page.
 
     Text is text, in the font of the page. What has the ink of the theme is painted in the page's ``currentColor``, and
-    nothing is painted behind, so the figure follows the page into the dark.
+    nothing is painted behind, so the figure follows the page into the dark. Three colours of data have names: a page
+    may set ``--blue``, ``--orange`` and ``--green``.
 
     Parameters
     ----------
@@ -71,10 +75,12 @@ def _without_names(root: ET.Element) -> ET.Element:
 
 def _follow_page(root: ET.Element) -> None:
     to_hex = import_extra("matplotlib.colors", "viz").to_hex
-    inks = re.compile("|".join({to_hex(ink()), *INKS.values()}), re.IGNORECASE)
+    inks = {to_hex(ink())} | ({INKS[theme_in_use()]} if theme_in_use() != "auto" else set())
+    painted = dict.fromkeys(inks, "currentColor") | _VARIABLES
+    colors = re.compile("|".join(painted), re.IGNORECASE)
     for element in root.iter():
         if "style" in element.attrib:
-            style = inks.sub("currentColor", element.attrib["style"])
+            style = colors.sub(lambda found: painted[found[0].lower()], element.attrib["style"])
             element.attrib["style"] = _FAMILY.sub("", _SHORTHAND.sub(r"font-size: \2", style))
 
 
