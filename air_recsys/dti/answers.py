@@ -53,7 +53,7 @@ class Answers:
 
     @property
     def held_out_counts(self) -> np.ndarray:
-        """A baseline: products of counts of interactions, plus 1, without a tenth of the records and the pair in it."""
+        """A baseline: products of counts of interactions, plus 1, without a tenth of the records, the pair in it."""
 
         def products(shown: np.ndarray) -> np.ndarray:
             known = np.where(shown > 0, self.values, 0)
