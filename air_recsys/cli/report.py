@@ -31,7 +31,7 @@ def report(
     sep: options.Separator = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Write one HTML page about a model: data, accuracy, training, graphs, sample recommendations."""
+    """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
     from air_recsys.datasets import read_ratings
     from air_recsys.datasets.titles import read_titles, titles_of
     from air_recsys.evaluation.held_out import evaluate_model
@@ -50,7 +50,7 @@ def report(
         read = read_ratings(test, user=user, item=item, rating=rating, sep=sep, allow_negative=True)
         unseen = _with_ids_of(read, loaded.interactions_)
     evaluation = evaluate_model(loaded, unseen, evaluate)
-    replace_file(out, report_html(loaded, evaluation, names).encode())
+    replace_file(out, report_html(loaded, evaluation, names).encode("utf-8", "replace"))
     table = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
     typer.echo(table.text() if table.rows else "\n".join(table.notes))
     typer.echo(f"wrote {out}")

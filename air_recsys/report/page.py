@@ -48,10 +48,11 @@ def write_report(
     evaluate: bool = False,
     titles: Titles = None,
 ) -> Path:
-    """Write a page about a fitted model: data, parameters, accuracy, training, graphs, sample recommendations.
+    """Write a page about a fitted model: accuracy, graphs, intervals, errors, sample recommendations, parameters.
 
-    The page is one HTML file without scripts that loads nothing; text of the caller's is shown as text. It names what
-    a model lacks (graphs, a course of training, snapshots). Needs the extra ``viz``.
+    The page is one HTML file without scripts that loads nothing; text of the caller's is shown as text, and figures
+    take the colours of the page, light or dark. It names what a model lacks (graphs, a course of training, snapshots).
+    Needs the extra ``viz``.
 
     Parameters
     ----------
@@ -60,10 +61,11 @@ def write_report(
     path : str or Path
         The file to write, replaced at once where it is there already.
     test : Interactions, DataFrame, sparse matrix or ndarray, optional
-        Ratings that the model has not seen, for its accuracy and that of `BiasModel` and `GlobalMean`.
+        Ratings that the model has not seen, for its accuracy with intervals, beside that of `BiasModel` and
+        `GlobalMean`; of likes alone for lists, beside what is most popular.
     evaluate : bool
-        Without `test`: fit the model anew on 90 % of its ratings and measure on the others. Else the page shows the
-        error on the training ratings, and says so.
+        Without `test`: fit the model anew on 90 % of its ratings and measure on the others. Else the page says that
+        the accuracy is not known, and shows the error on the training ratings.
     titles : mapping, Series or DataFrame, optional
         From an item's id to what people call it; of a table, indexed by id or with a column "item", the column
         "title". By default the labels of the item graph, else the ids.
