@@ -11,6 +11,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.plotting.axes import BLUE, COLOR_OF, figure_and_axes, finish, light_grid, logarithmic
 from air_recsys.plotting.measures import ceiling, community_order, effective_neighbors, mean_weights
 from air_recsys.plotting.theme import ink, weight_colors
+from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,7 +49,8 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
     image = axes.imshow(weights, extent=(0, len(graph), len(graph), 0), **style)
     _draw_boundaries(axes, labels)
     label = "weight" if block == 1 else f"mean weight of {block} x {block} nodes"
-    figure.colorbar(image, ax=axes, label=label, extend="max", shrink=0.85)
+    ticks = import_extra("matplotlib.ticker", "viz").MaxNLocator(5)  # the same ones while the layout is sought
+    figure.colorbar(image, ax=axes, label=label, ticks=ticks, extend="max", shrink=0.85)
     n_communities = np.unique(labels).size
     title = f"{graph.kind.capitalize()} graph: {n_communities} {'community' if n_communities == 1 else 'communities'}"
     axes.set(title=title, xlabel=f"{graph.kind}s, sorted by community", ylabel=f"{graph.kind}s")

@@ -78,7 +78,8 @@ def _draw_columns(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
         )
         for level, share in zip(levels.tolist(), shares, strict=True)
     ]
-    axes.figure.colorbar(meshes[0], ax=axes, label="share of its pairs")
+    ticks = import_extra("matplotlib.ticker", "viz").MaxNLocator(5)  # the same ones while the layout is sought
+    axes.figure.colorbar(meshes[0], ax=axes, ticks=ticks, label="share of its pairs")
     medians = [float(np.median(values)) for values in columns]
     axes.plot(levels, medians, "o", color=ink(), markersize=5, label="median")
     axes.set_xticks(levels)
