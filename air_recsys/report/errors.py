@@ -47,7 +47,7 @@ def calibration_section(evaluation: Evaluation) -> Markup | None:
         [f"{row['meant']:.0%}", f"{row['held']:.1%}", f"{row['low']:.1%} to {row['high']:.1%}", row["width"]]
         for row in found.to_dict("records")
     ]
-    caption = f"Of {len(pairs):,} unseen ratings"
+    caption = f"Of {len(pairs):,} test ratings"
     held = table(caption, ["interval", "ratings held", "95 % interval", "mean width"], rows)
     return section("calibration", "Are the intervals honest?", element("p", lead), gallery(drawn, held))
 
@@ -61,7 +61,7 @@ def errors_section(evaluation: Evaluation) -> Markup | None:
     tables = {name: errors_by(pairs[name].to_numpy(), errors, users) for name in _GROUPS}
     drawn = [_picture(tables[name], *words) for name, words in _GROUPS.items()]
     lead = (
-        "Groups of about as many unseen ratings each, with 95 % intervals. Any model errs more on extreme ratings: "
+        "Groups of about as many test ratings each, with 95 % intervals. Any model errs more on extreme ratings: "
         "what it cannot know draws a prediction to the mean."
     )
     rows = [row for name, found in tables.items() for row in _rows(_GROUPS[name][0], found)]

@@ -72,7 +72,7 @@ def _accuracy_sentence(model: Recommender, evaluation: Evaluation) -> str:
         return "No test pair has a user and an item of the training data, so there is no measure of its lists."
     own, main = evaluation.rows[0], evaluation.measure
     interval = _range(own[f"{main} low"], own[f"{main} high"])
-    seen = f"On {len(evaluation.pairs):,} pairs that it has not seen its {measure_name(main)} is"
+    seen = f"On {len(evaluation.pairs):,} test ratings its {measure_name(main)} is"
     figure = f"{own[main]:.3g} (95 % interval {interval})"
     return f"{seen} {figure}{advantage_text(main, evaluation.advantage)}."
 
@@ -103,7 +103,7 @@ def _last_sentence(evaluation: Evaluation) -> str:
         return _HOW
     pairs = evaluation.pairs
     if evaluation.measure != "rmse":
-        return f"Lists and errors are those of {pairs['user'].nunique():,} users."
+        return f"They are of {pairs['user'].nunique():,} users and {pairs['item'].nunique():,} items."
     errors = evaluation.predicted - evaluation.truth
     groups = [
         errors_by(pairs[f"{side}_ratings"].to_numpy(), errors, pairs["user"].to_numpy()).assign(side=side)

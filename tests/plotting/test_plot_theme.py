@@ -11,6 +11,7 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from matplotlib.colors import to_hex, to_rgb
+from matplotlib.figure import Figure
 from matplotlib.image import imread
 
 from air_recsys import SimilarityGraph
@@ -102,7 +103,7 @@ def test_one_figure_can_be_shown_in_any_theme_and_is_left_as_it_was() -> None:
 def test_a_users_own_axes_keep_their_style() -> None:
     use_theme("light")
     with mpl.rc_context({"text.color": "white"}):
-        figure = mpl.figure.Figure()
+        figure = Figure()
         plot_predictions([1, 2], [1, 2], ax=figure.subplots())
         assert {to_hex(line.get_color()) for line in figure.axes[0].lines} >= {"#ffffff"}
 
@@ -112,7 +113,7 @@ def test_weights_are_painted_over_nothing() -> None:
     colors = figure.axes[0].images[0].to_rgba(np.array([0.0, 2.0]))
     assert colors[0, 3] == 0
     assert colors[1, 3] == 1
-    assert min(contrast(to_hex(colors[1, :3]), paper) for paper in (WHITE, DARK)) > 3
+    assert min(contrast(to_hex(tuple(colors[1, :3])), paper) for paper in (WHITE, DARK)) > 3
 
 
 def test_another_name_is_refused() -> None:
