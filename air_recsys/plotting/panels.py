@@ -81,7 +81,7 @@ def colors_of(names: list[Any]) -> dict[Any, Any]:
     if len(names) <= len(_COLORS):
         return dict(zip(names, _COLORS, strict=False))
     scale = import_extra("matplotlib", "viz").colormaps["viridis"]
-    return dict(zip(names, scale(np.linspace(0, 0.95, len(names))), strict=True))
+    return dict(zip(names, scale(np.linspace(0.25, 0.85, len(names))), strict=True))
 
 
 def panel_axes(panels: list[Panel]) -> tuple[Figure, list[Axes]]:
