@@ -32,7 +32,7 @@ def report(
     columns: options.Columns = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Write one HTML page about a model: data, accuracy, training, graphs, sample recommendations."""
+    """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
     from air_recsys.datasets import read_ratings
     from air_recsys.datasets.titles import read_titles, titles_of
     from air_recsys.evaluation.held_out import evaluate_model
@@ -52,9 +52,9 @@ def report(
         read = read_ratings(test, user, item, rating, sep=sep, allow_negative=True, columns=fields)
         unseen = _with_ids_of(read, loaded.interactions_)
     evaluation = evaluate_model(loaded, unseen, evaluate)
-    replace_file(out, report_html(loaded, evaluation, names).encode())
+    replace_file(out, report_html(loaded, evaluation, names).encode("utf-8", "replace"))
     table = ResultTable(evaluation.title, evaluation.protocol, evaluation.rows, evaluation.notes)
-    typer.echo(table.text())
+    typer.echo(table.text() if table.rows else "\n".join(table.notes))
     typer.echo(f"wrote {out}")
     figures = {"title": table.title, "protocol": table.protocol, "models": table.rows, "notes": table.notes}
     options.write_figures(json_file, figures)

@@ -293,7 +293,9 @@ class DrugTargetAIR(BaseEstimator):
         Returns
         -------
         DataFrame
-            Columns drug, target, interaction (0 or 1), score: of the completion that lacks the pair, one of ten.
+            Columns drug, target, interaction (0 or 1), score: of the completion that lacks the pair, one of ten; and
+            counts, a baseline: the product of the numbers of interactions that this completion had of the drug and of
+            the target, plus 1 each.
         """
         model = self._fitted()
         answers = model._answers
@@ -304,6 +306,7 @@ class DrugTargetAIR(BaseEstimator):
                 "target": model.targets_.ids[targets],
                 "interaction": answers.values[drugs, targets].astype(np.int64),
                 "score": answers.held_out.scores,
+                "counts": answers.held_out_counts,
             }
         )
 

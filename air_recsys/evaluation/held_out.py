@@ -4,22 +4,31 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
+import pandas as pd
 from sklearn.base import clone
 
+from air_recsys.evaluation.advantage import Advantage, advantage_of, with_interval
+from air_recsys.evaluation.held_out_lists import compare_lists, list_measures
+from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.systems import ratings_alone
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
+from air_recsys.metrics import auroc, average_precision, mae, rmse
+from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models import BiasModel, GlobalMean, Recommender
+from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.splits import random_holdout
 
 _HELD_OUT = 0.1
-_K = 10
+_OF_LISTS = "Lists against likes"
 _SEED = 0
+_NO_TEST = "These are training figures: they say how well a model fits, not how well it predicts."
+_NO_LIKES = "Likes alone tell nothing of accuracy on the training data: it takes likes that the model has not seen."
+_RESAMPLES, _FEW_RESAMPLES = 1_000, 200  # the measures of 0/1 ratings take long
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +42,16 @@ class Evaluation:
     protocol : str
         How the figures were obtained.
     rows : list of dict
-        One model each: "model", "rmse", "mae"; for 0/1 ratings ranking measures too.
-    truth, predicted : ndarray, shape (n,)
-        Ratings of the pairs, and what the model says.
+        One model each: "model", then its measures. The first one counts, and has a 95 % interval by a bootstrap over
+        users on unseen ratings, as in "rmse low" and "rmse high": "rmse" of ratings, "average_precision" of 0/1
+        ratings, "ndcg@k" of likes alone. Without unseen pairs likes alone have no rows.
+    pairs : DataFrame
+        One row a pair: user, item, truth, predicted, deviation (of a new rating, NaN where the model knows none),
+        user_ratings and item_ratings (in the training data).
+    is_unseen : bool
+        Whether the pairs were held out from training.
+    advantage : Advantage or None
+        On unseen pairs.
     notes : list of str
         What a reader has to know about the figures.
     """
@@ -43,13 +59,34 @@ class Evaluation:
     title: str
     protocol: str
     rows: list[dict[str, Any]]
-    truth: np.ndarray
-    predicted: np.ndarray
+    pairs: pd.DataFrame
+    is_unseen: bool
+    advantage: Advantage | None = None
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def truth(self) -> np.ndarray:
+        """Ratings of the pairs, shape (n,)."""
+        return self.pairs["truth"].to_numpy()
+
+    @property
+    def predicted(self) -> np.ndarray:
+        """What the model says, shape (n,)."""
+        return self.pairs["predicted"].to_numpy()
+
+    @property
+    def knows_deviations(self) -> bool:
+        """Whether the model said how far each rating may be from its prediction."""
+        return bool(np.isfinite(self.pairs["deviation"].to_numpy()).all())
+
+    @property
+    def measure(self) -> str:
+        """The name of the measure that counts, "" without rows."""
+        return list(self.rows[0])[1] if self.rows else ""
 
 
 def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) -> Evaluation:
-    """Compare a fitted model with `BiasModel` and `GlobalMean`.
+    """Compare a fitted model with `BiasModel` and `GlobalMean`, lists from likes alone with those of what is popular.
 
     Parameters
     ----------
@@ -96,7 +133,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
         return _compare("Error on ratings held out", protocol, again.fit(training), training, unseen)
     protocol = f"the {data.n_ratings:,} ratings that the models were trained on"
     evaluation = _compare("Training error", protocol, model, data, None)
-    evaluation.notes.insert(0, "These are training figures: they say how well a model fits, not how well it predicts.")
+    evaluation.notes.insert(0, _NO_TEST if evaluation.rows else _NO_LIKES)
     return evaluation
 
 
@@ -104,42 +141,84 @@ def _compare(
     title: str, protocol: str, model: Recommender, training: Interactions, unseen: Interactions | None
 ) -> Evaluation:
     test = training if unseen is None else unseen
+    pairs = _pairs(model, training, test)
+    notes = [] if unseen is None else _notes(training, pairs["user"].to_numpy(), pairs["item"].to_numpy())
+    if (test.ratings > 0).all() and np.ptp(test.ratings) == 0 and np.ptp(training.ratings) == 0:
+        title = _OF_LISTS
+        rows, advantage = ([], None) if unseen is None else compare_lists(model, training, test)
+    else:
+        rows, advantage = _compare_errors(model, training, test, pairs, unseen is not None)
+    return Evaluation(title, protocol, rows, pairs, unseen is not None, advantage, notes)
+
+
+def _pairs(model: Recommender, training: Interactions, test: Interactions) -> pd.DataFrame:
     users, items = test.user_ids[test.user_index], test.item_ids[test.item_index]
+    deviations = np.full(test.n_ratings, np.nan)
+    if isinstance(model, PredictsDeviations) and model.knows_deviations_:
+        predicted, deviations = model.predict(users, items, unknown="mean", return_std=True)
+    else:
+        predicted = model.predict(users, items, unknown="mean")
+    return pd.DataFrame(
+        {
+            "user": users,
+            "item": items,
+            "truth": test.ratings,
+            "predicted": predicted,
+            "deviation": deviations,
+            "user_ratings": _counts(training.user_index, training.users.lookup(users)),
+            "item_ratings": _counts(training.item_index, training.items.lookup(items)),
+        }
+    )
+
+
+def _counts(index: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """Return how often each place occurs in an index; places of -1, unknown ids, occur never."""
+    counts = np.bincount(index, minlength=int(places.max()) + 1)
+    return np.where(places >= 0, counts[places], 0)
+
+
+def _compare_errors(
+    model: Recommender, training: Interactions, test: Interactions, pairs: pd.DataFrame, is_unseen: bool
+) -> tuple[list[dict[str, Any]], Advantage | None]:
     name, plain = type(model).__name__, ratings_alone(training)
     models: dict[str, Recommender] = {name: model} | {
         kind.__name__: kind().fit(plain) for kind in (BiasModel, GlobalMean) if kind.__name__ != name
     }
-    rows, predicted = [], np.empty(0)
+    users, items, truth = pairs["user"].to_numpy(), pairs["item"].to_numpy(), pairs["truth"].to_numpy()
+    is_binary = np.unique(truth).tolist() == [0, 1]
+    resamples = UserResamples(test.user_index, _FEW_RESAMPLES if is_binary else _RESAMPLES) if is_unseen else None
+    rows, drawn = [], {}
     for label, contender in models.items():
-        scores = contender.predict(users, items, unknown="mean")
-        predicted = scores if contender is model else predicted
-        rows.append({"model": label} | _errors(test.ratings, scores) | _ranking(contender, test, unseen is not None))
-    notes = [] if unseen is None else _notes(training, users, items)
-    return Evaluation(title, protocol, rows, test.ratings, predicted, notes)
+        own = contender is model
+        scores = pairs["predicted"].to_numpy() if own else contender.predict(users, items, unknown="mean")
+        row, draws = _measured(truth, scores, is_binary, resamples)
+        rows.append({"model": label} | row | _ranking(contender, training, test, is_unseen))
+        drawn[label] = draws
+    return rows, None if resamples is None else advantage_of(rows, drawn, higher_is_better=is_binary)
 
 
-def _errors(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
+def _measured(
+    truth: np.ndarray, scores: np.ndarray, is_binary: bool, resamples: UserResamples | None
+) -> tuple[dict[str, float], np.ndarray]:
+    """Return the measures of scores, the one that counts first, and that one in every resample."""
     errors = {"rmse": rmse(truth, scores), "mae": mae(truth, scores)}
-    if np.unique(truth).tolist() == [0, 1]:
-        errors |= {"average_precision": average_precision(truth, scores), "auroc": auroc(truth, scores)}
-    return errors
+    if is_binary:
+        precision = average_precision(truth, scores)
+        errors = {"average_precision": precision, "auroc": auroc(truth, scores)} | errors
+    if resamples is None:
+        return errors, np.empty(0)
+    draws = (
+        resamples.of(partial(weighted_precision, truth, scores))
+        if is_binary
+        else resamples.root_mean((truth - scores) ** 2)
+    )
+    return with_interval(errors, draws), draws
 
 
-def _ranking(model: Recommender, test: Interactions, is_unseen: bool) -> dict[str, float]:
+def _ranking(model: Recommender, training: Interactions, test: Interactions, is_unseen: bool) -> dict[str, float]:
     """Return how high the unseen positive pairs of 0/1 data stand among all items; nothing for other data."""
-    users = model.interactions_.users.lookup(test.user_ids[test.user_index])
-    items = model.interactions_.items.lookup(test.item_ids[test.item_index])
-    counted = (users >= 0) & (items >= 0) & (test.ratings == 1)
-    if not is_unseen or not np.isin(test.ratings, (0, 1)).all() or not counted.any():
-        return {}
-    shape = len(model.user_factors_), len(model.item_factors_)
-    relevant = sp.csr_array((np.ones(counted.sum()), (users[counted], items[counted])), shape=shape)
-
-    def scores(block: np.ndarray) -> np.ndarray:
-        return model.user_factors_[block] @ model.item_factors_.T + model.item_biases_
-
-    measures = ranking_report(scores, relevant, seen=model.interactions_.to_csr(), k=min(_K, shape[1]))
-    return {f"{name}@{measures['k']}": measures[f"{name}_at_k"] for name in ("ndcg", "recall")}
+    counts = is_unseen and bool(np.isin(test.ratings, (0, 1)).all())
+    return list_measures(model, training, test) if counts else {}
 
 
 def _notes(training: Interactions, users: np.ndarray, items: np.ndarray) -> list[str]:

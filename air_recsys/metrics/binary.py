@@ -64,6 +64,21 @@ def average_precision(y_true: Any, y_score: Any) -> float:
     return float(average_precision_score(*_check_labels(y_true, y_score)))
 
 
+def weighted_precision(truth: np.ndarray, score: np.ndarray, weights: np.ndarray) -> float:
+    """Return the average precision of pairs that count as often as their weights say, NaN without a positive one.
+
+    Examples
+    --------
+    >>> weighted_precision(np.array([1, 0, 0]), np.array([2.0, 3.0, 1.0]), np.array([1, 3, 1]))
+    0.25
+    """
+    from sklearn.metrics import average_precision_score
+
+    if not weights[truth == 1].any():
+        return np.nan
+    return float(average_precision_score(truth, score, sample_weight=weights))
+
+
 def aupr(y_true: Any, y_score: Any) -> float:
     """Return the area under the precision-recall curve by the trapezoid rule.
 

@@ -1,9 +1,10 @@
 """Figures (needs the extra ``viz``).
 
 Every function returns a `matplotlib.figure.Figure`, works without a display, and raises `MissingExtraError` without
-matplotlib. Axes are drawn on where `ax` is given; by default there is a new figure.
+matplotlib. Axes are drawn on where `ax` is given; by default there is a new figure, in the theme of `use_theme`.
 """
 
+from air_recsys.plotting.accuracy import plot_accuracy, plot_errors, plot_reliability
 from air_recsys.plotting.completion import plot_completion
 from air_recsys.plotting.enrichment import plot_enrichment
 from air_recsys.plotting.graphs import plot_adjacency, plot_degrees, plot_weights
@@ -12,12 +13,14 @@ from air_recsys.plotting.predictions import plot_predictions
 from air_recsys.plotting.ratings import plot_counts, plot_ratings
 from air_recsys.plotting.singular_values import SingularValues, plot_singular_values, product_singular_values
 from air_recsys.plotting.snapshots import plot_effective_neighbors, plot_self_edges, plot_snapshots, plot_vanishing
+from air_recsys.plotting.theme import use_theme
 from air_recsys.plotting.training import plot_energy, plot_fit, plot_noise, plot_training, plot_validation
 
 __all__ = [
     "SingularValues",
     "community_table",
     "effective_neighbors",
+    "plot_accuracy",
     "plot_adjacency",
     "plot_completion",
     "plot_counts",
@@ -25,10 +28,12 @@ __all__ = [
     "plot_effective_neighbors",
     "plot_energy",
     "plot_enrichment",
+    "plot_errors",
     "plot_fit",
     "plot_noise",
     "plot_predictions",
     "plot_ratings",
+    "plot_reliability",
     "plot_self_edges",
     "plot_singular_values",
     "plot_snapshots",
@@ -38,4 +43,5 @@ __all__ = [
     "plot_weights",
     "product_singular_values",
     "self_edge_share",
+    "use_theme",
 ]

@@ -10,6 +10,7 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.models import Recommender
+from air_recsys.plotting.theme import ink
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def mark_kept(ax: Axes, source: Recommender | pd.DataFrame) -> None:
     """Draw a line at the epoch whose state the model kept, where it is not simply the last one."""
     kept = getattr(source, "n_iter_", None)
     if kept is not None and kept < history_of(source)["epoch"].iloc[-1]:
-        ax.axvline(kept, color="0.4", linestyle=":", linewidth=1.2, label=f"kept: epoch {kept}")
+        ax.axvline(kept, color=ink(), alpha=0.7, linestyle=":", linewidth=1.2, label=f"kept: epoch {kept}")
 
 
 def logarithmic(ax: Axes, side: Literal["x", "y"], narrow: float = 200, very_narrow: float = 6) -> None:
@@ -145,7 +146,7 @@ def logarithmic(ax: Axes, side: Literal["x", "y"], narrow: float = 200, very_nar
 
 def light_grid(ax: Axes, width: float = 0.7) -> None:
     """Draw a faint grid behind the data, and leave the frame open above and to the right."""
-    ax.grid(True, which="major", color="0.9", linewidth=width)
+    ax.grid(True, which="major", color=ink(), alpha=0.12, linewidth=width)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
 

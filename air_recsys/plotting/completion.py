@@ -12,7 +12,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
 from air_recsys.plotting.axes import new_figure
 from air_recsys.plotting.measures import ceiling
-from air_recsys.plotting.panels import MAP
+from air_recsys.plotting.theme import weight_colors
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,7 @@ def _order(graph: SimilarityGraph) -> np.ndarray:
 def _graph(figure: Figure, axes: Axes, graph: SimilarityGraph, order: np.ndarray, kind: str) -> None:
     weights = graph.to_scipy().toarray()[np.ix_(order, order)]
     title = f"Learned {kind} graph: {graph.communities().nunique()} communities"
-    style = {"cmap": MAP, "vmin": 0, "vmax": ceiling(weights, 0.95)}
+    style = {"cmap": weight_colors(), "vmin": 0, "vmax": ceiling(weights, 0.95)}
     _matrix(figure, axes, weights, title, (f"{kind}s", f"{kind}s"), **style)
 
 

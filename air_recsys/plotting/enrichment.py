@@ -8,6 +8,7 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError
 from air_recsys.plotting.axes import BLUE, ORANGE, figure_and_axes
+from air_recsys.plotting.theme import ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,13 +40,12 @@ def plot_enrichment(curve: pd.DataFrame, ax: Axes | None = None) -> Figure:
     if lacking:
         raise DataError(f"expected a table of enrichment_curve, found one without {lacking[0]}")
     figure, axes = figure_and_axes(ax)
-    axes.plot(
-        curve["n_top"], curve["hit_rate"], "o-", color=BLUE, markersize=4, label="hit rate: interactions among the top"
-    )
-    axes.plot(
-        curve["n_top"], curve["found"], "s-", color=ORANGE, markersize=4, label="found: share of all interactions"
-    )
-    axes.axhline(curve["hit_rate"].iloc[-1], color="0.5", linestyle=":", label="hit rate of a random order")
+    for name, marker, color, label in (
+        ("hit_rate", "o-", BLUE, "hit rate in the top"),
+        ("found", "s-", ORANGE, "share of all found"),
+    ):
+        axes.plot(curve["n_top"], curve[name], marker, color=color, markersize=4, label=label)
+    axes.axhline(curve["hit_rate"].iloc[-1], color=ink(), alpha=0.6, linestyle=":", label="hit rate at random")
     axes.set(xscale="log", ylim=(0, 1.02), xlabel="pairs at the top of the list", ylabel="share")
     axes.legend(frameon=False, fontsize="small")
     return figure

@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.plotting.axes import BLUE, COLOR_OF, figure_and_axes, finish, light_grid, logarithmic
 from air_recsys.plotting.measures import ceiling, community_order, effective_neighbors, mean_weights
-from air_recsys.plotting.panels import MAP
+from air_recsys.plotting.theme import ink, weight_colors
+from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,7 +22,7 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
     """Draw the weights of all pairs, sorted by communities, with lines between communities.
 
     More than 1,000 nodes are drawn as means over blocks of nodes. The scale ends at the 0.99 quantile of the
-    positive values; whatever is larger has the darkest colour.
+    positive values; whatever is larger has the strongest colour.
 
     Parameters
     ----------
@@ -44,11 +45,12 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
     order, labels = community_order(graph, communities)
     weights, block = mean_weights(graph, order)
     figure, axes = figure_and_axes(ax, (5.6, 4.7))
-    style: dict[str, Any] = {"cmap": MAP, "vmin": 0, "vmax": ceiling(weights), "interpolation": "nearest"}
+    style: dict[str, Any] = {"cmap": weight_colors(), "vmin": 0, "vmax": ceiling(weights), "interpolation": "nearest"}
     image = axes.imshow(weights, extent=(0, len(graph), len(graph), 0), **style)
     _draw_boundaries(axes, labels)
     label = "weight" if block == 1 else f"mean weight of {block} x {block} nodes"
-    figure.colorbar(image, ax=axes, label=label, extend="max", shrink=0.85)
+    ticks = import_extra("matplotlib.ticker", "viz").MaxNLocator(5)  # the same ones while the layout is sought
+    figure.colorbar(image, ax=axes, label=label, ticks=ticks, extend="max", shrink=0.85)
     n_communities = np.unique(labels).size
     title = f"{graph.kind.capitalize()} graph: {n_communities} {'community' if n_communities == 1 else 'communities'}"
     axes.set(title=title, xlabel=f"{graph.kind}s, sorted by community", ylabel=f"{graph.kind}s")
@@ -72,7 +74,7 @@ def plot_degrees(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
     width = max(1, -(-(high - low + 1) // 40))  # whole neighbours, at most 40 bars
     edges = [edge - 0.5 for edge in range(low, high + width + 1, width)]
     axes.hist(counts, bins=edges, color=_color(graph), alpha=0.85, label=f"all edges, mean {counts.mean():.1f}")
-    style: dict[str, Any] = {"histtype": "step", "color": "0.15", "linewidth": 1.3}
+    style: dict[str, Any] = {"histtype": "step", "color": ink(), "linewidth": 1.3}
     axes.hist(effective, bins=edges, label=f"effective, mean {effective.mean():.1f}", **style)
     article = "an" if graph.kind[:1] in "aeio" else "a"
     finish(axes, f"Neighbours of {article} {graph.kind}", "neighbours", f"{graph.kind}s")
@@ -89,7 +91,7 @@ def plot_weights(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
     axes.set(title=f"Weights of the {graph.kind} graph", xlabel="weight of an edge", ylabel="edges")
     weights = sp.triu(graph.to_scipy(), k=1).tocoo().data
     if weights.size == 0:
-        axes.text(0.5, 0.5, "no edges", transform=axes.transAxes, ha="center", va="center", color="0.4")
+        axes.text(0.5, 0.5, "no edges", transform=axes.transAxes, ha="center", va="center", color=ink(), alpha=0.7)
         return figure
     low, high = weights.min(), weights.max()
     edges = np.geomspace(low, high, 41) if high > 1.01 * low else np.array([low / 2, 2 * high])
@@ -97,7 +99,7 @@ def plot_weights(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
     axes.hist(weights, bins=list(edges), color=_color(graph), alpha=0.85)
     logarithmic(axes, "x")
     median = float(np.median(weights))
-    axes.axvline(median, color="0.2", linestyle="--", linewidth=1.2, label=f"median {median:.2g}")
+    axes.axvline(median, color=ink(), alpha=0.8, linestyle="--", linewidth=1.2, label=f"median {median:.2g}")
     light_grid(axes)
     axes.legend(frameon=False, fontsize="small")
     return figure
@@ -110,7 +112,7 @@ def _draw_boundaries(axes: Axes, labels: np.ndarray) -> None:
     for start, before, after in zip(starts, sizes[:-1], sizes[1:], strict=True):
         if before > 1 or after > 1:
             for draw in (axes.axhline, axes.axvline):
-                draw(start, color=BLUE, linewidth=0.7, alpha=0.7)
+                draw(start, color=ink(), linewidth=0.7, alpha=0.35)
 
 
 def _color(graph: SimilarityGraph) -> str:

@@ -11,7 +11,8 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.plotting.axes import new_grid
 from air_recsys.plotting.measures import ceiling
-from air_recsys.plotting.panels import MAP, Panel, bare, check_panels, draw_weights
+from air_recsys.plotting.panels import Panel, bare, check_panels, draw_weights
+from air_recsys.plotting.theme import weight_colors
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def plot_heatmaps(panels: list[Panel]) -> Figure:
         _draw_row(axes, graphs, groups)
         axes[0].set_ylabel(textwrap.fill(label, 24))
     figure.suptitle(textwrap.fill("Learned adjacency (negative off-diagonal part of the Laplacian)", 18 * columns))
-    mappable = import_extra("matplotlib.cm", "viz").ScalarMappable(cmap=MAP)
+    mappable = import_extra("matplotlib.cm", "viz").ScalarMappable(cmap=weight_colors())
     bar = figure.colorbar(mappable, ax=grid, ticks=[0, 1], extend="max", shrink=0.8 / len(rows), aspect=12)
     bar.set_ticklabels(["0", "top of\nscale"])
     return figure

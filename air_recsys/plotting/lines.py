@@ -10,6 +10,7 @@ import numpy as np
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.plotting.axes import light_grid, logarithmic, positive
 from air_recsys.plotting.panels import Panel, check_panels, colors_of, in_order, legend_below, panel_axes
+from air_recsys.plotting.theme import ink
 from air_recsys.validation import check_choice, import_extra
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ def plot_curves(panels: list[Panel], names: tuple[str, ...]) -> Figure:
     handle = import_extra("matplotlib.lines", "viz").Line2D
     handles = [handle([], [], color=color, label=system) for system, color in colors.items()]
     if len(styles) > 1:
-        handles += [handle([], [], color="0.5", linestyle=styles[name], label=_LABELS[name]) for name in names]
+        handles += [
+            handle([], [], color=ink(), alpha=0.6, linestyle=styles[name], label=_LABELS[name]) for name in names
+        ]
     legend_below(figure, handles)
     return figure
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.plotting.axes import new_grid
+from air_recsys.plotting.theme import ink, weight_colors
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MAP = "magma_r"  # the colours of weights
 # Okabe and Ito's colours, which colour-blind readers tell apart, without the yellow that is faint on white.
-_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+_COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8A6D3B")
 _LETTER = 0.085  # inches, of the default font
 
 
@@ -81,7 +81,7 @@ def colors_of(names: list[Any]) -> dict[Any, Any]:
     if len(names) <= len(_COLORS):
         return dict(zip(names, _COLORS, strict=False))
     scale = import_extra("matplotlib", "viz").colormaps["viridis"]
-    return dict(zip(names, scale(np.linspace(0, 0.95, len(names))), strict=True))
+    return dict(zip(names, scale(np.linspace(0.25, 0.85, len(names))), strict=True))
 
 
 def panel_axes(panels: list[Panel]) -> tuple[Figure, list[Axes]]:
@@ -113,6 +113,6 @@ def bare(axes: Axes) -> None:
 
 def draw_weights(axes: Axes, weights: np.ndarray, title: str, **style: Any) -> None:
     """Draw a matrix of weights with a thin frame."""
-    axes.imshow(weights, cmap=MAP, **style)
+    axes.imshow(weights, cmap=weight_colors(), **style)
     axes.set_title(title, fontsize="medium")
-    axes.spines[:].set(visible=True, color="0.7", linewidth=0.6)
+    axes.spines[:].set(visible=True, color=ink(), alpha=0.3, linewidth=0.6)

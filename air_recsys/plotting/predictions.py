@@ -9,6 +9,7 @@ import numpy as np
 from air_recsys.metrics import rmse
 from air_recsys.metrics.checks import check_pairs
 from air_recsys.plotting.axes import ORANGE, figure_and_axes
+from air_recsys.plotting.theme import ink, weight_colors
 from air_recsys.validation import import_extra
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 
 _FEW = 12  # distinct true values that get a column each
 _ROWS = 60
-_MAP = "YlGnBu"
 
 
 def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure:
@@ -53,7 +53,7 @@ def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure
     error = rmse(truth, predicted)
     axes.set_title(f"Predicted against true: {truth.size:,} ratings, RMSE {error:.3g}", fontsize="medium")
     axes.set(xlabel="true rating", ylabel="predicted rating")
-    axes.legend(loc="upper left", fontsize="small", framealpha=0.8)
+    axes.legend(loc="upper left", fontsize="small", frameon=False)
     return figure
 
 
@@ -71,20 +71,21 @@ def _draw_columns(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
             [level - half, level + half],
             edges,
             np.ma.masked_equal(share[:, None], 0),
-            cmap=_MAP,
+            cmap=weight_colors(),
             vmin=0,
             vmax=shares.max(),
             rasterized=True,  # drawn as vectors, white lines would show between the cells
         )
         for level, share in zip(levels.tolist(), shares, strict=True)
     ]
-    axes.figure.colorbar(meshes[0], ax=axes, label="share of the pairs with that true rating")
+    ticks = import_extra("matplotlib.ticker", "viz").MaxNLocator(5)  # the same ones while the layout is sought
+    axes.figure.colorbar(meshes[0], ax=axes, ticks=ticks, label="share of its pairs")
     medians = [float(np.median(values)) for values in columns]
-    axes.plot(levels, medians, "o", color="white", markeredgecolor="black", markersize=5, label="median")
+    axes.plot(levels, medians, "o", color=ink(), markersize=5, label="median")
     axes.set_xticks(levels)
 
 
 def _draw_hexagons(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
     scale = import_extra("matplotlib.colors", "viz").LogNorm()
-    hexagons = axes.hexbin(truth, predicted, gridsize=50, cmap=_MAP, norm=scale, mincnt=1, linewidths=0.1)
+    hexagons = axes.hexbin(truth, predicted, gridsize=50, cmap=weight_colors(), norm=scale, mincnt=1, linewidths=0.1)
     axes.figure.colorbar(hexagons, ax=axes, label="pairs")

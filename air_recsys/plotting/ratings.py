@@ -8,6 +8,7 @@ import numpy as np
 
 from air_recsys.interactions import Interactions
 from air_recsys.plotting.axes import COLOR_OF, GREEN, figure_and_axes, finish, light_grid, logarithmic
+from air_recsys.plotting.theme import ink
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ def plot_counts(data: Interactions, side: Literal["user", "item"] = "user", ax: 
     if wide:
         logarithmic(axes, "x")
     median = float(np.median(rated))
-    axes.axvline(median, color="0.2", linestyle="--", linewidth=1.2, label=f"median {median:g}")
+    axes.axvline(median, color=ink(), alpha=0.8, linestyle="--", linewidth=1.2, label=f"median {median:g}")
     without = size - rated.size
     title = f"Ratings per {side}" + (f" ({without:,} without)" if without else "")
     finish(axes, title, "ratings", f"{side}s")

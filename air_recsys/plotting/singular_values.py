@@ -114,7 +114,7 @@ def plot_singular_values(
         raise DataError("expected singular values of at least one epoch, found none: was the callback given to fit?")
     shown = frame.iloc[:, :n_values]
     figure, axes = figure_and_axes(ax)
-    colors = import_extra("matplotlib", "viz").colormaps["viridis"](np.linspace(0, 0.9, shown.shape[1]))
+    colors = import_extra("matplotlib", "viz").colormaps["viridis"](np.linspace(0.3, 0.8, shown.shape[1]))
     for number, (color, name) in enumerate(zip(colors, shown.columns, strict=True), start=1):
         values = shown[name].where(shown[name] > 0)
         label = f"{number}" if number in (1, shown.shape[1]) else None

@@ -8,6 +8,7 @@ import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.plotting.axes import new_figure
+from air_recsys.plotting.theme import ink
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -51,7 +52,7 @@ def plot_theorem1(curves: dict[str, Any]) -> Figure:
     over_time.set(title="Singular values of X, depth 3", xlabel="time", ylabel="singular value")
     stated = np.asarray(curves["stated"])
     ends = [stated.min(), stated.max()]
-    against.plot(ends, ends, color="0.7")
+    against.plot(ends, ends, color=ink(), alpha=0.3)
     against.plot(stated, curves["measured"], ".", color=_COLORS[0])
     for set_scale in (against.set_xscale, against.set_yscale):
         set_scale("symlog", linthresh=1e-2)
@@ -104,7 +105,9 @@ def plot_theorem2(curves: dict[str, Any]) -> Figure:
     lowest = min(min(values) for values in curves["error"].values())
     exponential = np.exp(-slowest * times)
     seen = exponential > lowest
-    errors.plot(times[seen], exponential[seen], color="0.4", linestyle="--", label=f"exp(-D t), D = {slowest:.3g}")
+    errors.plot(
+        times[seen], exponential[seen], color=ink(), alpha=0.7, linestyle="--", label=f"exp(-D t), D = {slowest:.3g}"
+    )
     errors.legend()
     errors.set(title="Way to the limit", xlabel="time", ylabel="|L - L*| / |L(0) - L*|")
     _curves_by_adjacency(energies, times, curves["energy"])

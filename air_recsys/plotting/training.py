@@ -22,6 +22,7 @@ from air_recsys.plotting.axes import (
     positive_line,
     side_by_side,
 )
+from air_recsys.plotting.theme import INKS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     Source = Recommender | pd.DataFrame
     Styles = dict[str, tuple[str, str, str]]  # column to label, colour and line style
 
-_FIT: Styles = {"objective": ("objective F", "0.35", "--"), "fit": ("fit", BLUE, "-")}
+_FIT: Styles = {"objective": ("objective F", INKS["auto"], "--"), "fit": ("fit", BLUE, "-")}
 _NOISE: Styles = {"noise": ("noise", BLUE, "-")}
 _ENERGIES: Styles = {
     "user_energy": ("user graph", COLOR_OF["user"], "-"),

@@ -9,24 +9,24 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.dti import DrugTargetAIR, enrichment_curve
-from air_recsys.metrics import aupr, auroc, average_precision
-from air_recsys.plotting.enrichment import plot_enrichment
+from air_recsys.dti import DrugTargetAIR
 from air_recsys.report.document import check_page, page_html
+from air_recsys.report.drug_target_summary import drug_target_summary
 from air_recsys.report.graph_section import graph_section
-from air_recsys.report.markup import Markup, element, picture, section, table
-from air_recsys.report.sections import made_section, note, parameters_section
-from air_recsys.validation import check_integer
+from air_recsys.report.markup import Markup, element, section, table
+from air_recsys.report.parameters import parameters_section
+from air_recsys.report.sections import made_section, note
+from air_recsys.validation import check_integer, import_extra
 from air_recsys.writing import replace_file
 
 _CONTENTS = {
-    "data": "Data",
+    "accuracy": "At a glance",
     "new": "New interactions",
-    "accuracy": "Accuracy",
     "drugs": "Drug graph",
     "targets": "Target graph",
-    "parameters": "Model",
-    "made": "How this was made",
+    "data": "Data",
+    "parameters": "Parameters",
+    "made": "Versions",
 }
 _EXPLAINED = 10
 _REASONS = 3
@@ -73,15 +73,16 @@ def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str],
 
 def drug_target_html(model: DrugTargetAIR, n: int) -> str:
     """Return the page of `write_drug_target_report` as text."""
-    body = [
-        _data(model),
-        _new(model, n),
-        _accuracy(model),
-        graph_section(model.drug_graph_, "drug", str),
-        graph_section(model.target_graph_, "target", str),
-        parameters_section(model),
-        made_section(model),
-    ]
+    with import_extra("matplotlib.style", "viz").context("default"):  # whatever the caller's figures look like
+        body = [
+            drug_target_summary(model),
+            _new(model, n),
+            graph_section(model.drug_graph_, "drug", str),
+            graph_section(model.target_graph_, "target", str),
+            _data(model),
+            parameters_section(model),
+            made_section(model),
+        ]
     n_known = int((model.interactions_.ratings == 1).sum())
     lead = f"{n_known:,} known interactions of {len(model.drugs_):,} drugs and {len(model.targets_):,} targets"
     return page_html("Report: drug-target interactions", "Which drugs may hit which targets", lead, _CONTENTS, body)
@@ -135,29 +136,3 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
 def _reasons(model: DrugTargetAIR, drug: Hashable, target: Hashable) -> str:
     shown = model.explain(drug, target, n=_REASONS).interactions.query("share > 0")
     return "; ".join(f"{row['drug']} hits {row['target']} ({row['share']:.0%})" for row in shown.to_dict("records"))
-
-
-def _accuracy(model: DrugTargetAIR) -> Markup:
-    held = model.held_out()
-    truth, score = held["interaction"].to_numpy(), held["score"].to_numpy()
-    if truth.all():
-        return section("accuracy", "Accuracy", note("Nothing but interactions is recorded: no measure is defined."))
-    curve = enrichment_curve(truth, score)
-    rows = [
-        ("average precision", average_precision(truth, score)),
-        ("AUPR (trapezoid)", aupr(truth, score)),
-        ("AUROC", auroc(truth, score)),
-    ]
-    lead = element(
-        "p",
-        f"Every one of {truth.size:,} recorded pairs was predicted by a model that lacks a tenth of the records, the "
-        "pair among them: random pairs are hidden, so this is the accuracy for drugs and targets of which others are "
-        "known.",
-    )
-    first = curve[curve["n_top"] <= max(10, truth.size // 100)].iloc[-1]
-    description = (
-        f"Curves of hit rate and found interactions by the size of the list; of the first {int(first['n_top']):,} "
-        f"pairs {first['hit_rate']:.0%} interact."
-    )
-    drawn = picture(plot_enrichment(curve), description, "What the top of the list of hidden pairs holds.")
-    return section("accuracy", "Accuracy", lead, table("Of hidden pairs", ["measure", "value"], rows), drawn)

@@ -9,8 +9,8 @@ import pandas as pd
 
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.plotting import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
-from air_recsys.plotting.axes import side_by_side
-from air_recsys.report.markup import Markup, element, picture, section, table
+from air_recsys.report.figures import panel
+from air_recsys.report.markup import Markup, element, gallery, picture, section, table
 from air_recsys.report.sections import Name, note
 
 _N_COMMUNITIES = 15
@@ -36,23 +36,28 @@ def graph_section(graph: SimilarityGraph | None, kind: str, name: Name) -> Marku
     )
     if graph.n_edges == 0:
         return section(f"{kind}s", title, element("p", lead), note("There is nothing to draw."))
-    return section(f"{kind}s", title, element("p", lead), *_communities(graph, name), _distributions(graph))
+    return section(f"{kind}s", title, element("p", lead), *_communities(graph, name))
 
 
 def _communities(graph: SimilarityGraph, name: Name) -> list[Any]:
     if len(graph) > _LARGEST:
-        return [note(f"More than {_LARGEST:,} nodes: communities are left out of this page.")]
+        left_out = note(f"More than {_LARGEST:,} nodes: communities are left out of this page.")
+        return [left_out, gallery(*_distributions(graph))]
     strongest, notes = graph, []
     if graph.n_edges > _MOST_EDGES:
         strongest = graph.top(max(1, _MOST_EDGES // len(graph)))
         notes = [note(f"Communities are those of the {strongest.n_edges:,} strongest edges.")]
     communities = strongest.communities()
     heatmap = picture(
-        plot_adjacency(strongest, communities=communities),
+        panel(plot_adjacency, strongest, communities=communities, size=(3.9, 3.4)),
         f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",
-        f"Weights of all pairs of {graph.kind}s; blue lines part the communities.",
+        f"Weights of all pairs of {graph.kind}s, sorted by {communities.nunique():,} communities; lines part them.",
     )
-    return [*notes, heatmap, _community_rows(graph, community_table(strongest, communities, _N_MEMBERS), name)]
+    return [
+        *notes,
+        gallery(heatmap, *_distributions(graph)),
+        _community_rows(graph, community_table(strongest, communities, _N_MEMBERS), name),
+    ]
 
 
 def _community_rows(graph: SimilarityGraph, communities: pd.DataFrame, name: Name) -> Markup:
@@ -67,11 +72,12 @@ def _community_rows(graph: SimilarityGraph, communities: pd.DataFrame, name: Nam
     return table(caption, ["community", f"{graph.kind}s", "weight inside", "most connected"], rows)
 
 
-def _distributions(graph: SimilarityGraph) -> Markup:
-    figure = side_by_side(graph, (plot_degrees, plot_weights), (4.6, 3.2))
+def _distributions(graph: SimilarityGraph) -> list[Markup]:
     weights = graph.to_scipy().data
-    description = (
-        f"Two histograms: neighbours of a {graph.kind}, and weights of edges from {weights.min():.2g} to "
-        f"{weights.max():.2g}, median {np.median(weights):.2g}."
+    degrees = picture(
+        panel(plot_degrees, graph),
+        f"Histogram of the neighbours of a {graph.kind}.",
+        f"How many neighbours {graph.kind}s have, and how many of them count.",
     )
-    return picture(figure, description, "How many neighbours nodes have, and how strong edges are.")
+    text = f"Histogram of weights of edges from {weights.min():.2g} to {weights.max():.2g}."
+    return [degrees, picture(panel(plot_weights, graph), text, "How strong edges are.")]

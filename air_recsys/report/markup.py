@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import base64
 import html
-import io
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from air_recsys.validation import import_extra
+from air_recsys.plotting.vector import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-_STYLE = {"svg.hashsalt": "air_recsys", "svg.fonttype": "path", "font.size": 10}  # the same figure, the same bytes
 
 
 class Markup(str):
@@ -60,15 +56,20 @@ def table(caption: str, columns: list[str], rows: Iterable[Iterable[Any]]) -> Ma
     return element("div", whole, class_="scroll", tabindex="0", role="region", **{"aria-label": caption})
 
 
-def picture(figure: Figure, description: str, caption: str, dpi: int = 130) -> Markup:
-    """Return a figure as an SVG image that the page carries, with a description for those who cannot see it."""
-    target = io.BytesIO()
-    with import_extra("matplotlib", "viz").rc_context(_STYLE):
-        figure.savefig(target, format="svg", dpi=dpi, metadata={"Date": None, "Creator": None})
-    content = base64.b64encode(target.getvalue()).decode("ascii")
-    width = f"{100 * figure.get_figwidth():.0f}"
-    image = f'<img src="data:image/svg+xml;base64,{content}" alt="{html.escape(description)}" width="{width}">'
-    return element("figure", Markup(image), element("figcaption", caption))
+def picture(figure: Figure, description: str, caption: str, wide: bool = False) -> Markup:
+    """Return a figure as SVG in the colours of the page, with a description for those who cannot see it.
+
+    A `wide` one scrolls where it has no room, so that its text stays readable.
+    """
+    drawn = Markup(inline_svg(figure, description))
+    if wide:
+        drawn = element("div", drawn, class_="wide", tabindex="0", role="region", **{"aria-label": caption})
+    return element("figure", drawn, element("figcaption", caption))
+
+
+def gallery(*pictures: Markup) -> Markup:
+    """Return pictures side by side where there is room, else one below the other."""
+    return element("div", *pictures, class_="gallery")
 
 
 def number_text(value: Any) -> str:

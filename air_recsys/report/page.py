@@ -15,20 +15,28 @@ from air_recsys.exceptions import DataError
 from air_recsys.models import Recommender
 from air_recsys.report import sections
 from air_recsys.report.document import check_page, page_html
+from air_recsys.report.errors import calibration_section, errors_section
 from air_recsys.report.graph_section import graph_section
+from air_recsys.report.learned import learned_section
+from air_recsys.report.parameters import parameters_section
 from air_recsys.report.sections import Name
+from air_recsys.report.summary import summary_section
+from air_recsys.validation import import_extra
 from air_recsys.writing import replace_file
 
 Titles = Mapping[Any, str] | pd.Series | pd.DataFrame | None
 _CONTENTS = {
-    "data": "Data",
-    "parameters": "Model",
-    "accuracy": "Accuracy",
-    "training": "Training",
+    "accuracy": "At a glance",
     "users": "User graph",
     "items": "Item graph",
+    "calibration": "Intervals",
+    "errors": "Errors",
     "recommendations": "Recommendations",
-    "made": "How this was made",
+    "learned": "Learned",
+    "data": "Data",
+    "training": "Training",
+    "parameters": "Parameters",
+    "made": "Versions",
 }
 
 
@@ -40,10 +48,11 @@ def write_report(
     evaluate: bool = False,
     titles: Titles = None,
 ) -> Path:
-    """Write a page about a fitted model: data, parameters, accuracy, training, graphs, sample recommendations.
+    """Write a page about a fitted model: accuracy, graphs, intervals, errors, sample recommendations, parameters.
 
-    The page is one HTML file without scripts that loads nothing; text of the caller's is shown as text. It names what
-    a model lacks (graphs, a course of training, snapshots). Needs the extra ``viz``.
+    The page is one HTML file without scripts that loads nothing; text of the caller's is shown as text, and figures
+    take the colours of the page, light or dark. It names what a model lacks (graphs, a course of training, snapshots).
+    Needs the extra ``viz``.
 
     Parameters
     ----------
@@ -52,10 +61,11 @@ def write_report(
     path : str or Path
         The file to write, replaced at once where it is there already.
     test : Interactions, DataFrame, sparse matrix or ndarray, optional
-        Ratings that the model has not seen, for its accuracy and that of `BiasModel` and `GlobalMean`.
+        Ratings that the model has not seen, for its accuracy with intervals, beside that of `BiasModel` and
+        `GlobalMean`; of likes alone for lists, beside what is most popular.
     evaluate : bool
-        Without `test`: fit the model anew on 90 % of its ratings and measure on the others. Else the page shows the
-        error on the training ratings, and says so.
+        Without `test`: fit the model anew on 90 % of its ratings and measure on the others. Else the page says that
+        the accuracy is not known, and shows the error on the training ratings.
     titles : mapping, Series or DataFrame, optional
         From an item's id to what people call it; of a table, indexed by id or with a column "item", the column
         "title". By default the labels of the item graph, else the ids.
@@ -102,23 +112,29 @@ def check_report(model: Recommender, target: Path) -> None:
 def report_html(model: Recommender, evaluation: Evaluation, titles: Titles = None) -> str:
     """Return the page of `write_report` as text, with an evaluation that was made before."""
     name = _item_names(model, titles)
-    body = [
-        sections.data_section(model),
-        sections.parameters_section(model),
-        sections.accuracy_section(evaluation),
-        sections.training_section(model),
-        graph_section(model.user_graph_, "user", str),
-        graph_section(model.item_graph_, "item", name),
-        sections.recommendations_section(model, name),
-        sections.made_section(model),
-    ]
+    with import_extra("matplotlib.style", "viz").context("default"):  # whatever the caller's figures look like
+        summary = summary_section(model, evaluation)
+        body = {
+            "accuracy": summary,
+            "users": graph_section(model.user_graph_, "user", str),
+            "items": graph_section(model.item_graph_, "item", name),
+            "calibration": calibration_section(evaluation),
+            "errors": errors_section(evaluation),
+            "recommendations": sections.recommendations_section(model, name),
+            "learned": learned_section(model),
+            "data": sections.data_section(model, summary),
+            "training": sections.training_section(model),
+            "parameters": parameters_section(model),
+            "made": sections.made_section(model),
+        }
+    there = {key: part for key, part in body.items() if part is not None}
     kind, data = type(model).__name__, model.interactions_
     return page_html(
         f"Report: {kind}",
         f"What {kind} has learned",
         f"{data.n_ratings:,} ratings of {data.n_users:,} users on {data.n_items:,} items",
-        _CONTENTS,
-        body,
+        {key: _CONTENTS[key] for key in there},
+        list(there.values()),
     )
 
 

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Hashable
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
+from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.plotting import (
     plot_counts,
-    plot_predictions,
+    plot_effective_neighbors,
+    plot_energy,
+    plot_fit,
+    plot_noise,
     plot_ratings,
+    plot_self_edges,
     plot_snapshots,
-    plot_training,
-    plot_vanishing,
+    plot_validation,
 )
-from air_recsys.plotting.axes import has_swept, side_by_side
+from air_recsys.plotting.axes import has_swept, positive
 from air_recsys.plotting.snapshots import graphs_over_time
-from air_recsys.report.markup import Markup, element, joined, number_text, picture, section, table
+from air_recsys.report.figures import panel
+from air_recsys.report.markup import Markup, element, gallery, joined, picture, section, table
 from air_recsys.results import machine, versions
 
 if TYPE_CHECKING:
@@ -34,12 +38,12 @@ Name = Callable[[Hashable], str]
 
 _N_SNAPSHOTS = 5
 _N_ITEMS = 5
-_MEASURES = {
-    "rmse": "RMSE",
-    "mae": "MAE",
-    "average_precision": "average precision",
-    "auroc": "AUROC",
-}
+_COURSES = (
+    (("objective", "fit"), plot_fit, "The fit to the ratings."),
+    (("noise",), plot_noise, "The noise that the model finds in the ratings."),
+    (("user_energy", "item_energy"), plot_energy, "The energy of the learned graphs."),
+    (("validation_rmse",), plot_validation, "The error on the validation part."),
+)
 _REASONS = {  # of the end of a training
     "n_epochs": "all epochs were run",
     "n_sweeps": "all sweeps were run",
@@ -53,8 +57,11 @@ _REASONS = {  # of the end of a training
 }
 
 
-def data_section(model: Recommender) -> Markup:
-    """Return what the model was trained on: sizes, ratings, and how they are spread."""
+def data_section(model: Recommender, shown: str = "") -> Markup:
+    """Return what the model was trained on: sizes, ratings, and how they are spread.
+
+    Histograms that stand in `shown`, an earlier part of the page, are left out.
+    """
     data = model.interactions_
     low, high = data.ratings.min(), data.ratings.max()
     rows: list[tuple[str, Any]] = [
@@ -67,63 +74,32 @@ def data_section(model: Recommender) -> Markup:
     ]
     if data.weights is not None:
         rows.append(("weights of the ratings", f"{data.weights.min():g} to {data.weights.max():g}"))
-    figure = side_by_side(data, (plot_ratings, plot_counts, partial(plot_counts, side="item")))
-    counts = [np.bincount(index) for index in (data.user_index, data.item_index)]
-    medians = [np.median(count[count > 0]) for count in counts]
-    description = (
-        f"Three histograms: ratings from {low:g} to {high:g}; ratings per user, median {medians[0]:g}; "
-        f"ratings per item, median {medians[1]:g}."
-    )
-    caption = "How the ratings are spread over their values, over users and over items."
-    histograms = picture(figure, description, caption)
-    return section("data", "Data", table("Training data", ["measure", "value"], rows), histograms)
+    histograms = [ratings_picture(data)] if high > low else []
+    histograms += [counts_picture(data, side) for side in ("user", "item")]
+    sizes = table("Training data", ["measure", "value"], rows)
+    return section("data", "The training data", gallery(*[each for each in histograms if each not in shown]), sizes)
 
 
-def parameters_section(model: Recommender | DrugTargetAIR) -> Markup:
-    """Return the model's parameters: those that differ from their defaults, and the others folded away."""
-    given = model.get_params(deep=False)
-    defaults = type(model)().get_params(deep=False)
-    changed = [name for name in given if repr(given[name]) != repr(defaults[name])]
-    kept = [name for name in given if name not in changed]
-
-    def listed(caption: str, names: list[str]) -> Markup:
-        return table(caption, ["parameter", "value"], [(element("code", name), repr(given[name])) for name in names])
-
-    kind = type(model).__name__
-    found = getattr(model, "settings_", {})
-    chosen = [(element("code", name), repr(value)) for name, value in found.items()]
-    tables = (
-        [table("What the training took for parameters that were 'auto'", ["parameter", "value"], chosen)]
-        if chosen
-        else []
-    )
-    tables += [listed(f"Parameters of {kind} that differ from their defaults", changed)] if changed else []
-    if kept:
-        summary = element("summary", f"{len(kept)} parameters at their defaults")
-        tables.append(element("details", summary, listed(f"Parameters of {kind} at their defaults", kept)))
-    return section("parameters", "Model", element("p", f"Class {kind}."), *tables)
+def ratings_picture(data: Interactions) -> Markup:
+    """Return a histogram of the ratings."""
+    text = f"Histogram of the ratings from {data.ratings.min():g} to {data.ratings.max():g}."
+    return picture(panel(plot_ratings, data), text, "How often each rating was given.")
 
 
-def accuracy_section(evaluation: Evaluation) -> Markup:
-    """Return the errors beside the baselines', and predicted against true ratings."""
-    own = evaluation.rows[0]
-    measures = [name for name in own if name != "model"]
-    rows = [[row["model"], *[row.get(name, float("nan")) for name in measures]] for row in evaluation.rows]
-    columns = ["model", *[_MEASURES.get(name, name) for name in measures]]
-    notes = element("ul", *[element("li", note) for note in evaluation.notes]) if evaluation.notes else ""
-    scatter = picture(
-        plot_predictions(evaluation.truth, evaluation.predicted),
-        f"Predicted against true ratings of {evaluation.truth.size:,} pairs; RMSE {own['rmse']:.4g}.",
-        f"{evaluation.title}: predictions of {own['model']} against the true ratings.",
-    )
-    lead = element("p", f"Measured on {evaluation.protocol}.")
-    return section("accuracy", "Accuracy", lead, table(evaluation.title, columns, rows), notes, scatter)
+def counts_picture(data: Interactions, side: Literal["user", "item"]) -> Markup:
+    """Return a histogram of the ratings per user or per item."""
+    index, size = (data.user_index, data.n_users) if side == "user" else (data.item_index, data.n_items)
+    counts = np.bincount(index, minlength=size)
+    rated = counts[counts > 0]
+    without = f"; {size - rated.size:,} have none" if rated.size < size else ""
+    text = f"Histogram of the ratings per {side}, median {np.median(rated):g}."
+    return picture(panel(plot_counts, data, side), text, f"Ratings per {side}{without}.")
 
 
 def training_section(model: Recommender) -> Markup:
     """Return the course of training, and of the graphs where snapshots were kept."""
     history = model.history_
-    if history.empty:
+    if history.empty or "epoch" not in history:
         return section("training", "Training", note(f"{type(model).__name__} is not trained in epochs."))
     last, place = history.iloc[-1], getattr(model, "device_", None)
     unit = "sweep" if has_swept(history) else "epoch"
@@ -132,11 +108,12 @@ def training_section(model: Recommender) -> Markup:
     reason = _REASONS.get(str(getattr(model, "stopped_by_", "")))
     end = f" ({reason})." if reason else "."
     lead = element("p", f"{int(last['epoch']):,} {unit}s in {last['seconds']:.1f} s{device}; {state}{end}")
-    columns = [name for name in ("fit", "noise", "user_energy", "item_energy", "validation_rmse") if name in history]
-    figures = ", ".join(f"{name} {number_text(float(last[name]))}" for name in columns if np.isfinite(last[name]))
-    description = f"Curves over the {unit}s; at the end {figures}."
-    curves = picture(plot_training(model), description, "The course of training.")
-    return section("training", "Training", lead, curves, *_snapshots(model))
+    curves = [
+        picture(panel(plot, model), f"{caption[:-1]} over the {unit}s.", caption)
+        for columns, plot, caption in _COURSES
+        if any(np.isfinite(positive(history.get(name, ()))).any() for name in columns)
+    ]
+    return section("training", "Training", lead, gallery(*curves), *_snapshots(model))
 
 
 def _snapshots(model: Recommender) -> list[Markup]:
@@ -156,13 +133,22 @@ def _snapshots(model: Recommender) -> list[Markup]:
             plot_snapshots(model, chosen),
             f"The learned graphs at the epochs {', '.join(map(str, chosen))}.",
             "Nodes in one order, by the communities of the last graph: large groups first, then finer ones.",
+            wide=True,
         ),
-        picture(
-            plot_vanishing(model),
-            "Effective number of neighbours and weight on the self-edges over the epochs.",
-            "How the graphs narrow: fewer neighbours count, and weight moves to the self-edges.",
-        ),
+        gallery(*_narrowing(model)),
     ]
+
+
+def _narrowing(model: Recommender) -> list[Markup]:
+    neighbors = picture(
+        panel(plot_effective_neighbors, model),
+        "Effective number of neighbours over the epochs.",
+        "How the graphs narrow: how many neighbours count.",
+    )
+    if getattr(model, "adjacency", None) != "row_softmin":
+        return [neighbors]
+    text = "Weight on the self-edges over the epochs."
+    return [neighbors, picture(panel(plot_self_edges, model), text, "How much weight moves to the self-edges.")]
 
 
 def recommendations_section(model: Recommender, name: Name) -> Markup:
@@ -188,12 +174,23 @@ def _recommendations_of(model: Recommender, user: int, name: Name) -> Markup:
     lead = element("p", f"Rated highest: {', '.join(f'{name(item)} ({rating:g})' for item, rating in rated)}.")
     if recommended.empty:
         return joined([head, lead, note("This user has rated every item.")])
+    scores = _scores(model, id, recommended)
     rows = [
-        [int(row["rank"]), name(row["item"]), float(row["score"]), *_reasons(model, id, row["item"], name)]
-        for row in recommended.to_dict("records")
+        [int(row["rank"]), name(row["item"]), score, *_reasons(model, id, row["item"], name)]
+        for row, score in zip(recommended.to_dict("records"), scores, strict=True)
     ]
     columns = ["rank", "item", "score", "speaks most for it"][: len(rows[0])]
     return joined([head, lead, table(f"Recommended to user {id}", columns, rows)])
+
+
+def _scores(model: Recommender, user: Hashable, recommended: pd.DataFrame) -> list[Any]:
+    """Return the scores, with the deviation of a new rating where the model knows it."""
+    if not (isinstance(model, PredictsDeviations) and model.knows_deviations_):
+        return recommended["score"].tolist()
+    items = recommended["item"].to_numpy()
+    deviations = model.predict(np.full(items.size, user, dtype=object), items, return_std=True)[1]
+    pairs = zip(recommended["score"], deviations, strict=True)
+    return [element("span", f"{score:.3g} ± {d:.2g}", class_="whole") for score, d in pairs]
 
 
 def _reasons(model: Recommender, user: Hashable, item: Hashable, name: Name) -> list[str]:

@@ -1,6 +1,5 @@
 """The page of a model: whole without a network, well-formed, honest about what is absent, and safe with any text."""
 
-import base64
 import re
 import sys
 import xml.etree.ElementTree as ET
@@ -23,8 +22,9 @@ from air_recsys.report.page import _item_names, write_report
 from air_recsys.splits import random_holdout
 
 SHORT = {"n_epochs": 60, "device": "cpu", "random_state": 0, "init_std": 0.1, "learning_rate": 0.01}
+POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 HOSTILE = "<script>alert('x')</script>\"'&<img src=http://evil.example/x onerror=alert(1)>"
-SECTIONS = ["data", "parameters", "accuracy", "training", "users", "items", "recommendations", "made"]
+SECTIONS = ["accuracy", "users", "items", "recommendations", "learned", "data", "training", "parameters", "made"]
 
 
 def frame():
@@ -70,24 +70,40 @@ def test_the_page_is_well_formed_and_every_link_has_its_place(text, page):
 def test_the_page_loads_nothing_and_runs_nothing(page):
     assert "script" not in page.tags
     assert not any(name.startswith("on") for _, name, _ in page.attributes)
-    assert all(source.startswith("data:image/svg+xml;base64,") for source in page.values("img", "src"))
+    assert all(source.startswith("data:image/png;base64,") for source in page.values("image", "href"))
+    assert all(link.startswith("#") for link in page.values("use", "href") + page.values("a", "href"))
     assert not {"link", "iframe", "object", "base"} & set(page.tags)
     policies = [value for value in page.values("meta", "content") if "default-src" in value]
-    assert policies == ["default-src 'none'; img-src data:; style-src 'unsafe-inline'"]
+    assert policies == [POLICY]
 
 
-def test_the_pictures_are_whole_and_load_nothing(page):
-    assert len(page.values("img", "src")) == 9
-    for source in page.values("img", "src"):
-        svg = base64.b64decode(source.partition(",")[2], validate=True).decode()
-        assert ET.fromstring(svg).tag.endswith("svg")
-        links = re.findall(r'href="([^"]*)"', svg)
-        assert all(link.startswith(("#", "data:image/png;base64,")) for link in links)
+def test_the_pictures_are_whole_and_take_the_colours_of_the_page(text):
+    drawn = re.findall(r"<svg .*?</svg>", text, re.DOTALL)
+    assert len(drawn) == text.count("<figure>") == 16
+    for svg in drawn:
+        root = ET.fromstring(svg)
+        assert root.attrib["fill"] == "currentColor"
+        assert float(root.attrib["width"]) <= 390 or 'class="wide"' in text
+        styles = " ".join(element.attrib.get("style", "") for element in root.iter())
+        assert not re.search(r"#000000|#ffffff|font-family", styles)
+        ids = {element.attrib["id"] for element in root.iter() if "id" in element.attrib}
+        referred = set(re.findall(r'(?:href="|url\()#([^")]*)', svg))
+        assert referred == ids
+
+
+def test_a_hostile_style_of_the_callers_figures_does_not_show(model, text, tmp_path):
+    import matplotlib as mpl
+
+    with mpl.rc_context({"text.color": "#123456", "axes.facecolor": "yellow", "font.size": 40}):
+        write_report(model, tmp_path / "page.html", titles={"i0": HOSTILE, "i1": "Plums & pears", "i2": None})
+    drawn = [re.findall(r"<svg .*?</svg>", page, re.DOTALL) for page in (text, (tmp_path / "page.html").read_text())]
+    assert drawn[0] == drawn[1]
 
 
 def test_tables_and_pictures_can_be_read_without_eyes(page):
     assert page.tags.count("table") == page.tags.count("caption")
-    assert all(len(words) > 20 for words in page.values("img", "alt"))
+    assert all(len(words) > 20 for words in page.values("svg", "aria-label"))
+    assert page.values("svg", "role") == ["img"] * page.tags.count("svg")
     assert set(page.values("th", "scope")) == {"col", "row"}
     levels = [int(tag[1]) for tag in page.tags if re.fullmatch("h[1-6]", tag)]
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -113,7 +129,8 @@ def test_hostile_ids_and_parameters_are_shown_as_text(tmp_path):
 
 def test_the_same_model_gives_the_same_pictures(model, page, tmp_path):
     again = written(model, tmp_path)
-    assert page.values("img", "src") == again.values("img", "src")
+    assert page.values("path", "d") == again.values("path", "d")
+    assert page.values("image", "href") == again.values("image", "href")
 
 
 def test_an_older_page_is_replaced_and_a_failure_leaves_it(model, tmp_path):
@@ -156,13 +173,13 @@ def test_labels_of_the_item_graph_stand_for_titles(tmp_path):
 
 def test_a_model_without_graphs_or_epochs_says_so(tmp_path):
     found = written(BiasModel().fit(frame()), tmp_path)
-    assert found.values("section", "id") == SECTIONS
+    assert found.values("section", "id") == [name for name in SECTIONS if name != "learned"]
     assert "This model has learned no graph of users." in found.text
     assert "This model has learned no graph of items." in found.text
     assert "BiasModel is not trained in epochs." in found.text
     plain = written(DMF(**SHORT).fit(frame()), tmp_path)
     assert "learned no graph of users" in plain.text
-    assert "The course of training." in plain.text
+    assert "The fit to the ratings." in plain.text
 
 
 def test_a_loaded_model_says_where_its_snapshots_are(model, tmp_path):
@@ -269,7 +286,10 @@ def test_interactions_get_ranking_measures():
     hidden = rng.random(truth.shape) < 0.2
     model = AIR.for_interactions(n_epochs=100, random_state=0, device="cpu").fit(np.where(hidden, np.nan, truth))
     found = evaluate_model(model, np.where(hidden, truth, np.nan))
-    assert set(found.rows[0]) == {"model", "rmse", "mae", "average_precision", "auroc", "ndcg@10", "recall@10"}
+    ends = {"average_precision low", "average_precision high"}
+    errors = {"model", "rmse", "mae", "average_precision", "auroc", "ndcg@10", "recall@10"}
+    assert set(found.rows[0]) == errors | ends
+    assert found.measure == "average_precision"
     own, biases = found.rows[0], found.rows[1]
     assert own["auroc"] > biases["auroc"]
 

@@ -1,0 +1,90 @@
+"""The sections of a model's report on unseen ratings: whether its intervals are honest, and where it errs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from air_recsys.evaluation.error_groups import errors_by
+from air_recsys.evaluation.held_out import Evaluation
+from air_recsys.evaluation.reliability import interval_reliability
+from air_recsys.plotting import plot_errors, plot_reliability
+from air_recsys.plotting.accuracy import range_text
+from air_recsys.report.figures import panel
+from air_recsys.report.markup import Markup, element, gallery, picture, section, table
+
+_GROUPS = {
+    "user_ratings": ("ratings of the user", "By how active users are: their training ratings."),
+    "item_ratings": ("ratings of the item", "By how popular items are: their training ratings."),
+    "truth": ("true rating", "By the true rating."),
+}
+
+
+def calibration_section(evaluation: Evaluation) -> Markup | None:
+    """Return how many ratings the model's intervals hold, from those of 50 % to those of 95 %; None without intervals.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from air_recsys import BiasModel
+    >>> from air_recsys.evaluation.held_out import evaluate_model
+    >>> calibration_section(evaluate_model(BiasModel().fit(np.array([[5.0, 1.0], [4.0, 2.0]])))) is None
+    True
+    """
+    pairs = evaluation.pairs
+    if not evaluation.is_unseen or not evaluation.knows_deviations:
+        return None
+    deviations, users = pairs["deviation"].to_numpy(), pairs["user"].to_numpy()
+    found = interval_reliability(evaluation.truth, evaluation.predicted, deviations, users)
+    lead = (
+        "The model says how far a new rating may be from its prediction: an interval of 90 % is 1.645 of its standard "
+        "deviations to both sides. Above the diagonal intervals are too wide, below it too narrow."
+    )
+    shares = ", ".join(f"{row['held']:.1%} within {row['meant']:.0%}" for row in found.to_dict("records"))
+    drawn = picture(panel(plot_reliability, found), f"Ratings held by intervals: {shares}.", "Intervals and truth.")
+    rows = [
+        [f"{row['meant']:.0%}", f"{row['held']:.1%}", f"{row['low']:.1%} to {row['high']:.1%}", row["width"]]
+        for row in found.to_dict("records")
+    ]
+    caption = f"Of {len(pairs):,} test ratings"
+    held = table(caption, ["interval", "ratings held", "95 % interval", "mean width"], rows)
+    return section("calibration", "Are the intervals honest?", element("p", lead), gallery(drawn, held))
+
+
+def errors_section(evaluation: Evaluation) -> Markup | None:
+    """Return the errors by activity of users, popularity of items and true rating; None without unseen ratings."""
+    if evaluation.measure != "rmse" or not evaluation.is_unseen:
+        return None
+    pairs, errors = evaluation.pairs, evaluation.predicted - evaluation.truth
+    users = pairs["user"].to_numpy()
+    tables = {name: errors_by(pairs[name].to_numpy(), errors, users) for name in _GROUPS}
+    drawn = [_picture(tables[name], *words) for name, words in _GROUPS.items()]
+    lead = (
+        "Groups of about as many test ratings each, with 95 % intervals. Any model errs more on extreme ratings: "
+        "what it cannot know draws a prediction to the mean."
+    )
+    rows = [row for name, found in tables.items() for row in _rows(_GROUPS[name][0], found)]
+    columns = ["group", "ratings", "RMSE", "95 % interval", "mean error"]
+    figures = element("details", element("summary", "The figures"), table("Errors by group", columns, rows))
+    return section("errors", "Where the errors are", element("p", lead), gallery(*drawn), figures)
+
+
+def _picture(found: pd.DataFrame, quantity: str, caption: str) -> Markup:
+    figures = "; ".join(
+        f"{range_text(row['lowest'], row['highest'])}: {row['rmse']:.3g}" for row in found.to_dict("records")
+    )
+    return picture(panel(plot_errors, found, quantity), f"RMSE by {quantity}: {figures}.", caption)
+
+
+def _rows(quantity: str, found: pd.DataFrame) -> list[list[Any]]:
+    return [
+        [
+            f"{quantity} {range_text(row['lowest'], row['highest'])}",
+            int(row["pairs"]),
+            float(row["rmse"]),
+            f"{row['low']:.3g} to {row['high']:.3g}",
+            f"{row['bias']:+.3f}",
+        ]
+        for row in found.to_dict("records")
+    ]

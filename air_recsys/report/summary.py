@@ -1,0 +1,149 @@
+"""The first section of a model's report: what data, how accurate, in three sentences and two pictures."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from air_recsys.evaluation.advantage import Advantage
+from air_recsys.evaluation.error_groups import errors_by
+from air_recsys.evaluation.held_out import Evaluation
+from air_recsys.evaluation.reliability import interval_reliability
+from air_recsys.models import Recommender
+from air_recsys.plotting import plot_accuracy, plot_predictions
+from air_recsys.plotting.accuracy import range_text
+from air_recsys.report.figures import panel
+from air_recsys.report.markup import Markup, element, gallery, number_text, picture, section, table
+from air_recsys.report.sections import counts_picture, ratings_picture
+
+_NAMES = {"rmse": "RMSE", "mae": "MAE", "average_precision": "average precision", "auroc": "AUROC"}
+_HOW = (
+    "Give ratings that the model has not seen (air-recsys report --test FILE, or write_report(test=...)), or have it "
+    "fitted anew on a part of its own (--evaluate)."
+)
+
+
+def measure_name(measure: str) -> str:
+    """Return what people call a measure.
+
+    Examples
+    --------
+    >>> measure_name("rmse"), measure_name("ndcg@10")
+    ('RMSE', 'NDCG@10')
+    """
+    return _NAMES.get(measure, measure.replace("ndcg", "NDCG"))
+
+
+def summary_section(model: Recommender, evaluation: Evaluation) -> Markup:
+    """Return what the model was trained on and how accurate it is beside its baselines."""
+    sentences = [_data_sentence(model), _accuracy_sentence(model, evaluation), _last_sentence(evaluation)]
+    lead = element("p", " ".join(sentences), class_="lead")
+    notes = element("ul", *[element("li", note) for note in evaluation.notes]) if evaluation.notes else ""
+    protocol = element("p", f"Measured on {evaluation.protocol}.", class_="note")
+    errors = [protocol, accuracy_table(evaluation)] if evaluation.rows else []
+    return section("accuracy", "At a glance", lead, gallery(*_pictures(model, evaluation)), *errors, notes)
+
+
+def accuracy_table(evaluation: Evaluation) -> Markup:
+    """Return the measures of the model and its baselines, that which counts with its interval."""
+    main = evaluation.measure
+    others = [name for name in evaluation.rows[0] if name != "model" and not name.startswith(main)]
+    columns = ["model", measure_name(main)] + (["95 % interval"] if evaluation.is_unseen else [])
+    rows = []
+    for row in evaluation.rows:
+        interval = [_range(row[f"{main} low"], row[f"{main} high"])] if evaluation.is_unseen else []
+        rows.append([row["model"], row[main], *interval, *[row.get(name, float("nan")) for name in others]])
+    return table(evaluation.title, columns + [measure_name(name) for name in others], rows)
+
+
+def _data_sentence(model: Recommender) -> str:
+    data = model.interactions_
+    low, high = data.ratings.min(), data.ratings.max()
+    sizes = f"{data.n_users:,} users on {data.n_items:,} items, {data.density:.2%} of all pairs"
+    if low == high:
+        return f"{type(model).__name__} has learned from {data.n_ratings:,} likes of {sizes}."
+    spread = f"{low:g} to {high:g}, on the mean {number_text(float(data.ratings.mean()))}"
+    return f"{type(model).__name__} has learned from {data.n_ratings:,} ratings ({spread}) of {sizes}."
+
+
+def _accuracy_sentence(model: Recommender, evaluation: Evaluation) -> str:
+    if not evaluation.is_unseen:
+        return "How accurate it is on ratings that it has not seen is not known: no held-out ratings were given."
+    if not evaluation.rows:
+        return "No test pair has a user and an item of the training data, so there is no measure of its lists."
+    own, main = evaluation.rows[0], evaluation.measure
+    interval = _range(own[f"{main} low"], own[f"{main} high"])
+    seen = f"On {len(evaluation.pairs):,} test ratings its {measure_name(main)} is"
+    figure = f"{own[main]:.3g} (95 % interval {interval})"
+    return f"{seen} {figure}{advantage_text(main, evaluation.advantage)}."
+
+
+def advantage_text(measure: str, advantage: Advantage | None) -> str:
+    """Return the end of a sentence on a measure: how it compares with the best baseline's.
+
+    Examples
+    --------
+    >>> from air_recsys.evaluation.resampling import Interval
+    >>> advantage_text("rmse", Advantage("BiasModel", Interval(0.07, 0.06, 0.08)))
+    ', 0.07 (0.06 to 0.08) lower than that of BiasModel'
+    """
+    if advantage is None:
+        return ""
+    gain = advantage.gain
+    low, high = sorted((abs(gain.low), abs(gain.high)))
+    if gain.low <= 0 <= gain.high:
+        return f", not clearly different from that of {advantage.baseline}"
+    is_lower = (gain.value > 0) == (measure == "rmse")
+    by = f"{abs(gain.value):.2g} ({low:.2g} to {high:.2g})"
+    judgement = "" if gain.value > 0 else ", which is worse"
+    return f", {by} {'lower' if is_lower else 'higher'} than that of {advantage.baseline}{judgement}"
+
+
+def _last_sentence(evaluation: Evaluation) -> str:
+    if not evaluation.is_unseen:
+        return _HOW
+    pairs = evaluation.pairs
+    if evaluation.measure != "rmse":
+        return f"They are of {pairs['user'].nunique():,} users and {pairs['item'].nunique():,} items."
+    errors = evaluation.predicted - evaluation.truth
+    groups = [
+        errors_by(pairs[f"{side}_ratings"].to_numpy(), errors, pairs["user"].to_numpy()).assign(side=side)
+        for side in ("user", "item")
+    ]
+    worst = max((row for found in groups for row in found.to_dict("records")), key=lambda row: row["rmse"])
+    ends = range_text(worst["lowest"], worst["highest"])
+    group = f"{worst['side']}s with {ends} training ratings (RMSE {worst['rmse']:.3g})"
+    if not evaluation.knows_deviations:
+        return f"Of groups by training ratings it errs most on {group}."
+    deviations, users = pairs["deviation"].to_numpy(), pairs["user"].to_numpy()
+    reliability = interval_reliability(evaluation.truth, evaluation.predicted, deviations, users)
+    held = float(reliability.set_index("meant").loc[0.9, "held"])
+    return f"Its 90 % intervals hold {held:.1%} of them; of groups by training ratings it errs most on {group}."
+
+
+def _pictures(model: Recommender, evaluation: Evaluation) -> list[Markup]:
+    data = model.interactions_
+    if not evaluation.rows:
+        return [counts_picture(data, side) for side in ("user", "item")]
+    first = _accuracy_picture(evaluation) if evaluation.is_unseen else ratings_picture(data)
+    if np.ptp(evaluation.truth) == 0:
+        return [first, counts_picture(data, "item")]
+    own = evaluation.rows[0]
+    scatter = picture(
+        panel(plot_predictions, evaluation.truth, evaluation.predicted),
+        f"Predicted against true ratings of {evaluation.truth.size:,} pairs; RMSE {own['rmse']:.4g}.",
+        f"{evaluation.title}: predictions of {own['model']} against the true ratings.",
+    )
+    return [first, scatter]
+
+
+def _accuracy_picture(evaluation: Evaluation) -> Markup:
+    main = evaluation.measure
+    name = measure_name(main)
+    figures = "; ".join(f"{row['model']} {number_text(row[main])}" for row in evaluation.rows)
+    better = "less" if main == "rmse" else "more"
+    drawn = panel(plot_accuracy, evaluation.rows, main, f"{name} ({better} is better)")
+    return picture(drawn, f"{name} with 95 % intervals: {figures}.", f"{evaluation.title}, with 95 % intervals.")
+
+
+def _range(low: float, high: float) -> str:
+    return f"{low:.3g} to {high:.3g}"

@@ -1,0 +1,154 @@
+"""The report in Chromium: narrow, dark, on paper, and with hostile texts."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from air_recsys import AIR, Interactions
+from air_recsys.report import write_report
+from air_recsys.splits import random_holdout
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
+
+CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
+if CHROMIUM is None or DRIVER is None:
+    pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
+
+FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
+FLAGS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--disable-quic"]
+HOSTILE = "</svg></script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
+
+# The lowest ratio of luminances, as WCAG 2 defines it, of texts and of the page behind them.
+CONTRAST = """
+const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
+const luminance = ([r, g, b]) => {
+  const linear = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
+};
+const paper = luminance(parse(getComputedStyle(document.body).backgroundColor));
+return Math.min(...[...document.querySelectorAll(arguments[0])].map((element) => {
+  const style = getComputedStyle(element);
+  const ink = luminance(parse(element instanceof SVGElement ? style.fill : style.color));
+  return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+}));
+"""
+# The height of the smallest text in a figure, in pixels of the screen.
+SMALLEST = """
+return Math.min(...[...document.querySelectorAll("figure svg")].flatMap((svg) => {
+  const scale = svg.getBoundingClientRect().width / svg.viewBox.baseVal.width;
+  return [...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize) * scale);
+}));
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    options = webdriver.ChromeOptions()
+    options.binary_location = CHROMIUM
+    for flag in FLAGS:
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rng = np.random.default_rng(0)
+    truth = 3 + np.outer(rng.normal(size=40), rng.normal(size=30)) + 0.4 * rng.normal(size=(40, 30))
+    data = Interactions.from_dense(np.where(rng.random(truth.shape) < 0.6, np.round(truth.clip(1, 5)), np.nan))
+    split = random_holdout(data, 0.2, random_state=0)
+    kinds = pd.DataFrame({"kind": [HOSTILE, "plain"] * 15})
+    model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(
+        data.select(split.train), item_features=kinds
+    )
+    titles = {
+        item: f"{HOSTILE} {item}" if item % 2 else f"A film with a long title of many words ({item})"
+        for item in range(30)
+    }
+    target = tmp_path_factory.mktemp("report") / "page.html"
+    return write_report(model, target, test=data.select(split.test), titles=titles)
+
+
+def opened(browser: Any, page: Path, width: int, scheme: str) -> Any:
+    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
+    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get_log("browser")
+    browser.get(page.as_uri())
+    return browser
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1280])
+def test_all_can_be_read_without_scrolling_sideways(browser: Any, page: Path, width: int, scheme: str) -> None:
+    shown = opened(browser, page, width, scheme)
+    assert shown.execute_script("return document.documentElement.scrollWidth") <= width
+    assert shown.execute_script(CONTRAST, "h1, h2, h3, p, td, th, a, caption, figcaption, li, svg text") >= 4.5
+    assert shown.execute_script(SMALLEST) >= 10
+    assert shown.get_log("browser") == []
+
+
+def test_accuracy_and_two_pictures_are_on_the_first_screen(browser: Any, page: Path) -> None:
+    shown = opened(browser, page, 1280, "light")
+    bottoms = shown.execute_script(
+        "return [...document.querySelectorAll('#accuracy figure svg, #accuracy .lead')]"
+        ".map((element) => element.getBoundingClientRect().bottom)"
+    )
+    assert len(bottoms) == 3
+    assert max(bottoms) <= 800
+
+
+def test_figures_turn_dark_with_the_page(browser: Any, page: Path) -> None:
+    fill = "return getComputedStyle(document.querySelector('figure svg text')).fill"
+    ink = "return getComputedStyle(document.body).color"
+    fills = []
+    for scheme in ("light", "dark"):
+        shown = opened(browser, page, 1280, scheme)
+        fills.append(shown.execute_script(fill))
+        assert fills[-1] == shown.execute_script(ink)
+    assert fills[0] != fills[1]
+
+
+def test_hostile_texts_are_shown_and_never_run(browser: Any, page: Path) -> None:
+    shown = opened(browser, page, 1280, "light")
+    assert shown.execute_script("return window.hacked ?? null") is None
+    assert shown.execute_script("return document.querySelectorAll('script, img').length") == 0
+    assert HOSTILE in shown.execute_script("return document.body.textContent")
+
+
+def test_a_script_that_got_in_would_be_refused(browser: Any, page: Path, tmp_path: Path) -> None:
+    hurt = tmp_path / "hurt.html"
+    hurt.write_text(page.read_text().replace("</main>", "<script>window.hacked=1</script></main>"))
+    shown = opened(browser, hurt, 1280, "light")
+    assert shown.execute_script("return window.hacked ?? null") is None
+    assert any("Content Security Policy" in entry["message"] for entry in shown.get_log("browser"))
+
+
+def test_paper_is_a4_white_and_shows_what_was_folded(browser: Any, page: Path) -> None:
+    shown = opened(browser, page, 1280, "dark")
+    printed = shown.execute_cdp_cmd("Page.printToPDF", {"preferCSSPageSize": True, "printBackground": True})
+    document = base64.b64decode(printed["data"])
+    sizes = {
+        tuple(map(round, map(float, box))) for box in re.findall(rb"/MediaBox \[0 0 ([\d.]+) ([\d.]+)\]", document)
+    }
+    assert sizes == {(595, 842)}
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    assert shown.execute_script("return getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    heights = shown.execute_script(
+        "return [...document.querySelectorAll('details table')].map((table) => table.getBoundingClientRect().height)"
+    )
+    assert heights
+    assert min(heights) > 20
+    shown.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
