@@ -151,7 +151,8 @@ class Service:
         n, include_seen, items, exclude
             As in `recommend`.
         reasons : int
-            How many of the new user's items, those with the largest contributions, come with each item; with n up to 50.
+            How many of the items given, those with the largest contributions, come with each one listed; n is at most
+            50 then.
 
         Raises
         ------
