@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.exceptions import DataError
+from air_recsys.scales import hint_at_scale
 
 
 def index_type(size: int) -> type[np.signedinteger]:
@@ -77,9 +78,9 @@ def as_ratings(values: Any, size: int, allow_negative: bool, *, copy: bool = Tru
     if ratings.shape != (size,):
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
     _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
-    if not allow_negative:
-        hint = "; pass allow_negative=True (in the shell --negative) if the scale has negative ratings"
-        _require(ratings >= 0, ratings, "ratings must be >= 0", "negative", hint)
+    if not allow_negative and (ratings < 0).any():
+        hint = f"; if these are no code for missing, state {hint_at_scale(ratings)}, or pass allow_negative=True"
+        _require(ratings >= 0, ratings, "ratings must be >= 0", "negative", f"{hint} (in the shell --negative)")
     return ratings if ratings.dtype == np.float32 else narrowed(ratings)
 
 

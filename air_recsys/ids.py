@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Hashable, Iterable, Iterator
 from typing import Any
 
@@ -10,6 +11,8 @@ import pandas as pd
 
 from air_recsys.columns import index_type
 from air_recsys.exceptions import DataError, quoted
+
+_MOST_COMPARED = 20_000  # names: part of a second
 
 
 def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
@@ -104,6 +107,22 @@ def rank_ids(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return ids[order], rank
 
 
+def close_names(name: str, names: Iterable[str], n: int = 3, likeness: float = 0.5) -> list[str]:
+    """Return the names that are nearest to one, by `difflib`, the nearest first.
+
+    Of more than 20,000 names only those with the same first character are compared.
+
+    Examples
+    --------
+    >>> close_names("asprin", ["ibuprofen", "aspirin"])
+    ['aspirin']
+    """
+    compared = list(names)
+    if len(compared) > _MOST_COMPARED:
+        compared = [each for each in compared if each[:1] == name[:1]][:_MOST_COMPARED]
+    return difflib.get_close_matches(name, compared, n, likeness)
+
+
 class IdIndex:
     """A fixed sequence of distinct ids with the index of each.
 
@@ -145,6 +164,17 @@ class IdIndex:
                 f"expected {content} of {self.kind}s of the data, found none: their ids are such as "
                 f"{quoted(self.ids.tolist()[0])}, those of the {content} such as {quoted(ids.tolist()[0])}"
             )
+
+    def nearest(self, id: Hashable) -> list[Any]:
+        """Return up to three ids whose text is nearest to that of an unknown one, the nearest first.
+
+        Examples
+        --------
+        >>> IdIndex(["ann", "bob"], "user").nearest("Anna"), IdIndex([11, 12], "user").nearest("12")
+        (['ann'], [12, 11])
+        """
+        ids = {str(each).casefold(): each for each in self.ids.tolist()}
+        return [ids[name] for name in close_names(str(id).casefold(), ids)]
 
     def joined(self, ids: np.ndarray) -> IdIndex:
         """Return an index that has other ids after its own.

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Protocol, Self, get_args
 
 import numpy as np
 import pandas as pd
@@ -15,9 +15,11 @@ import scipy.sparse as sp
 from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range, narrowed
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.features import Encoding, Features, as_table
+from air_recsys.headers import hint_at_columns, named_column, wide_frame
 from air_recsys.ids import IdIndex, encode_ids
 from air_recsys.reading import checked_sparse
 from air_recsys.repeated import Duplicates, RepeatedPairs, repeated_values
+from air_recsys.scales import Scale, as_scale, check_no_code, check_stated
 from air_recsys.validation import check_choice
 
 if TYPE_CHECKING:
@@ -70,7 +72,9 @@ class Interactions:
 
     * A repeated pair is an error unless `duplicates` says which value counts (its weight likewise).
     * NaN and infinite ratings are errors (in a dense array NaN means "not rated"); so are negative ratings, which
-      are mostly a code for "missing", unless `allow_negative`.
+      are mostly a code for "missing", unless `allow_negative` or `rating_scale` has some.
+    * Ratings outside of `rating_scale` are errors. Where none is stated, 99, 999, ... are errors in a caller's table
+      or matrix if they are further from all other ratings than these are from each other.
     * Users and items without ratings are kept where the container has them (matrix rows and columns); a table of
       ratings does not. A stored zero in a sparse matrix is a rating of zero.
     * Ids are sorted where they can be compared, so the order of the ratings does not matter to a model.
@@ -93,6 +97,9 @@ class Interactions:
         The value of a repeated pair.
     allow_negative : bool
         Accept negative ratings.
+    rating_scale : tuple of float, optional
+        Lowest and highest rating that there may be: models clip to it, and take no new rating outside of it. By
+        default the lowest and the highest one of the data.
     copy : bool
         False takes over arrays that have their type already, as int32 and float32; the caller must not change them.
 
@@ -130,6 +137,7 @@ class Interactions:
         weights: Any = None,
         duplicates: Duplicates = "error",
         allow_negative: bool = False,
+        rating_scale: Scale | None = None,
         copy: bool = True,
     ) -> None:
         check_choice("duplicates", duplicates, get_args(Duplicates))
@@ -137,7 +145,11 @@ class Interactions:
         self.items = IdIndex(item_ids, "item")
         self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
         self.item_index = as_index(item_index, len(self.items), "item", copy=copy)
+        self.rating_scale = None if rating_scale is None else as_scale(rating_scale)
+        allow_negative = allow_negative or (self.rating_scale is not None and self.rating_scale[0] < 0)
         self._ratings = as_ratings(ratings, self.user_index.size, allow_negative, copy=copy)
+        if self.rating_scale is not None:
+            check_stated(self._ratings, self.rating_scale)
         self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.n_ratings, copy=copy)
         self.weights = None if weights is None else as_weights(weights, self.n_ratings)
         if self.item_index.size != self.user_index.size:
@@ -160,30 +172,31 @@ class Interactions:
         weight: str | None = None,
         duplicates: Duplicates = "error",
         allow_negative: bool = False,
+        rating_scale: Scale | None = None,
     ) -> Interactions:
-        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1."""
-        wanted = [name for name in (user, item, rating, timestamp, weight) if name is not None]
-        absent = [name for name in wanted if name not in df.columns]
-        if absent:
-            is_wide = user in absent and item in absent
-            wide = ": a table with a column an item is read by Interactions.from_dense" if is_wide else ""
-            raise DataError(f"expected the column(s) {absent}, found {quoted(list(df.columns))}{wide}")
+        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1.
+
+        The case of the names of columns does not matter where one column alone has a name.
+        """
+        names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight}
+        named = _columns_of(df, {role: name for role, name in names.items() if name is not None})
         if df.empty:
             raise DataError("expected at least one rating, found an empty table")
-        users, user_ids = encode_ids(df[user], "user")
-        items, item_ids = encode_ids(df[item], "item")
-        ratings = np.ones(len(df)) if rating is None else df[rating].to_numpy()
+        users, user_ids = encode_ids(named["user"], "user")
+        items, item_ids = encode_ids(named["item"], "item")
+        ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
         return cls(
             users,
             items,
             ratings,
             user_ids,
             item_ids,
-            timestamps=None if timestamp is None else df[timestamp].to_numpy(),
-            weights=None if weight is None else df[weight].to_numpy(),
+            timestamps=None if timestamp is None else named["timestamp"].to_numpy(),
+            weights=None if weight is None else named["weight"].to_numpy(),
             duplicates=duplicates,
             allow_negative=allow_negative,
-        )
+            rating_scale=rating_scale,
+        ).without_codes()
 
     @classmethod
     def from_csr(
@@ -194,6 +207,7 @@ class Interactions:
         *,
         duplicates: Duplicates = "error",
         allow_negative: bool = False,
+        rating_scale: Scale | None = None,
     ) -> Interactions:
         """Read any SciPy sparse matrix or array (users x items); stored entries are the ratings.
 
@@ -214,7 +228,8 @@ class Interactions:
             ids_or_range(item_ids, n_items, "item"),
             duplicates=duplicates,
             allow_negative=allow_negative,
-        )
+            rating_scale=rating_scale,
+        ).without_codes()
 
     @classmethod
     def from_dense(
@@ -224,6 +239,7 @@ class Interactions:
         item_ids: Iterable[Hashable] | None = None,
         *,
         allow_negative: bool = False,
+        rating_scale: Scale | None = None,
     ) -> Interactions:
         """Read a 2-D array (users x items) in which NaN means "not rated".
 
@@ -239,6 +255,7 @@ class Interactions:
         if isinstance(matrix, pd.DataFrame):
             user_ids = matrix.index if user_ids is None else user_ids
             item_ids = matrix.columns if item_ids is None else item_ids
+            matrix = _with_nan(matrix)
         array = as_float(matrix)
         if array.ndim != 2:
             raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
@@ -250,7 +267,8 @@ class Interactions:
             ids_or_range(user_ids, array.shape[0], "user"),
             ids_or_range(item_ids, array.shape[1], "item"),
             allow_negative=allow_negative,
-        )
+            rating_scale=rating_scale,
+        ).without_codes()
 
     @classmethod
     def from_surprise(
@@ -395,6 +413,7 @@ class Interactions:
             allow_negative=True,
             copy=False,
         )
+        part.rating_scale = self.rating_scale
         part.user_features, part.item_features = self.user_features, self.item_features
         return part
 
@@ -427,6 +446,24 @@ class Interactions:
         (['x', 'y', 'new'], ['year'])
         """
         return with_features(self, user, item, stacklevel=2)
+
+    def on_scale(self, rating_scale: Scale) -> Interactions:
+        """Return the same ratings with their scale stated, see `Interactions`.
+
+        Raises
+        ------
+        DataError
+            Where a rating lies outside of it.
+
+        Examples
+        --------
+        >>> Interactions.from_dense([[4, 2]]).on_scale((1, 5)).rating_scale
+        (1.0, 5.0)
+        """
+        same = copy(self)
+        same.rating_scale = as_scale(rating_scale)
+        check_stated(self._ratings, same.rating_scale)
+        return same
 
     def among(self, users: IdIndex, items: IdIndex) -> Interactions:
         """Return the same ratings among more users and items, whose first ids are those of these.
@@ -483,6 +520,12 @@ class Interactions:
 
     # ---------------------------------------------------------------- internals
 
+    def without_codes(self) -> Self:
+        """Return the ratings, or raise `DataError` where they hold a code for missing and no scale is stated."""
+        if self.rating_scale is None:
+            check_no_code(self._ratings)
+        return self
+
     def _resolve_duplicates(self, rule: Duplicates) -> None:
         if self.n_ratings == 0:
             raise DataError("expected at least one rating, found none")
@@ -525,23 +568,46 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
     return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
 
 
-def as_interactions(data: Any, *, allow_negative: bool = False) -> Interactions:
+def as_interactions(data: Any, *, allow_negative: bool = False, rating_scale: Scale | None = None) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
-    Any other type is a `DataError` that lists the accepted ones.
+    A DataFrame has a rating a row, in the columns user, item and rating; or a user a row and an item a column, with
+    missing values for what is not rated, see `air_recsys.headers.wide_frame`. Any other type is a `DataError` that
+    lists the accepted ones.
     """
     if isinstance(data, Interactions):
-        return data
+        return data if rating_scale is None else data.on_scale(rating_scale)
+    how: dict[str, Any] = {"allow_negative": allow_negative, "rating_scale": rating_scale}
     if isinstance(data, pd.DataFrame):
-        return Interactions.from_frame(data, allow_negative=allow_negative)
+        wide = wide_frame(data)
+        return Interactions.from_frame(data, **how) if wide is None else Interactions.from_dense(wide, **how)
     if sp.issparse(data):
-        return Interactions.from_csr(data, allow_negative=allow_negative)
+        return Interactions.from_csr(data, **how)
     if isinstance(data, (np.ndarray, list, tuple)):
-        return Interactions.from_dense(data, allow_negative=allow_negative)
+        return Interactions.from_dense(data, **how)
     raise DataError(
         "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
         f"2-D array with NaN for missing ratings, found {type(data).__name__}"
     )
+
+
+def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with NaN in place of None and of pandas' missing value."""
+    plain = all(isinstance(kind, np.dtype) and kind.kind != "O" for kind in frame.dtypes)
+    return frame if plain else frame.astype(object).where(frame.notna(), np.nan)
+
+
+def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Series]:
+    """Return the columns of a long table by what they hold, or raise `DataError` for those that are not there."""
+    header = list(frame.columns)
+    found = {role: named_column(name, header) for role, name in names.items()}
+    absent = {role: names[role] for role, name in found.items() if name is None}
+    if absent:
+        hint = hint_at_columns(absent, header)
+        if not hint and {"user", "item"} <= set(absent):
+            hint = ": a table with a user a row and an item a column is read by Interactions.from_dense"
+        raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
+    return {role: pd.Series(frame[name]) for role, name in found.items()}
 
 
 def _is_rating(row: Any) -> bool:

@@ -84,7 +84,7 @@ def test_a_wide_table_keeps_its_names():
     data = Interactions.from_dense(table)
     assert (data.user_ids.tolist(), data.item_ids.tolist()) == (["ann", "bob"], ["x", "y"])
     assert Interactions.from_dense(table, item_ids=[7, 8]).item_ids.tolist() == [7, 8]
-    with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with a column an item"):
+    with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with a user a row"):
         Interactions.from_frame(table)
     with pytest.raises(DataError, match="'x'"):
         Interactions.from_dense(table.set_axis(["x", "x"], axis=1))
@@ -200,7 +200,8 @@ def test_infinite_is_an_error_in_a_dense_array_too():
 
 
 def test_negative_ratings_need_a_word():
-    message = "ratings must be >= 0, found 2 negative, the first in row 1: -1; pass allow_negative=True"
+    message = "ratings must be >= 0, found 2 negative, the first in row 1: -1; if these are no code for "
+    message += "missing, state rating_scale=(-2, 1) (in the shell --rating-scale=-2,1), or pass allow_negative=True"
     with fails(message):
         build([0, 0, 1], [0, 1, 1], [1, -1, -2])
     for read, container in [

@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
-    {"exceptions", "validation", "parameters", "ids", "columns", "repeated", "reading", "writing"}
+    {"exceptions", "validation", "parameters", "ids", "columns", "headers", "scales", "repeated", "reading", "writing"}
     | {"held_files", "digests", "tensor_files"},
     {"features"},
     {"metrics", "interactions", "splits"},
@@ -41,7 +41,7 @@ WORKSHOP = ("air_recsys.benchmarks", "air_recsys.cli.workshop")
 # The command line adds the commands of the workshop where there is one.
 DOOR = ("air_recsys.cli.app", "air_recsys.cli.workshop", None)
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-HOSTS = {"surprise", "implicit", "cornac", "myfm"}
+HOSTS = {"surprise", "implicit", "cornac", "myfm", "lightfm"}
 # Fixed public names; their imports stand inside the methods.
 ALLOWED = {
     ("air_recsys.interactions", "air_recsys.adapters.surprise", "to_surprise"),

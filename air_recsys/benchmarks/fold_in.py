@@ -79,5 +79,5 @@ def _results(data: Interactions, split: StrongSplit, air: AIR) -> Iterator[tuple
 
 def _result(model: Any, test: Interactions, start: float) -> dict[str, float]:
     seconds = time.perf_counter() - start
-    predicted = model.predict(test.user_ids[test.user_index], test.item_ids[test.item_index])
+    predicted = model.predict(test.user_ids[test.user_index], test.item_ids[test.item_index], unknown="mean")
     return {"rmse": rmse(test.ratings, predicted), "seconds": seconds}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from air_recsys.benchmarks.apart import Stopwatch
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.results import ResultTable, peak_memory
+from air_recsys.results.apart import Stopwatch
 
 _GROUPS = 500
 

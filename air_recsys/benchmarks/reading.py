@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
-from air_recsys.benchmarks.apart import MemoryWatch, Stopwatch, run_apart
 from air_recsys.datasets import read_ratings
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import MemoryWatch, Stopwatch, run_apart
 from air_recsys.validation import check_choice, check_integer, import_extra
 
 FORMATS = ("parquet", "csv")

@@ -11,13 +11,29 @@ import io
 import logging
 import os
 import sys
+import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from air_recsys import __version__
-from air_recsys.cli import data, demo, dti, evaluate, explain, inpaint, models, paths, report, score, serve, tune
+from air_recsys.cli import (
+    compare,
+    data,
+    demo,
+    dti,
+    evaluate,
+    explain,
+    inpaint,
+    models,
+    paths,
+    predict,
+    report,
+    score,
+    serve,
+    tune,
+)
 from air_recsys.exceptions import AirRecsysError
 
 try:
@@ -37,7 +53,9 @@ app.command("demo")(demo.demo)
 app.command("train")(models.train)
 app.command("tune")(tune.tune)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
 app.command("recommend")(models.recommend)
+app.command("predict")(predict.predict)
 app.command("score")(score.score)
 app.command("similar")(models.similar)
 app.command("explain")(explain.explain)
@@ -82,7 +100,9 @@ def run(arguments: list[str] | None = None) -> int:
         sys.stderr = Path(os.devnull).open("w")  # noqa: SIM115, for the rest of the process
     logging.basicConfig(format="%(message)s", stream=sys.stderr)
     try:
-        status = app(arguments, standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            status = app(arguments, standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _fail(_message(error), 2)
@@ -97,6 +117,11 @@ def run(arguments: list[str] | None = None) -> int:
             raise KeyboardInterrupt from error
         raise
     return status if isinstance(status, int) else 0
+
+
+def _warn(message: Warning | str, category: type[Warning], *place: Any, **how: Any) -> None:
+    """Write a warning as one line, without the place in the code that it comes from."""
+    sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
 
 
 def _fail(message: str, status: int) -> int:

@@ -67,8 +67,11 @@ def evaluate(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
+    rating_scale: options.RatingScale = None,
+    missing: options.Missing = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
@@ -83,9 +86,11 @@ def evaluate(
         raise ParameterError("expected either a file or --dataset")
     if dataset is not None:
         given = {"--duplicates": duplicates is not options.Repeated.ERROR, "--negative": negative}
+        given |= {"--rating-scale": rating_scale is not None, "--missing": missing is not None}
         options.refuse_unread("--dataset", given)
-    columns: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
-    columns |= {"duplicates": duplicates.value, "allow_negative": negative}
+    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
+    reading |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative}
+    reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
     if ranking:
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:
@@ -95,7 +100,7 @@ def evaluate(
         if split is ListSplit.LAST and test_fraction is not None:
             raise ParameterError("--split last holds out one item of each user: expected no --test-fraction")
         of_ranker = {"device": device} | options.parse_settings(settings, GraphRanker())
-        name, ratings = _load(file, dataset, data, options.of_likes(columns))
+        name, ratings = _load(file, dataset, data, options.of_likes(reading))
         parts = _parts(ratings, split, 0.2 if test_fraction is None else test_fraction, seed)
         _rank(name, ratings, parts, options.parse_names(peers), of_ranker, k, seed, json_file)
         return
@@ -110,7 +115,7 @@ def evaluate(
         splits = [Fold(name, *load_movielens_fold(data_root(data), name)) for name in _PREDEFINED]
         origin = "MovieLens-100K, predefined folds u1 .. u5"
     else:
-        name, ratings = _load(file, dataset, data, columns)
+        name, ratings = _load(file, dataset, data, reading)
         if folds is not None:
             splits, how = cross_validation_folds(ratings, folds, seed), f"{folds} random folds"
         else:

@@ -29,7 +29,7 @@ class Side(StrEnum):
 
 
 def train(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating a row.")],
+    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with a rating a row, or a user a row.")],
     model: Annotated[Path, typer.Option("--model", callback=paths.writable, help="Where to write the model.")] = Path(
         "model.air"
     ),
@@ -39,8 +39,11 @@ def train(
     rating: options.RatingColumn = "rating",
     timestamp: options.TimestampColumn = None,
     sep: options.Separator = None,
+    columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
+    rating_scale: options.RatingScale = None,
+    missing: options.Missing = None,
     user_features: options.UserFeatures = None,
     item_features: options.ItemFeatures = None,
     user_similarity: options.UserSimilarity = None,
@@ -62,8 +65,9 @@ def train(
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR, GraphRanker
 
-    columns: dict[str, Any] = {"user": user, "item": item, "rating": rating, "sep": sep}
-    columns |= {"duplicates": duplicates.value, "allow_negative": negative}
+    how: dict[str, Any] = {"user": user, "item": item, "rating": rating, "sep": sep}
+    how |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative}
+    how |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
     if ranking:
         given = {
             "--preset": preset is not options.Preset.RATINGS,
@@ -78,13 +82,13 @@ def train(
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
         )
-        likes = read_ratings(file, **options.of_likes(columns))
+        likes = read_ratings(file, **options.of_likes(how))
         _train_ranker(GraphRanker(**of_ranker), likes, model, json_file)
         return
     of_time = {} if timestamp is None else {"time": "drift"}
     parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **parameters)
-    data = read_ratings(file, timestamp=timestamp, **columns)
+    data = read_ratings(file, timestamp=timestamp, **how)
     typer.echo(repr(data))
     data = options.with_features(data, user_features, item_features, user, item)
     data = options.with_similarities(data, user_similarity, item_similarity)
@@ -134,6 +138,8 @@ def recommend(
     ratings: Annotated[
         Path | None, typer.Option(help="New ratings (columns user, item, rating) to fold in first, for this answer.")
     ] = None,
+    sep: options.Separator = None,
+    columns: options.Columns = None,
     n: Annotated[
         int | None, typer.Option("--n", help="Items per user, 10 by default; fewer where no more are left.")
     ] = None,
@@ -158,7 +164,8 @@ def recommend(
             kind = type(loaded).__name__
             raise DataError(f"only AIR, DMF and GraphRanker fold new ratings in, found a model of class {kind}")
         rating = None if isinstance(loaded, GraphRanker) else "rating"
-        new = read_ratings(ratings, rating=rating, allow_negative=bool((data.ratings < 0).any())).to_frame()
+        form: dict[str, Any] = {"rating": rating, "sep": sep, "columns": options.fields_of(columns)}
+        new = read_ratings(ratings, **form, allow_negative=loaded.rating_scale_[0] < 0).to_frame()
         for side, model_ids in (("user", data.user_ids), ("item", data.item_ids)):
             new[side] = options.as_ids(new[side].astype(str).tolist(), model_ids)
         if isinstance(loaded, TrainedRecommender):

@@ -91,7 +91,18 @@ Duplicates = Annotated[
     Repeated, typer.Option("--duplicates", help="Which rating counts of a pair that is there twice.")
 ]
 Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0.")]
+RatingScale = Annotated[
+    str | None,
+    typer.Option("--rating-scale", metavar="LOW,HIGH", help="Lowest and highest rating; else found from the data."),
+]
+Missing = Annotated[
+    float | None, typer.Option("--missing", help="A rating that stands for none, as 99 in some tables.")
+]
 Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
+Columns = Annotated[
+    str | None,
+    typer.Option("--columns", metavar="NAME,NAME,...", help="Names of the fields of a file without a header line."),
+]
 
 
 def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAIR | None = None) -> dict[str, Any]:
@@ -190,6 +201,34 @@ def parse_names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",") if name.strip()]
 
 
+def fields_of(columns: str | None) -> list[str] | None:
+    """Return the names of the fields of a file without a header line; None for other files.
+
+    Examples
+    --------
+    >>> fields_of("user,item,rating"), fields_of(None)
+    (['user', 'item', 'rating'], None)
+    """
+    return None if columns is None else parse_names(columns)
+
+
+def scale_of(text: str | None) -> tuple[float, float] | None:
+    """Return the ends of a scale; None where none is given.
+
+    Examples
+    --------
+    >>> scale_of("-10,10"), scale_of(None)
+    ((-10.0, 10.0), None)
+    """
+    if text is None:
+        return None
+    try:
+        low, high = map(float, text.split(","))
+    except ValueError:
+        raise ParameterError(f"--rating-scale expects LOW,HIGH, such as 1,5, found {text!r}") from None
+    return low, high
+
+
 def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
     """Turn ids into the model's kind: integers where all its ids are."""
     if model_ids.dtype == object:
@@ -239,6 +278,7 @@ def of_likes(columns: dict[str, Any]) -> dict[str, Any]:
     {'user': 'u', 'rating': None, 'duplicates': 'first', 'allow_negative': False}
     """
     given = {"--rating-column": columns["rating"] != "rating", "--negative": columns["allow_negative"]}
+    given |= {f"--{name.replace('_', '-')}": columns.get(name) is not None for name in ("rating_scale", "missing")}
     refuse_unread("--ranking", given)
     once = "first" if columns["duplicates"] == "error" else columns["duplicates"]
     return columns | {"rating": None, "duplicates": once}

@@ -29,6 +29,7 @@ def report(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    columns: options.Columns = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: data, accuracy, training, graphs, sample recommendations."""
@@ -47,7 +48,8 @@ def report(
     names = None if titles is None else titles_of(read_titles(titles, loaded.interactions_.item_ids))
     unseen = None
     if test is not None:
-        read = read_ratings(test, user=user, item=item, rating=rating, sep=sep, allow_negative=True)
+        fields = options.fields_of(columns)
+        read = read_ratings(test, user, item, rating, sep=sep, allow_negative=True, columns=fields)
         unseen = _with_ids_of(read, loaded.interactions_)
     evaluation = evaluate_model(loaded, unseen, evaluate)
     replace_file(out, report_html(loaded, evaluation, names).encode())

@@ -32,7 +32,9 @@ class Metric(StrEnum):
 
 
 def tune(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating a row: training data only.")],
+    file: Annotated[
+        Path, typer.Argument(help="CSV, TSV or Parquet with a rating a row, or a user a row: training data only.")
+    ],
     preset: options.PresetName = options.Preset.RATINGS,
     trials: Annotated[int, typer.Option(min=1, help="Trials wanted in all, earlier calls included.")] = 50,
     study: Annotated[
@@ -52,8 +54,11 @@ def tune(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    columns: options.Columns = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
+    rating_scale: options.RatingScale = None,
+    missing: options.Missing = None,
     device: options.Device = "auto",
     save: Annotated[
         Path | None,
@@ -69,7 +74,8 @@ def tune(
     if study is not None:
         storage_url(study)
     domains = parse_space(space) | {name: [value] for name, value in options.parse_settings(settings).items()}
-    how: dict[str, Any] = {"duplicates": duplicates.value, "allow_negative": negative}
+    how: dict[str, Any] = {"columns": options.fields_of(columns), "duplicates": duplicates.value}
+    how |= {"allow_negative": negative, "rating_scale": options.scale_of(rating_scale), "missing": missing}
     data = read_ratings(file, user=user, item=item, rating=rating, sep=sep, **how)
     typer.echo(repr(data))
     tuning = tune_air(

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import pandas as pd
 
 from air_recsys.columns import as_float, as_timestamps, narrowed
 from air_recsys.datasets.growing import CodedIds, GrowingColumn
-from air_recsys.exceptions import DataError, DataFileError
+from air_recsys.exceptions import DataError, DataFileError, quoted
+from air_recsys.headers import hint_at_columns, named_column
 from air_recsys.ids import as_id_array
 from air_recsys.interactions import Duplicates, Interactions
 
@@ -32,6 +33,27 @@ class ColumnNames(NamedTuple):
         """The names that the table has."""
         return [name for name in self if name is not None]
 
+    def among(self, header: list[str]) -> Self | None:
+        """Return the names as a header writes them, in whatever case; None where it lacks one or has it twice."""
+        found = [None if name is None else named_column(name, header) for name in self]
+        lacks = any(each is None and name is not None for each, name in zip(found, self, strict=True))
+        return None if lacks else type(self)(*found)  # pyright: ignore[reportArgumentType]
+
+    def lacking(self, header: list[str]) -> str:
+        """Return what a header was expected to have and has, as the end of a message."""
+        absent = {role: name for role, name in self._asdict().items() if name and named_column(name, header) is None}
+        expected = f"expected the column(s) {list(absent.values())} once each, found {quoted(header)}"
+        return f"{expected}{hint_at_columns(absent, header)}"
+
+
+class Rules(NamedTuple):
+    """How ratings of a caller are taken, see `read_ratings`."""
+
+    duplicates: Duplicates = "error"
+    allow_negative: bool = False
+    rating_scale: tuple[float, float] | None = None
+    missing: float | None = None
+
 
 class Table(NamedTuple):
     """Ratings as arrays: positions in the ids of the table, which are distinct and in their order, and values."""
@@ -41,6 +63,13 @@ class Table(NamedTuple):
     items: np.ndarray
     item_ids: np.ndarray
     ratings: np.ndarray
+
+    def select(self, rows: np.ndarray) -> Self:
+        """Return the ratings under a mask, and the ids that these have."""
+        users, user_index = np.unique(self.users[rows], return_inverse=True)
+        items, item_index = np.unique(self.items[rows], return_inverse=True)
+        ids = self.user_ids[users], self.item_ids[items]
+        return type(self)(user_index, ids[0], item_index, ids[1], self.ratings[rows])
 
 
 class RatingColumns:
@@ -79,22 +108,26 @@ class RatingColumns:
             self._times.append(self._to_times(pd.Series(part[self._names.timestamp])))
         self.size = self.users.size  # a part without numbers has no length
 
-    def to_interactions(self, duplicates: Duplicates, *, allow_negative: bool) -> Interactions:
+    def to_interactions(self, rules: Rules) -> Interactions:
         """Return the ratings by the rules of `Interactions`; nothing can be appended after that."""
         if not self.size:
             raise DataError("expected at least one rating, found an empty table")
-        table = self.to_table()
+        table, times = self.to_table(), None if self._times is None else self._times.whole()
+        if rules.missing is not None:
+            given = table.ratings != rules.missing
+            table, times = table.select(given), None if times is None else times[given]
         return Interactions(
             table.users,
             table.items,
             table.ratings,
             table.user_ids,
             table.item_ids,
-            timestamps=None if self._times is None else self._times.whole(),
-            duplicates=duplicates,
-            allow_negative=allow_negative,
+            timestamps=times,
+            duplicates=rules.duplicates,
+            allow_negative=rules.allow_negative,
+            rating_scale=rules.rating_scale,
             copy=False,
-        )
+        ).without_codes()
 
     def to_table(self) -> Table:
         """Return ids and ratings, of which there may be none; nothing can be appended after that."""

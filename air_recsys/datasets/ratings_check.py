@@ -14,7 +14,7 @@ from air_recsys.datasets.files import is_finite_number, malformed
 from air_recsys.exceptions import DataFileError
 from air_recsys.reading import open_unpacked
 
-_MOST_COLUMNS = 1000
+MOST_COLUMNS = 1000
 MOST_EMPTY_LINES = 1000  # in a row
 
 
@@ -34,8 +34,8 @@ def open_text(path: Path) -> Iterator[TextIO]:
         raise DataFileError(f"{path}: expected a readable file, found: {error}") from None
 
 
-def check_width(path: Path, separator: str) -> None:
-    """Raise where a table is wider than any table of ratings, or its first row is wider than its header.
+def check_width(path: Path, separator: str, most: int = MOST_COLUMNS) -> None:
+    """Raise where a table has more than so many columns, or its first row is wider than its header.
 
     pandas takes the surplus for an index of as many levels, which costs minutes for a file of a megabyte.
     """
@@ -43,14 +43,16 @@ def check_width(path: Path, separator: str) -> None:
         records = _numbered_records(path, csv.reader(lines, delimiter=separator))
         header = next(records, (1, []))[1]
         line, fields = next(records, (1, header))
-    if len(header) > _MOST_COLUMNS:
-        raise DataFileError(f"{path}, line 1: expected at most {_MOST_COLUMNS:,} columns, found {len(header):,}")
+    if len(header) > most:
+        raise DataFileError(f"{path}, line 1: expected at most {most:,} columns, found {len(header):,}")
     if len(fields) > len(header):
         expected = f"{len(header)} fields separated by {separator!r}, as in the header"
         raise malformed(path, line, expected, separator.join(fields))
 
 
-def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str | None) -> None:
+def check_fields(
+    path: Path, separator: str, columns: Sequence[str], rating: str | None, header: Sequence[str] | None = None
+) -> None:
     """Raise for the first line with a wrong number of fields, an empty field or a rating that is no number.
 
     Parameters
@@ -61,14 +63,17 @@ def check_fields(path: Path, separator: str, columns: Sequence[str], rating: str
         Names of the columns that must not be empty.
     rating : str or None
         Name of the column with numbers.
+    header : sequence of str, optional
+        Names of all columns, where the file has no header line.
     """
+    origin = "in the first line" if header is not None else "in the header"
     with open_text(path) as lines:
         records = _numbered_records(path, csv.reader(lines, delimiter=separator, strict=True))
-        header = next(records, (1, []))[1]
+        header = next(records, (1, []))[1] if header is None else header
         for line, fields in records:
             text = separator.join(fields)
             if len(fields) != len(header):
-                expected = f"{len(header)} fields separated by {separator!r}, as in the header"
+                expected = f"{len(header)} fields separated by {separator!r}, as {origin}"
                 raise malformed(path, line, expected, text)
             record = dict(zip(header, fields, strict=True))
             for name in columns:

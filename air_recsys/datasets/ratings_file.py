@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+import numpy as np
+import pandas as pd
 from tqdm import tqdm
 
 from air_recsys.datasets.files import build_interactions
 from air_recsys.datasets.parquet_checks import find_parts
-from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns
-from air_recsys.datasets.ratings_parquet import read_parquet
-from air_recsys.datasets.ratings_text import SEPARATORS, choose_separator, ending_of, read_text, unknown_kind
-from air_recsys.exceptions import DataFileError
+from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns, Rules
+from air_recsys.datasets.ratings_parquet import find_columns, read_parquet
+from air_recsys.datasets.ratings_text import SEPARATORS, choose_form, ending_of, read_text, unknown_kind
+from air_recsys.datasets.ratings_wide import Wide, read_wide, wide_parquet, wide_text
+from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.interactions import Duplicates, Interactions
-from air_recsys.validation import check_choice
+from air_recsys.scales import as_scale
+from air_recsys.validation import check_choice, check_real
 
 _LARGE = 100 * 2**20  # bytes that take some seconds to read
 
@@ -31,23 +36,31 @@ def read_ratings(
     duplicates: Duplicates = "error",
     allow_negative: bool = False,
     progress: bool | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    rating_scale: tuple[float, float] | None = None,
+    missing: float | None = None,
 ) -> Interactions:
-    r"""Read a table with one rating per row from the caller's file.
+    r"""Read ratings from the caller's file: a rating a row, or a user a row and an item a column.
 
-    A file is read a million rows at a time, so 100 million ratings need less than 3 GB.
+    A file with a rating a row is read a million rows at a time, so 100 million ratings need less than 3 GB. A file
+    without the named columns is one with a user a row, where its first column holds distinct users and all others
+    numbers; an empty field is not rated.
 
-    Text files have a header line and are UTF-8, gzipped or not; fields may be quoted. Ids that are all integers
-    become integers; otherwise ids stay text exactly as written, so "007" and "7" remain two users.
+    Text files have a header line, unless `columns` says otherwise, and are UTF-8, gzipped or not; fields may be
+    quoted. Ids that are all integers become integers; otherwise ids stay text exactly as written, so "007" and "7"
+    remain two users.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv``, ``.tsv`` or ``.txt`` file (also with ``.gz``), or a ``.parquet`` file or a folder of such parts
-        (needs the extra ``data``).
+        A ``.csv``, ``.tsv``, ``.txt`` or ``.data`` file (also with ``.gz``), or a ``.parquet`` file or a folder of
+        such parts (needs the extra ``data``).
     user, item : str
-        Names of the columns with ids.
+        Names of the columns with ids; their case does not matter where one column alone has such a name.
     rating : str or None
-        Name of the column with numbers; None gives every row the rating 1.
+        Name of the column with numbers; None gives every row the rating 1, and in a table with a user a row all that
+        is neither empty nor 0.
     timestamp : str, optional
         Name of a column with numbers or ISO 8601 dates.
     sep : str, optional
@@ -59,6 +72,12 @@ def read_ratings(
         Accept negative ratings.
     progress : bool, optional
         Show a progress bar; by default for more than 100 MB.
+    columns : sequence of str, optional
+        Names of the first fields of each line, for a file of text without a header line.
+    rating_scale : tuple of float, optional
+        Lowest and highest rating that there may be, see `Interactions`; by default found from the data.
+    missing : float, optional
+        A rating that stands for none, as 99 does in some tables: such rows are left out.
 
     Returns
     -------
@@ -83,22 +102,69 @@ def read_ratings(
     """
     check_choice("duplicates", duplicates, get_args(Duplicates))
     file, names = Path(path).expanduser(), ColumnNames(user, item, rating, timestamp)
-    read = _reader(file, names, sep)
-    return build_interactions(
-        file, lambda: _watched(read, file, progress).to_interactions(duplicates, allow_negative=allow_negative)
-    )
+    rules = Rules(duplicates, allow_negative, None if rating_scale is None else as_scale(rating_scale), missing)
+    if missing is not None:
+        check_real("missing", missing, minimum=-math.inf)
+    source = _source(file, names, sep, columns)
+    if isinstance(source, Wide):
+        return build_interactions(file, lambda: _of_wide(read_wide(file, source, ending_of(file)), rating, rules))
+    return build_interactions(file, lambda: _watched(source, file, progress).to_interactions(rules))
 
 
-def _reader(file: Path, names: ColumnNames, sep: str | None) -> Callable[[Passed], RatingColumns]:
-    """Return what reads a file or a folder, after a check of its kind."""
+def read_pair_ids(
+    path: str | Path, user: str, item: str, *, sep: str | None = None, columns: Sequence[str] | None = None
+) -> tuple[list[Any], list[Any]]:
+    """Return users and items of a table with a pair a row, in its order; repeated pairs stay.
+
+    Raises
+    ------
+    DataFileError
+        As `read_ratings` does.
+    """
+    file = Path(path).expanduser()
+    source = _source(file, ColumnNames(user, item, None, None), sep, columns)
+    if isinstance(source, Wide):
+        raise DataFileError(f"{file}: {source.lacking}")
+    table = _watched(source, file, None).to_table()
+    return table.user_ids[table.users].tolist(), table.item_ids[table.items].tolist()
+
+
+def _of_wide(frame: pd.DataFrame, rating: str | None, rules: Rules) -> Interactions:
+    if rules.missing is not None:
+        frame = frame.where(frame != rules.missing)
+    if rating is None:
+        frame = pd.DataFrame(np.where(frame.fillna(0) != 0, 1.0, np.nan), frame.index, frame.columns)
+    return Interactions.from_dense(frame, allow_negative=rules.allow_negative, rating_scale=rules.rating_scale)
+
+
+def _source(
+    file: Path, names: ColumnNames, sep: str | None, columns: Sequence[str] | None
+) -> Wide | Callable[[Passed], RatingColumns]:
+    """Return what reads a file or a folder, after a check of its kind; or that it has a user a row."""
     if not file.exists():
         raise DataFileError(f"expected a file with ratings, found no file {str(file)!r}")
     kind = ending_of(file)
     if file.is_file() and kind in SEPARATORS:
-        return partial(read_text, file, names, choose_separator(file, names.given, sep, kind))
+        return _source_of_text(file, names, sep, kind, columns)
     if file.is_file() and file.suffix.lower() != ".parquet":
         raise unknown_kind(file)
-    return partial(read_parquet, file, names)
+    if columns is not None:
+        raise ParameterError(f"columns are for files of text, found {file.name}, which has names of its own")
+    found = find_columns(file, names)
+    wide = wide_parquet(file, names) if found is None and file.is_file() else None
+    return wide or partial(read_parquet, file, found or names)
+
+
+def _source_of_text(
+    file: Path, names: ColumnNames, sep: str | None, kind: str, columns: Sequence[str] | None
+) -> Wide | Callable[[Passed], RatingColumns]:
+    try:
+        return partial(read_text, file, choose_form(file, names, columns, sep, kind))
+    except DataFileError:
+        wide = None if columns is not None else wide_text(file, names, sep, kind)
+        if wide is None:
+            raise
+    return wide
 
 
 def _watched(read: Callable[[Passed], RatingColumns], file: Path, progress: bool | None) -> RatingColumns:

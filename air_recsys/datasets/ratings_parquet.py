@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +13,7 @@ import pandas as pd
 from air_recsys.datasets.growing import code
 from air_recsys.datasets.parquet_checks import TextCount, check_rows, find_parts, is_text, plain_type
 from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns
-from air_recsys.exceptions import AirRecsysError, DataFileError, quoted
+from air_recsys.exceptions import AirRecsysError, DataFileError
 from air_recsys.validation import import_extra
 
 _ROWS_AT_ONCE = 1_000_000
@@ -58,9 +58,16 @@ def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumn
     return columns
 
 
+def find_columns(path: Path, names: ColumnNames) -> ColumnNames | None:
+    """Return the names as the first part writes them, in whatever case; None where it lacks one or has it twice."""
+    first = find_parts(path)[0]
+    with _parquet_errors(first):
+        return names.among(import_extra("pyarrow.parquet", "data").read_schema(first).names)
+
+
 def read_headers(path: Path, names: ColumnNames) -> list[Part]:
     """Return the file, or all parts of a folder; raises as `read_parquet` does."""
-    parts = [_read_header(file, names.given) for file in find_parts(path)]
+    parts = [_read_header(file, names) for file in find_parts(path)]
     for part in parts[1:]:
         _check_types(part, parts[0])
     return parts
@@ -89,16 +96,15 @@ def _append(columns: RatingColumns, part: Part, groups: range, names: ColumnName
         yield len(table)
 
 
-def _read_header(path: Path, names: Sequence[str]) -> Part:
+def _read_header(path: Path, names: ColumnNames) -> Part:
     with _parquet_errors(path), import_extra("pyarrow.parquet", "data").ParquetFile(path) as file:
         schema, metadata = file.schema_arrow, file.metadata
         rows = [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)]
     for n_rows in (min(rows, default=0), sum(rows)):
-        check_rows(path, n_rows, len(names))
-    absent = [name for name in names if schema.names.count(name) != 1]
-    if absent:
-        raise DataFileError(f"{path}: expected the column(s) {absent} once each, found {quoted(schema.names)}")
-    types = {name: schema.field(name).type for name in names}
+        check_rows(path, n_rows, len(names.given))
+    if any(schema.names.count(name) != 1 for name in names.given):
+        raise DataFileError(f"{path}: {names.lacking(schema.names)}")
+    types = {name: schema.field(name).type for name in names.given}
     for name, kind in types.items():
         if import_extra("pyarrow", "data").types.is_nested(kind):
             raise DataFileError(f"{path}: expected one value a row in {name!r}, found {kind}")

@@ -6,19 +6,21 @@ import csv
 import itertools
 import string
 import zlib
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
+from air_recsys.datasets.files import malformed
 from air_recsys.datasets.rating_columns import ColumnNames, Passed, RatingColumns
 from air_recsys.datasets.ratings_check import MOST_EMPTY_LINES, check_fields, check_width, open_text
-from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError, quoted
+from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError
 from air_recsys.reading import unpacked
 
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t"}
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".data": "\t"}
 _ALLOWED_SEPARATORS = frozenset(string.punctuation + " \t") - {'"'}
 _OTHER_SEPARATORS = (",", "\t", ";", "|")
 _ROWS_AT_ONCE = 1_000_000
@@ -35,32 +37,88 @@ def unknown_kind(file: Path) -> DataFileError:
     return DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
 
 
-def choose_separator(path: Path, columns: list[str], sep: str | None, kind: str) -> str:
-    """Return the separator, after a check that the header has each named column once."""
-    if sep is not None and sep not in _ALLOWED_SEPARATORS:
-        raise ParameterError(f"sep must be one ASCII sign, blank or tab, but no quote, found {sep!r}")
-    default = sep or SEPARATORS[kind]
-    header = _read_header(path)
-    for candidate in (default, *(() if sep else _OTHER_SEPARATORS)):
-        fields = _split(header, candidate)
-        if all(fields.count(column) == 1 for column in columns):
-            return candidate
-    fields = _split(header, default)
-    broken = [column for column in columns if fields.count(column) != 1]
-    raise DataFileError(
-        f"{path}, line 1: expected the column(s) {broken} once each, found {quoted(fields)} (separated by {default!r})"
-    )
+class TextForm(NamedTuple):
+    """How a file of text holds ratings.
+
+    Parameters
+    ----------
+    separator : str
+    names : ColumnNames
+        As the header writes them.
+    header : list of str or None
+        Names of all fields, of a file without a header line.
+    """
+
+    separator: str
+    names: ColumnNames
+    header: list[str] | None = None
+
+    def check_fields(self, path: Path) -> None:
+        """Raise for the first line that does not keep to the form."""
+        check_fields(path, self.separator, self.names.given, self.names.rating, self.header)
 
 
-def read_text(path: Path, names: ColumnNames, separator: str, passed: Passed) -> RatingColumns:
-    """Read a table, gzipped if its name ends in ``.gz``.
+def choose_form(
+    path: Path, names: ColumnNames, columns: Sequence[str] | None = None, sep: str | None = None, kind: str = ".csv"
+) -> TextForm:
+    """Return how a file holds the named columns, after a check that each is there once.
 
     Parameters
     ----------
     path : Path
     names : ColumnNames
-        Columns that the header has.
-    separator : str
+    columns : sequence of str, optional
+        Names of the first fields of each line, where the file has no header line.
+    sep : str, optional
+    kind : str
+        The ending, which tells the separator where no other fits.
+    """
+    separators, first = separators_of(sep, kind), first_line(path)
+    if columns is not None:
+        return _named_form(path, names, list(columns), separators, first)
+    for separator in separators:
+        found = names.among(split_line(first, separator))
+        if found is not None:
+            return TextForm(separator, found)
+    lacking = f"{names.lacking(split_line(first, separators[0]))} (separated by {separators[0]!r})"
+    raise DataFileError(f"{path}, line 1: {with_hint(lacking, names)}")
+
+
+def with_hint(lacking: str, names: ColumnNames) -> str:
+    """Return what a header lacks, with a hint at files without one unless other columns are meant."""
+    given = f"columns={names.given} (in the shell --columns {','.join(names.given)})"
+    return lacking if " meant" in lacking else f"{lacking}; a file without a header line needs {given}"
+
+
+def _named_form(
+    path: Path, names: ColumnNames, columns: list[str], separators: tuple[str, ...], first: str
+) -> TextForm:
+    found = names.among(columns)
+    if found is None:
+        raise ParameterError(f"columns (in the shell --columns) name the fields of a line: {names.lacking(columns)}")
+    for separator in separators:
+        n_fields = len(split_line(first, separator))
+        if n_fields >= max(len(columns), 2):
+            others = (f"field {place}" for place in range(len(columns) + 1, n_fields + 1))
+            return TextForm(separator, found, [*columns, *others])
+    expected = f"{len(columns)} fields separated by {separators[0]!r}, one for each of {columns}"
+    raise malformed(path, 1, expected, first)
+
+
+def separators_of(sep: str | None, kind: str) -> tuple[str, ...]:
+    """Return the separators that a file may have, the most probable first; only the given one where there is one."""
+    if sep is not None and sep not in _ALLOWED_SEPARATORS:
+        raise ParameterError(f"sep must be one ASCII sign, blank or tab, but no quote, found {sep!r}")
+    return (sep,) if sep else tuple(dict.fromkeys((SEPARATORS[kind], *_OTHER_SEPARATORS)))
+
+
+def read_text(path: Path, form: TextForm, passed: Passed) -> RatingColumns:
+    """Read a table, gzipped if its name ends in ``.gz``.
+
+    Parameters
+    ----------
+    path : Path
+    form : TextForm
     passed : callable
 
     Raises
@@ -68,16 +126,16 @@ def read_text(path: Path, names: ColumnNames, separator: str, passed: Passed) ->
     DataFileError
         At the first line that is broken, lacks a value, or has a rating that is no number.
     """
-    check_width(path, separator)
+    check_width(path, form.separator)
     try:
-        columns, is_broken = _read_parts(path, names, separator, passed)
+        columns, is_broken = _read_parts(path, form, passed)
     except AirRecsysError:
         raise
     except (ValueError, OSError, EOFError, zlib.error) as error:  # pandas' parser errors are ValueErrors
-        check_fields(path, separator, names.given, names.rating)
+        form.check_fields(path)
         raise DataFileError(f"{path}: expected a table of text, found: {' '.join(str(error).split())}") from None
     if is_broken:
-        check_fields(path, separator, names.given, names.rating)
+        form.check_fields(path)
         raise DataFileError(f"{path}: expected one rating per line, found lines that cannot be read as such")
     if not columns.size:
         raise DataFileError(f"{path}: expected at least one rating, found the header only")
@@ -100,7 +158,8 @@ def as_integers(names: list[str]) -> np.ndarray:
     return integers if (integers.astype(str) == texts).all() else texts
 
 
-def _read_header(path: Path) -> str:
+def first_line(path: Path) -> str:
+    """Return the first line with text, the header of most files."""
     with open_text(path) as lines:
         first = itertools.islice(lines, MOST_EMPTY_LINES)
         header = next((line.strip("\r\n") for line in first if line.strip("\r\n")), "")
@@ -112,21 +171,23 @@ def _read_header(path: Path) -> str:
     return header
 
 
-def _split(header: str, separator: str) -> list[str]:
+def split_line(line: str, separator: str) -> list[str]:
+    """Return the fields of a line."""
     try:
-        return next(csv.reader([header], delimiter=separator))
+        return next(csv.reader([line], delimiter=separator))
     except csv.Error:
-        return [header]
+        return [line]
 
 
-def _read_parts(path: Path, names: ColumnNames, separator: str, passed: Passed) -> tuple[RatingColumns, bool]:
+def _read_parts(path: Path, form: TextForm, passed: Passed) -> tuple[RatingColumns, bool]:
     """Return all rows, or those before the first part that is broken, and whether there is one.
 
     A file of many rows without content is so not read to its end.
     """
+    names = form.names
     columns, has_short_lines = RatingColumns(path, names, convert=as_integers), False
     with path.open("rb") as file, unpacked(file) if path.suffix.lower() == ".gz" else nullcontext(file) as source:
-        opened: Any = pd.read_csv(source, **_how(names, separator))
+        opened: Any = pd.read_csv(source, **_how(form))
         with opened as reader:
             for part in reader:
                 passed(file.tell())
@@ -137,14 +198,16 @@ def _read_parts(path: Path, names: ColumnNames, separator: str, passed: Passed) 
                     ids.append(*pd.factorize(part[name]))
                 columns.append(part)
     if has_short_lines:
-        check_fields(path, separator, names.given, names.rating)
+        form.check_fields(path)
     return columns, False
 
 
-def _how(names: ColumnNames, separator: str) -> dict[str, Any]:
+def _how(form: TextForm) -> dict[str, Any]:
+    names = form.names
     # Ids are read as text, so they stay as written, and "NA" is an id.
     kinds: Any = {names.user: str, names.item: str} | ({} if names.rating is None else {names.rating: np.float64})
-    how = {"sep": separator, "dtype": kinds, "keep_default_na": False, "na_values": [""]}
+    how = {} if form.header is None else {"names": form.header, "header": None}
+    how |= {"sep": form.separator, "dtype": kinds, "keep_default_na": False, "na_values": [""]}
     return how | {"encoding": "utf-8-sig", "low_memory": False, "compression": None, "chunksize": _ROWS_AT_ONCE}
 
 

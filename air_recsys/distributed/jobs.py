@@ -69,7 +69,7 @@ class PredictJob:
     def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
         """Return the table with the column score, and the number of pairs with an unknown id."""
         users, items = ids_of(table[self.user]), ids_of(table[self.item])
-        scores = pa.array(model.predict(users, items), pa.float64())
+        scores = pa.array(model.predict(users, items, unknown="mean"), pa.float64())
         data = model.interactions_
         unknown = (data.users.lookup(users) < 0) | (data.items.lookup(items) < 0)
         return table.append_column("score", scores), int(unknown.sum())

@@ -72,7 +72,7 @@ def recommend(
     user : str
         The column with the ids of users.
     unknown : {"popular", "skip", "error"}
-        A user who was not in the training data gets the most rated items, gets nothing, or is an error.
+        A user who was not in the training data gets the best rated items, gets nothing, or is an error.
     batch_size : int
         Users that a worker scores at a time, and whose lists are in one file.
     concurrency : int, optional

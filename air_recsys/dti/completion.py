@@ -18,16 +18,19 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import torch
+
+Graphs = tuple[torch.Tensor | None, torch.Tensor | None]  # similarities of rows (m, m) and of columns (n, n)
 
 
 class Spectrum(NamedTuple):
     """Eigenvectors of both graphs, and what a round keeps of each of their products."""
 
-    rows: np.ndarray  # (m, m)
-    columns: np.ndarray  # (n, n)
-    shares: np.ndarray  # (m, n), in [0, 1)
+    rows: torch.Tensor  # (m, m)
+    columns: torch.Tensor  # (n, n)
+    shares: torch.Tensor  # (m, n), in [0, 1)
 
-    def smooth(self, values: np.ndarray) -> np.ndarray:
+    def smooth(self, values: torch.Tensor) -> torch.Tensor:
         """Return the X of the module's first step for an R."""
         return self.rows @ ((self.rows.T @ values @ self.columns) * self.shares) @ self.columns.T
 
@@ -35,10 +38,15 @@ class Spectrum(NamedTuple):
 class Completed(NamedTuple):
     """The result of the rounds."""
 
-    scores: np.ndarray  # X, (m, n)
-    filled: np.ndarray  # R, (m, n): recorded values, completed where missing
-    smoothed: np.ndarray  # the R before, that X is made of, (m, n)
+    scores: torch.Tensor  # X, (m, n)
+    filled: torch.Tensor  # R, (m, n): recorded values, completed where missing
+    smoothed: torch.Tensor  # the R before, that X is made of, (m, n)
     spectrum: Spectrum  # that made X of it
+
+    def on_host(self) -> Completed:
+        """Return the same in the memory of the processor."""
+        spectrum = Spectrum(*(part.cpu() for part in self.spectrum))
+        return Completed(self.scores.cpu(), self.filled.cpu(), self.smoothed.cpu(), spectrum)
 
 
 def complete(
@@ -49,8 +57,11 @@ def complete(
     similarity_weight: float = 0.5,
     noise: float = 1.0,
     n_rounds: int = 10,
+    device: str = "cpu",
 ) -> Completed:
-    """Complete a matrix with values in [0, 1].
+    """Complete a matrix with values in [0, 1], in the precision of the values.
+
+    Where nothing is missing all rounds are the same, and only the first one is computed.
 
     Parameters
     ----------
@@ -65,6 +76,8 @@ def complete(
     noise : float
         sigma > 0.
     n_rounds : int
+    device : str
+        Of the rounds; the result is in the memory of the processor.
 
     Examples
     --------
@@ -75,30 +88,34 @@ def complete(
     >>> bool(completed.scores[0, 0] > 0.5 > completed.scores[0, 5])
     True
     """
-    recorded = weights * values
-    given = similarities, similarity_weight, noise
-    completed = _round(recorded, recorded, weights, *given)  # before the first one a missing entry is 0
+    shown = torch.from_numpy(weights).to(device)
+    recorded = torch.from_numpy(weights * values).to(device)
+    given = tuple(None if each is None else torch.from_numpy(each).to(recorded) for each in similarities)
+    settings = (given[0], given[1]), similarity_weight, noise
+    completed = _round(recorded, recorded, shown, *settings)  # before the first one a missing entry is 0
     for _ in range(n_rounds - 1):
-        completed = _round(completed.filled, recorded, weights, *given)
-    return completed
+        if torch.equal(completed.filled, completed.smoothed):
+            break
+        completed = _round(completed.filled, recorded, shown, *settings)
+    return completed.on_host()
 
 
 def _round(
-    filled: np.ndarray,
-    recorded: np.ndarray,
-    weights: np.ndarray,
-    similarities: tuple[np.ndarray | None, np.ndarray | None],
+    filled: torch.Tensor,
+    recorded: torch.Tensor,
+    shown: torch.Tensor,
+    similarities: Graphs,
     similarity_weight: float,
     noise: float,
 ) -> Completed:
-    drugs, targets = similarities
-    graphs = affinity(filled, drugs, similarity_weight), affinity(filled.T, targets, similarity_weight)
+    rows, columns = similarities
+    graphs = affinity(filled, rows, similarity_weight), affinity(filled.T, columns, similarity_weight)
     found = spectrum(*graphs, noise)
     scores = found.smooth(filled)
-    return Completed(scores, recorded + (1 - weights) * scores.clip(0, 1), filled, found)
+    return Completed(scores, recorded + (1 - shown) * scores.clamp(0, 1), filled, found)
 
 
-def contributions(completed: Completed, drug: int, target: int) -> np.ndarray:
+def contributions(completed: Completed, row: int, column: int) -> np.ndarray:
     """Return what each entry of R adds to one entry of the X that is made of it, (m, n): X is linear in R.
 
     Examples
@@ -110,7 +127,8 @@ def contributions(completed: Completed, drug: int, target: int) -> np.ndarray:
     (True, True)
     """
     rows, columns, shares = completed.spectrum
-    return completed.smoothed * (rows @ (np.outer(rows[drug], columns[target]) * shares) @ columns.T)
+    weights = rows @ (torch.outer(rows[row], columns[column]) * shares) @ columns.T
+    return (completed.smoothed * weights).numpy()
 
 
 def left_out(completed: Completed) -> np.ndarray:
@@ -126,32 +144,27 @@ def left_out(completed: Completed) -> np.ndarray:
     True
     """
     rows, columns, shares = completed.spectrum
-    own = np.square(rows) @ shares @ np.square(columns).T
-    return (completed.scores - own * completed.smoothed) / (1 - own)
+    own = rows.square() @ shares @ columns.square().T
+    return ((completed.scores - own * completed.smoothed) / (1 - own)).numpy()
 
 
-def affinity(rows: np.ndarray, similarity: np.ndarray | None, weight: float) -> np.ndarray:
+def affinity(rows: torch.Tensor, similarity: torch.Tensor | None, weight: float) -> torch.Tensor:
     """Return the graph A over rows (m, n), its diagonal included; shape (m, m).
 
     Examples
     --------
-    >>> affinity(np.eye(2), None, 0.5).round(3).tolist()
+    >>> affinity(torch.eye(2, dtype=torch.float64), None, 0.5).numpy().round(3).tolist()
     [[1.0, 0.135], [0.135, 1.0]]
     """
-    norms = np.square(rows).sum(axis=1)
-    distances = np.maximum(norms[:, None] + norms - 2 * rows @ rows.T, 0)
-    np.fill_diagonal(distances, 0)
-    learned = np.exp(-distances / max(norms.mean(), np.finfo(np.float64).tiny))
-    return learned if similarity is None else (1 - weight) * learned + weight * similarity
+    norms = rows.square().sum(dim=1)
+    learned = (rows @ rows.T).mul_(-2).add_(norms).add_(norms[:, None])  # squared distances, in place: it is large
+    learned.clamp_(min=0).fill_diagonal_(0)
+    learned.div_(-norms.mean().clamp(min=torch.finfo(norms.dtype).tiny)).exp_()
+    return learned if similarity is None else learned.mul_(1 - weight).add_(similarity, alpha=weight)
 
 
-def smooth(values: np.ndarray, drugs: np.ndarray, targets: np.ndarray, noise: float) -> np.ndarray:
-    """Return the X of the module's first step; negative eigenvalues of a graph count as 0."""
-    return spectrum(drugs, targets, noise).smooth(values)
-
-
-def spectrum(drugs: np.ndarray, targets: np.ndarray, noise: float) -> Spectrum:
-    """Return the spectrum of two graphs, (m, m) and (n, n)."""
-    (left, rows), (right, columns) = np.linalg.eigh(drugs), np.linalg.eigh(targets)
-    kept = np.maximum(left, 0)[:, None] * np.maximum(right, 0)
-    return Spectrum(rows, columns, kept / (kept + noise))
+def spectrum(rows: torch.Tensor, columns: torch.Tensor, noise: float) -> Spectrum:
+    """Return the spectrum of two graphs, (m, m) and (n, n); negative eigenvalues of a graph count as 0."""
+    (left, first), (right, second) = torch.linalg.eigh(rows), torch.linalg.eigh(columns)
+    kept = torch.outer(left.clamp(min=0), right.clamp(min=0))
+    return Spectrum(first, second, kept / (kept + noise))

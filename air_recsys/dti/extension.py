@@ -48,7 +48,8 @@ def extension_weights(
     by_neighbors = softmin_neighbors(others) @ rows
     values, vectors = np.linalg.eigh(among)
     values = np.maximum(values, 0)
-    left_out = [_leave_one_out(values, vectors, decay, rows) for decay in _DECAYS]
+    projected = vectors.T @ rows
+    left_out = [_leave_one_out(values, vectors, decay, rows, projected) for decay in _DECAYS]
     errors = [np.square((predicted - labels)[recorded]).sum() for predicted in left_out]
     best = int(np.argmin(errors))
     best_share = _best_share(by_neighbors[recorded], left_out[best][recorded], labels[recorded])
@@ -81,10 +82,13 @@ def softmin_neighbors(distances: np.ndarray, effective: float = EFFECTIVE_NEIGHB
     return weights
 
 
-def _leave_one_out(values: np.ndarray, vectors: np.ndarray, decay: float, rows: np.ndarray) -> np.ndarray:
-    hat = (vectors * (values / (values + decay))) @ vectors.T
-    own = np.diag(hat)[:, None]
-    return (hat @ rows - own * rows) / (1 - own)
+def _leave_one_out(
+    values: np.ndarray, vectors: np.ndarray, decay: float, rows: np.ndarray, projected: np.ndarray
+) -> np.ndarray:
+    """Return what ridge regression makes of each row without itself; projected rows are those on the vectors."""
+    kept = values / (values + decay)
+    own = (np.square(vectors) @ kept)[:, None]
+    return (vectors @ (kept[:, None] * projected) - own * rows) / (1 - own)
 
 
 def _best_share(first: np.ndarray, second: np.ndarray, labels: np.ndarray) -> float:

@@ -17,9 +17,10 @@ from sklearn.base import BaseEstimator
 from air_recsys.dti import files
 from air_recsys.dti.answers import Answers
 from air_recsys.dti.calibration import Calibration
-from air_recsys.dti.completion import affinity
 from air_recsys.dti.explanation import PairExplanation, explained
+from air_recsys.dti.graphs import adjacency_of
 from air_recsys.dti.pairs import as_pairs, with_ids, without_evidence
+from air_recsys.dti.regression import regress
 from air_recsys.dti.sides import Similarities, known_sides
 from air_recsys.dti.similarities import as_similarity, ids_of, with_nearest
 from air_recsys.dti.strength import chosen_weight
@@ -30,8 +31,11 @@ from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.storage.files import Contents, class_of, read_contents
+from air_recsys.nn.devices import device_or_cpu, resolve_device
 from air_recsys.parameters import check_parameters, integer, real
 from air_recsys.validation import check_integer
+
+_DOUBLE = 2**22  # pairs of the largest table that is completed in 64 bits
 
 
 @dataclass(eq=False, repr=False)
@@ -60,6 +64,8 @@ class DrugTargetAIR(BaseEstimator):
         interaction. "auto" is 0 where zeros are recorded, and 1 where all that is recorded interacts.
     n_rounds : int
         Rounds of completion and graphs.
+    device : str
+        Where the rounds are computed: "cpu", "cuda" (an error without a GPU) or "auto".
 
     Attributes
     ----------
@@ -72,7 +78,8 @@ class DrugTargetAIR(BaseEstimator):
     calibration_ : Calibration
         From scores to probabilities, by recorded pairs that were hidden: see `air_recsys.dti.calibration`.
     drug_graph_, target_graph_ : SimilarityGraph
-        The graphs that a further round would use, over the completed profiles of all drugs and targets.
+        The graphs that a further round would use, over the completed profiles of all drugs and targets. Of more than
+        4096 drugs or targets an edge stays where it is among the 100 strongest of one of its ends.
     similarities_ : tuple
         Those of drugs and of targets that `fit` was given, in the order of `drugs_` and `targets_`; None for none.
     drugs_, targets_ : IdIndex
@@ -94,6 +101,7 @@ class DrugTargetAIR(BaseEstimator):
     unobserved_weight: float | str = real("auto", maximum=1, besides=("auto",))
     regression_weight: float | str = real("auto", maximum=1, besides=("auto",))
     n_rounds: int = integer(10, minimum=1)
+    device: str = "cpu"
 
     def fit(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> Self:
         """Learn from recorded pairs and return the model.
@@ -123,6 +131,7 @@ class DrugTargetAIR(BaseEstimator):
             Of drugs or targets of which nothing is recorded, without a similarity to predict them from.
         """
         check_parameters(self)
+        resolve_device(self.device)
         data = with_ids(as_pairs(interactions), ids_of(drug_similarity), ids_of(target_similarity))
         fitted = copy.copy(self)._learn(data, drug_similarity, target_similarity)
         parameters = self.get_params(deep=False)
@@ -131,6 +140,7 @@ class DrugTargetAIR(BaseEstimator):
         return self
 
     def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any) -> Self:
+        self._device = str(resolve_device(self.device))
         values, weights = self._recorded(data)
         given = (
             as_similarity("drug_similarity", drug_similarity, data.user_ids, stacklevel=4),
@@ -141,8 +151,9 @@ class DrugTargetAIR(BaseEstimator):
         self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
         self.similarity_weight_ = self._chosen_weight(values, weights, given)
         whole = complete_all(values, weights, given, self._strengths(0.0))
-        self.regression_weight_ = self._chosen_regression(whole, values, weights)
-        self.scores_, profiles = mixed(whole, self.regression_weight_)[:2]
+        self.regression_weight_, self.scores_ = self._with_regression(whole, values, weights)
+        profiles = whole.filled
+        del whole  # its eigenvectors are as large as the graphs
         self._answers = Answers(values, weights, given, self._strengths(self.regression_weight_), self.scores_)
         self._name_sides(data)
         self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
@@ -326,6 +337,7 @@ class DrugTargetAIR(BaseEstimator):
         model = class_of(cls, contents)(**contents.parameters)
         check_parameters(model)
         learned = files.learned_of(contents)
+        model._device = model._here()
         model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
         model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
         model._answers = Answers(
@@ -360,9 +372,11 @@ class DrugTargetAIR(BaseEstimator):
             )
         if data.weights is not None and data.weights.max() > 1:
             raise DataError(f"expected weights in [0, 1], found {data.weights.max():g}")
-        weights = np.full((data.n_users, data.n_items), self.unobserved_weight_)
-        weights[data.user_index, data.item_index] = 1 if data.weights is None else data.weights
-        return np.nan_to_num(data.to_dense()), weights
+        shape, places = (data.n_users, data.n_items), (data.user_index, data.item_index)
+        precision = np.float64 if data.n_users * data.n_items <= _DOUBLE else np.float32
+        values, weights = np.zeros(shape, precision), np.full(shape, self.unobserved_weight_, precision)
+        values[places], weights[places] = data.ratings, 1 if data.weights is None else data.weights
+        return values, weights
 
     def _name_sides(self, data: Interactions) -> None:
         self.interactions_ = data
@@ -372,19 +386,27 @@ class DrugTargetAIR(BaseEstimator):
         if self.similarity_weight != "auto":
             return float(self.similarity_weight)
         sides = known_sides(values, similarities)
-        return chosen_weight(*sides.block(values, weights), noise=self._noise, n_rounds=self.n_rounds)
+        block = sides.block(values, weights)
+        return chosen_weight(*block, noise=self._noise, n_rounds=self.n_rounds, device=self._device)
 
-    def _chosen_regression(self, whole: Whole, values: np.ndarray, weights: np.ndarray) -> float:
-        if self.regression_weight != "auto":
-            return float(self.regression_weight)
-        return chosen_regression(whole, values, weights)
+    def _with_regression(self, whole: Whole, values: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the share of the regression, and the scores with it."""
+        if self.regression_weight == 0:
+            return 0.0, whole.scores
+        regressed, share = regress(whole.known), self.regression_weight
+        if share == "auto":
+            share = chosen_regression(whole, regressed, values, weights)
+        return float(share), mixed(whole, regressed, float(share)).scores
 
     def _strengths(self, regression_weight: float) -> Strengths:
-        return Strengths(self.similarity_weight_, self._noise, self.n_rounds, regression_weight)
+        return Strengths(self.similarity_weight_, self._noise, self.n_rounds, self._device, regression_weight)
+
+    def _here(self) -> str:
+        """Return the device of a model that may come from another machine."""
+        return str(resolve_device("auto") if self.device == "auto" else device_or_cpu(self.device))
 
     def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
-        adjacency = affinity(profiles, similarity, self.similarity_weight_)
-        np.fill_diagonal(adjacency, 0)
+        adjacency = adjacency_of(profiles, similarity, self.similarity_weight_)
         return SimilarityGraph(adjacency, index.ids, index.kind)
 
     def _fitted(self) -> Self:

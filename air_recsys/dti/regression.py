@@ -14,6 +14,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
 from air_recsys.metrics import average_precision
 
@@ -23,37 +24,43 @@ _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 class Regressed(NamedTuple):
-    """The scores of both regressions, and their weights."""
+    """The scores of both regressions, and what their weights are made of."""
 
     scores: np.ndarray  # E, (m, n)
-    drugs: np.ndarray  # C, (m, m), zero diagonal
-    targets: np.ndarray  # B, (n, n), zero diagonal
+    solved: np.ndarray  # Z (Z^T Z + decay)^-1, which is (Z Z^T + decay)^-1 Z, (m, n)
+    decay: float
 
-    def contributions(self, known: np.ndarray, drug: int, target: int) -> np.ndarray:
+    def contributions(self, known: np.ndarray, row: int, column: int) -> np.ndarray:
         """Return what each known interaction adds to the score of a pair, (m, n)."""
         added = np.zeros(known.shape)
-        added[drug] = known[drug] * self.targets[:, target] / 2
-        added[:, target] += known[:, target] * self.drugs[drug] / 2
+        added[row] = known[row] * _weights(known.T @ self.solved[:, column], column, self.decay) / 2
+        added[:, column] += known[:, column] * _weights(known @ self.solved[row], row, self.decay) / 2
         return added
 
 
 def regress(known: np.ndarray, decay: float = DECAY) -> Regressed:
     """Regress targets on targets and drugs on drugs.
 
+    Both take one system of equations, of the smaller side: with :math:`S = Z (Z^T Z + c)^{-1}`, which is
+    :math:`(Z Z^T + c)^{-1} Z`, the inverses that the weights are ratios of are :math:`(1 - Z^T S) / c` and
+    :math:`(1 - S Z^T) / c`.
+
     Parameters
     ----------
     known : ndarray, shape (m, n)
         Z.
     decay : float
-        Of both ridge regressions.
+        c, of both ridge regressions.
 
     Examples
     --------
     >>> regress(np.array([[1.0, 1.0], [1.0, 0.0]]), decay=1.0).scores.round(2).tolist()
     [[0.5, 0.17], [0.17, 0.33]]
     """
-    targets, drugs = _between_columns(known, decay), _between_columns(known.T, decay).T
-    return Regressed((known @ targets + drugs @ known) / 2, drugs, targets)
+    solved = _solved(known, decay) if known.shape[0] >= known.shape[1] else _solved(known.T, decay).T
+    explained = known * solved
+    rows, columns = 1 - explained.sum(axis=1), 1 - explained.sum(axis=0)  # diagonals of both inverses, times c
+    return Regressed(known - decay / 2 * solved * (1 / rows[:, None] + 1 / columns), solved, decay)
 
 
 def chosen_share(left_out: np.ndarray, regressed: np.ndarray, labels: np.ndarray) -> float:
@@ -69,9 +76,13 @@ def chosen_share(left_out: np.ndarray, regressed: np.ndarray, labels: np.ndarray
     return (_SHARES[int(np.argmax(precisions))] + _PRIOR) / 2
 
 
-def _between_columns(rows: np.ndarray, decay: float) -> np.ndarray:
-    """Return the weights whose product with rows (m, n) predicts each column from all others, (n, n)."""
-    precision = np.linalg.inv(rows.T @ rows + decay * np.eye(rows.shape[1]))
-    weights = -precision / np.diag(precision)
-    np.fill_diagonal(weights, 0)
+def _solved(known: np.ndarray, decay: float) -> np.ndarray:
+    factor = cho_factor(known.T @ known + decay * np.eye(known.shape[1], dtype=known.dtype), overwrite_a=True)
+    return cho_solve(factor, known.T).T
+
+
+def _weights(product: np.ndarray, own: int, decay: float) -> np.ndarray:
+    """Return the weights of a line on all others, of its own 0, by its row of Z^T S or of S Z^T; (n,)."""
+    weights = product / (1 - product[own])
+    weights[own] = 0
     return weights

@@ -19,6 +19,7 @@ def chosen_weight(
     *,
     noise: float,
     n_rounds: int,
+    device: str = "cpu",
 ) -> float:
     """Return the similarity weight with the highest average precision on recorded pairs that are hidden in turn.
 
@@ -34,6 +35,7 @@ def chosen_weight(
             continue
         shown = without(weights, hidden)
         for k, weight in enumerate(_WEIGHTS):
-            completed = complete(values, shown, similarities, similarity_weight=weight, noise=noise, n_rounds=n_rounds)
-            scores[k] += average_precision(labels, completed.scores.ravel()[hidden])
+            settings = {"similarity_weight": weight, "noise": noise, "n_rounds": n_rounds}
+            completed = complete(values, shown, similarities, **settings, device=device)
+            scores[k] += average_precision(labels, completed.scores.numpy().flat[hidden])
     return float(_WEIGHTS[int(np.argmax(scores))]) if scores.any() else 0.5

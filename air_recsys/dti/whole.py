@@ -8,7 +8,9 @@ import numpy as np
 
 from air_recsys.dti.completion import Completed, complete, contributions, left_out
 from air_recsys.dti.regression import Regressed, chosen_share, regress
-from air_recsys.dti.sides import Sides, Similarities, known_sides, to_all_rows
+from air_recsys.dti.sides import AllRows, Sides, Similarities, known_sides, to_all_rows
+
+_COMPARED = 2**22  # recorded pairs, of which more say nothing new
 
 
 class Strengths(NamedTuple):
@@ -17,6 +19,7 @@ class Strengths(NamedTuple):
     similarity_weight: float
     noise: float
     n_rounds: int
+    device: str
     regression_weight: float
 
 
@@ -29,8 +32,8 @@ class Whole(NamedTuple):
     regressed: Regressed | None  # where its share is not 0
     block: Completed  # of the drugs and targets that take part
     sides: Sides
-    rows: np.ndarray  # (n_drugs, n_known_drugs)
-    columns: np.ndarray  # (n_targets, n_known_targets)
+    rows: AllRows  # the drugs
+    columns: AllRows  # the targets
 
     def carried(self) -> np.ndarray:
         """Return the values of the block that the scores outside of it are made of."""
@@ -46,37 +49,42 @@ def complete_all(values: np.ndarray, weights: np.ndarray, similarities: Similari
         As in `air_recsys.dti.completion.complete`.
     """
     sides, known = known_sides(values, similarities), values * weights
-    block = np.ix_(sides.drugs, sides.targets)
+    inner, shown, given = sides.block(values, weights)
     completed = complete(
-        *sides.block(values, weights),
+        inner,
+        shown,
+        given,
         similarity_weight=strengths.similarity_weight,
         noise=strengths.noise,
         n_rounds=strengths.n_rounds,
+        device=strengths.device,
     )
-    carried = _carried(completed)
-    evidence = values[block], weights[block] == 1
-    rows = to_all_rows(sides.similarities[0], sides.drugs, carried, *evidence)
-    columns = to_all_rows(sides.similarities[1], sides.targets, carried.T, *(each.T for each in evidence))
-    extended = rows @ carried @ columns.T
-    scores, filled = extended.copy(), extended.clip(0, 1)
-    scores[block], filled[block] = completed.scores, completed.filled
+    carried, recorded = _carried(completed), shown == 1
+    rows = to_all_rows(similarities[0], sides.drugs, carried, inner, recorded)
+    columns = to_all_rows(similarities[1], sides.targets, carried.T, inner.T, recorded.T)
+    scores, filled = completed.scores.numpy(), completed.filled.numpy()
+    if not sides.complete():
+        extended, block = rows.of(columns.of(carried.T).T), np.ix_(sides.drugs, sides.targets)
+        whole_scores, whole_filled = extended, extended.clip(0, 1)
+        whole_scores[block], whole_filled[block] = scores, filled
+        scores, filled = whole_scores, whole_filled
     whole = Whole(scores, filled, known, None, completed, sides, rows, columns)
-    return mixed(whole, strengths.regression_weight)
+    return mixed(whole, regress(known), strengths.regression_weight) if strengths.regression_weight else whole
 
 
-def mixed(whole: Whole, share: float) -> Whole:
+def mixed(whole: Whole, regressed: Regressed, share: float) -> Whole:
     """Return a completion without a regression with this share of one in its scores."""
-    if not share:
-        return whole
-    regressed = regress(whole.known)
     return whole._replace(scores=(1 - share) * whole.scores + share * regressed.scores, regressed=regressed)
 
 
-def chosen_regression(whole: Whole, values: np.ndarray, weights: np.ndarray) -> float:
+def chosen_regression(whole: Whole, regressed: Regressed, values: np.ndarray, weights: np.ndarray) -> float:
     """Return the share of the regression for a completion without one: see `air_recsys.dti.regression`."""
-    inner, shown, _ = whole.sides.block(values, weights)
-    recorded = shown > 0
-    return chosen_share(left_out(whole.block)[recorded], regress(inner * shown).scores[recorded], inner[recorded])
+    sides = whole.sides
+    recorded = np.flatnonzero(sides.block(values, weights)[1])
+    if recorded.size > _COMPARED:
+        recorded = np.random.RandomState(0).choice(recorded, _COMPARED, replace=False)
+    within = (sides.block(each, weights)[0].flat[recorded] for each in (regressed.scores, values))
+    return chosen_share(left_out(whole.block).flat[recorded], *within)
 
 
 def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarray:
@@ -89,7 +97,7 @@ def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarra
         place = (int(np.count_nonzero(side[:own])) for side, own in zip(sides[1:], (drug, target), strict=True))
         parts = contributions(whole.block, *place)
     else:
-        parts = np.outer(whole.rows[drug], whole.columns[target]) * whole.carried()
+        parts = np.outer(whole.rows.of_one(drug), whole.columns.of_one(target)) * whole.carried()
     added = np.zeros(whole.scores.shape)
     added[np.ix_(sides.drugs, sides.targets)] = parts
     if whole.regressed is None:
@@ -98,4 +106,4 @@ def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarra
 
 
 def _carried(block: Completed) -> np.ndarray:
-    return (block.scores + block.filled) / 2
+    return ((block.scores + block.filled) / 2).numpy()

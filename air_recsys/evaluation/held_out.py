@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import clone
 
+from air_recsys.evaluation.systems import ratings_alone
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
@@ -104,23 +105,17 @@ def _compare(
 ) -> Evaluation:
     test = training if unseen is None else unseen
     users, items = test.user_ids[test.user_index], test.item_ids[test.item_index]
-    name, plain = type(model).__name__, _without_weights(training)
+    name, plain = type(model).__name__, ratings_alone(training)
     models: dict[str, Recommender] = {name: model} | {
         kind.__name__: kind().fit(plain) for kind in (BiasModel, GlobalMean) if kind.__name__ != name
     }
     rows, predicted = [], np.empty(0)
     for label, contender in models.items():
-        scores = contender.predict(users, items)
+        scores = contender.predict(users, items, unknown="mean")
         predicted = scores if contender is model else predicted
         rows.append({"model": label} | _errors(test.ratings, scores) | _ranking(contender, test, unseen is not None))
     notes = [] if unseen is None else _notes(training, users, items)
     return Evaluation(title, protocol, rows, test.ratings, predicted, notes)
-
-
-def _without_weights(data: Interactions) -> Interactions:
-    """Return the ratings alone: the baselines know no weights."""
-    pairs = data.user_index, data.item_index
-    return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, allow_negative=True)
 
 
 def _errors(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:

@@ -25,14 +25,13 @@ from air_recsys.metrics import (
     user_measures,
 )
 from air_recsys.metrics.checks import Csr
-from air_recsys.metrics.ranking import unseen_top_k
+from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.results import ResultTable
 from air_recsys.splits import Split, global_time, leave_last, user_holdout
 
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
 """Names on the command line of models of implicit, run with implicit's defaults."""
-_BLOCK_ENTRIES = 16_000_000  # scores held at a time
 _RESAMPLES = 1000
 _GROUPS = ("few items", "some items", "many items")
 
@@ -47,29 +46,6 @@ class Lister(Protocol):
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items, shape (b, n) or fewer columns; -1 where none is left."""
         ...
-
-
-def lists_of_scores(scores: Callable[[np.ndarray], np.ndarray], seen: Any, users: np.ndarray, n: int) -> np.ndarray:
-    """Return the best n unseen items of some users, or all where there are fewer, scored a block of users at a time.
-
-    Parameters
-    ----------
-    scores : callable
-        Takes positions of users, (b,), and returns scores of all items, (b, n_items).
-    seen : csr_array, shape (n_users, n_items)
-        Items to leave out: all stored entries.
-    users : ndarray of int
-    n : int
-
-    Examples
-    --------
-    >>> lists_of_scores(lambda some: np.ones((some.size, 2)), sp.csr_array([[1, 0]]), np.array([0]), 9).tolist()
-    [[1, -1]]
-    """
-    n_items = seen.shape[1]
-    block = max(1, _BLOCK_ENTRIES // n_items)
-    blocks = [users[start : start + block] for start in range(0, users.size, block)]
-    return np.concatenate([unseen_top_k(scores(some), seen[some], min(n, n_items)) for some in blocks])
 
 
 class NewUsersLister(Lister, Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
@@ -10,11 +9,10 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.exceptions import DataError, UnknownIdError
-from air_recsys.ids import IdIndex
+from air_recsys.ids import IdIndex, close_names
 from air_recsys.validation import check_choice
 
 _SUGGESTIONS = 3
-_LIKENESS = 0.5  # least ratio of difflib for a suggestion
 
 
 class Nodes:
@@ -78,7 +76,7 @@ class Nodes:
         labels, ids = self.labels().tolist(), self.ids.tolist()
         names = {name.casefold(): row for row, name in enumerate(labels)}
         names |= {str(own).casefold(): row for row, own in enumerate(ids)}
-        close = difflib.get_close_matches(str(id).casefold(), names, _SUGGESTIONS, _LIKENESS)
+        close = close_names(str(id).casefold(), names, _SUGGESTIONS)
         rows = dict.fromkeys(names[name] for name in close) or range(min(_SUGGESTIONS, len(ids)))
         shown = [repr(ids[row]) + ("" if self.label is None else f" ({labels[row]!r})") for row in rows]
         return f"{'the nearest are' if close else 'none is near; the ids are such as'} {', '.join(shown)}"

@@ -12,6 +12,8 @@ from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.metrics.hits import MEASURES, as_relevant, find_hits
 from air_recsys.validation import check_integer
 
+_BLOCK_ENTRIES = 16_000_000  # scores held at a time
+
 
 def top_k(scores: Any, k: int = 10) -> np.ndarray:
     """Return the k items with the highest scores of each user, best first.
@@ -143,6 +145,30 @@ def unseen_top_k(scores: np.ndarray, seen: Csr | None, k: int) -> np.ndarray:
         scores[rows, seen.indices] = -np.inf
     lists = top_k(scores, k)
     return np.where(np.isneginf(np.take_along_axis(scores, lists, axis=1)), -1, lists)
+
+
+def lists_of_scores(scores: Callable[[np.ndarray], np.ndarray], seen: Any, users: np.ndarray, n: int) -> np.ndarray:
+    """Return the best n unseen items of some users, or all where there are fewer, scored a block of users at a time.
+
+    Parameters
+    ----------
+    scores : callable
+        Takes positions of users, (b,), and returns scores of all items, (b, n_items).
+    seen : csr_array, shape (n_users, n_items)
+        Items to leave out: all stored entries.
+    users : ndarray of int
+    n : int
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> lists_of_scores(lambda some: np.ones((some.size, 2)), sparse.csr_array([[1, 0]]), np.array([0]), 9).tolist()
+    [[1, -1]]
+    """
+    n_items = seen.shape[1]
+    block = max(1, _BLOCK_ENTRIES // n_items)
+    blocks = [users[start : start + block] for start in range(0, users.size, block)]
+    return np.concatenate([unseen_top_k(scores(some), seen[some], min(n, n_items)) for some in blocks])
 
 
 def _as_scores(scores: Any, shape: tuple[int, int] | None = None) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import is_dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -17,11 +17,11 @@ from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.locks import lock_of
-from air_recsys.models.pairs import fallback_scores, pair_indices
+from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.ranking.faiss_items import FaissItems
-from air_recsys.models.ranking.lists import best_items_of, recommend_with
+from air_recsys.models.ranking.lists import best_items_of, best_rated, recommend_with
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.rows import Side
 from air_recsys.models.state import Ending, Factors, FittedState
@@ -143,7 +143,7 @@ class Recommender(BaseEstimator):
 
     @property
     def rating_scale_(self) -> tuple[float, float]:
-        """Smallest and largest rating that `fit` saw: the ends of `clip`, and of the scale of new ratings."""
+        """The scale that was stated, else that of the ratings `fit` saw: the ends of `clip` and of new ratings."""
         return self._fitted().rating_scale
 
     @property
@@ -224,16 +224,17 @@ class Recommender(BaseEstimator):
 
     # ---------------------------------------------------------------- scores
 
-    def predict(self, user_ids: Any, item_ids: Any, *, unknown: Literal["mean", "error"] = "mean") -> np.ndarray:
+    def predict(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
         """Return the score of each pair.
 
         Parameters
         ----------
         user_ids, item_ids : id or array_like of ids
             Pairs, position by position; a single id goes with all of the other side.
-        unknown : {"mean", "error"}
+        unknown : {"warn", "mean", "error"}
             A pair with an id that was not in the training data gets the mean training rating of the side that is
-            known (the mean of all ratings where neither is), or is an error.
+            known (the mean of all ratings where neither is). "warn" says how many do, with the nearest known ids,
+            and refuses a side of which no id is known. "mean" says nothing, "error" refuses any.
 
         Returns
         -------
@@ -242,10 +243,43 @@ class Recommender(BaseEstimator):
         Raises
         ------
         UnknownIdError
-            With ``unknown="error"``.
+            With ``unknown="error"``, and with "warn" where all ids of a side are unknown.
+
+        See Also
+        --------
+        predict_table : Says of each score where it comes from.
         """
         state = self._fitted()
         return self._predicted(state, *pair_indices(state, user_ids, item_ids, unknown))
+
+    def predict_table(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> pd.DataFrame:
+        """Return the score of each pair, and where it comes from.
+
+        Parameters
+        ----------
+        user_ids, item_ids, unknown
+            As in `predict`.
+
+        Returns
+        -------
+        DataFrame
+            Columns user, item, score and source: "model", or for an unknown id "user mean", "item mean" or "mean".
+
+        Raises
+        ------
+        UnknownIdError
+            As `predict` does.
+
+        Examples
+        --------
+        >>> from air_recsys import BiasModel
+        >>> model = BiasModel().fit([[5.0, 3.0], [4.0, 1.0]])
+        >>> model.predict_table([0, 7], 1, unknown="mean")["source"].tolist()
+        ['model', 'item mean']
+        """
+        state = self._fitted()
+        pairs = pair_indices(state, user_ids, item_ids, unknown)
+        return prediction_table(state, user_ids, item_ids, pairs, score=self._predicted(state, *pairs))
 
     def _predicted(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
@@ -296,9 +330,10 @@ class Recommender(BaseEstimator):
         -------
         DataFrame
             Columns user, item, score, rank (1 is best) and source: "model", or "popular" for a user who was not in
-            the training data and gets the most rated items, scored by their mean rating. Items are ranked by scores
-            before clipping, which makes ties; of equal ones, and of those that rounding alone tells apart, the first
-            in the training data comes first, see `air_recsys.models.ranking.ties`.
+            the training data and gets the items with the highest mean rating, five ratings of the mean of all added
+            to each item, of equal ones the most rated. Items are ranked by scores before clipping, which makes ties;
+            of equal ones, and of those that rounding alone tells apart, the first in the training data comes first,
+            see `air_recsys.models.ranking.ties`.
 
         Raises
         ------
@@ -318,7 +353,8 @@ class Recommender(BaseEstimator):
         allowed = allowed_items(state.data.items, items, exclude)
         length = list_length(n, state.data.n_items, allowed)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
-        return recommend_with(best, state, user_ids, length, clips=self._clips, allowed=allowed)
+        popular = best_rated(state, length, allowed)
+        return recommend_with(best, state, user_ids, length, clips=self._clips, popular=popular)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
         """Return the items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).

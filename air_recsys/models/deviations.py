@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Literal, overload
 
 import numpy as np
+import pandas as pd
 
 from air_recsys.models.base import Recommender
-from air_recsys.models.pairs import fallback_scores, pair_indices, times_of
+from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.state import FittedState
 
@@ -32,7 +33,7 @@ class PredictsDeviations(Recommender):
         user_ids: Any,
         item_ids: Any,
         *,
-        unknown: Literal["mean", "error"] = "mean",
+        unknown: Unknown = "warn",
         return_std: Literal[False] = False,
         timestamps: Any = None,
     ) -> np.ndarray: ...
@@ -43,7 +44,7 @@ class PredictsDeviations(Recommender):
         user_ids: Any,
         item_ids: Any,
         *,
-        unknown: Literal["mean", "error"] = "mean",
+        unknown: Unknown = "warn",
         return_std: Literal[True],
         timestamps: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]: ...
@@ -53,7 +54,7 @@ class PredictsDeviations(Recommender):
         user_ids: Any,
         item_ids: Any,
         *,
-        unknown: Literal["mean", "error"] = "mean",
+        unknown: Unknown = "warn",
         return_std: bool = False,
         timestamps: Any = None,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
@@ -93,12 +94,52 @@ class PredictsDeviations(Recommender):
         scores = self._predicted(state, *pairs, times)
         return (scores, _deviations(state, *pairs, times)) if return_std else scores
 
+    def predict_table(
+        self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn", timestamps: Any = None
+    ) -> pd.DataFrame:
+        """Return the score of each pair, its standard deviation where the model knows one, and where both come from.
+
+        Parameters
+        ----------
+        user_ids, item_ids, unknown, timestamps
+            As in `predict`.
+
+        Returns
+        -------
+        DataFrame
+            Columns user, item, score, deviation where `knows_deviations_`, and source as in
+            `Recommender.predict_table`.
+
+        Raises
+        ------
+        UnknownIdError, DataError
+            As `predict` does.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> model.predict_table([0, 1], [0, 99], unknown="mean")[["item", "source"]]
+           item     source
+        0     0      model
+        1    99  user mean
+        """
+        state = self._fitted()
+        pairs = pair_indices(state, user_ids, item_ids, unknown)
+        times = times_of(state, timestamps, pairs[0].size)
+        columns = {"score": self._predicted(state, *pairs, times)}
+        if state.equations is not None and state.equations.knows_deviations:
+            columns["deviation"] = _deviations(state, *pairs, times)
+        return prediction_table(state, user_ids, item_ids, pairs, **columns)
+
     def predict_proba(
         self,
         user_ids: Any,
         item_ids: Any,
         *,
-        unknown: Literal["mean", "error"] = "mean",
+        unknown: Unknown = "warn",
         timestamps: Any = None,
     ) -> np.ndarray:
         """Return the probability of each value of `rating_values_` for a new rating of each pair.

@@ -2,24 +2,54 @@
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
 from air_recsys.ids import IdIndex
+from air_recsys.models.ranking.candidates import as_queried_ids
 from air_recsys.models.state import FittedState
 from air_recsys.validation import check_choice
 
+Unknown = Literal["warn", "mean", "error"]
+UNKNOWN: tuple[Unknown, ...] = ("warn", "mean", "error")
+_SOURCES = pd.Series(["model", "user mean", "item mean", "mean"]).array
 
-def pair_indices(state: FittedState, user_ids: Any, item_ids: Any, unknown: str) -> tuple[np.ndarray, np.ndarray]:
+
+def pair_indices(
+    state: FittedState, user_ids: Any, item_ids: Any, unknown: Unknown, stacklevel: int = 3
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices of both sides of each pair, -1 for an unknown id; see `Recommender.predict`."""
-    check_choice("unknown", unknown, ("mean", "error"))
-    users, items = _lookup(state.data.users, user_ids, unknown), _lookup(state.data.items, item_ids, unknown)
+    check_choice("unknown", unknown, UNKNOWN)
+    users, items = state.data.users.lookup(user_ids), state.data.items.lookup(item_ids)
     if users.size != items.size and 1 not in (users.size, items.size):
         raise DataError(f"expected as many users as items, found {users.size} and {items.size}")
+    told = []
+    if unknown != "mean":
+        sides = (state.data.users, user_ids, users), (state.data.items, item_ids, items)
+        told = [_told(*side, unknown) for side in sides if (side[2] < 0).any()]
     users, items = np.broadcast_arrays(users, items)
+    if told and users.size:
+        n_unknown = np.count_nonzero((users < 0) | (items < 0))
+        found = f"{n_unknown} of {users.size} pairs get a mean rating, as {' and '.join(told)}"
+        warnings.warn(f"{found}; predict_table says which", DataWarning, stacklevel=stacklevel)
     return users, items
+
+
+def prediction_table(
+    state: FittedState, user_ids: Any, item_ids: Any, pairs: tuple[np.ndarray, np.ndarray], **columns: np.ndarray
+) -> pd.DataFrame:
+    """Return the table of `Recommender.predict_table`: ids, columns of values, and where each score comes from."""
+    users, items = pairs
+    ids = {"user": as_queried_ids(user_ids), "item": as_queried_ids(item_ids)}
+    of_pairs = {side: np.broadcast_to(own, users.shape) for side, own in ids.items()}
+    # A list finds its own type.
+    named = {side: own.tolist() if own.dtype == object else own for side, own in of_pairs.items()}
+    source = np.where(users >= 0, np.where(items >= 0, 0, 1), np.where(items >= 0, 2, 3))
+    return pd.DataFrame(named | columns | {"source": _SOURCES.take(source)})
 
 
 def times_of(state: FittedState, timestamps: Any, size: int) -> np.ndarray | None:
@@ -38,9 +68,15 @@ def fallback_scores(state: FittedState, users: np.ndarray, items: np.ndarray) ->
     return np.where(users >= 0, statistics.user_means[users], by_item)
 
 
-def _lookup(index: IdIndex, ids: Any, unknown: str) -> np.ndarray:
-    places = index.lookup(ids)
-    if unknown == "error" and (places < 0).any():
-        queried = np.atleast_1d(np.asarray(ids, dtype=object))
-        raise UnknownIdError(index.kind, queried[places < 0].tolist(), "unknown='mean' predicts a mean instead")
-    return places
+def _told(index: IdIndex, ids: Any, places: np.ndarray, unknown: Unknown) -> str:
+    """Return what a warning says of the unknown ids of a side, or raise where these are an error."""
+    absent = places < 0
+    found = list(dict.fromkeys(as_queried_ids(ids)[absent].tolist()))
+    near = ", ".join(quoted(each) for each in index.nearest(found[0]))
+    if unknown == "error" or absent.all():
+        known = f"the nearest known are {near}" if near else f"known are such as {quoted(index.ids.tolist()[0])}"
+        raise UnknownIdError(
+            index.kind, found, f"{known}; unknown='mean' (in the shell --unknown mean) predicts a mean instead"
+        )
+    nearest = f", nearest known: {near}" if near else ""
+    return f"{len(found)} {index.kind} id(s) are unknown ({quoted(found[0])}{nearest})"

@@ -7,24 +7,22 @@ import numpy as np
 from air_recsys.exceptions import DataError
 from air_recsys.models.rows import Folded
 from air_recsys.models.state import FittedState
-
-_ROUNDING = 1e-6  # share of the scale by which a rating may lie outside: numbers that were float32 once
+from air_recsys.scales import outside_of
 
 
 def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:
     """Raise `DataError` for ratings that the training data could not hold.
 
-    These are ratings outside of what `fit` saw, smallest to largest. Where all that it saw are equal there is no
-    scale, and only negative ones are refused.
+    These are ratings outside of the scale that was stated, else of what `fit` saw, smallest to largest. Where all that
+    it saw are equal there is no scale, and only negative ones are refused.
     """
     low, high = state.rating_scale
     if low < high:
-        margin = _ROUNDING * (high - low)
-        outside = ratings[(ratings < low - margin) | (ratings > high + margin)]
+        outside = ratings[outside_of(ratings, (low, high))]
         if outside.size:
             raise DataError(
                 f"expected ratings in {low:g}..{high:g} (the scale of the training data), found {outside[0]:g}; "
-                "clip them to rating_scale_, or fit again"
+                "clip them to rating_scale_, or fit again, with rating_scale=(low, high) where the data lack an end"
             )
     check_signs(state, ratings)
 

@@ -215,8 +215,8 @@ class FittedState:
 
     @property
     def rating_scale(self) -> tuple[float, float]:
-        """Smallest and largest rating that `fit` saw: where predictions are clipped and new ratings have to lie."""
-        return self.statistics.rating_range if self.scale is None else self.scale
+        """Where predictions are clipped and new ratings have to lie: as stated, else what `fit` saw."""
+        return self.scale or self.data.rating_scale or self.statistics.rating_range
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
         """Return what `make` returns, made when it is first asked for under that name.

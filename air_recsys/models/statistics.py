@@ -9,6 +9,8 @@ import scipy.sparse as sp
 
 from air_recsys.interactions import Interactions
 
+_DAMPING = 5.0  # ratings, as in `BiasModel`
+
 
 class TrainingStatistics:
     """Means, counts and seen items of some interactions, each computed when it is first asked for.
@@ -23,6 +25,8 @@ class TrainingStatistics:
     >>> statistics = TrainingStatistics(data)
     >>> statistics.user_means, statistics.item_counts, statistics.rating_range
     (array([5. , 1.5]), array([2, 1]), (1.0, 5.0))
+    >>> statistics.damped_item_means.round(2)
+    array([2.88, 2.39])
     """
 
     def __init__(self, data: Interactions) -> None:
@@ -52,6 +56,14 @@ class TrainingStatistics:
     def item_means(self) -> np.ndarray:
         """Mean rating of each item, that of all ratings for an item without any; shape (n_items,)."""
         return self._means(self._data.item_index, self._data.n_items)
+
+    @cached_property
+    def damped_item_means(self) -> np.ndarray:
+        """Mean rating of each item with five ratings of the mean added, shape (n_items,): few ratings say little."""
+        mean, unit = self.mean, float(np.abs(self._data.ratings).max()) or 1.0
+        sums = np.bincount(self._data.item_index, self._data.ratings, self._data.n_items)
+        means = (sums + _DAMPING * mean) / (self.item_counts + _DAMPING)
+        return np.round(means / unit, 12) * unit  # so that those tie which only rounding tells apart
 
     @cached_property
     def seen(self) -> sp.csr_array:

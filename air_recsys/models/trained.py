@@ -137,6 +137,7 @@ class TrainedRecommender(PredictsDeviations):
         item_features: Any = None,
         user_similarity: Any = None,
         item_similarity: Any = None,
+        rating_scale: tuple[float, float] | None = None,
     ) -> Self:
         """Train on interactions and return the model; see `Recommender.fit`.
 
@@ -170,6 +171,8 @@ class TrainedRecommender(PredictsDeviations):
             and as columns) or in the order of the ids. A posterior takes them into its prior as strongly as hidden
             ratings say, see `AIR.user_graph_strength_`. Of nodes with many neighbours the ten most alike count. Ids
             that have no rating are part of the model.
+        rating_scale : tuple of float, optional
+            Lowest and highest rating that there may be, see `Interactions`; by default what the data hold, or state.
 
         Raises
         ------
@@ -194,7 +197,7 @@ class TrainedRecommender(PredictsDeviations):
         True
         """
         callbacks = check_callbacks(callbacks)
-        data = as_interactions(interactions)
+        data = as_interactions(interactions, rating_scale=rating_scale)
         if any(each is not None for each in (user_features, item_features, user_similarity, item_similarity)):
             self._check_parameters()
             resolve_device(self.device)

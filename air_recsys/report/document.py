@@ -29,11 +29,16 @@ def check_page(model: Any, learned: str, target: Path) -> None:
     """
     if not hasattr(model, learned):
         raise NotFittedError(f"this {type(model).__name__} is not fitted yet: call fit first")
+    check_target(target)
+    for package in ("matplotlib", "networkx"):
+        import_extra(package, "viz")
+
+
+def check_target(target: Path) -> None:
+    """Raise `ParameterError` where a page cannot be written: its place is a folder, or there is no folder for it."""
     if target.is_dir() or not target.parent.is_dir():
         obstacle = f"the folder {target}" if target.is_dir() else f"no folder {target.parent}"
         raise ParameterError(f"expected a file in an existing folder for the report, found {obstacle}")
-    for package in ("matplotlib", "networkx"):
-        import_extra(package, "viz")
 
 
 def page_html(title: str, heading: str, lead: str, contents: Mapping[str, str], body: Sequence[Markup]) -> str:

@@ -212,17 +212,23 @@ def _reasons(model: Recommender, user: Hashable, item: Hashable, name: Name) -> 
 
 def made_section(model: Recommender | DrugTargetAIR) -> Markup:
     """Return when, with what and where the page was made."""
+    where = "The machine is the one that wrote this page; the model may have been trained elsewhere."
+    seed = ("seed of the model", repr(getattr(model, "random_state", None)))
+    return section("made", "How this was made", machine_table(seed), note(where))
+
+
+def machine_table(*more: tuple[str, str]) -> Markup:
+    """Return a table of the time, further rows, the machine and the versions."""
     computer = machine()
     now = datetime.datetime.now(datetime.UTC)
     rows: list[tuple[str, Any]] = [
         ("report written", f"{now:%Y-%m-%d %H:%M} UTC"),
-        ("seed of the model", repr(getattr(model, "random_state", None))),
+        *more,
         ("processor", f"{computer['processor']}, {computer['cores']} cores"),
         ("GPU", computer["gpu"] or "none"),
         *versions().items(),
     ]
-    where = "The machine is the one that wrote this page; the model may have been trained elsewhere."
-    return section("made", "How this was made", table("Versions and machine", ["what", "value"], rows), note(where))
+    return table("Versions and machine", ["what", "value"], rows)
 
 
 def note(text: str) -> Markup:

@@ -14,7 +14,7 @@ import torch
 
 _PACKAGES = (
     *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
-    *("scikit-surprise", "implicit", "cornac", "myfm", "faiss-cpu", "ray"),
+    *("scikit-surprise", "implicit", "cornac", "myfm", "lightfm-next", "faiss-cpu", "ray"),
 )
 
 

@@ -16,7 +16,9 @@ from air_recsys.benchmarks.accuracy.dti import (
     shown_pairs,
 )
 from air_recsys.benchmarks.accuracy.dti_peers import (
+    DNILMF_SETTINGS,
     NRLMF_SETTINGS,
+    dnilmf_scores,
     ease_scores,
     gip_scores,
     nrlmf_scores,
@@ -47,10 +49,11 @@ def peers() -> dict[str, Peer]:
         "ease": ease_scores,
         "wnn": lambda values: wnn_gip_scores(values, drugs, targets),
         "nrlmf": lambda values: nrlmf_scores(values, drugs, targets, **NRLMF_SETTINGS),
+        "dnilmf": lambda values: dnilmf_scores(values, drugs, targets, **DNILMF_SETTINGS),
     }
 
 
-@pytest.mark.parametrize("name", ["gip", "ease", "wnn", "nrlmf"])
+@pytest.mark.parametrize("name", ["gip", "ease", "wnn", "nrlmf", "dnilmf"])
 def test_peers_find_a_hidden_pair_and_take_hidden_as_zero(name: str) -> None:
     values = toy().interactions.to_dense()
     values[0, 1] = values[0, 7] = np.nan
@@ -59,7 +62,7 @@ def test_peers_find_a_hidden_pair_and_take_hidden_as_zero(name: str) -> None:
     np.testing.assert_array_equal(scores, peers()[name](np.nan_to_num(values)))
 
 
-@pytest.mark.parametrize("name", ["wnn", "nrlmf"])
+@pytest.mark.parametrize("name", ["wnn", "nrlmf", "dnilmf"])
 def test_peers_with_similarities_find_a_hidden_drug(name: str) -> None:
     values = toy().interactions.to_dense()
     values[0] = np.nan
@@ -111,7 +114,7 @@ def test_constant_scores_are_found_out() -> None:
 
 def test_a_report_has_a_row_a_system_and_the_published_ones() -> None:
     report = bench_dti("nr", toy(), "cvs1", dti_systems(True), similarities=True, seeds=(1,), n_splits=2)
-    assert [row["system"] for row in report.rows] == ["AIR", "NRLMF", "RLS-WNN", "NRLMF"]
+    assert [row["system"] for row in report.rows] == ["AIR", "NRLMF", "DNILMF", "RLS-WNN", "NRLMF"]
     assert report.rows[0]["auroc"] == 1
     assert report.rows[-1]["published aupr"] == 0.728
     assert "2 folds of 1 repetitions" in report.protocol
@@ -128,7 +131,7 @@ def test_probabilities_are_compared_with_what_is_hidden() -> None:
 def test_whole_drugs_and_targets_have_one_more_peer() -> None:
     assert set(dti_systems(True, whole=True)) - set(dti_systems(True)) == {"WkNNIR"}
     report = bench_dti("nr", toy(), "cvs2", dti_systems(True, whole=True), similarities=True, seeds=(1,), n_splits=3)
-    assert all(row["auroc"] == 1 for row in report.rows[:4])
+    assert all(row["auroc"] == 1 for row in report.rows[:5])
 
 
 def test_validation_parts_leave_the_test_part_alone() -> None:

@@ -24,10 +24,10 @@ from air_recsys.benchmarks.accuracy.ranking_systems import (
     ranking_systems,
     systems_by_default,
 )
-from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.lists import Popularity
+from air_recsys.evaluation.systems import System
 from air_recsys.splits import user_holdout
 
 COSTS = (2.0, 1.5, 0.1, 0.2)

@@ -6,22 +6,16 @@ import numpy as np
 import pytest
 
 from air_recsys import AIR, Interactions
-from air_recsys.benchmarks.accuracy import ratings, ratings_systems
+from air_recsys.benchmarks.accuracy import ratings
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ratings import bench_ratings, fold_errors
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
-from air_recsys.benchmarks.accuracy.ratings_systems import (
-    System,
-    ask_ratings,
-    check_changes,
-    chosen_systems,
-    rating_systems,
-    systems_with_times,
-)
+from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems, rating_systems, systems_with_times
 from air_recsys.benchmarks.accuracy.regimes import check_times
 from air_recsys.benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.evaluation.folds import Fold, cross_validation_folds
+from air_recsys.evaluation.systems import AIR_SETTINGS, System, ask_ratings, check_changes
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.metrics import mae, rmse
 from air_recsys.models import BiasModel
@@ -187,7 +181,7 @@ def test_users_and_items_without_training_ratings_are_no_obstacle(name):
 
 
 def test_a_system_gets_its_settings_and_the_changes(monkeypatch):
-    monkeypatch.setitem(ratings_systems.AIR_SETTINGS, "AIR wide", {"solver": "adam", "n_factors": 7, "depth": 2})
+    monkeypatch.setitem(AIR_SETTINGS, "AIR wide", {"solver": "adam", "n_factors": 7, "depth": 2})
     data = Interactions.from_dense(np.array([[5.0, 3, 1], [4, 2, np.nan]]))
     systems = rating_systems("douban", {"n_factors": 1, "n_epochs": 3}, seed=5)
     assert systems["AIR wide"].settings == "AIR.for_ratings(solver='adam', n_factors=1, depth=2, n_epochs=3)"

@@ -16,10 +16,10 @@ from air_recsys.benchmarks.accuracy.sealed import (
     score_pairs,
     timed_pairs,
 )
-from air_recsys.benchmarks.apart import ProcessEndedError
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.exceptions import DataError
 from air_recsys.models import BiasModel
+from air_recsys.results.apart import ProcessEndedError
 
 truths: list = []
 

@@ -132,7 +132,7 @@ def test_a_worker_writes_what_the_model_predicts(cluster, tmp_path):
     done = scoring.predict(
         model, write(tmp_path / "pairs.parquet", pairs), tmp_path / "out", batch_size=100, concurrency=1
     )
-    same(read(done.folder), pairs.assign(score=model.predict(pairs["user"], pairs["item"])))
+    same(read(done.folder), pairs.assign(score=model.predict(pairs["user"], pairs["item"], unknown="mean")))
     assert (done.n_read, done.n_written, done.n_unknown) == (len(pairs), len(pairs), 1)
 
 
@@ -406,6 +406,6 @@ def test_the_command_writes_lists_and_pairs(in_process, tmp_path, model, capsys)
     assert "1 of them with an id that the model does not know" in capsys.readouterr().out
     assert json.loads((tmp_path / "done.json").read_text())["n_unknown"] == 1
     command(file, write(tmp_path / "pairs.parquet", pairs), tmp_path / "scores", "--pairs", "--batch-size", 50)
-    same(read(tmp_path / "scores"), pairs.assign(score=model.predict(pairs["user"], pairs["item"])))
+    same(read(tmp_path / "scores"), pairs.assign(score=model.predict(pairs["user"], pairs["item"], unknown="mean")))
     with fails(ParameterError, "--n and --include-seen go with lists of items, found --pairs"):
         command(file, tmp_path / "pairs.parquet", tmp_path / "other", "--pairs", "--n", 3)

@@ -55,6 +55,7 @@ def shell_files() -> Names:
     """The tables and the model that commands read."""
     table().to_csv("ratings.csv", index=False)
     titles().rename(columns={"item": "id"}).to_csv("titles.csv", index=False)
+    table()[["user", "item"]].head(3).to_csv("pairs.csv", index=False)
     model = fitted()
     model.save("model.air")
     return {"model": model, "data": model.interactions_, "titles": titles()}
@@ -74,8 +75,17 @@ def readme() -> Names:
     return shell_files()
 
 
+def tables_of_ones_own() -> None:
+    """Files without a header line, and a wide one of a scale of -10..10 with 99 for missing."""
+    table().to_csv("u.data", sep="\t", header=False, index=False)
+    table()[["user", "item"]].to_csv("likes.txt", sep=";", header=False, index=False)
+    wide = table().assign(rating=lambda found: 5 * found["rating"] - 15).pivot(index="user", columns="item")
+    wide["rating"].fillna(99).to_csv("jokes.csv")
+
+
 def data_page() -> Names:
     picture("picture.png")
+    tables_of_ones_own()
     return {"data": Interactions.from_frame(table())}
 
 
@@ -126,6 +136,10 @@ def presets() -> Names:
     datasets.load_movielens = lambda *_: data
     datasets.load_movielens_fold = lambda *_: folds
     return {}
+
+
+def comparison() -> Names:
+    return shell_files() | presets() | {"Interactions": Interactions, "table": table(), "root": "data"}
 
 
 def drugs() -> Names:
@@ -205,6 +219,7 @@ def checkpoints() -> Names:
 SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/checkpoints.md": checkpoints,
     "README.md": readme,
+    "docs/index.md": readme,
     "docs/start.md": shell_files,
     "docs/serving.md": shell_files,
     "docs/ratings.md": shell_files,
@@ -213,6 +228,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
     "docs/top-n.md": top_n,
+    "docs/compare.md": comparison,
     "docs/dti.md": drugs,
     "docs/explorer.md": explorer,
     "docs/plots.md": plots,

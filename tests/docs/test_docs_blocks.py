@@ -31,7 +31,7 @@ from air_recsys.solvers import SOLVERS
 LANGUAGES_OF = {page: {block.language for block in blocks(page)} for page in PAGES}
 CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CELL, "bash"} <= found]
 LANGUAGES = {"python", CELL, "bash", "text", "", "{toctree}", "{eval-rst}", "{include} ../CHANGELOG.md"}
-QUICK = {"train", "evaluate", "recommend", "similar", "explain", "graph", "report", "inpaint"}
+QUICK = {"train", "evaluate", "compare", "recommend", "predict", "similar", "explain", "graph", "report", "inpaint"}
 AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
 LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
 

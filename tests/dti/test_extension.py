@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import torch
 
 from air_recsys.dti.completion import affinity
 from air_recsys.dti.extension import _leave_one_out, extension_weights, softmin_neighbors
@@ -29,8 +30,9 @@ def test_nearer_rows_weigh_more_and_infinite_ones_nothing() -> None:
 
 def test_leaving_one_out_in_closed_form_is_fitting_without_it() -> None:
     rng = np.random.default_rng(0)
-    kernel, rows, decay = affinity(rng.random((6, 3)), None, 0.0), rng.random((6, 4)), 0.3
-    found = _leave_one_out(*np.linalg.eigh(kernel), decay, rows)
+    kernel, rows, decay = affinity(torch.from_numpy(rng.random((6, 3))), None, 0.0).numpy(), rng.random((6, 4)), 0.3
+    values, vectors = np.linalg.eigh(kernel)
+    found = _leave_one_out(values, vectors, decay, rows, vectors.T @ rows)
     for row in range(6):
         rest = np.delete(np.arange(6), row)
         inner = kernel[np.ix_(rest, rest)] + decay * np.eye(5)

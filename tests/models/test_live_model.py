@@ -123,7 +123,7 @@ def test_every_file_that_is_saved_beside_a_partial_fit_loads_and_holds_one_state
     "ask",
     [
         lambda model: model.recommend(["u0", "n3", "n30"], 15),
-        lambda model: model.predict(["u0", "n3"], ["i0", "new3"], return_std=True),
+        lambda model: model.predict(["u0", "n3"], ["i0", "new3"], unknown="mean", return_std=True),
         lambda model: (model.similar_users("u0"), model.similar_items("i0")),
         lambda model: model.fold_in(new("eve")),
         lambda model: model.explain("u0", "i0"),
@@ -200,7 +200,7 @@ def test_a_method_asks_for_the_state_once(model, monkeypatch, tmp_path):
     fitted = AIR._fitted
     monkeypatch.setattr(AIR, "_fitted", lambda self: asked.append(1) or fitted(self))
     calls = {
-        "predict": lambda: model.predict(["u0", "eve"], "i0"),
+        "predict": lambda: model.predict(["u0", "eve"], "i0", unknown="mean"),
         "deviations": lambda: model.predict("u0", "i0", return_std=True),
         "recommend": lambda: model.recommend("u0", 3),
         "similar_users": lambda: model.similar_users("u0"),

@@ -51,7 +51,7 @@ def questions() -> list[Question]:
         users, row = np.arange(number, number + 7), new[[number]]
         found += [
             lambda model, users=users: [model.predict(users, users[::-1])],
-            lambda model, users=users: [model.predict([*users, "nobody"], 3)],
+            lambda model, users=users: [model.predict([*users, "nobody"], 3, unknown="mean")],
             lambda model, users=users: columns(model.recommend(users, 5)),
             lambda model, users=users: columns(model.recommend(users[:1], 3, exclude_seen=False)),
             lambda model, row=row: list(model.fold_in(row)),
@@ -172,7 +172,8 @@ class Life(RuleBasedStateMachine):
     @precondition(lambda self: self.told)
     @rule(user=ids, item=ids)
     def predict(self, user: int, item: int) -> None:
-        assert np.isfinite(self.model.predict([user, user, "nobody"], [item, "nothing", item])).all()
+        asked = [user, user, "nobody"], [item, "nothing", item]
+        assert np.isfinite(self.model.predict(*asked, unknown="mean")).all()
         if user not in self.users:
             with pytest.raises(UnknownIdError):
                 self.model.predict(user, item, unknown="error")

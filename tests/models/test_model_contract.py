@@ -182,7 +182,9 @@ def test_unknown_ids_get_the_mean_of_the_side_that_is_known(make):
         table.loc[table["item"] == ITEMS[4], "rating"].mean(),
         table["rating"].mean(),
     ]
-    scores = model.predict([USERS[3], "nobody", "nobody", USERS[3]], ["nothing", ITEMS[4], "nothing", ITEMS[4]])
+    scores = model.predict(
+        [USERS[3], "nobody", "nobody", USERS[3]], ["nothing", ITEMS[4], "nothing", ITEMS[4]], unknown="mean"
+    )
     np.testing.assert_allclose(scores[:3], means, rtol=1e-14)
     assert scores[3] == model.predict(USERS[3], ITEMS[4])[0]
 
@@ -190,13 +192,37 @@ def test_unknown_ids_get_the_mean_of_the_side_that_is_known(make):
 @every_model
 def test_unknown_ids_are_errors_where_asked_for(make):
     model = fitted(make)
-    message = "2 user id(s) were not in the training data: 'nobody', 7; unknown='mean' predicts a mean instead"
+    message = "2 user id(s) were not in the training data: 'nobody', 7; "
     with fails(UnknownIdError, message):
         model.predict(["nobody", USERS[0], 7], ITEMS[0], unknown="error")
     with fails(UnknownIdError, "1 item id(s) were not in the training data: 'nothing'"):
         model.predict(USERS[0], "nothing", unknown="error")
-    with fails(ParameterError, "unknown must be one of 'mean', 'error', found 'skip'"):
+    with fails(ParameterError, "unknown must be one of 'warn', 'mean', 'error', found 'skip'"):
         model.predict(USERS[0], ITEMS[0], unknown="skip")
+
+
+@every_model
+def test_unknown_ids_are_told_once_and_refused_where_all_are(make):
+    model = fitted(make)
+    asked = [USERS[0], USERS[1].upper(), "nobody", USERS[0]], [ITEMS[2], ITEMS[2], ITEMS[2], "nothing"]
+    near = ", ".join(map(repr, model.interactions_.users.nearest(USERS[1])))
+    message = (
+        f"3 of 4 pairs get a mean rating, as 2 user id(s) are unknown ({USERS[1].upper()!r}, nearest known: {near}"
+    )
+    with pytest.warns(DataWarning, match=re.escape(message)) as told:
+        scores = model.predict(*asked)
+    assert len(told) == 1
+    assert told[0].filename == __file__
+    silent = model.predict(*asked, unknown="mean")
+    np.testing.assert_array_equal(scores, silent)
+    table = model.predict_table(*asked, unknown="mean")
+    assert table["source"].tolist() == ["model", "item mean", "item mean", "user mean"]
+    assert table[["user", "item"]].T.to_numpy().tolist() == list(asked)
+    np.testing.assert_array_equal(table["score"], silent)
+    message = f"1 item id(s) were not in the training data: {ITEMS[1].upper()!r}; the nearest known are {ITEMS[1]!r}"
+    for ask in (model.predict, model.predict_table):
+        with fails(UnknownIdError, message):
+            ask(USERS, ITEMS[1].upper())
 
 
 # -------------------------------------------------------------------- ids and order
@@ -281,7 +307,7 @@ def test_one_rating(make):
     array[1, 0] = 4.0
     model = fit_constant(make, array)
     assert np.isfinite(scores_of_all(model, range(3), range(2))).all()
-    assert model.predict(2, 99)[0] == 4.0
+    assert model.predict(2, 99, unknown="mean")[0] == 4.0
     assert model.recommend(1, 2)["item"].tolist() == [1]
 
 

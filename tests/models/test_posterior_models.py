@@ -56,8 +56,11 @@ def test_intervals_hold_what_they_say(solver):
 
 def test_scores_are_the_same_with_and_without_deviations(fitted):
     users, items = ["u00", "u03", "nobody"], ["i1", "i2", "i3"]
-    scores, deviations = fitted.predict(users, items, return_std=True)
-    np.testing.assert_array_equal(scores, fitted.predict(users, items))
+    scores, deviations = fitted.predict(users, items, unknown="mean", return_std=True)
+    np.testing.assert_array_equal(scores, fitted.predict(users, items, unknown="mean"))
+    table = fitted.predict_table(users, items, unknown="mean")
+    np.testing.assert_array_equal(table[["score", "deviation"]].T, [scores, deviations])
+    assert table["source"].tolist() == ["model", "model", "item mean"]
     assert deviations[2] == fitted.interactions_.ratings.std()
     assert (deviations > 0).all()
     with pytest.raises(UnknownIdError):

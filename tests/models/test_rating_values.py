@@ -108,7 +108,7 @@ def test_a_rating_of_weight_two_counts_twice():
 
 
 def test_unknown_ids_have_the_probabilities_of_their_fallback(fitted):
-    shares = fitted.predict_proba([0, 10_000, 10_000], [10_000, 0, 10_000])
+    shares = fitted.predict_proba([0, 10_000, 10_000], [10_000, 0, 10_000], unknown="mean")
     np.testing.assert_allclose(shares.sum(axis=1), 1)
     assert abs(shares[2] @ fitted.rating_values_ - fitted.interactions_.ratings.mean()) < 0.3
     with pytest.raises(UnknownIdError, match="10000"):

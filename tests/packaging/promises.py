@@ -11,6 +11,7 @@ DOORS = {
     "surprise": ["data.to_surprise()", "import air_recsys.adapters.surprise"],
     "implicit": ["import air_recsys.adapters.implicit"],
     "cornac": ["import air_recsys.adapters.cornac"],
+    "lightfm": ["from air_recsys.adapters.lightfm_peer import LightFMLists; LightFMLists('warp')"],
     "viz": [
         "from air_recsys.plotting import plot_ratings; plot_ratings(data).savefig('ratings.png')",
         "from air_recsys.plotting import plot_adjacency; plot_adjacency(graph).savefig('graph.png')",

@@ -13,11 +13,11 @@ from tqdm import tqdm
 
 from air_recsys.benchmarks.accuracy.affinity_peers import BoostedPairs, KronRLS
 from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ratings import interval_figures
-from air_recsys.benchmarks.accuracy.ratings_systems import ask_ratings
 from air_recsys.benchmarks.accuracy.sealed import rated_pairs, run_sealed
 from air_recsys.datasets import DrugTargetData
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.rating_errors import interval_figures
+from air_recsys.evaluation.systems import ask_ratings
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import concordance_index, modified_r_squared, mse
 from air_recsys.models import AIR

@@ -16,13 +16,13 @@ from tqdm import tqdm
 from air_recsys.benchmarks.accuracy.dti_systems import Scored, Shown, System, air_probabilities, score_fold
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.sealed import Pairs, check_sealed
-from air_recsys.benchmarks.apart import process_apart
 from air_recsys.datasets import DrugTargetData
 from air_recsys.dti import interaction_folds
 from air_recsys.dti.evaluation import pair_measures
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import calibration_error
 from air_recsys.results import ResultTable, mean_of
+from air_recsys.results.apart import process_apart
 from air_recsys.splits.base import Split
 
 SEEDS = (7771, 8367, 22, 1812, 4659)

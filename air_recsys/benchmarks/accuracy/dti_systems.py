@@ -10,17 +10,19 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.benchmarks.accuracy.dti_peers import (
+    DNILMF_SETTINGS,
     NRLMF_SETTINGS,
+    dnilmf_scores,
     ease_scores,
     gip_scores,
     nrlmf_scores,
     wknnir_scores,
     wnn_gip_scores,
 )
-from air_recsys.benchmarks.apart import Stopwatch
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
+from air_recsys.results.apart import Stopwatch
 
 
 class Shown(NamedTuple):
@@ -65,11 +67,16 @@ def dti_systems(
             "GIP": System(partial(_alone, gip_scores), "RLS-Kron, bandwidth and noise 1, as in its paper"),
             "EASE": System(partial(_alone, ease_scores), "decay 10, targets from targets"),
         }
-    words = ", ".join(f"{name} {value:g}" for name, value in NRLMF_SETTINGS.items())
     new = {"WkNNIR": System(partial(_beside, wknnir_scores), "neighbours and decay by inner cross-validation")}
     return {
         "AIR": air,
-        "NRLMF": System(partial(_beside, partial(nrlmf_scores, **NRLMF_SETTINGS)), f"PyDTI's defaults: {words}"),
+        "NRLMF": System(
+            partial(_beside, partial(nrlmf_scores, **NRLMF_SETTINGS)), f"PyDTI's defaults: {_words(NRLMF_SETTINGS)}"
+        ),
+        "DNILMF": System(
+            partial(_beside, partial(dnilmf_scores, **DNILMF_SETTINGS)),
+            f"its program's defaults: {_words(DNILMF_SETTINGS)}",
+        ),
         "RLS-WNN": System(partial(_beside, wnn_gip_scores), "RLS-Kron with nearest profiles, PyDTI's defaults"),
     } | (new if whole else {})
 
@@ -93,6 +100,10 @@ def score_fold(systems: Mapping[str, System], shown: Shown, asked: tuple[np.ndar
             scores = system.score(shown)
         answers[name] = Scored(scores[asked], training.seconds)
     return answers
+
+
+def _words(settings: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in settings.items())
 
 
 def _alone(score: Callable[[np.ndarray], np.ndarray], shown: Shown) -> np.ndarray:

@@ -12,9 +12,9 @@ from tqdm import tqdm
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, NewUsersFold
 from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
-from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.systems import System
 from air_recsys.metrics import ndcg_at_k, recall_at_k
 from air_recsys.results import ResultTable
 

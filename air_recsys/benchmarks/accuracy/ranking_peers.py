@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.evaluation.lists import lists_of_scores
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
+from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models.graph_ranker.regression import inverted
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
-from air_recsys.benchmarks.accuracy.ratings_systems import System
 from air_recsys.evaluation.lists import Lister, NewUsersLister, Popularity, Recommending
+from air_recsys.evaluation.systems import System
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.ranker import GraphRanker

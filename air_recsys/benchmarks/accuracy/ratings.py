@@ -11,13 +11,13 @@ from tqdm import tqdm
 
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS
-from air_recsys.benchmarks.accuracy.ratings_systems import System, ask_values
+from air_recsys.benchmarks.accuracy.ratings_systems import ask_values
 from air_recsys.benchmarks.accuracy.sealed import Sealed, bare_pairs, rated_pairs, run_sealed, timed_pairs
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.rating_errors import clipped, interval_figures
+from air_recsys.evaluation.systems import System
 from air_recsys.metrics import mae, rmse
 from air_recsys.results import ResultTable
-
-_HALF_WIDTH = 1.6448536269514722  # of the central 90 % of a normal distribution, in standard deviations
 
 
 def bench_ratings(
@@ -78,25 +78,13 @@ def bench_ratings(
 def fold_errors(fold: Fold, sealed: Sealed) -> dict[str, float]:
     """Return the errors of a system's answers to the test pairs of a fold, and the costs of its training."""
     truth, (predicted, deviation, shares) = fold.test.ratings, sealed.answer
-    clipped = np.clip(predicted, fold.train.ratings.min(), fold.train.ratings.max())
-    errors = {"rmse": rmse(truth, clipped), "mae": mae(truth, clipped)}
+    within = clipped(predicted, fold.train)
+    errors = {"rmse": rmse(truth, within), "mae": mae(truth, within)}
     if deviation is not None:
         errors |= interval_figures(truth, predicted, deviation)
     if shares is not None:
         errors |= value_figures(truth, shares, np.unique(fold.train.ratings))
     return errors | sealed.costs()
-
-
-def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.ndarray) -> dict[str, float]:
-    """Return the share of true ratings inside of central 90 % intervals, and their mean width.
-
-    Examples
-    --------
-    >>> interval_figures(np.array([1.0, 5.0]), np.array([1.5, 3.0]), np.array([1.0, 1.0]))
-    {'inside 90 %': 0.5, 'width': 3.28...}
-    """
-    inside = np.abs(truth - predicted) <= _HALF_WIDTH * deviation
-    return {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
 
 
 def value_figures(truth: np.ndarray, shares: np.ndarray, values: np.ndarray) -> dict[str, float]:

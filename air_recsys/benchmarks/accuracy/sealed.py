@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, Stopwatch, process_apart
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.interactions import Interactions
+from air_recsys.results.apart import MemoryWatch, ProcessEndedError, Stopwatch, process_apart
 
 Pairs = tuple[Any, Any]  # ids of users and ids of items, one of each a pair
 

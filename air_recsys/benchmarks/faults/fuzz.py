@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, process_apart
 from air_recsys.benchmarks.faults.all_loaders import all_loaders
 from air_recsys.benchmarks.faults.loaders import Loader
 from air_recsys.benchmarks.faults.workplace import Workplace
 from air_recsys.exceptions import AirRecsysError, ParameterError
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import MemoryWatch, ProcessEndedError, process_apart
 from air_recsys.validation import check_integer
 
 _SECONDS = 10  # an input that takes longer is counted as unexpected

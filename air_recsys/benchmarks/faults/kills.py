@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.benchmarks.apart import thread_variables
 from air_recsys.benchmarks.faults.counts import sums
 from air_recsys.benchmarks.faults.processes import wait_for
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.models import AIR
 from air_recsys.models.storage.fingerprint import hash_arrays
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import thread_variables
 from air_recsys.tensor_files import TensorFile
 from air_recsys.validation import check_integer
 

@@ -73,11 +73,11 @@ def _items(rng: np.random.Generator) -> list[str]:
 
 
 def _predict(model: AIR, number: int, rng: np.random.Generator, place: Path) -> Answer:
-    return [model.predict(_users(number, rng), _items(rng))]
+    return [model.predict(_users(number, rng), _items(rng), unknown="mean")]
 
 
 def _deviations(model: AIR, number: int, rng: np.random.Generator, place: Path) -> Answer:
-    return list(model.predict(_users(number, rng), _items(rng), return_std=True))
+    return list(model.predict(_users(number, rng), _items(rng), unknown="mean", return_std=True))
 
 
 def _recommend(model: AIR, number: int, rng: np.random.Generator, place: Path) -> Answer:
@@ -109,7 +109,7 @@ def _save(model: AIR, number: int, rng: np.random.Generator, place: Path) -> Ans
     path = place / f"{number}.air"
     loaded = AIR.load(model.save(path))
     path.unlink()
-    scores = loaded.predict(_users(number, rng), _items(rng))
+    scores = loaded.predict(_users(number, rng), _items(rng), unknown="mean")
     return [loaded.interactions_.user_ids, loaded.user_factors_, np.array([loaded.n_iter_]), scores]
 
 

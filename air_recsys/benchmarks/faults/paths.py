@@ -12,13 +12,13 @@ from pathlib import Path
 
 import numpy as np
 
-from air_recsys.benchmarks.apart import thread_variables
 from air_recsys.benchmarks.faults.counts import sums
 from air_recsys.benchmarks.faults.processes import program
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.images import save_image
 from air_recsys.models import AIR
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import thread_variables
 from air_recsys.validation import import_extra
 
 Run = Callable[[Path, list[str]], tuple[int, str]]

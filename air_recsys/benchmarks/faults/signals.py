@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.benchmarks.apart import thread_variables
 from air_recsys.benchmarks.faults.counts import sums
 from air_recsys.benchmarks.faults.processes import program, wait_for
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.models import AIR
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import thread_variables
 from air_recsys.validation import check_integer
 
 _SHAPE = 200, 120, 4_000  # users, items, ratings

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from air_recsys.benchmarks.apart import ProcessEndedError, thread_variables
 from air_recsys.exceptions import DistributedError
+from air_recsys.results.apart import ProcessEndedError, thread_variables
 from air_recsys.validation import check_integer
 
 _HOST = "127.0.0.1"

@@ -10,7 +10,6 @@ import numpy as np
 import torch.distributed as dist
 from tqdm import tqdm
 
-from air_recsys.benchmarks.apart import MemoryWatch, Stopwatch
 from air_recsys.benchmarks.ranks.processes import run_ranks
 from air_recsys.benchmarks.scale.sweeps import takes_sweeps
 from air_recsys.datasets.planted import make_planted_ratings
@@ -19,6 +18,7 @@ from air_recsys.distributed.group import counted
 from air_recsys.evaluation.folds import Fold
 from air_recsys.models import AIR
 from air_recsys.results import ResultTable, versions
+from air_recsys.results.apart import MemoryWatch, Stopwatch
 from air_recsys.splits import random_holdout
 from air_recsys.validation import check_integer
 

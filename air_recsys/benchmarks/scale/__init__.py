@@ -1,7 +1,17 @@
 """Growth of time and memory with the data, and recovery of planted groups."""
 
+from air_recsys.benchmarks.scale.drug_targets import bench_drug_targets
 from air_recsys.benchmarks.scale.likes import LikesSize, bench_likes
 from air_recsys.benchmarks.scale.sweeps import SWEEPS, Size, bench_growth, sizes_of
 from air_recsys.benchmarks.scale.training import bench_planted
 
-__all__ = ["SWEEPS", "LikesSize", "Size", "bench_growth", "bench_likes", "bench_planted", "sizes_of"]
+__all__ = [
+    "SWEEPS",
+    "LikesSize",
+    "Size",
+    "bench_drug_targets",
+    "bench_growth",
+    "bench_likes",
+    "bench_planted",
+    "sizes_of",
+]

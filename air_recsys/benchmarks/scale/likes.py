@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
-from air_recsys.benchmarks.apart import MemoryWatch, run_apart
 from air_recsys.benchmarks.scale.sweeps import growth_exponent
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.at_k import recall_at_k
 from air_recsys.models import AIR
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import MemoryWatch, run_apart
 
 _GROUPS = 200  # of users and of items
 _WITHIN = 0.6  # of the likes of a user that are of its group

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.benchmarks.apart import MemoryWatch, ProcessEndedError, run_apart
 from air_recsys.benchmarks.speed.epochs import (
     COUNTED,
     COUNTED_SWEEPS,
@@ -22,6 +21,7 @@ from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import MemoryWatch, ProcessEndedError, run_apart
 from air_recsys.solvers import Sweeping, as_solver
 from air_recsys.validation import check_choice
 

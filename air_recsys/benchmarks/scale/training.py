@@ -9,14 +9,14 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
-from air_recsys.benchmarks.accuracy.ratings import interval_figures
-from air_recsys.benchmarks.apart import MemoryWatch, run_apart
 from air_recsys.benchmarks.scale.sweeps import Size, check_further, takes_sweeps
 from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
+from air_recsys.evaluation.rating_errors import interval_figures
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR, BiasModel
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import MemoryWatch, run_apart
 from air_recsys.splits import random_holdout
 
 _GROUPS = (20, 15)  # of users and of items

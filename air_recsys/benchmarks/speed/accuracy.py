@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from air_recsys.benchmarks.apart import Stopwatch, run_apart
 from air_recsys.benchmarks.cases import load_case, observed_entries
 from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
 from air_recsys.benchmarks.recipes import recipes_of
@@ -18,6 +17,7 @@ from air_recsys.metrics import nmae
 from air_recsys.models import AIR
 from air_recsys.models.presets import routed
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import Stopwatch, run_apart
 from air_recsys.solvers import Adam
 from air_recsys.training import Record
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.benchmarks.apart import MemoryWatch, Stopwatch
 from air_recsys.evaluation.folds import Fold
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models import AIR
+from air_recsys.results.apart import MemoryWatch, Stopwatch
 from air_recsys.training import Record
 
 

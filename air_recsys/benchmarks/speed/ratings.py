@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.speed.contenders import (
     Outcome,
     measure,
@@ -24,6 +23,7 @@ from air_recsys.datasets import load_movielens
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import MissingExtraError
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import run_apart
 
 SPLIT = "MovieLens-1M, a random tenth held out: RandomState(1234) over the ratings ordered by item, then user"
 

@@ -7,7 +7,6 @@ from typing import Any
 
 import torch
 
-from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.speed.epochs import COUNTED, epoch_times
 from air_recsys.benchmarks.speed.floor import measure_machine, median_time, step_work
 from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
@@ -18,6 +17,7 @@ from air_recsys.models import AIR
 from air_recsys.models.engines.scaling import graph_strength
 from air_recsys.nn.objective import Penalties
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import run_apart
 from air_recsys.solvers import Adam
 
 

@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from air_recsys.benchmarks.apart import run_apart
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
@@ -23,6 +22,7 @@ from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import SLAB
 from air_recsys.nn.posterior.triangles import size_of
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import run_apart
 from air_recsys.solvers import Sweeping, Variational
 from air_recsys.training import PosteriorSweeps
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from air_recsys.benchmarks.apart import run_apart
 from air_recsys.benchmarks.step import bench_step
 from air_recsys.results import ResultTable
+from air_recsys.results.apart import run_apart
 
 
 def bench_full_width(

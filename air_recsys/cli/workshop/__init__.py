@@ -13,6 +13,7 @@ def add_workshop(app: typer.Typer) -> None:
     bench.bench_app.command("speed")(speed.speed)
     bench.bench_app.command("scale")(speed.scale)
     bench.bench_app.command("scale-likes")(speed.scale_likes)
+    bench.bench_app.command("scale-dti")(speed.scale_dti)
     bench.bench_app.command("reading")(speed.reading)
     bench.bench_app.command("ranks")(speed.ranks)
     bench.bench_app.command("ratings")(accuracy.ratings)

@@ -15,7 +15,7 @@ from air_recsys.cli import options, paths
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.benchmarks.accuracy.ratings_systems import System
+    from air_recsys.evaluation.systems import System
     from air_recsys.results import ResultTable
 
 _N_SEEDS = 5  # `air_recsys.benchmarks.accuracy.dti.SEEDS`
@@ -112,8 +112,6 @@ def ratings(
     from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
     from air_recsys.benchmarks.accuracy.ratings_systems import (
         ABLATIONS,
-        air_systems,
-        check_changes,
         chosen_systems,
         rating_systems,
         systems_with_features,
@@ -122,6 +120,7 @@ def ratings(
     )
     from air_recsys.benchmarks.accuracy.regimes import check_times, known_graphs, known_tables, regime_folds
     from air_recsys.datasets import data_root
+    from air_recsys.evaluation.systems import air_systems, check_changes
 
     if ablation and not validation:
         raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
@@ -252,7 +251,7 @@ def dti(
     threads: Threads = 1,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF and WkNNIR, and published figures."""
+    """Hidden drug-target interactions: AIR beside GIP, EASE, RLS-WNN, NRLMF, DNILMF and WkNNIR; published figures."""
     from air_recsys.benchmarks.accuracy.dti import SEEDS, bench_dti, bench_dti_probabilities
     from air_recsys.benchmarks.accuracy.dti_systems import dti_systems
     from air_recsys.datasets import data_root, load_yamanishi

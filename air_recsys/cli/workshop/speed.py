@@ -1,4 +1,4 @@
-"""Commands that time the library: bench speed, scale, scale-likes, reading and ranks."""
+"""Commands that time the library: bench speed, scale, scale-likes, scale-dti, reading and ranks."""
 
 from __future__ import annotations
 
@@ -171,6 +171,29 @@ def scale_likes(
     changes = options.parse_settings(settings, AIR.for_likes())
     size = LikesSize(users, items, likes)
     options.publish(bench_likes(size, shares or (0.1, 1.0), changes, seed=seed, threads=threads), json_file)
+
+
+def scale_dti(
+    drugs: Annotated[int, typer.Option(min=2, help="Drugs.")] = 10_000,
+    targets: Annotated[int, typer.Option(min=2, help="Targets.")] = 5000,
+    interactions: Annotated[int, typer.Option(min=2, help="Interactions, about.")] = 250_000,
+    shares: Annotated[
+        list[float] | None,
+        typer.Option("--share", min=0.0, max=1.0, help="Of drugs and interactions; may be repeated. By default 1."),
+    ] = None,
+    lists: Annotated[bool, typer.Option("--lists", help="Time the first list with probabilities too.")] = False,
+    settings: Annotated[list[str] | None, options.pairs("--set", "A parameter of DrugTargetAIR.")] = None,
+    seed: options.Seed = 0,
+    threads: Threads = 2,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time and memory of DrugTargetAIR on planted interactions, all other pairs zeros."""
+    from air_recsys.benchmarks.scale import LikesSize, bench_drug_targets
+    from air_recsys.dti import DrugTargetAIR
+
+    changes = options.parse_settings(settings, DrugTargetAIR())
+    sizes = [LikesSize(drugs, targets, interactions).times(share) for share in shares or (1.0,)]
+    options.publish([bench_drug_targets(sizes, changes, lists=lists, seed=seed, threads=threads)], json_file)
 
 
 def reading(

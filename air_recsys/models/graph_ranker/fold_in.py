@@ -32,7 +32,7 @@ from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, divided, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import popular_items, recommendation_frame
+from air_recsys.models.ranking.lists import most_liked, recommendation_frame
 from air_recsys.models.rows import as_rows
 from air_recsys.models.scale import check_signs
 
@@ -88,11 +88,11 @@ class FoldedUsers:
             Columns user, item, score, rank and source.
         """
         state, n_users = self._ranker.fitted, self.user_ids.size
-        data, statistics = state.data, state.statistics
+        data = state.data
         allowed = allowed_items(data.items, items, exclude)
         n = list_length(n, data.n_items, allowed)
-        best = np.tile(popular_items(state, n, allowed), (n_users, 1))  # of those without any item
-        scores, known = statistics.item_means[best], np.diff(self._pattern.indptr) > 0
+        best, scores = (np.tile(each, (n_users, 1)) for each in most_liked(state, n, allowed))  # of those without any
+        known = np.diff(self._pattern.indptr) > 0
         users = np.flatnonzero(known)
         seen = self._pattern[users] if exclude_seen else None
         best[users], scores[users] = best_lists(

@@ -34,7 +34,7 @@ from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import recommend_with
+from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.devices import check_device_name, resolve_device
@@ -248,7 +248,10 @@ class GraphRanker(Recommender):
         exclude: Any = None,
         device: str = "cpu",
     ) -> pd.DataFrame:
-        """Return the best n items of each user, as `Recommender.recommend`; on the CPU."""
+        """Return the best n items of each user, as `Recommender.recommend`; on the CPU.
+
+        An unknown user gets the items that most users have, scored by the share of the users who have them.
+        """
         check_choice("device", device, ("cpu", "auto"))
         state = self._fitted()
         allowed = allowed_items(state.data.items, items, exclude)
@@ -260,7 +263,8 @@ class GraphRanker(Recommender):
                 ranking.terms, ranking.settings.weights, users, length, state.data.n_items, seen=seen, allowed=allowed
             )
 
-        return recommend_with(best, state, user_ids, length, clips=False, allowed=allowed)
+        popular = most_liked(state, length, allowed)
+        return recommend_with(best, state, user_ids, length, clips=False, popular=popular)
 
     def explain(
         self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None

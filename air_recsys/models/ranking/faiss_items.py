@@ -15,7 +15,7 @@ from air_recsys.exceptions import ParameterError, UnknownIdError
 from air_recsys.models.limits import Clip
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.candidates import as_queried_ids, list_length
-from air_recsys.models.ranking.lists import catalogue_of, recommend_with
+from air_recsys.models.ranking.lists import best_rated, catalogue_of, recommend_with
 from air_recsys.models.ranking.top_items import top_items_of
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.files import write_atomically
@@ -95,7 +95,7 @@ class FaissItems:
         Parameters
         ----------
         user_ids : id or array_like of ids
-            A user who was not in the training data gets the most rated items, as from `recommend`.
+            A user who was not in the training data gets the best rated items, as from `recommend`.
         n : int
             Fewer rows come back for a user with fewer items left.
         exclude_seen : bool
@@ -111,7 +111,8 @@ class FaissItems:
         def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._best(users, length, exclude_seen)
 
-        return recommend_with(best, self._state, user_ids, length, clips=self._clips)
+        popular = best_rated(self._state, length)
+        return recommend_with(best, self._state, user_ids, length, clips=self._clips, popular=popular)
 
     def queries(self, user_ids: Any) -> np.ndarray:
         """Return the vectors to search the index with, where it runs elsewhere.

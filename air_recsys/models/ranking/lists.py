@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.metrics.ranking import top_k
 from air_recsys.models.limits import Clip
 from air_recsys.models.ranking.candidates import among, as_queried_ids
 from air_recsys.models.ranking.catalogue import Catalogue
@@ -21,17 +20,30 @@ _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have bloc
 FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
 
 
+class Popular(NamedTuple):
+    """The list of a user of whom nothing is known.
+
+    Parameters
+    ----------
+    items : ndarray of int, shape (n,)
+        Best first; -1 where no item is left.
+    scores : ndarray, shape (n,)
+    """
+
+    items: np.ndarray
+    scores: np.ndarray
+
+
 def recommend_with(
-    best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip, allowed: np.ndarray | None = None
+    best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip, popular: Popular
 ) -> pd.DataFrame:
     """Return the table of `Recommender.recommend` from a search for the best items of known users.
 
-    n is at most the number of items; `allowed` are those that unknown users may get, and `best` knows its own.
+    n is at most the number of items; `popular` is the list of unknown users, of n places.
     """
     queried = as_queried_ids(user_ids)
     block = max(1, _BLOCK_ENTRIES // n)
     starts = range(0, max(1, queried.size), block)
-    popular = popular_items(state, n, allowed)
     frames = [_recommend_block(best, state, queried[start : start + block], popular, clips) for start in starts]
     # An empty column has no type of its own and would spoil that of the others.
     return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
@@ -69,22 +81,33 @@ def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray |
     return state.once("catalogue", make) if device.type == "cpu" else make()
 
 
-def popular_items(state: FittedState, n: int, allowed: np.ndarray | None = None) -> np.ndarray:
-    """Return the n most rated items, of those that are allowed, (n,); -1 where no item is left."""
-    counts = state.statistics.item_counts if allowed is None else state.statistics.item_counts[allowed]
-    found = top_k(counts[None], min(n, counts.size))[0] if counts.size else np.empty(0, dtype=np.int64)
-    return among(allowed, np.pad(found, (0, n - found.size), constant_values=-1))
+def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
+    """Return the n items with the highest damped mean rating, of those that are allowed; of equal ones the most rated.
+
+    All likes are equal, so there it is the most liked ones.
+    """
+    return _first(state.statistics.damped_item_means, state.statistics.item_counts, n, allowed)
+
+
+def most_liked(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
+    """Return the n items that most users have, of those that are allowed, and the share of the users who have each."""
+    counts = state.statistics.item_counts
+    return _first(counts / state.data.n_users, counts, n, allowed)
+
+
+def _first(scores: np.ndarray, counts: np.ndarray, n: int, allowed: np.ndarray | None) -> Popular:
+    among_them = np.arange(scores.size) if allowed is None else allowed
+    order = among_them[np.lexsort((-counts[among_them], -scores[among_them]))][:n]
+    items = np.pad(order, (0, n - order.size), constant_values=-1)
+    return Popular(items, scores[items])
 
 
 def _recommend_block(
-    best: FindBest, state: FittedState, ids: np.ndarray, popular: np.ndarray, clips: Clip
+    best: FindBest, state: FittedState, ids: np.ndarray, popular: Popular, clips: Clip
 ) -> pd.DataFrame:
-    users, statistics, factors = state.data.users.lookup(ids), state.statistics, state.factors
-    known, n = users >= 0, popular.size
-    items, scores = np.empty((users.size, n), dtype=np.int64), np.empty((users.size, n))
-    if not known.all():
-        items[~known] = popular
-        scores[~known] = statistics.item_means[items[~known]]
+    users, factors = state.data.users.lookup(ids), state.factors
+    known = users >= 0
+    items, scores = (np.tile(each, (users.size, 1)) for each in popular)
     items[known], products = best(users[known])
     offsets = factors.user_biases[users[known], None] + factors.mean
     scores[known] = state.limited(products.astype(np.float64) + offsets, clips)

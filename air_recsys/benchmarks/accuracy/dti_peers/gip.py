@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+import torch
 
 from air_recsys.benchmarks.graphs.rivals import gip
-from air_recsys.dti.completion import smooth
+from air_recsys.dti.completion import spectrum
 
 _NEGLIGIBLE = 1e-4
 
@@ -17,7 +18,7 @@ def gip_scores(values: np.ndarray, noise: float = 1.0) -> np.ndarray:
     interaction, Bioinformatics 27(21), 2011.
     """
     pairs = np.nan_to_num(values)
-    return smooth(pairs, gip(pairs), gip(pairs.T), noise)
+    return _smooth(pairs, gip(pairs), gip(pairs.T), noise)
 
 
 def wnn_gip_scores(
@@ -46,7 +47,12 @@ def wnn_gip_scores(
     drugs, targets = (each + 0.1 * np.eye(len(each)) for each in (drug_similarity, target_similarity))
     kernels = _kernel(pairs, drugs, similarity_weight), _kernel(pairs.T, targets, similarity_weight)
     filled = _fill(_fill(pairs, drugs, decay).T, targets, decay).T
-    return smooth(filled, *kernels, noise)
+    return _smooth(filled, *kernels, noise)
+
+
+def _smooth(values: np.ndarray, drugs: np.ndarray, targets: np.ndarray, noise: float) -> np.ndarray:
+    found = spectrum(torch.from_numpy(drugs), torch.from_numpy(targets), noise)
+    return found.smooth(torch.from_numpy(values)).numpy()
 
 
 def _kernel(rows: np.ndarray, similarity: np.ndarray, weight: float) -> np.ndarray:

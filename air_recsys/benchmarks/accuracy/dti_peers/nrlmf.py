@@ -79,9 +79,9 @@ def _ascend(
     last = -np.inf
     for _ in range(n_epochs):
         slope = (weighted - weights * expit(drugs @ targets.T)) @ targets - graphs[0] @ drugs
-        drugs = drugs + _adagrad(slope, squares[0], step)
+        drugs = drugs + adagrad(slope, squares[0], step)
         slope = (weighted - weights * expit(drugs @ targets.T)).T @ drugs - graphs[1] @ targets
-        targets = targets + _adagrad(slope, squares[1], step)
+        targets = targets + adagrad(slope, squares[1], step)
         logits = drugs @ targets.T
         fit = np.sum(weighted * logits) - np.sum(weights * np.logaddexp(0, logits))
         now = fit - (np.sum(drugs * (graphs[0] @ drugs)) + np.sum(targets * (graphs[1] @ targets))) / 2
@@ -91,7 +91,8 @@ def _ascend(
     return drugs, targets
 
 
-def _adagrad(slope: np.ndarray, squares: np.ndarray, step: float) -> np.ndarray:
+def adagrad(slope: np.ndarray, squares: np.ndarray, step: float) -> np.ndarray:
+    """Return the step of AdaGrad along a slope, whose squares it adds to those of the slopes before."""
     squares += np.square(slope)
     return step * slope / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
 

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.benchmarks import apart
-from air_recsys.benchmarks.apart import (
+from air_recsys.exceptions import ParameterError
+from air_recsys.results import apart
+from air_recsys.results.apart import (
     MemoryWatch,
     ProcessEndedError,
     Stopwatch,
     process_apart,
     run_apart,
 )
-from air_recsys.exceptions import ParameterError
 
 
 def environment():

@@ -1,0 +1,120 @@
+"""The command compare: AIR, baselines and models of installed libraries side by side on data of one's own."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from air_recsys.cli import options, paths
+from air_recsys.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from air_recsys.evaluation.systems import System
+
+
+class Held(StrEnum):
+    """What is held out."""
+
+    RANDOM = "random"
+    TIME = "time"
+    LAST = "last"
+
+
+def compare(
+    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with the ratings; with --test the training part.")],
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help='Names, separated by commas, such as "AIR,Biases,Surprise SVD", or all. All are tested against the '
+            "first."
+        ),
+    ] = None,
+    test: Annotated[Path | None, typer.Option(help="Given test ratings, in place of a part that is held out.")] = None,
+    split: Annotated[
+        Held | None,
+        typer.Option(
+            help="random holds out a share of all ratings, of likes of each user's; time the latest share, last the "
+            "last one of each user. By default random."
+        ),
+    ] = None,
+    folds: Annotated[int | None, typer.Option(min=2, help="Cross-validate in so many random folds instead.")] = None,
+    test_fraction: Annotated[
+        float | None, typer.Option(help="The share that is held out, by default 0.1, with --ranking 0.2.")
+    ] = None,
+    ranking: Annotated[
+        bool, typer.Option("--ranking", help="Compare lists alone, all rows taken as likes; no ratings are read.")
+    ] = False,
+    k: Annotated[int, typer.Option("--k", min=1, help="Length of the lists.")] = 10,
+    relevant: Annotated[
+        float | None,
+        typer.Option(help="Test ratings from here on are relevant for lists; by default from the mean of all on."),
+    ] = None,
+    users: Annotated[
+        int, typer.Option(min=1, help="Lists are made for at most so many users, drawn at random.")
+    ] = 1000,
+    timestamp: Annotated[
+        str | None, typer.Option("--timestamp-column", help="Column of times, for --split time and last.")
+    ] = None,
+    user: options.UserColumn = "user",
+    item: options.ItemColumn = "item",
+    rating: options.RatingColumn = "rating",
+    sep: options.Separator = None,
+    duplicates: options.Duplicates = options.Repeated.ERROR,
+    negative: options.Negative = False,
+    settings: options.Settings = None,
+    seed: options.Seed = 0,
+    threads: Annotated[int, typer.Option(min=1, help="Threads of every system.")] = 1,
+    json_file: options.JsonFile = None,
+    out: Annotated[
+        Path | None, typer.Option(callback=paths.writable, help="Also write a page with charts to this HTML file.")
+    ] = None,
+) -> None:
+    """Compare AIR, baselines and installed libraries on your data: errors, lists, calibration, time and memory."""
+    from air_recsys.datasets import read_ratings
+    from air_recsys.evaluation import compare as compared
+    from air_recsys.report.comparison import write_comparison
+
+    if test is not None:
+        given = {"--split": split, "--folds": folds, "--test-fraction": test_fraction}
+        options.refuse_unread("--test", {name: value is not None for name, value in given.items()})
+    if folds is not None and split is not None:
+        raise ParameterError("--folds makes random folds: expected it without --split")
+    if ranking and relevant is not None:
+        raise ParameterError("with --ranking all test items are relevant: expected no --relevant")
+    columns: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
+    columns |= {"duplicates": duplicates.value, "allow_negative": negative}
+    columns = options.of_likes(columns) if ranking else columns
+    systems = _systems(models, options.parse_settings(settings), ranking, seed)
+    comparison = compared(
+        systems,
+        read_ratings(file, **columns),
+        folds if split is None else split.value,
+        test=None if test is None else read_ratings(test, **columns),
+        test_fraction=test_fraction,
+        k=k,
+        relevant=relevant,
+        n_users=users,
+        seed=seed,
+        apart=True,
+        threads=threads,
+    )
+    comparison.protocol = f"{file.name}: {comparison.protocol}"
+    typer.echo(comparison.text())
+    if json_file is not None:
+        comparison.to_json(json_file)
+    if out is not None:
+        typer.echo(f"wrote {write_comparison(comparison, out)}")
+
+
+def _systems(models: str | None, changes: dict[str, Any], ranking: bool, seed: int) -> dict[str, System]:
+    """Return the systems that are asked for, AIR with changes, or raise for a name or a change that none has."""
+    from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, check_changes, comparable_systems, named
+
+    by_default = FOR_LIKES if ranking else FOR_RATINGS
+    names = by_default if models is None else options.parse_names(models)
+    chosen = named(comparable_systems(changes, seed), names)
+    check_changes(chosen, changes)
+    return chosen

@@ -1,0 +1,63 @@
+"""The command predict: scores of pairs of users and items."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from itertools import product
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from air_recsys.cli import options, paths
+from air_recsys.cli.models import ModelFile
+from air_recsys.exceptions import ParameterError
+
+
+class Unknown(StrEnum):
+    """What becomes of pairs with an id that was not in the training data."""
+
+    WARN = "warn"
+    MEAN = "mean"
+    ERROR = "error"
+
+
+def predict(
+    model: ModelFile,
+    user: Annotated[list[str] | None, typer.Option("--user", help="A user's id; may be repeated.")] = None,
+    item: Annotated[list[str] | None, typer.Option("--item", help="An item's id; may be repeated.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a user and an item a row.")] = None,
+    user_column: options.UserColumn = "user",
+    item_column: options.ItemColumn = "item",
+    sep: options.Separator = None,
+    columns: options.Columns = None,
+    unknown: Annotated[
+        Unknown, typer.Option(help="Pairs with an unknown id get a mean, with or without a warning, or are an error.")
+    ] = Unknown.WARN,
+    out: Annotated[
+        Path | None, typer.Option(callback=paths.writable, help="Write the table to this CSV file, print its size.")
+    ] = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Print the score of pairs and where it comes from: of all named users with all named items, or of a table."""
+    from air_recsys.datasets.ratings_file import read_pair_ids
+    from air_recsys.models import Recommender
+    from air_recsys.writing import replace_file
+
+    if (pairs is None) == (not user or not item):
+        raise ParameterError("expected --user with --item, or --pairs alone")
+    loaded = Recommender.load(model)
+    data = loaded.interactions_
+    if pairs is None:
+        asked = list(zip(*product(user or [], item or []), strict=True))
+    else:
+        asked = read_pair_ids(pairs, user_column, item_column, sep=sep, columns=options.fields_of(columns))
+    sides = zip(asked, (data.user_ids, data.item_ids), strict=True)
+    users, items = (options.as_ids([str(each) for each in ids], known) for ids, known in sides)
+    found = loaded.predict_table(users, items, unknown=unknown.value)
+    if out is None:
+        options.show_frame(found, json_file)
+        return
+    replace_file(out, found.to_csv(index=False).encode())
+    typer.echo(f"wrote {len(found)} scores to {out}")
+    options.write_figures(json_file, {"scores": found.to_dict("records")}, origin=False)

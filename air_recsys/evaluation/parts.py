@@ -1,0 +1,152 @@
+"""Training and test parts of a comparison: given ones, random ones, the latest, folds."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
+from air_recsys.evaluation.lists import holdout_in_time, holdout_of_last, holdout_of_users
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.ids import IdIndex, as_id_array, encode_ids
+from air_recsys.interactions import Interactions
+from air_recsys.splits import Split
+from air_recsys.splits.base import check_fraction
+from air_recsys.validation import check_integer
+
+SPLITS = ("random", "time", "last")
+AnySplit = str | int | Split | Sequence[Split] | None
+
+
+class Parts(NamedTuple):
+    """Folds, and in words how they were made."""
+
+    folds: list[Fold]
+    told: str
+
+
+def is_likes(data: Interactions) -> bool:
+    """Return whether all ratings are alike, so that only lists can be compared.
+
+    Examples
+    --------
+    >>> is_likes(Interactions.from_dense([[1, np.nan], [1, 1]])), is_likes(Interactions.from_dense([[1, 0]]))
+    (True, False)
+    """
+    return data.n_ratings > 0 and bool(np.ptp(data.ratings) == 0)
+
+
+def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None, seed: int) -> Parts:
+    """Divide ratings or likes.
+
+    Parameters
+    ----------
+    data : Interactions
+    split : {"random", "time", "last"}, int, Split, sequence of Split, or None
+        Random is a share of all ratings, and of likes a share of each user's. None is "random"; an int is a number of
+        random folds.
+    test_fraction : float, optional
+        The share that is held out, of "random" and "time". By default 0.1, of likes 0.2.
+    seed : int
+
+    Raises
+    ------
+    ParameterError
+        For another split, or a share beside a split that has none.
+    DataError
+        Where the data cannot be divided so.
+    """
+    split = "random" if split is None else split
+    if split not in ("random", "time") and test_fraction is not None:
+        raise ParameterError(f"test_fraction is read by the splits 'random' and 'time', found it beside {split!r}")
+    likes = is_likes(data)
+    share = check_fraction("test_fraction", (0.2 if likes else 0.1) if test_fraction is None else test_fraction)
+    if isinstance(split, str):
+        return _by_name(data, split, share, likes, seed)
+    if isinstance(split, Split):
+        split = [split]
+    if isinstance(split, Sequence):
+        names = [f"fold {number}" for number in range(1, len(split) + 1)] if len(split) > 1 else ["given"]
+        return Parts([_part(data, name, each) for name, each in zip(names, split, strict=True)], "given splits")
+    n_folds = check_integer("split", split, minimum=2)
+    return Parts(cross_validation_folds(data, n_folds, seed), f"{n_folds} random folds")
+
+
+def _by_name(data: Interactions, split: str, share: float, likes: bool, seed: int) -> Parts:
+    if split == "time":
+        fold = holdout_in_time(data, share)
+        return Parts([fold], f"the latest {share:.0%} held out, of users and items that occur before")
+    if split == "last":
+        return Parts([holdout_of_last(data)], "the last of each user held out, of items that others have")
+    if split != "random":
+        raise ParameterError(f"split must be one of {', '.join(SPLITS)}, a number of folds or masks, found {split!r}")
+    if likes:
+        return Parts([holdout_of_users(data, share, seed)], f"{share:.0%} of each user's held out at random")
+    return Parts(holdout_folds(data, share, seed), f"{share:.0%} held out at random")
+
+
+def _part(data: Interactions, name: str, split: Any) -> Fold:
+    if not isinstance(split, Split):
+        raise ParameterError(f"expected splits of air_recsys.splits, found {type(split).__name__}")
+    return Fold(name, data.select(split.train), data.select(split.test))
+
+
+def given_parts(train: Interactions, test: Interactions) -> Parts:
+    """Return given training and test ratings as one fold over the ids of both.
+
+    Ids of one part that are integers count as text where those of the other are text.
+
+    Raises
+    ------
+    DataError
+        Where a pair is in both parts, or the training part has features that new ids would lack.
+
+    Examples
+    --------
+    >>> train = Interactions.from_dense([[5.0, np.nan]], item_ids=["x", "y"])
+    >>> test = Interactions.from_dense([[4.0]], item_ids=["y"])
+    >>> given_parts(train, test).folds[0].test
+    Interactions(n_users=1, n_items=2, n_ratings=1, density=50.00 %, ratings 4..4)
+    """
+    users, items = (_of_both(*sides) for sides in ((train.users, test.users), (train.items, test.items)))
+    if train.user_features is not None or train.item_features is not None:
+        if users is not train.users or items is not train.items:
+            raise DataError("expected test ratings of users and items of the training ratings, which have features")
+        whole = train
+    else:
+        whole = _over(train, users, items)
+    asked = _over(test, users, items)
+    shared = np.flatnonzero(np.isin(asked.pair_index, whole.pair_index))
+    if shared.size:
+        user, item = users.ids[asked.user_index[shared[0]]], items.ids[asked.item_index[shared[0]]]
+        expected = "expected test ratings that are not among the training ratings"
+        raise DataError(f"{expected}, found {shared.size} in both, the first of user {user!r} and item {item!r}")
+    return Parts([Fold("given", whole, asked)], "given test ratings")
+
+
+def _of_both(one: IdIndex, other: IdIndex) -> IdIndex:
+    ids, others = _alike(one.ids, other.ids), _alike(other.ids, one.ids)
+    if ids is one.ids and np.isin(others, ids).all():
+        return one
+    return IdIndex(encode_ids(as_id_array([*ids.tolist(), *others.tolist()]), one.kind)[1], one.kind)
+
+
+def _alike(ids: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return ids as text where they are integers and others are not."""
+    return ids.astype(str).astype(object) if others.dtype == object and ids.dtype != object else ids
+
+
+def _over(data: Interactions, users: IdIndex, items: IdIndex) -> Interactions:
+    """Return the same ratings over other ids."""
+    return Interactions(
+        users.lookup(_alike(data.user_ids, users.ids))[data.user_index],
+        items.lookup(_alike(data.item_ids, items.ids))[data.item_index],
+        data.ratings,
+        users.ids,
+        items.ids,
+        timestamps=data.timestamps,
+        weights=data.weights,
+        allow_negative=True,
+    )

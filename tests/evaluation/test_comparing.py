@@ -1,0 +1,289 @@
+"""Comparisons: figures are those of the models, parts are those that were asked for, no system stops others."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from air_recsys import Interactions
+from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.evaluation import compare, comparing
+from air_recsys.evaluation.answers import answer, place_of_work
+from air_recsys.evaluation.lists import Popularity
+from air_recsys.evaluation.measuring import Task
+from air_recsys.evaluation.parts import given_parts
+from air_recsys.evaluation.systems import System, comparable_systems
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.metrics import coverage, mae, ndcg_at_k, recall_at_k, rmse
+from air_recsys.models import AIR, BiasModel, GlobalMean, GraphRanker
+from air_recsys.splits import global_time, random_holdout
+
+QUICK = {"progress": False, "k": 3}
+
+
+@pytest.fixture(scope="module")
+def data():
+    planted = make_planted_ratings(40, 25, 500, 3, 2).interactions
+    pairs, times = (planted.user_index, planted.item_index), np.random.default_rng(0).permutation(500)
+    return Interactions(*pairs, planted.ratings, planted.user_ids, planted.item_ids, timestamps=times)
+
+
+@pytest.fixture(scope="module")
+def split(data):
+    return random_holdout(data, 0.2, random_state=3)
+
+
+class Constant:
+    """A model of the caller's that predicts one number."""
+
+    def __init__(self, value=0.0, checks=lambda interactions: None):
+        self.value, self.checks = value, checks
+
+    def fit(self, interactions):
+        self.checks(interactions)
+
+    def predict(self, user_ids, item_ids):
+        return np.full(len(user_ids), self.value)
+
+
+def broken(interactions):
+    """Fail as models of other libraries do."""
+    raise ZeroDivisionError("no ratings")
+
+
+def has_features(interactions):
+    assert interactions.item_features is not None
+
+
+def ids(part):
+    return part.user_ids[part.user_index], part.item_ids[part.item_index]
+
+
+# -------------------------------------------------------------------- figures
+
+
+def test_errors_are_those_of_the_clipped_predictions(data, split):
+    found = compare(["Biases", "GlobalMean"], data, split, **QUICK).to_frame()
+    biases, mean = found.to_dict("records")
+    train, test = data.select(split.train), data.select(split.test)
+    predicted = BiasModel().fit(train).predict(*ids(test)).clip(train.ratings.min(), train.ratings.max())
+    assert (biases["rmse"], biases["mae"]) == (rmse(test.ratings, predicted), mae(test.ratings, predicted))
+    assert mean["rmse difference"] == pytest.approx(mean["rmse"] - biases["rmse"])
+    assert all(row["rmse low"] < row["rmse"] < row["rmse high"] for row in (biases, mean))
+    assert math.isnan(biases["rmse p"])
+    assert 0 < mean["rmse p"] < 0.05
+
+
+def test_lists_are_those_of_the_model_against_the_relevant_test_items(data, split):
+    found = compare(["Popularity"], data, split, relevant=4, **QUICK).to_frame().loc["Popularity"]
+    train, test = data.select(split.train), data.select(split.test)
+    relevant = test.select(test.ratings >= 4)
+    users = np.unique(relevant.user_index)
+    lists = Popularity().fit(train).lists(users, 3)
+    assert found["ndcg@3"] == pytest.approx(ndcg_at_k(lists, relevant.to_csr()[users], 3))
+    assert found["recall@3"] == pytest.approx(recall_at_k(lists, relevant.to_csr()[users], 3))
+    assert found["coverage"] == coverage(lists, data.n_items)
+    assert "rmse" not in found
+
+
+def test_a_model_with_predict_alone_gets_lists_by_its_scores(data, split):
+    class Scores:
+        def fit(self, interactions):
+            self.model = BiasModel().fit(interactions)
+
+        def predict(self, user_ids, item_ids):
+            return self.model.predict(user_ids, item_ids)
+
+    found = compare({"own": Scores(), "ours": BiasModel()}, data, split, **QUICK).to_frame()
+    assert found.loc["own", "ndcg@3"] == pytest.approx(found.loc["ours", "ndcg@3"])
+    assert found.loc["own", "rmse"] == found.loc["ours", "rmse"]
+
+
+def test_models_that_know_their_deviation_tell_calibration_and_scores_of_a_ranker_are_no_ratings(data, split):
+    models = [AIR.for_ratings(n_factors=2, n_sweeps=5, random_state=0, device="cpu"), GraphRanker(settings={})]
+    found = compare(models, data, split, **QUICK).to_frame()
+    assert 0.5 < found.loc["AIR", "inside 90 %"] <= 1
+    assert found.loc["GraphRanker", ["rmse", "mae", "inside 90 %", "width"]].isna().all()
+    assert found.loc["GraphRanker", "recall@3"] > 0
+
+
+def test_rows_are_means_over_the_folds(data):
+    found = compare(["Biases"], data, 3, **QUICK)
+    single = pd.DataFrame(found.folds)
+    assert list(single["fold"]) == ["fold 1", "fold 2", "fold 3"]
+    for name in ("rmse", "mae", "ndcg@3", "coverage"):
+        assert found.to_frame().loc["Biases", name] == pytest.approx(single[name].mean())
+
+
+def test_of_likes_there_are_lists_alone(data):
+    liked = Interactions.from_frame(data.to_frame(), rating=None)
+    found = compare(["Popularity", "Biases"], liked, **QUICK)
+    assert not found.rated
+    assert [table.title.partition(" ")[0] for table in found.tables()] == ["Lists", "Costs"]
+    assert "all test items are relevant" in found.protocol
+
+
+def test_lists_are_made_for_some_users(data, split):
+    found = compare(["Popularity"], data, split, n_users=7, **QUICK)
+    assert found.n_users == 7 < compare(["Popularity"], data, split, **QUICK).n_users
+
+
+def test_a_process_apart_finds_the_same(data, split):
+    names = ["Biases"]
+    here, there = (compare(names, data, split, apart=apart, **QUICK).to_frame() for apart in (False, True))
+    costs = ["fit_seconds", "answer_seconds", "memory_mib"]
+    pd.testing.assert_frame_equal(here.drop(columns=costs), there.drop(columns=costs))
+    assert (there[costs].to_numpy() >= 0).all()
+
+
+# -------------------------------------------------------------------- parts
+
+
+def test_given_parts_are_those_of_the_masks(data, split):
+    train, test = data.select(split.train).to_frame(), data.select(split.test).to_frame()
+    known = {"k": 3, "progress": False}
+    given = compare(["Biases"], train, test=test, **known).to_frame()
+    masks = compare(["Biases"], data, split, **known).to_frame()
+    assert given.loc["Biases", "rmse"] == masks.loc["Biases", "rmse"]
+
+
+def test_given_parts_with_ids_as_numbers_and_as_text_meet(data, split):
+    train, test = data.select(split.train).to_frame(), data.select(split.test).to_frame()
+    found = compare(["Biases"], train.astype({"user": str}), test=test, **QUICK)
+    assert found.protocol.startswith("40 users, 25 items, 400 ratings to train on, 100 to test on")
+
+
+def test_a_pair_in_both_parts_is_refused(data):
+    with pytest.raises(DataError, match="not among the training ratings, found 500 in both, the first of user"):
+        compare(["Biases"], data, test=data, **QUICK)
+
+
+def test_features_stay_with_the_training_part(data, split):
+    years = pd.DataFrame({"year": np.arange(25.0)}, index=data.item_ids)
+    train, test = data.select(split.train), data.select(split.test)
+    assert (
+        compare([Constant(checks=has_features), "Biases"], train.with_features(item=years), test=test, **QUICK).notes
+        == []
+    )
+    stranger = pd.DataFrame({"user": [data.user_ids[0]], "item": ["x"], "rating": [3.0]})
+    with pytest.raises(DataError, match="which have features"):
+        compare([Constant()], train.with_features(item=years), test=stranger, **QUICK)
+
+
+@pytest.mark.parametrize(
+    ("split", "n_test", "told"),
+    [(None, 50, "10% held out at random"), ("time", 50, "the latest 10%"), ("last", 40, "the last of each user")],
+)
+def test_parts_by_name(data, split, n_test, told):
+    found = compare(["GlobalMean"], data, split, **QUICK)
+    assert told in found.protocol
+    n_tested = int(found.protocol.partition(" to test on")[0].rpartition(" ")[2])
+    assert 0.9 * n_test <= n_tested <= n_test  # some items do not occur before
+
+
+def test_several_masks_are_several_folds(data, split):
+    found = compare(["GlobalMean"], data, [split, global_time(data, 0.2)], **QUICK)
+    assert len(found.folds) == 2
+
+
+@pytest.mark.parametrize(
+    ("split", "options", "message"),
+    [
+        ("half", {}, "split must be one of random, time, last, a number of folds or masks, found 'half'"),
+        (1, {}, "split must be an integer >= 2, found 1"),
+        ([3], {}, "expected splits of air_recsys.splits, found int"),
+        (5, {"test_fraction": 0.2}, "test_fraction is read by the splits 'random' and 'time', found it beside 5"),
+        (None, {"test_fraction": 2.0}, "test_fraction must be"),
+        ("time", {"test": np.ones((2, 2))}, "expected either test ratings or a split, found both"),
+        (None, {"k": 26}, "k must be an integer >= 1 and <= 25, found 26"),
+        (None, {"threads": 0}, "threads must be an integer >= 1, found 0"),
+        (None, {"n_users": 0}, "n_users must be an integer >= 1, found 0"),
+        (None, {"relevant": 6}, "expected test ratings of at least 6, found 5 at most"),
+    ],
+)
+def test_bad_questions_are_refused_before_any_training(data, split, options, message):
+    with pytest.raises((ParameterError, DataError), match=message):
+        compare([Constant(checks=broken)], data, split, **(QUICK | options))
+
+
+# -------------------------------------------------------------------- systems
+
+
+def test_names_meet_in_any_case_and_models_of_one_class_get_numbers(data, split):
+    models = ["BIASES", BiasModel(bias_decay=1), BiasModel(bias_decay=9), "Biases"]
+    found = compare(models, data, split, **QUICK)
+    assert list(found.settings) == ["Biases", "BiasModel", "BiasModel 2"]
+    assert "bias_decay=9" in found.settings["BiasModel 2"]
+
+
+def test_models_of_the_caller_stay_as_they_are(data, split):
+    model = BiasModel()
+    compare([model], data, split, **QUICK)
+    assert not hasattr(model, "global_mean_")
+
+
+@pytest.mark.parametrize(
+    ("models", "message"),
+    [
+        (["Suprise SVD"], "no system is called 'Suprise SVD': did you mean Surprise SVD"),
+        ("AIR", "models must be a list of names or models, found the text 'AIR'"),
+        ([BiasModel], "expected the name of a system or a model with fit"),
+        ([3], "expected the name of a system or a model with fit"),
+        ([], "expected a system to compare"),
+    ],
+)
+def test_what_is_no_system_is_refused(data, models, message):
+    with pytest.raises(ParameterError, match=message):
+        compare(models, data, **QUICK)
+
+
+def test_a_system_that_fails_is_a_line_and_the_others_go_on(data):
+    found = compare({"bad": Constant(checks=broken), "mean": GlobalMean()}, data, 2, **QUICK)
+    assert found.notes == ["failed: bad (ZeroDivisionError: no ratings)"]
+    assert found.to_frame().index.tolist() == ["mean"]
+    with pytest.raises(DataError, match="none of the systems could be trained; failed: bad"):
+        compare({"bad": Constant(checks=broken)}, data, **QUICK)
+
+
+def test_a_system_that_answers_nonsense_fails(data):
+    found = compare([Constant(np.nan), "GlobalMean"], data, **QUICK)
+    assert found.notes == ["failed: Constant (DataError: expected 50 finite ratings, found shape (50,), 0 finite)"]
+
+
+def test_a_package_that_is_not_installed_is_a_line(data, split, monkeypatch):
+    monkeypatch.setattr(comparing, "comparable_systems", lambda **_: absent() | comparable_systems())
+    found = compare(["Ghost", "Ghost 2", "Biases"], data, split, **QUICK)
+    assert found.notes == ["not installed: Ghost, Ghost 2 (pip install no_such_package)"]
+    assert found.to_frame().index.tolist() == ["Biases"]
+    with pytest.raises(ParameterError, match="expected a system to compare; not installed: Ghost "):
+        compare(["Ghost"], data, split, **QUICK)
+
+
+def absent():
+    return {name: System(BiasModel().fit, "", "no_such_package") for name in ("Ghost", "Ghost 2")}
+
+
+@pytest.mark.parametrize("name", [name for name in comparable_systems() if name.startswith(("Cornac", "implicit"))])
+def test_peers_answer_for_users_and_items_without_training_ratings(name):
+    matrix = np.array([[5, 3, 1, np.nan], [4, 2, np.nan, np.nan], [1, 5, 4, np.nan], [np.nan] * 4])
+    shown = Interactions.from_dense(matrix)
+    unseen = Interactions.from_dense(np.array([[3.0]]), user_ids=[3], item_ids=[3])
+    question = Task.of(given_parts(shown, unseen).folds[0], True, 2, None, 10, 0).question
+    with place_of_work(False, 1) as call:
+        found = answer(call, comparable_systems()[name].train, shown, question)
+    assert found.lists.shape == (1, 2)
+
+
+# -------------------------------------------------------------------- tables
+
+
+def test_the_tables_name_every_system_and_json_has_no_nan(data, split, tmp_path):
+    found = compare(["Biases", "Popularity"], data, split, **QUICK)
+    text = str(found)
+    assert text.count("Biases") == 3
+    assert text.count("Popularity") == 2  # no errors of ratings
+    found.to_json(tmp_path / "found.json")
+    written = (tmp_path / "found.json").read_text()
+    assert "NaN" not in written
+    assert '"settings"' in written
