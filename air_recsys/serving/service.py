@@ -108,7 +108,22 @@ class Service:
         items: Sequence[Any] | None = None,
         exclude: Sequence[Any] | None = None,
     ) -> Row:
-        """Return the best n items of a known user."""
+        """Return the best n items of a known user.
+
+        Parameters
+        ----------
+        user : int or str
+            An id of the model; digits are one of integers, too.
+        n : int
+        include_seen : bool
+            Also items that the user has rated.
+        items, exclude : sequence of ids, optional
+            Only these items; not these.
+
+        Raises
+        ------
+        UnknownIdError
+        """
         known = self._user(user)
         chosen = self._choice(include_seen, items, exclude)
         frame = self._model.recommend([known], n, **chosen)
@@ -125,7 +140,24 @@ class Service:
         exclude: Sequence[Any] | None = None,
         reasons: int = 0,
     ) -> Row:
-        """Return the best n items of a new user with these ratings or likes; the model stays as it is."""
+        """Return the best n items of a new user with these ratings or likes; the model stays as it is.
+
+        Parameters
+        ----------
+        ratings : dict
+            Item id to rating, on the scale of the model.
+        likes : sequence of ids
+            Each counts as the best rating.
+        n, include_seen, items, exclude
+            As in `recommend`.
+        reasons : int
+            How many of the items given, those with the largest contributions, come with each one listed; n is at most
+            50 then.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+        """
         if reasons and n > MOST_EXPLAINED:
             raise DataError(f"expected n of at most {MOST_EXPLAINED} with reasons, found {n}")
         new = self._new_user(self._taken(ratings, likes))
