@@ -200,6 +200,22 @@ def test_neighbours_stand_together():
     assert np.mean(group[nearest] == group[:, None]) > 0.8
 
 
+def test_no_two_nodes_stand_over_each_other():
+    adjacency = np.ones((40, 40)) + np.kron(np.eye(2), np.ones((20, 20)))  # all nodes of a group are alike
+    places = node_positions(SimilarityGraph(adjacency, range(40)))
+    distance = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(40)
+    assert distance.min() > 0.08
+
+
+@pytest.mark.parametrize("n_nodes", [2, 3, 7, 8, 9, 30])
+def test_positions_of_few_nodes_differ_and_stay_the_same(n_nodes):
+    graph = ring(n_nodes)
+    places = node_positions(graph)
+    assert np.isfinite(places).all()
+    assert len({tuple(place) for place in places.round(6)}) == n_nodes
+    assert (places == node_positions(graph)).all()
+
+
 def test_isolated_nodes_stand_below():
     adjacency = np.zeros((20, 20))
     adjacency[:12, :12] = 1
