@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
 from air_recsys.graphs import SimilarityGraph
@@ -15,6 +16,7 @@ from air_recsys.graphs.places import places
 _N_DIMS = 128  # of the places
 _PERPLEXITY = 20.0
 _STEPS_AND_MOST = ((500, 5_000), (300, 10**9))  # steps of t-SNE, and up to how many nodes
+_NOISE = 0.01  # length of what is added to places, which have length 1
 _FEWEST = 8  # nodes; fewer stand where spectral coordinates have them
 _GAP = 0.1  # between any two nodes, in units in which the median distance of nearest nodes is 0.15
 _ROUNDS = 30  # most, of moves apart
@@ -56,14 +58,19 @@ def _embedded(adjacency: sp.csr_array, start: np.ndarray) -> np.ndarray:
     size = len(start)
     steps = next(steps for steps, most in _STEPS_AND_MOST if size <= most)
     perplexity = min(_PERPLEXITY, (size - 1) / 5)
-    model = TSNE(2, perplexity=perplexity, init=1e-4 * start, max_iter=steps, random_state=0)
+    rate = max(size / 48, min(50.0, size / 4))  # scikit-learn's is at least 50, too much for few nodes
+    init: Any = 1e-4 * start
+    model = TSNE(2, perplexity=perplexity, init=init, max_iter=steps, random_state=0, learning_rate=rate)
     with threadpool_limits(1):  # sums of several threads differ in their last bits, and so would the picture
-        return model.fit_transform(places(adjacency, _N_DIMS)).astype(np.float64)
+        found = places(adjacency, _N_DIMS)
+        # Where more nodes than the perplexity are alike, it has no solution: they are told apart a little.
+        found += np.random.default_rng(0).normal(scale=_NOISE / math.sqrt(found.shape[1]), size=found.shape)
+        return model.fit_transform(found).astype(np.float64)
 
 
 def _scaled(positions: np.ndarray) -> np.ndarray:
     """Return positions around 0 with a median distance of 0.15 from the nearest other, as far as they differ."""
-    nearest = cKDTree(positions).query(positions, k=min(2, len(positions)))[0].reshape(len(positions), -1)[:, -1]
+    nearest = KDTree(positions).query(positions, k=min(2, len(positions)))[0].reshape(len(positions), -1)[:, -1]
     median = float(np.median(nearest))
     return 1.5 * _GAP * (positions - positions.mean(axis=0)) / (median if median > 0 else 1.0)
 
@@ -72,7 +79,7 @@ def _apart(positions: np.ndarray) -> np.ndarray:
     """Return positions of which hardly two are nearer than the gap: such pairs move apart, again and again."""
     moved = positions.copy()
     for _ in range(_ROUNDS):
-        pairs = cKDTree(moved).query_pairs(_GAP, output_type="ndarray")
+        pairs = KDTree(moved).query_pairs(_GAP, output_type="ndarray")
         if not len(pairs):
             break
         first, second = pairs[np.lexsort(pairs.T[::-1])].T

@@ -29,8 +29,8 @@ def bench_layout(graphs: Mapping[str, SimilarityGraph], watched: str | None = No
     """
     table = ResultTable(
         "Layouts of learned graphs",
-        f"trustworthiness and continuity at {N_NEIGHBORS} neighbours, distances in the graph being shortest paths, an edge "
-        f"1 / weight long; kept: share of the {N_NEIGHBORS} strongest neighbours of a node among the {_NEAREST} "
+        f"trustworthiness and continuity at {N_NEIGHBORS} neighbours, distances in the graph being shortest paths, an "
+        f"edge 1 / weight long; kept: share of the {N_NEIGHBORS} strongest neighbours of a node among the {_NEAREST} "
         f"nearest points, mean over nodes, and of {watched!r}; seconds on one thread",
     )
     cases = [(name, graph, system) for name, graph in graphs.items() for system in layouts()]
