@@ -14,11 +14,12 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.communities import louvain
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.graphs.postprocess import with_pattern
+from air_recsys.graphs.spectral import by_size
 from air_recsys.ids import IdIndex
 from air_recsys.interactions import Interactions
 
 N_BANDS = 10
-_N_NEIGHBORS = 20  # of the graph by values
+_N_NEIGHBORS = 20  # of the graphs by pattern and by values
 _N_SHUFFLED = 20  # for what chance gives
 
 
@@ -115,7 +116,14 @@ def bands_of(counts: np.ndarray) -> np.ndarray:
 def pattern_communities(rows: sp.csr_array) -> np.ndarray:
     """Return the communities of the graph by the pattern of the entries alone, 0 being the largest; shape (n,)."""
     size = rows.indptr.size - 1
-    return louvain(with_pattern(sp.csr_array((size, size)), rows), 1.0, 0)
+    return _divided(with_pattern(sp.csr_array((size, size)), rows, _N_NEIGHBORS))
+
+
+def _divided(adjacency: sp.csr_array) -> np.ndarray:
+    """Return the communities of a graph; nodes without edges are one together, as nothing tells them apart."""
+    labels = louvain(adjacency, 1.0, 0)
+    labels[np.diff(adjacency.indptr) == 0] = labels.max(initial=0) + 1
+    return by_size(labels)
 
 
 def _value_communities(rows: sp.csr_array, means: np.ndarray) -> np.ndarray:
@@ -124,7 +132,7 @@ def _value_communities(rows: sp.csr_array, means: np.ndarray) -> np.ndarray:
     rest = entries.data - means[entries.row]
     sums = np.bincount(entries.col, rest) / np.maximum(np.bincount(entries.col), 1)
     values = sp.csr_array((rest - sums[entries.col], (entries.row, entries.col)), shape=entries.shape)
-    return louvain(cosine_neighbors(values, _N_NEIGHBORS), 1.0, 0)
+    return _divided(cosine_neighbors(values, _N_NEIGHBORS))
 
 
 def _nmi(labels: np.ndarray, others: np.ndarray) -> float:
