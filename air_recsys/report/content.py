@@ -132,8 +132,8 @@ def _names(graph: SimilarityGraph, labels: list[int], attributes: dict[str, list
     known = None if counts is None else pd.Series([float(count or 0) for count in counts], index=pd.Index(graph.ids))
     described = graph.describe_communities(pd.Series(labels, index=pd.Index(graph.ids)), known)
     columns = ["community", "name", "trait", "share", "share_of_all", "p_value", "members"]
-    texts = described[columns].astype(object)
-    return texts.where(texts.notna(), None).to_dict("records")
+    rows = described.loc[:, columns].to_dict("records")
+    return [{str(name): None if value != value else value for name, value in row.items()} for row in rows]
 
 
 def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:

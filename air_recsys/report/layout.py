@@ -59,8 +59,8 @@ def _embedded(adjacency: sp.csr_array, start: np.ndarray) -> np.ndarray:
     steps = next(steps for steps, most in _STEPS_AND_MOST if size <= most)
     perplexity = min(_PERPLEXITY, (size - 1) / 5)
     rate = max(size / 48, min(50.0, size / 4))  # scikit-learn's is at least 50, too much for few nodes
-    init: Any = 1e-4 * start
-    model = TSNE(2, perplexity=perplexity, init=init, max_iter=steps, random_state=0, learning_rate=rate)
+    given: Any = {"init": 1e-4 * start, "learning_rate": rate}
+    model = TSNE(2, perplexity=perplexity, max_iter=steps, random_state=0, **given)
     with threadpool_limits(1):  # sums of several threads differ in their last bits, and so would the picture
         found = places(adjacency, _N_DIMS)
         # Where more nodes than the perplexity are alike, it has no solution: they are told apart a little.

@@ -45,6 +45,11 @@ def test_random_positions_keep_little_and_a_circle_all(ring):
     assert neighbors_kept(ring, shuffled).mean() < 0.7
 
 
+def test_two_components_are_far_apart():
+    pairs = SimilarityGraph(np.kron(np.eye(2), [[0, 0.5], [0.5, 0]]), range(4))
+    assert path_lengths(pairs)[0].tolist() == [0, 2, 4, 4]
+
+
 def test_the_table_has_every_layout_and_the_one_that_is_watched(ring, monkeypatch):
     monkeypatch.setattr(layout, "layouts", lambda: {"explorer": node_positions, "forces": rival_layouts.forces})
     table = bench_layout({"ring": ring}, "t7")

@@ -533,7 +533,7 @@ def test_what_is_chosen_goes_to_a_table_and_to_files(two):
     (_, _, csv), (_, _, svg), (_, kind, png) = two.script("return saved")
     table = pd.read_csv(io.StringIO(csv))
     assert len(table) == degree + 1
-    assert table["label"][0] == "Film 7"
+    assert table["label"].tolist()[0] == "Film 7"
     root = ElementTree.fromstring(svg)
     circles = root.findall("{http://www.w3.org/2000/svg}circle")
     assert len(circles) == 40

@@ -23,7 +23,6 @@ def bench_layout(graphs: Mapping[str, SimilarityGraph], watched: str | None = No
     Parameters
     ----------
     graphs : mapping of str to SimilarityGraph
-        Connected.
     watched : str, optional
         The label of a node whose own neighbours are counted, where a graph has it.
     """

@@ -33,10 +33,15 @@ def layouts() -> dict[str, Layout]:
 
 
 def path_lengths(graph: SimilarityGraph) -> np.ndarray:
-    """Return the lengths of the shortest paths, an edge of weight w being 1 / w long; shape (n, n)."""
+    """Return the lengths of the shortest paths, an edge of weight w being 1 / w long; shape (n, n).
+
+    Nodes of two components are twice as far apart as any two of one.
+    """
     lengths = graph.to_scipy()
     lengths.data = 1 / lengths.data
-    return csgraph.dijkstra(lengths, directed=False)
+    found = csgraph.dijkstra(lengths, directed=False)
+    joined = np.isfinite(found)
+    return np.where(joined, found, 2 * found[joined].max())
 
 
 def force_atlas(graph: SimilarityGraph) -> np.ndarray:

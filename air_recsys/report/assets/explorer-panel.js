@@ -53,6 +53,11 @@ function fillList(graph, title, entries, onChoose) {
   byId("list").replaceChildren(...entries.map((entry) => listEntry(graph, entry, largest, onChoose)));
 }
 
+/** A text that may break after each "|". */
+function withBreaks(text) {
+  return text.split(/(?<=\|)/).flatMap((part) => [part, element("wbr")]);
+}
+
 function describeNode(graph, node, onChoose, onCommunity) {
   const degree = graph.degree(node);
   const id = graph.labels[node] === graph.ids[node] ? "" : `${graph.kind} ${graph.ids[node]} · `;
@@ -68,7 +73,7 @@ function describeNode(graph, node, onChoose, onCommunity) {
   byId("rename").hidden = true;
   const rows = Object.entries(graph.attributes).filter(([, values]) => values[node] !== null);
   byId("attributes").replaceChildren(
-    ...rows.flatMap(([name, values]) => [element("dt", { text: name }), element("dd", { text: values[node] })]),
+    ...rows.flatMap(([name, values]) => [element("dt", { text: name }), element("dd", {}, withBreaks(values[node]))]),
   );
   fillList(graph, degree ? "Neighbours and weights" : "", graph.neighbors(node).slice(0, 200), onChoose);
 }

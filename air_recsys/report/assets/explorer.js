@@ -132,7 +132,7 @@ class Explorer {
     if (chosen?.node !== undefined) return [chosen.node, ...graph.neighbors(chosen.node).map(({ node }) => node)];
     if (chosen) return graph.members.get(chosen.community);
     if (this.overview) return graph.byStrength.filter((node) => !this.filtered.size || this.filtered.has(legendKey(graph.communities[node])));
-    return this.view.scene.nodes.filter((node) => node.seen).map((node) => node.key);
+    return this.view.scene.byKnown.filter((node) => node.seen).map((node) => node.key);
   }
 
   linkText(link) {
@@ -246,8 +246,10 @@ class Explorer {
     else if (!this.filtered.delete(key)) this.filtered.add(key);
     const [only] = this.filtered;
     const one = this.filtered.size === 1 && only >= 0 && only < PALETTE.length;
-    if (one && this.chosen?.node === undefined && !this.large) this.choose({ community: only }, false);
-    else if (!one && this.chosen?.community !== undefined && !this.large) this.clear(false);
+    if (one && this.chosen?.node === undefined && !this.large) {
+      this.choose({ community: only }, false);
+      this.view.fit();
+    } else if (!one && this.chosen?.community !== undefined && !this.large) this.clear(false);
     else this.refresh();
     const pressed = legendGroups(this.graph).findIndex((group) => group.key === key);
     if (pressed >= 0) byId("legend").querySelectorAll("button")[pressed].focus();
