@@ -10,11 +10,13 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
-from air_recsys.exceptions import ParameterError
-from air_recsys.graphs import spectral
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.graphs import naming, spectral
 from air_recsys.graphs.communities import louvain
 from air_recsys.graphs.communities import spectral as spectral_communities
+from air_recsys.graphs.traits import traits_of
 from air_recsys.graphs.weighted import WeightedGraph
+from air_recsys.ids import IdIndex
 from air_recsys.validation import check_choice, check_integer, check_real
 
 
@@ -95,6 +97,55 @@ class AnalysedGraph(WeightedGraph):
         if n_communities is not None:
             check_integer("n_communities", n_communities, minimum=1)
         return self._nodes.series(spectral_communities(self._adjacency, n_communities, seed), "community")
+
+    def describe_communities(
+        self, communities: pd.Series | None = None, known: pd.Series | None = None
+    ) -> pd.DataFrame:
+        """Return a row for every community: its size, its name, and what the name rests on.
+
+        A community is named by at most two traits of its members (a genre, a decade, a flag, see
+        `air_recsys.graphs.traits.traits_of`) that are over-represented: held by a fifth of the members or more, with
+        a hypergeometric p-value below 0.01 after correction for all that was compared. Where no trait is, its best
+        known members name it.
+
+        Parameters
+        ----------
+        communities : Series of int, optional
+            Indexed by id, such as those of `communities`, the default. Nodes of a negative one are left out.
+        known : Series of float, optional
+            How well known every node is, indexed by id, such as its number of ratings; by default its sum of weights.
+
+        Returns
+        -------
+        DataFrame
+            community, size, name; trait, the first of the name (None without one), with share and share_of_all, of
+            the members and of all nodes that have it, its log_odds ratio and its corrected p_value; members, the
+            names of the five best known.
+
+        Raises
+        ------
+        DataError
+            Where a Series lacks a node.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> genres = pd.DataFrame({"genre": ["War"] * 6 + ["Comedy"] * 6})
+        >>> graph = AnalysedGraph(np.kron(np.eye(2), np.ones((6, 6))), range(12), "item", attributes=genres)
+        >>> graph.describe_communities()[["size", "name", "share", "share_of_all"]].to_dict("records")[0]
+        {'size': 6, 'name': 'War', 'share': 1.0, 'share_of_all': 0.5}
+        """
+        labels = self._values(self.communities() if communities is None else communities, "communities")
+        weights = self._values(self.degrees() if known is None else known, "known")
+        traits = traits_of(self._nodes.attributes, self.label)
+        return naming.describe(labels.astype(np.int64), traits, self._nodes.labels().tolist(), weights)
+
+    def _values(self, values: pd.Series, name: str) -> np.ndarray:
+        """Return the values of a Series in the order of the nodes."""
+        rows = IdIndex(values.index, self.kind).lookup(self.ids)
+        if (rows < 0).any():
+            raise DataError(f"expected {name} of all {self.kind}s, found none of {self.ids[rows < 0].tolist()[0]!r}")
+        return values.to_numpy()[rows]
 
     def laplacian(self, normalized: bool = False) -> sp.csr_array:
         """Return L = D - A with D = diag(A 1), or I - D^-1/2 A D^-1/2 (0 for isolated nodes); shape (n, n)."""

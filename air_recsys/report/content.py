@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
 from air_recsys.report.layout import node_positions
+from air_recsys.report.rated import add_ratings
 
 _MAX_EDGES = 100_000  # and at least _EDGES_PER_NODE times the nodes
 _EDGES_PER_NODE = 4
@@ -21,9 +23,13 @@ ISOLATED = -1
 
 
 def graph_content(
-    name: str, graph: SimilarityGraph, snapshots: Mapping[int, SimilarityGraph], max_nodes: int
+    name: str,
+    graph: SimilarityGraph,
+    snapshots: Mapping[int, SimilarityGraph],
+    max_nodes: int,
+    ratings: Interactions | None = None,
 ) -> dict[str, Any]:
-    """Return the ids, labels, attributes, positions and steps of one graph.
+    """Return the ids, labels, attributes, positions, steps and names of communities of one graph.
 
     `name` is the entry of the page's switch, `snapshots` are the graph at earlier epochs with the same ids. With more
     than `max_nodes` nodes the page draws communities, and nodes have no positions of their own.
@@ -34,7 +40,7 @@ def graph_content(
     for step in steps:
         step["communities"] = matched(step["communities"], steps[-1]["communities"]).tolist()
     large = len(graph) > max_nodes
-    return {
+    content = {
         "name": name,
         "kind": graph.kind,
         "ids": [str(id) for id in graph.ids.tolist()],
@@ -44,6 +50,9 @@ def graph_content(
         "overview": _overview(shown, np.array(steps[-1]["communities"])) if large else None,
         "steps": steps,
     }
+    if ratings is not None:
+        add_ratings(content, graph, ratings, max_nodes)
+    return content | {"names": _names(graph, steps[-1]["communities"], content["attributes"])}
 
 
 def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
@@ -115,6 +124,16 @@ def communities(graph: SimilarityGraph) -> np.ndarray:
     labels = graph.communities().to_numpy().copy()
     labels[np.diff(graph.to_scipy().indptr) == 0] = ISOLATED
     return labels
+
+
+def _names(graph: SimilarityGraph, labels: list[int], attributes: dict[str, list[str | None]]) -> list[dict[str, Any]]:
+    """Return the name of every community of the trained graph, and what it rests on."""
+    counts = attributes.get("number of ratings")
+    known = None if counts is None else pd.Series([float(count or 0) for count in counts], index=pd.Index(graph.ids))
+    described = graph.describe_communities(pd.Series(labels, index=pd.Index(graph.ids)), known)
+    columns = ["community", "name", "trait", "share", "share_of_all", "p_value", "members"]
+    rows = described.loc[:, columns].to_dict("records")
+    return [{str(name): None if value != value else value for name, value in row.items()} for row in rows]
 
 
 def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pandas as pd
 
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
 from air_recsys.plotting.snapshots import snapshots_of
 from air_recsys.report.content import graph_content
@@ -20,7 +21,16 @@ from air_recsys.writing import replace_file
 
 Snapshots = Mapping[int, SimilarityGraph]
 
-_SCRIPTS = ("force-graph.min.js", "explorer-graph.js", "explorer-view.js", "explorer-panel.js", "explorer.js")
+_SCRIPTS = (
+    "force-graph.min.js",
+    "explorer-graph.js",
+    "explorer-looks.js",
+    "explorer-view.js",
+    "explorer-panel.js",
+    "explorer-save.js",
+    "explorer-state.js",
+    "explorer.js",
+)
 
 
 def write_explorer(
@@ -28,6 +38,7 @@ def write_explorer(
     graphs: SimilarityGraph | Mapping[str, SimilarityGraph],
     *,
     snapshots: Mapping[str, Snapshots] | None = None,
+    ratings: Interactions | None = None,
     title: str | None = None,
     max_nodes: int = 10_000,
 ) -> Path:
@@ -45,6 +56,9 @@ def write_explorer(
         By the names that the page switches between, such as "users" and "items"; the first is shown first.
     snapshots : mapping of str to mapping of int to SimilarityGraph, optional
         For names of `graphs`: the same nodes at earlier epochs.
+    ratings : Interactions, optional
+        Of all nodes of the graphs of kind "item" and "user": the page shows how many ratings nodes have and their
+        mean, how many rated both ends of an edge, and how much of the communities follows from who rated what.
     title : str, optional
         Heading of the page.
     max_nodes : int
@@ -53,7 +67,8 @@ def write_explorer(
     Raises
     ------
     DataError
-        Where there is no graph, or a snapshot belongs to no graph or has other ids.
+        Where there is no graph, or a snapshot belongs to no graph or has other ids; where a node has no place in
+        the ratings.
     ParameterError
         Where the folder does not exist.
 
@@ -82,7 +97,9 @@ def write_explorer(
     data = {
         "title": heading,
         "max_nodes": max_nodes,
-        "graphs": [graph_content(name, graph, steps.get(name, {}), max_nodes) for name, graph in named.items()],
+        "graphs": [
+            graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()
+        ],
     }
     page = single_page("explorer.html", title=heading, data=data, styles=["explorer.css"], scripts=_SCRIPTS)
     replace_file(target, page.encode("utf-8", "replace"))
@@ -144,7 +161,7 @@ def explorer_of(
         learned["items"] = learned["items"].with_attributes(titles, label=label)
     ordered = {name: learned[name] for name in sorted(learned, key=lambda name: name != first)}
     heading = f"Graphs learned by {type(model).__name__}" if title is None else title
-    return write_explorer(path, ordered, snapshots=snapshots, title=heading)
+    return write_explorer(path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading)
 
 
 def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:

@@ -3,35 +3,41 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial import KDTree
+from threadpoolctl import threadpool_limits
 
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.places import places
 
-_N_STEPS = 200
-_N_REPELLED = 6  # random nodes that a node is pushed from in each step
-_PUSH = 20.0  # strength of the pushes against the pulls; smaller values draw communities as dots
-_LONGEST = 4.0  # limit of one push
+_N_DIMS = 128  # of the places
+_PERPLEXITY = 20.0
+_STEPS_AND_MOST = ((500, 5_000), (300, 10**9))  # steps of t-SNE, and up to how many nodes
+_NOISE = 0.01  # length of what is added to places, which have length 1
+_FEWEST = 8  # nodes; fewer stand where spectral coordinates have them
+_GAP = 0.1  # between any two nodes, in units in which the median distance of nearest nodes is 0.15
+_ROUNDS = 30  # most, of moves apart
 
 
 def node_positions(graph: SimilarityGraph) -> np.ndarray:
-    """Return a position in the plane for every node, (n, 2), so that joined nodes are close to each other.
+    """Return a position in the plane for every node, (n, 2), so that the nodes around one are its neighbours.
 
-    The start are spectral coordinates, which unfold the large structure. Then edges pull and random pairs push, as in
-    UMAP: a force of 2 w^(1/2) d / (1 + d^2) along an edge of length d, whose weight w is taken relative to the
-    larger of the maxima at its two ends, and 2 d / ((0.1 + d^2) (1 + d^2)) between random nodes. Isolated nodes
-    are in rows below the others. The positions are the same for the same graph; 1,000 nodes take a second or less.
+    t-SNE of the nodes' `places` in the graph (Euclidean, up to 128 dimensions), from a start by spectral coordinates,
+    which unfold the large structure. Then nodes that lie over each other move apart. Isolated nodes are in rows below
+    the others. The positions are the same for the same graph.
 
-    Source: McInnes, Healy, Melville, "UMAP", arXiv:1802.03426 (the forces, with a = b = 1).
+    Source: van der Maaten, Hinton, Visualizing data using t-SNE, JMLR 9, 2008, in scikit-learn's program.
 
     Examples
     --------
     >>> import numpy as np
-    >>> graph = SimilarityGraph(np.kron(np.eye(2), np.ones((4, 4))), range(8))  # two groups of four
+    >>> graph = SimilarityGraph(np.kron(np.eye(2), np.ones((9, 9))), range(18))  # two groups of nine
     >>> x, y = node_positions(graph).T
     >>> distance = np.hypot(x[:, None] - x, y[:, None] - y)
-    >>> bool(distance[:4, :4].max() < distance[:4, 4:].min())
+    >>> bool(distance[:9, :9].max() < distance[:9, 9:].min())
     True
     """
     adjacency = graph.to_scipy()
@@ -39,55 +45,59 @@ def node_positions(graph: SimilarityGraph) -> np.ndarray:
     positions = np.zeros((len(graph), 2))
     if joined.size:
         start = _ranks(graph.spectral_coordinates(2)[joined])
-        positions[joined] = _refined(start, sp.csr_array(adjacency[joined][:, joined]))
+        found = start if joined.size < _FEWEST else _embedded(sp.csr_array(adjacency[joined][:, joined]), start)
+        positions[joined] = _apart(_scaled(found))
     isolated = np.setdiff1d(np.arange(len(graph)), joined)
     positions[isolated] = _rows_below(positions[joined], isolated.size)
     return positions
+
+
+def _embedded(adjacency: sp.csr_array, start: np.ndarray) -> np.ndarray:
+    from sklearn.manifold import TSNE
+
+    size = len(start)
+    steps = next(steps for steps, most in _STEPS_AND_MOST if size <= most)
+    perplexity = min(_PERPLEXITY, (size - 1) / 5)
+    rate = max(size / 48, min(50.0, size / 4))  # scikit-learn's is at least 50, too much for few nodes
+    given: Any = {"init": 1e-4 * start, "learning_rate": rate}
+    model = TSNE(2, perplexity=perplexity, max_iter=steps, random_state=0, **given)
+    with threadpool_limits(1):  # sums of several threads differ in their last bits, and so would the picture
+        found = places(adjacency, _N_DIMS)
+        # Where more nodes than the perplexity are alike, it has no solution: they are told apart a little.
+        found += np.random.default_rng(0).normal(scale=_NOISE / math.sqrt(found.shape[1]), size=found.shape)
+        return model.fit_transform(found).astype(np.float64)
+
+
+def _scaled(positions: np.ndarray) -> np.ndarray:
+    """Return positions around 0 with a median distance of 0.15 from the nearest other, as far as they differ."""
+    nearest = KDTree(positions).query(positions, k=min(2, len(positions)))[0].reshape(len(positions), -1)[:, -1]
+    median = float(np.median(nearest))
+    return 1.5 * _GAP * (positions - positions.mean(axis=0)) / (median if median > 0 else 1.0)
+
+
+def _apart(positions: np.ndarray) -> np.ndarray:
+    """Return positions of which hardly two are nearer than the gap: such pairs move apart, again and again."""
+    moved = positions.copy()
+    for _ in range(_ROUNDS):
+        pairs = KDTree(moved).query_pairs(_GAP, output_type="ndarray")
+        if not len(pairs):
+            break
+        first, second = pairs[np.lexsort(pairs.T[::-1])].T
+        along = moved[second] - moved[first]
+        length = np.linalg.norm(along, axis=1)
+        angle = 2.4 * first  # nodes at one place part in all directions
+        same = np.column_stack((np.cos(angle), np.sin(angle)))
+        unit = np.where(length[:, None] > 1e-9, along / np.maximum(length, 1e-9)[:, None], same)
+        step = 0.5 * (1.02 * _GAP - length)[:, None] * unit
+        np.subtract.at(moved, first, step)
+        np.add.at(moved, second, step)
+    return moved
 
 
 def _ranks(coordinates: np.ndarray) -> np.ndarray:
     """Return the ranks in each coordinate, spread over [-1/2, 1/2]: few nodes far out would take all the room."""
     order = np.argsort(np.argsort(coordinates, axis=0, kind="stable"), axis=0, kind="stable")
     return order / len(coordinates) - 0.5
-
-
-def _refined(start: np.ndarray, adjacency: sp.csr_array) -> np.ndarray:
-    rng = np.random.default_rng(0)
-    # From a small picture the pushes spread communities evenly; from a large one the start's shape stays.
-    positions = 4 * start + rng.normal(scale=0.1, size=start.shape)
-    edges = _edges(adjacency)
-    for step in range(_N_STEPS):
-        done = step / _N_STEPS
-        # While the pushes are weak, nodes find their community; at full strength some never would.
-        pushes = min(1.0, 2 * done) * _PUSH * _pushes(positions, rng)
-        positions += 0.25 * (1 - done) * (_pulls(positions, *edges) + pushes)
-    return positions - positions.mean(axis=0)
-
-
-def _edges(adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return both ends of every directed edge and its pull in (0, 1], shapes (n_entries,)."""
-    entries = adjacency.tocoo()
-    heads, tails = entries.row, entries.col
-    largest = adjacency.max(axis=1).toarray().ravel()
-    share = entries.data / np.maximum(largest[heads], largest[tails])
-    return heads, tails, np.sqrt(share)
-
-
-def _pulls(positions: np.ndarray, heads: np.ndarray, tails: np.ndarray, pull: np.ndarray) -> np.ndarray:
-    """Return twice the mean force along the edges of every node, shape (n, 2); sums would make hubs leap."""
-    size = len(positions)
-    along = positions[tails] - positions[heads]  # (n_entries, 2)
-    forces = along * (2 * pull / (1 + (along**2).sum(axis=1)))[:, None]
-    summed = np.stack([np.bincount(heads, forces[:, axis], minlength=size) for axis in range(2)], axis=1)
-    return 2 * summed / np.bincount(heads, minlength=size)[:, None]
-
-
-def _pushes(positions: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Return the mean force away from a few random nodes, shape (n, 2)."""
-    others = rng.integers(len(positions), size=(len(positions), _N_REPELLED))
-    away = positions[:, None] - positions[others]  # (n, n_repelled, 2)
-    squared = (away**2).sum(axis=2, keepdims=True)
-    return np.clip(2 * away / ((0.1 + squared) * (1 + squared)), -_LONGEST, _LONGEST).mean(axis=1)
 
 
 def _rows_below(joined: np.ndarray, n_isolated: int) -> np.ndarray:

@@ -30,7 +30,11 @@ def planted(n_nodes: int = 3706, n_groups: int = 18, n_neighbors: int = 13, kind
     columns = np.where(rng.random(rows.size) < 0.9, inside, rng.integers(n_nodes, size=rows.size))
     half = sp.csr_array((rng.gamma(2.0, size=rows.size), (rows, columns)), shape=(n_nodes, n_nodes))
     titles = [f"{FIRST[rng.integers(11)]} {SECOND[rng.integers(10)]} ({1930 + number % 70})" for number in rows[::13]]
-    table: dict[str, Any] = {"title": titles, "year": [float(title[-5:-1]) for title in titles], "group": group}
+    table: dict[str, Any] = {
+        "title": titles,
+        "year": [float(title[-5:-1]) for title in titles],
+        "group": [f"shelf {number}" for number in group],
+    }
     frame = pd.DataFrame(table, index=pd.RangeIndex(1, n_nodes + 1))
     graph = SimilarityGraph(half + half.T, frame.index, kind=kind)
     return graph.with_attributes(frame, label="title")

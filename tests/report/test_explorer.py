@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from explorer_cases import HOSTILE, planted, ring, weaker
 
-from air_recsys import AIR, BiasModel, SimilarityGraph
+from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.report import explorer_of, write_explorer
 from air_recsys.report.content import communities, graph_content, matched, strongest
@@ -63,7 +63,7 @@ def test_the_page_is_the_same_every_time(tmp_path):
 def test_the_policy_names_exactly_the_scripts_of_the_page(tmp_path):
     page = write_explorer(tmp_path / "g.html", ring()).read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == 5
+    assert len(scripts) == 8
     hashes = {base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in scripts}
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)"', page)[0])
     assert set(re.findall(r"'sha256-([^']*)'", policy)) == hashes
@@ -200,6 +200,22 @@ def test_neighbours_stand_together():
     assert np.mean(group[nearest] == group[:, None]) > 0.8
 
 
+def test_no_two_nodes_stand_over_each_other():
+    adjacency = np.ones((40, 40)) + np.kron(np.eye(2), np.ones((20, 20)))  # all nodes of a group are alike
+    places = node_positions(SimilarityGraph(adjacency, range(40)))
+    distance = np.linalg.norm(places[:, None] - places, axis=2) + np.eye(40)
+    assert distance.min() > 0.08
+
+
+@pytest.mark.parametrize("n_nodes", [2, 3, 7, 8, 9, 30])
+def test_positions_of_few_nodes_differ_and_stay_the_same(n_nodes):
+    graph = ring(n_nodes)
+    places = node_positions(graph)
+    assert np.isfinite(places).all()
+    assert len({tuple(place) for place in places.round(6)}) == n_nodes
+    assert (places == node_positions(graph)).all()
+
+
 def test_isolated_nodes_stand_below():
     adjacency = np.zeros((20, 20))
     adjacency[:12, :12] = 1
@@ -225,7 +241,15 @@ def test_the_page_of_a_model(model, tmp_path):
     items, users = found["graphs"]
     assert (items["name"], users["name"]) == ("items", "users")
     assert items["labels"] == titles["title"].tolist()
-    assert items["attributes"] == {"genre": ["x"] * 12}
+    assert items["attributes"] == {
+        "genre": ["x"] * 12,
+        "number of ratings": ["8"] * 12,
+        "mean rating": ["3.5"] * 6 + ["2.5"] * 6,
+    }
+    assert set(items["steps"][-1]["shared"]) == {8}
+    assert items["nmi"].keys() == {"pattern", "values", "bands", "shuffled"}
+    assert items["nmi"]["pattern"] == 0  # everybody rated everything
+    assert len(items["pattern"]) == 12
     assert users["labels"] == [str(user) for user in range(8)]
     for graph in (items, users):
         assert [step["epoch"] for step in graph["steps"]] == [10, 30, None]
@@ -250,6 +274,29 @@ def test_models_that_have_no_graph(tmp_path):
     fitted = BiasModel().fit(np.array([[1.0, 2.0], [3.0, np.nan]]))
     with pytest.raises(DataError, match="BiasModel has learned no graph"):
         explorer_of(fitted, tmp_path / "m.html")
+
+
+def test_common_ratings_of_edges_are_those_of_the_table(tmp_path):
+    rng = np.random.default_rng(0)
+    table = np.where(rng.random((30, 10)) < 0.4, rng.integers(1, 6, (30, 10)).astype(float), np.nan)
+    ratings = Interactions.from_dense(table)
+    graph = SimilarityGraph(np.ones((10, 10)), range(10), kind="item")
+    found = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings))["graphs"][0]
+    rated = np.isfinite(table).astype(int)
+    step = found["steps"][0]
+    assert step["shared"] == (rated.T @ rated)[step["sources"], step["targets"]].tolist()
+    assert found["attributes"]["number of ratings"] == [str(count) for count in rated.sum(axis=0)]
+    with pytest.raises(DataError, match="no item 10"):
+        write_explorer(tmp_path / "h.html", SimilarityGraph(np.ones((11, 11)), range(11), "item"), ratings=ratings)
+
+
+def test_names_of_communities_are_in_the_page(tmp_path):
+    table = pd.DataFrame({"genre": ["War"] * 12 + ["Comedy"] * 12})
+    graph = SimilarityGraph(np.kron(np.eye(2), np.ones((12, 12))), range(24), kind="item", attributes=table)
+    found = content(write_explorer(tmp_path / "g.html", graph))["graphs"][0]
+    assert [(each["community"], each["name"]) for each in found["names"]] == [(0, "War"), (1, "Comedy")]
+    assert "pattern" not in found
+    assert "shared" not in found["steps"][0]
 
 
 # -------------------------------------------------------------------- refused

@@ -1,15 +1,18 @@
 """The explorer in Chromium: what a visitor sees, clicks and types, and that the network stays silent."""
 
+import io
 import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from xml.etree import ElementTree
 
+import numpy as np
 import pandas as pd
 import pytest
 from explorer_cases import HOSTILE, planted, ring, weaker
 
-from air_recsys import SimilarityGraph
+from air_recsys import Interactions, SimilarityGraph
 from air_recsys.report import write_explorer
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
@@ -328,6 +331,229 @@ def test_a_click_on_a_node_chooses_it_and_one_beside_it_lets_it_go(full):
     assert full.hidden("#panel")
 
 
+# -------------------------------------------------------------------- names, looks, link, files
+
+
+@pytest.fixture(scope="module")
+def rated(tmp_path_factory) -> Path:
+    """Two groups of films with their ratings, genres and years, and their users."""
+    rng = np.random.default_rng(0)
+    shown = rng.random((60, 40)) < np.where(np.equal.outer(np.arange(60) // 30, np.arange(40) // 20), 0.8, 0.1)
+    ratings = Interactions.from_dense(np.where(shown, rng.integers(1, 6, shown.shape).astype(float), np.nan))
+    group = np.arange(40) // 20
+    near = np.where(np.equal.outer(group, group), rng.random((40, 40)), 0.05 * (rng.random((40, 40)) < 0.2))
+    table = pd.DataFrame({"title": [f"Film {i}" for i in range(40)], "genre": np.where(group, "War", "Comedy|Drama")})
+    about = table.assign(year=1960 + group)
+    items = SimilarityGraph(near + near.T, range(40), kind="item", attributes=about, label="title")
+    users = SimilarityGraph(np.kron(np.eye(2), np.ones((30, 30))), range(60), kind="user")
+    path = tmp_path_factory.mktemp("page") / "rated.html"
+    return write_explorer(path, {"items": items, "users": users}, ratings=ratings)
+
+
+@pytest.fixture
+def two(page, rated) -> Page:
+    """The page with ratings, freshly opened."""
+    page.open(rated)
+    return page
+
+
+def downloads(page) -> None:
+    """Keep what the page saves in place of writing it."""
+    page.script("""
+        window.saved = [];
+        window.save = (name, type, content) => {
+          if (typeof content === "string") saved.push([name, type, content]);
+          else saved.push([name, type, content.size]);
+        };
+    """)
+
+
+def choose_option(page, selector, value) -> None:
+    page.script(
+        "const s = document.querySelector(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
+        selector,
+        value,
+    )
+
+
+def test_communities_are_named_by_what_sets_them_apart(two):
+    names = two.texts("#legend .what")
+    assert len(names) == 2
+    assert any("War" in name for name in names)
+    assert any("Comedy" in name or "Drama" in name for name in names)
+    two.find("#legend button").click()
+    assert "Community" in two.text("#name")
+    assert "100 % of them, 50 % of all" in two.text("#about")
+    assert "ratings" in two.text("#about")
+
+
+def test_a_name_of_ones_own_stays_in_the_link_and_in_the_table(two, rated, page):
+    two.find("#legend button").click()
+    two.find("#new-name").send_keys("Mine <b>1</b>", Keys.ENTER)
+    assert two.texts("#legend .what")[0] == "Mine <b>1</b>"
+    downloads(two)
+    two.find("#save-csv").click()
+    assert "Mine <b>1</b>" in two.script("return saved[0][2]")
+    two.wait(lambda: "name=" in two.script("return location.hash"))
+    link = two.script("return location.hash")
+    page.open(rated)
+    page.script("location.hash = arguments[0]", link)
+    page.wait(lambda: page.texts("#legend .what")[0] == "Mine <b>1</b>")
+    assert page.script("return document.querySelectorAll('#legend b').length") == 0
+
+
+def test_all_edges_of_a_chosen_node_are_drawn_whatever_the_slider(two):
+    two.find("#threshold").send_keys(Keys.END)
+    few = two.number("#drawn")
+    two.search("Film 7")
+    two.press(Keys.ENTER)
+    degree = two.script("return explorer.graph.degree(explorer.chosen.node)")
+    assert degree > 5
+    assert degree <= two.number("#drawn") <= degree + few
+    two.find("#ego label:nth-of-type(2)").click()
+    assert two.number("#drawn") >= degree
+
+
+def test_an_edge_tells_its_weight_and_its_reason(two):
+    two.search("Film 7")
+    two.press(Keys.ENTER)
+    assert all(text.endswith("users rated both") for text in two.texts("#list .why"))
+    two.browser.execute_async_script("setTimeout(arguments[0], 700)")
+    place = two.script("""
+        const { view } = explorer;
+        const box = view.element.getBoundingClientRect();
+        for (const link of view.scene.links.filter((each) => each.seen && view.touches(each))) {
+          for (const share of [0.3, 0.4, 0.5, 0.6, 0.7]) {
+            const { source, target } = link;
+            const [x, y] = ["x", "y"].map((axis) => source[axis] + share * (target[axis] - source[axis]));
+            const at = view.canvas.graph2ScreenCoords(x, y);
+            const event = { clientX: box.left + at.x, clientY: box.top + at.y };
+            if (!view.nodeAt(event)) return [Math.round(at.x - box.width / 2), Math.round(at.y - box.height / 2)];
+          }
+        }
+    """)
+    canvas = two.find("#canvas")
+    webdriver.ActionChains(two.browser, duration=0).move_to_element_with_offset(canvas, *place).perform()
+    two.wait(lambda: "rated both" in two.text("#tip"))
+    assert "Film" in two.text("#tip")
+
+
+def test_colours_and_sizes_by_attributes(two):
+    choices = two.texts("#color option")
+    assert choices[:2] == ["community", "community by who rated what"]
+    assert {"number of ratings", "mean rating", "year", "genre"} <= set(choices)
+    assert {"number of ratings", "mean rating", "year"} <= set(two.texts("#size option"))
+    before = two.drawn_pixels()
+    choose_option(two, "#color", "a:genre")
+    assert two.texts("#key .what") == ["Comedy (20)", "War (20)"]
+    by_genre = two.script("return [...new Set(explorer.view.scene.nodes.map((n) => n.color))].length")
+    assert by_genre == 2
+    choose_option(two, "#color", "a:number of ratings")
+    assert len(two.texts("#key .what")) == 6
+    choose_option(two, "#size", "a:number of ratings")
+    sizes = two.script("""
+        const counts = explorer.graph.attributes["number of ratings"];
+        return explorer.view.scene.nodes.map((n) => [Number(counts[n.key]), n.radius]);
+    """)
+    ordered = sorted(sizes)
+    assert [radius for _, radius in ordered] == sorted(radius for _, radius in sizes)
+    assert ordered[0][1] < ordered[-1][1]
+    assert two.drawn_pixels() != before
+
+
+def test_a_link_brings_the_view_back(two, page, rated):
+    two.find("#switch label:nth-of-type(2)").click()
+    two.search("17")
+    two.press(Keys.ENTER)
+    two.find("#ego label:nth-of-type(2)").click()
+    choose_option(two, "#color", "a:number of ratings")
+    two.wait(lambda: "color" in two.script("return location.hash"))
+    link = two.script("return location.hash")
+    page.browser.get("about:blank")
+    page.browser.get(rated.as_uri() + link)
+    page.wait(lambda: page.ready_ms() is not None)
+    assert page.text("#summary").startswith("60 users")
+    assert page.text("#name") == "17"
+    assert page.find('input[name="ego"][value="1"]').is_selected()
+    assert page.find("#color").get_attribute("value") == "a:number of ratings"
+    assert page.errors() == []
+
+
+WRONG = ["#node=%3Cscript%3E", "#graph=no&step=99&edges=x", "#only=1e9&community=77&name=", "#%E0%A4"]
+
+
+@pytest.mark.parametrize("link", WRONG)
+def test_links_that_are_wrong_open_the_page(page, rated, link):
+    page.browser.get("about:blank")
+    page.browser.get(rated.as_uri() + link)
+    page.wait(lambda: page.ready_ms() is not None)
+    assert page.text("#summary").startswith("40 items")
+    assert page.hidden("#panel")
+    assert page.errors() == []
+
+
+def test_the_search_and_the_choice_survive_the_switch(two):
+    two.search("Film 7")
+    two.press(Keys.ENTER)
+    two.find("#switch label:nth-of-type(2)").click()
+    assert two.hidden("#panel")
+    two.search("3")
+    two.press(Keys.ENTER)
+    assert two.text("#name") == "3"
+    two.find("#switch label:nth-of-type(1)").click()
+    assert two.text("#name") == "Film 7"
+    assert two.find("#search").get_attribute("value") == "Film 7"
+
+
+def test_labels_never_lie_over_each_other(full):
+    full.drawn_pixels()
+    for _ in range(3):
+        boxes = full.script("return explorer.view.placed.map((b) => [b.left, b.top, b.right, b.bottom])")
+        assert len(boxes) > 5
+        for index, (left, top, right, bottom) in enumerate(boxes):
+            for other in boxes[:index]:
+                assert right <= other[0] or left >= other[2] or bottom <= other[1] or top >= other[3]
+        full.find("#zoom-in").click()
+        full.drawn_pixels()
+
+
+def test_what_is_chosen_goes_to_a_table_and_to_files(two):
+    downloads(two)
+    two.search("Film 7")
+    two.press(Keys.ENTER)
+    degree = two.script("return explorer.graph.degree(explorer.chosen.node)")
+    two.find("#show-table").click()
+    assert len(two.texts("#rows tbody tr")) == degree + 1
+    assert two.texts("#rows th")[:4] == ["id", "label", "community", "community name"]
+    two.press(Keys.ESCAPE)
+    assert two.text("#name") == "Film 7"  # Escape closed the table alone
+    for name in ("csv", "svg", "png"):
+        two.find(f"#save-{name}").click()
+    two.wait(lambda: len(two.script("return saved")) == 3)
+    (_, _, csv), (_, _, svg), (_, kind, png) = two.script("return saved")
+    table = pd.read_csv(io.StringIO(csv))
+    assert len(table) == degree + 1
+    assert table["label"].tolist()[0] == "Film 7"
+    root = ElementTree.fromstring(svg)
+    circles = root.findall("{http://www.w3.org/2000/svg}circle")
+    assert len(circles) == 40
+    assert kind == "image/png"
+    assert png > 5000
+
+
+def test_exposure_is_told(two):
+    told = dict(zip(two.texts("#nmi dt"), map(float, two.texts("#nmi dd")), strict=True))
+    assert told["who rated what"] > 0.8
+    assert told["by chance"] < 0.3
+    choose_option(two, "#color", "pattern")
+    assert two.script("return new Set(explorer.view.scene.nodes.map((n) => n.color)).size") >= 2
+
+
+def test_without_ratings_nothing_is_told_of_exposure(films):
+    assert films.hidden("#exposure")
+    assert "community by who rated what" not in films.texts("#color option")
+
+
 # -------------------------------------------------------------------- keyboard
 
 
@@ -344,6 +570,8 @@ def test_everything_by_keyboard(films):
     assert films.focus() == "name"
     films.press(Keys.TAB)
     assert films.focus() == "close"
+    films.press(Keys.TAB)
+    assert films.focus() == "to-community"
     films.press(Keys.TAB, Keys.ARROW_RIGHT)  # one hop
     assert films.find('input[name="ego"][value="1"]').is_selected()
     films.press(Keys.TAB, Keys.ARROW_DOWN)
@@ -378,8 +606,10 @@ def test_the_order_of_tabs_and_its_ring(films):
         visited.append(films.focus())
         if visited[-1] == "zoom-fit":
             break
+    saving = ["show-table", "save-csv", "save-png", "save-svg"]
     named = [name for name in visited if name not in ("BUTTON", "INPUT")]
-    assert named == ["search", "theme", "threshold", "step", "canvas", "zoom-in", "zoom-out", "zoom-fit"]
+    zoom = ["zoom-in", "zoom-out", "zoom-fit"]
+    assert named == ["search", "theme", "threshold", "step", "color", "size", *saving, "canvas", *zoom]
     assert visited[0] == "INPUT"  # the switch
 
 
@@ -465,8 +695,24 @@ def test_hostile_texts_are_shown_and_never_run(page, tmp_path):
         page.press(Keys.ENTER)
         assert page.text("#name") == text
         assert page.texts("#attributes dd") == [text]
+    choose_option(page, "#color", "a:note")
+    assert page.script("return [...document.querySelectorAll('#color option')].at(-1).textContent") == "note"
+    downloads(page)
+    page.find("#show-table").click()
+    page.find("#close-table").click()
+    page.find("#save-csv").click()
+    page.find("#save-svg").click()
+    ElementTree.fromstring(page.script("return saved[1][2]"))
+    assert "<script>" not in page.script("return saved[1][2]")
+    page.script("location.hash = arguments[0]", f"#node=n1&name=0%20{HOSTILE[0]}&color={HOSTILE[1]}")
+    page.wait(lambda: page.text("#legend .what") == HOSTILE[0])
     assert page.script("return [window.hacked ?? null, document.querySelectorAll('img').length]") == [None, 0]
     assert page.errors() == []
+
+
+def test_a_text_that_a_spreadsheet_would_run_gets_an_apostrophe(films):
+    text = films.script("return csvText(arguments[0])", [["=1+1", "-3", "@x", 'a,"b'], [None, 2]])
+    assert text == '\'=1+1,-3,\'@x,"a,""b"\r\n,2\r\n'
 
 
 @pytest.mark.parametrize("n_nodes", [1, 6])

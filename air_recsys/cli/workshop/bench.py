@@ -127,6 +127,37 @@ def graphs(
     options.publish(bench_graphs(data_root(data), chosen, seeds=seeds, n_epochs=epochs, device=device), json_file)
 
 
+@bench_app.command("graph-communities")
+def graph_communities(
+    data: options.DataFolder = None,
+    settings: options.Settings = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Names of the communities of MovieLens-100K, and how much of them follows from who rated what."""
+    from air_recsys.benchmarks.graphs.communities import bench_communities
+    from air_recsys.datasets import data_root, load_movielens, load_movielens_items, load_movielens_users
+
+    root = data_root(data)
+    items, users = load_movielens_items(root, "100k"), load_movielens_users(root, "100k")
+    chosen = options.parse_settings(settings)
+    options.publish(bench_communities(load_movielens(root, "100k"), items, users, chosen), json_file)
+
+
+@bench_app.command("graph-layout")
+def graph_layout(
+    data: options.DataFolder = None,
+    settings: options.Settings = None,
+    json_file: options.JsonFile = None,
+) -> None:
+    """How the explorer's positions keep neighbours together on MovieLens-100K and Syn-Netflix, beside others."""
+    from air_recsys.benchmarks.graphs.cases import layout_cases
+    from air_recsys.benchmarks.graphs.layout import bench_layout
+    from air_recsys.datasets import data_root
+
+    cases = layout_cases(data_root(data), options.parse_settings(settings))
+    options.publish([bench_layout(cases, "Star Wars (1977)")], json_file)
+
+
 @bench_app.command("graph-build")
 def graph_build(
     items: Annotated[int, typer.Option(min=2, help="Items that are made.")] = 100_000,

@@ -6,7 +6,11 @@ class Graph {
     Object.assign(this, data);
     this.size = data.ids.length;
     this.texts = data.labels.map((label, node) => [label.toLowerCase(), data.ids[node].toLowerCase()]);
+    this.named = new Map(data.names.map((each) => [each.community, each]));
+    this.renamed = new Map();
+    this.looks = null;
     this.setStep(data.steps.length - 1);
+    this.looks = new Looks(this);
   }
 
   setStep(index) {
@@ -54,7 +58,8 @@ class Graph {
   neighbors(node) {
     const found = [];
     for (let at = this.starts[node]; at < this.starts[node + 1]; at++) {
-      found.push({ node: this.others[at], weight: this.step.weights[this.edges[at]] });
+      const edge = this.edges[at];
+      found.push({ node: this.others[at], weight: this.step.weights[edge], shared: this.step.shared?.[edge] });
     }
     return found;
   }
@@ -101,8 +106,23 @@ class Graph {
     return count;
   }
 
-  /** A text for a community: its strongest member. */
+  /** A text for a community: what people call it, else what sets it apart, else its strongest member. */
   communityName(community) {
-    return community < 0 ? "isolated" : this.labels[this.members.get(community)[0]];
+    if (community < 0) return "isolated";
+    const named = this.renamed.get(community) || this.named.get(community)?.name;
+    return named || this.labels[this.members.get(community)[0]];
+  }
+
+  /** Why an edge is there, as far as the ratings say: who rated both ends. */
+  reason(shared) {
+    return shared === undefined ? "" : `${number(shared)} ${this.raters} rated both`;
+  }
+
+  /** The median of the numbers of ratings of some nodes, or null. */
+  medianRatings(nodes) {
+    const counts = this.attributes["number of ratings"];
+    if (!counts || !nodes.length) return null;
+    const sorted = nodes.map((node) => Number(counts[node])).sort((a, b) => a - b);
+    return sorted[Math.floor(sorted.length / 2)];
   }
 }

@@ -32,7 +32,7 @@ function arrowKeys(list) {
 }
 
 /** A button of the list in the panel: a node, and a bar as long as its share of the largest weight. */
-function listEntry(graph, { node, weight }, largest, onChoose) {
+function listEntry(graph, { node, weight, shared }, largest, onChoose) {
   const line = element("span", { className: "line" }, [
     swatch(graph.communities[node]),
     element("span", { className: "what", text: graph.labels[node], title: graph.labels[node] }),
@@ -40,7 +40,8 @@ function listEntry(graph, { node, weight }, largest, onChoose) {
   ]);
   const bar = element("i");
   bar.style.width = `${(100 * weight) / largest}%`;
-  const button = element("button", { type: "button" }, [line, element("span", { className: "part" }, [bar])]);
+  const why = shared === undefined ? [] : [element("span", { className: "why", text: graph.reason(shared) })];
+  const button = element("button", { type: "button" }, [line, element("span", { className: "part" }, [bar]), ...why]);
   button.addEventListener("click", () => onChoose(node));
   return element("li", {}, [button]);
 }
@@ -52,26 +53,94 @@ function fillList(graph, title, entries, onChoose) {
   byId("list").replaceChildren(...entries.map((entry) => listEntry(graph, entry, largest, onChoose)));
 }
 
-function describeNode(graph, node, onChoose) {
+/** A text that may break after each "|". */
+function withBreaks(text) {
+  return text.split(/(?<=\|)/).flatMap((part) => [part, element("wbr")]);
+}
+
+function describeNode(graph, node, onChoose, onCommunity) {
   const degree = graph.degree(node);
   const id = graph.labels[node] === graph.ids[node] ? "" : `${graph.kind} ${graph.ids[node]} · `;
   const edges = degree ? `${number(degree)} neighbour${degree === 1 ? "" : "s"}` : "isolated: no edges";
   byId("name").textContent = graph.labels[node];
-  byId("about").textContent = id + edges + (degree ? ` · community of ${graph.communityName(graph.communities[node])}` : "");
+  byId("about").textContent = id + edges + (degree ? " · " : "");
+  if (degree) {
+    const name = `community ${graph.communityName(graph.communities[node])}`;
+    const button = element("button", { type: "button", className: "link", id: "to-community", text: name });
+    button.addEventListener("click", () => onCommunity(graph.communities[node]));
+    byId("about").append(button);
+  }
+  byId("rename").hidden = true;
   const rows = Object.entries(graph.attributes).filter(([, values]) => values[node] !== null);
   byId("attributes").replaceChildren(
-    ...rows.flatMap(([name, values]) => [element("dt", { text: name }), element("dd", { text: values[node] })]),
+    ...rows.flatMap(([name, values]) => [element("dt", { text: name }), element("dd", {}, withBreaks(values[node]))]),
   );
   fillList(graph, degree ? "Neighbours and weights" : "", graph.neighbors(node).slice(0, 200), onChoose);
 }
 
 function describeCommunity(graph, community, onChoose) {
   const members = graph.members.get(community);
-  byId("name").textContent = `Community of ${graph.communityName(community)}`;
-  byId("about").textContent = `${number(members.length)} ${graph.kind}s`;
+  byId("name").textContent = `Community ${graph.communityName(community)}`;
+  byId("about").textContent = [`${number(members.length)} ${graph.kind}s`, ...apart(graph, community)].join(" · ");
+  byId("rename").hidden = false;
+  byId("new-name").value = graph.renamed.get(community) || "";
+  byId("new-name").placeholder = graph.named.get(community)?.name || "";
   byId("attributes").replaceChildren();
   const entries = members.slice(0, 100).map((node) => ({ node, weight: graph.strength[node] }));
   fillList(graph, "Strongest members and their summed weights", entries, onChoose);
+}
+
+/** What sets a community apart, in words. */
+function apart(graph, community) {
+  const named = graph.named.get(community);
+  const percent = (share) => `${Math.round(100 * share)} %`;
+  const parts = [];
+  if (named?.trait) {
+    parts.push(`${named.trait}: ${percent(named.share)} of them, ${percent(named.share_of_all)} of all`);
+    parts.push(`p = ${named.p_value.toExponential(0)}`);
+  } else parts.push("named by its best known members");
+  const median = graph.medianRatings(graph.members.get(community));
+  if (median !== null) parts.push(`median ${number(median)} ratings, of all ${number(graph.medianRatings([...graph.ids.keys()]))}`);
+  return parts;
+}
+
+/** How much of the communities follows from who rated what; 1 stands for all, "by chance" for nothing. */
+function describeExposure(graph) {
+  byId("exposure").hidden = !graph.nmi;
+  if (!graph.nmi) return;
+  const names = { pattern: "who rated what", values: "how it was rated", bands: "number of ratings", shuffled: "by chance" };
+  const rows = Object.entries(names).filter(([name]) => name in graph.nmi);
+  byId("nmi").replaceChildren(
+    ...rows.flatMap(([name, text]) => [element("dt", { text }), element("dd", { text: graph.nmi[name].toFixed(2) })]),
+  );
+}
+
+/** Fill a select, and return the choice that it then has. */
+function fillSelect(select, choices, chosen) {
+  select.replaceChildren(...choices.map(([value, text]) => element("option", { value, text })));
+  select.value = choices.some(([value]) => value === chosen) ? chosen : "";
+  return select.value;
+}
+
+/** The key of the colours. */
+function fillKey(entries) {
+  const rows = entries.map(({ color, text }) => {
+    const dot = element("span", { className: "swatch" });
+    dot.style.background = color;
+    return element("li", {}, [dot, element("span", { className: "what", text, title: text })]);
+  });
+  byId("key").replaceChildren(...rows);
+}
+
+/** Show a table of nodes, its head first. */
+function showTable(rows, limit = 500) {
+  const cells = (tag, row) => row.map((value) => element(tag, { text: value === null ? "" : String(value) }));
+  const head = element("thead", {}, [element("tr", {}, cells("th", rows[0]))]);
+  const body = element("tbody", {}, rows.slice(1, limit + 1).map((row) => element("tr", {}, cells("td", row))));
+  byId("rows").replaceChildren(head, body);
+  const more = rows.length - 1 > limit ? `, the first ${number(limit)} here, all in the CSV` : "";
+  byId("table-about").textContent = `${number(rows.length - 1)} rows${more}`;
+  byId("table").showModal();
 }
 
 /** The legend: one toggle a coloured community, one for the small ones and one for isolated nodes. */

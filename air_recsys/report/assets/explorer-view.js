@@ -8,6 +8,7 @@ const PALETTE = [
 // `key` and `rank`, because force-graph numbers nodes and links by `index` as it likes.
 const SCALE = 60; // canvas units for one unit of the positions
 const EDGES_WHILE_MOVING = 3000;
+const EDGES_UNDER_POINTER = 20000;
 const ROOM_OF_LABEL = 27000; // square pixels
 
 /** The picture: a scene of nodes and links, drawn by force-graph, and what of it is to be seen. */
@@ -16,12 +17,14 @@ class View {
     this.element = element;
     this.tip = tip;
     this.onPick = onPick;
-    this.scene = { nodes: [], links: [] };
+    this.scene = { nodes: [], links: [], byKnown: [] };
     this.selected = null;
     this.near = new Set();
     this.marked = [];
     this.hovered = null;
     this.moving = false;
+    this.placed = [];
+    this.linkText = () => "";
     this.canvas = new ForceGraph(element)
       .enablePointerInteraction(false)
       .enableNodeDrag(false)
@@ -32,7 +35,7 @@ class View {
       .cooldownTicks(0)
       .nodeVisibility((node) => node.seen)
       .nodeCanvasObject((node, context, scale) => this.drawNode(node, context, scale))
-      .linkVisibility((link) => link.seen && (!this.moving || link.rank < EDGES_WHILE_MOVING))
+      .linkVisibility((link) => link.seen && (!this.moving || link.rank < EDGES_WHILE_MOVING || this.touches(link)))
       .linkColor((link) => this.linkColor(link))
       .linkWidth((link) => (this.touches(link) ? 1.6 : 0.7))
       .onZoom(() => this.move())
@@ -132,21 +135,37 @@ class View {
     return nearest * scale < 6 ? best : null;
   }
 
+  /** The edge under the pointer, of those of the chosen node, or of all where they are few; or null. */
+  linkAt(event) {
+    const box = this.element.getBoundingClientRect();
+    const at = this.canvas.screen2GraphCoords(event.clientX - box.left, event.clientY - box.top);
+    const links = this.scene.links.filter((link) => link.seen && (this.selected === null || this.touches(link)));
+    if (links.length > EDGES_UNDER_POINTER) return null;
+    let best = null;
+    let nearest = 5 / this.canvas.zoom();
+    for (const link of links) {
+      const gap = distanceTo(at, link.source, link.target);
+      if (gap < nearest) [best, nearest] = [link, gap];
+    }
+    return best;
+  }
+
   hover(event) {
     const node = event.buttons ? null : this.nodeAt(event);
-    if (node !== this.hovered) this.showTip(node);
-    if (!node) return;
+    const over = node || (event.buttons ? null : this.linkAt(event));
+    if (over !== this.hovered) this.showTip(over, node ? node.label : over && this.linkText(over));
+    if (!over) return;
     const box = this.element.getBoundingClientRect();
     const left = Math.min(event.clientX - box.left + 14, box.width - this.tip.offsetWidth - 8);
     this.tip.style.left = `${Math.max(8, left)}px`;
     this.tip.style.top = `${event.clientY - box.top + 16}px`;
   }
 
-  showTip(node) {
-    this.hovered = node;
-    this.tip.hidden = !node;
-    this.tip.textContent = node ? node.label : "";
-    this.element.classList.toggle("over", Boolean(node));
+  showTip(over, text = "") {
+    this.hovered = over;
+    this.tip.hidden = !over;
+    this.tip.textContent = text || "";
+    this.element.classList.toggle("over", Boolean(over && over.label));
   }
 
   /** Mark a node of the scene, by its key, and its neighbours, strongest first; null marks none. */
@@ -180,11 +199,14 @@ class View {
     return (node.radius * Math.min(1.7, Math.max(0.8, Math.sqrt(scale)))) / scale;
   }
 
+  faded(node) {
+    return this.selected !== null && node.key !== this.selected && !this.near.has(node.key);
+  }
+
   drawNode(node, context, scale) {
     const isSelected = node.key === this.selected;
-    const faded = this.selected !== null && !isSelected && !this.near.has(node.key);
     const radius = this.radius(node, scale) * (isSelected ? 1.6 : 1);
-    context.globalAlpha = faded ? 0.22 : 1;
+    context.globalAlpha = this.faded(node) ? 0.22 : 1;
     context.beginPath();
     context.arc(node.x, node.y, radius, 0, 2 * Math.PI);
     context.fillStyle = node.color || this.colors.faint;
@@ -195,34 +217,61 @@ class View {
     context.globalAlpha = 1;
   }
 
-  /** Labels of the marked nodes in their order, else of the strongest; those that have room. */
+  /** Labels of the marked nodes in their order, else of the strongest; those that have room, never over another. */
   drawLabels(context, scale) {
-    const ordered = this.selected === null ? this.scene.nodes : this.marked;
+    const ordered = this.selected === null ? this.scene.byKnown : this.marked;
     const room = (this.element.clientWidth * this.element.clientHeight) / ROOM_OF_LABEL;
-    const taken = [];
+    this.placed = [];
     context.textAlign = "center";
     context.lineJoin = "round";
     for (const node of ordered) {
-      if (taken.length >= room) break;
-      if (node.seen) this.drawLabel(node, context, scale, taken);
+      if (this.placed.length >= room) break;
+      if (node.seen) this.drawLabel(node, context, scale);
     }
   }
 
-  drawLabel(node, context, scale, taken) {
+  drawLabel(node, context, scale) {
     const at = this.canvas.graph2ScreenCoords(node.x, node.y);
-    if (at.x < 0 || at.y < 0 || at.x > this.element.clientWidth || at.y > this.element.clientHeight) return;
     const text = node.label.length > 30 ? `${node.label.slice(0, 29)}…` : node.label;
-    const half = text.length * 3.4;
-    if (taken.some((other) => Math.abs(other.y - at.y) < 19 && Math.abs(other.x - at.x) < half + other.half)) return;
-    taken.push({ ...at, half });
     context.font = `${node.key === this.selected ? 700 : 500} ${12 / scale}px system-ui, "DejaVu Sans", sans-serif`;
-    const below = node.y + this.radius(node, scale) + 13 / scale;
+    const half = (context.measureText(text).width * scale) / 2 + 3;
+    const radius = this.radius(node, scale) * scale * (node.key === this.selected ? 1.6 : 1);
+    const box = [at.y + radius + 13, at.y - radius - 5] // below, else above
+      .map((y) => ({ text, x: at.x, y, left: at.x - half, right: at.x + half, top: y - 13, bottom: y + 4 }))
+      .find((each) => this.hasRoom(each));
+    if (!box) return;
+    this.placed.push(box);
+    const y = node.y + (box.y - at.y) / scale;
     context.lineWidth = 3.5 / scale;
     context.strokeStyle = this.colors.page;
-    context.strokeText(text, node.x, below);
+    context.strokeText(text, node.x, y);
     context.fillStyle = this.colors.ink;
-    context.fillText(text, node.x, below);
+    context.fillText(text, node.x, y);
   }
+
+  hasRoom({ left, right, top, bottom }) {
+    if (left < 0 || top < 0 || right > this.element.clientWidth || bottom > this.element.clientHeight) return false;
+    return !this.placed.some((other) => left < other.right && right > other.left && top < other.bottom && bottom > other.top);
+  }
+
+  /** The picture as a PNG, on the colour of the page. */
+  toPng(onMade) {
+    const drawn = this.element.querySelector("canvas");
+    const copy = Object.assign(document.createElement("canvas"), { width: drawn.width, height: drawn.height });
+    const context = copy.getContext("2d");
+    context.fillStyle = this.colors.page;
+    context.fillRect(0, 0, copy.width, copy.height);
+    context.drawImage(drawn, 0, 0);
+    copy.toBlob(onMade, "image/png");
+  }
+}
+
+/** The distance of a point from a line between two others. */
+function distanceTo(point, from, to) {
+  const [x, y] = [to.x - from.x, to.y - from.y];
+  const along = ((point.x - from.x) * x + (point.y - from.y) * y) / (x * x + y * y || 1);
+  const share = Math.max(0, Math.min(1, along));
+  return Math.hypot(point.x - from.x - share * x, point.y - from.y - share * y);
 }
 
 /** The colour of a community; small ones share the grey of the theme, which is "". */
@@ -232,18 +281,21 @@ function communityColor(community) {
 
 /** All nodes of a graph, or some of them without places, and the edges between them. */
 function nodeScene(graph, only = null) {
-  const strongest = Math.max(...graph.strength.slice(0, 1e5), 1e-300);
+  const { of: color } = graph.looks.colors(graph.looks.color || "");
+  const size = graph.looks.sizes(graph.looks.size || "");
   const make = (key) => ({
     key,
     label: graph.labels[key],
     community: graph.communities[key],
-    color: communityColor(graph.communities[key]),
-    radius: 2.4 + 3.2 * Math.sqrt(graph.strength[key] / strongest),
+    color: color(key),
+    radius: 2.4 + 3.2 * size(key),
     seen: true,
     ...(only ? {} : { x: graph.positions[key][0] * SCALE, y: graph.positions[key][1] * SCALE }),
   });
   const nodes = graph.byStrength.filter((node) => !only || only.has(node)).map(make);
-  return { nodes, links: linksBetween(nodes, graph.step) };
+  const counts = graph.attributes["number of ratings"];
+  const byKnown = counts ? [...nodes].sort((a, b) => counts[b.key] - counts[a.key]) : nodes;
+  return { nodes, byKnown, links: linksBetween(nodes, graph.step) };
 }
 
 /** The graph of communities. */
@@ -260,15 +312,15 @@ function communityScene(graph) {
     x: positions[community][0] * SCALE,
     y: positions[community][1] * SCALE,
   }));
-  return { nodes, links: linksBetween(nodes, graph.overview) };
+  return { nodes, byKnown: nodes, links: linksBetween(nodes, graph.overview) };
 }
 
-function linksBetween(nodes, { sources, targets }) {
+function linksBetween(nodes, { sources, targets, weights }) {
   const byKey = new Map(nodes.map((node) => [node.key, node]));
   const links = [];
   for (let rank = 0; rank < sources.length; rank++) {
     const [source, target] = [byKey.get(sources[rank]), byKey.get(targets[rank])];
-    if (source && target) links.push({ rank, source, target, seen: true });
+    if (source && target) links.push({ rank, source, target, weight: weights[rank], seen: true });
   }
   return links;
 }

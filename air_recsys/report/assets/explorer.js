@@ -9,14 +9,19 @@ class Explorer {
       onPick: (node) => this.pick(node),
       onDrawn: () => this.drawn(),
     });
+    this.view.linkText = (link) => this.linkText(link);
+    this.search = new Search(this);
     this.buildSwitch();
     this.listen();
-    this.open(this.graphs[0]);
+    LinkState.read(this, location.hash.slice(1));
+    addEventListener("hashchange", () => {
+      if (location.hash.slice(1) !== LinkState.write(this)) LinkState.read(this, location.hash.slice(1));
+    });
   }
 
   buildSwitch() {
     const choices = this.graphs.map((graph, index) => {
-      const input = element("input", { type: "radio", name: "graph", value: String(index), checked: index === 0 });
+      const input = element("input", { type: "radio", name: "graph", value: String(index) });
       input.addEventListener("change", () => this.open(graph));
       return element("label", {}, [input, element("span", { text: graph.name })]);
     });
@@ -25,7 +30,11 @@ class Explorer {
   }
 
   listen() {
-    byId("threshold").addEventListener("input", () => this.setThreshold());
+    byId("threshold").addEventListener("input", () => this.moveThreshold(byId("threshold").valueAsNumber));
+    byId("color").addEventListener("change", () => this.setLooks(byId("color").value, byId("size").value));
+    byId("size").addEventListener("change", () => this.setLooks(byId("color").value, byId("size").value));
+    byId("new-name").addEventListener("change", () => this.rename(byId("new-name").value.trim()));
+    this.listenToSaving();
     byId("step").addEventListener("input", () => this.setStep(byId("step").valueAsNumber));
     byId("all").addEventListener("click", () => this.filter(null));
     byId("close").addEventListener("click", () => this.clear());
@@ -41,9 +50,21 @@ class Explorer {
     document.addEventListener("keydown", (event) => this.onKey(event));
   }
 
+  listenToSaving() {
+    const table = () => nodeTable(this.graph, this.selection());
+    byId("show-table").addEventListener("click", () => showTable(table()));
+    byId("close-table").addEventListener("click", () => byId("table").close());
+    byId("save-csv").addEventListener("click", () => save(`${this.graph.name}.csv`, "text/csv", csvText(table())));
+    byId("save-svg").addEventListener("click", () => save(`${this.graph.name}.svg`, "image/svg+xml", svgOf(this.view)));
+    byId("save-png").addEventListener("click", () => {
+      this.view.toPng((picture) => save(`${this.graph.name}.png`, "image/png", picture));
+    });
+  }
+
   onKey(event) {
+    if (byId("table").open) return;
     if (event.key === "Escape" && !event.defaultPrevented && this.chosen) this.clear();
-    const typing = ["INPUT", "TEXTAREA"].includes(document.activeElement.tagName);
+    const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(document.activeElement.tagName);
     if (event.key === "/" && !typing) {
       byId("search").focus();
       event.preventDefault();
@@ -52,13 +73,22 @@ class Explorer {
 
   // ------------------------------------------------------------ graph, step, threshold
 
+  /** Show a graph as it was left: with the text of the search, and what was chosen. */
   open(graph) {
+    if (this.graph) this.graph.left = { node: this.chosen?.node, text: byId("search").value };
     this.graph = graph;
+    this.looks = graph.looks;
+    this.chosen = null;
+    const left = graph.left || {};
+    byId("switch").querySelectorAll("input")[this.graphs.indexOf(graph)].checked = true;
+    byId("search").value = left.text || "";
+    describeExposure(graph);
     this.large = graph.positions === null;
     byId("search").placeholder = `Search ${graph.name} by title or id`;
     byId("steps").hidden = graph.steps.length < 2;
     byId("step").max = String(graph.steps.length - 1);
     this.setStep(graph.steps.length - 1);
+    if (left.node !== undefined) this.choose({ node: left.node }, false);
     this.view.fit(0);
   }
 
@@ -70,11 +100,45 @@ class Explorer {
     byId("epoch").textContent = epoch === null ? "(trained)" : `epoch ${number(epoch)}`;
     byId("step").setAttribute("aria-valuetext", epoch === null ? "trained" : `epoch ${epoch}`);
     this.filtered = new Set();
+    const kept = this.chosen?.node;
     this.chosen = null;
     this.hops = 0;
+    byId("panel").hidden = true;
+    this.view.resize();
     this.describe();
     this.initialThreshold();
+    this.setLooks(this.looks.color || "", this.looks.size || "");
+    if (kept !== undefined) this.choose({ node: kept }, false);
+  }
+
+  setLooks(color, size) {
+    const { looks } = this;
+    looks.color = fillSelect(byId("color"), looks.colorChoices(), color);
+    looks.size = fillSelect(byId("size"), looks.sizeChoices(), size);
+    fillKey(looks.colors(looks.color).key);
     this.showScene();
+  }
+
+  rename(name) {
+    const { community } = this.chosen;
+    if (name) this.graph.renamed.set(community, name);
+    else this.graph.renamed.delete(community);
+    this.choose({ community }, false);
+  }
+
+  /** The nodes for a table: those of the chosen community, the chosen node and its neighbours, else all that are seen. */
+  selection() {
+    const { graph, chosen } = this;
+    if (chosen?.node !== undefined) return [chosen.node, ...graph.neighbors(chosen.node).map(({ node }) => node)];
+    if (chosen) return graph.members.get(chosen.community);
+    if (this.overview) return graph.byStrength.filter((node) => !this.filtered.size || this.filtered.has(legendKey(graph.communities[node])));
+    return this.view.scene.byKnown.filter((node) => node.seen).map((node) => node.key);
+  }
+
+  linkText(link) {
+    const weight = this.overview ? link.weight : this.graph.step.weights[link.rank];
+    const reason = this.overview ? "" : this.graph.reason(this.graph.step.shared?.[link.rank]);
+    return [`${link.source.label} – ${link.target.label}: ${weightText(weight)}`, reason].filter(Boolean).join(" · ");
   }
 
   describe() {
@@ -106,6 +170,7 @@ class Explorer {
     const wanted = Math.min(total, Math.max(3 * this.graph.size, 2000));
     byId("threshold").value = String(total ? Math.floor(1000 * (1 - Math.sqrt(wanted / total))) : 0);
     byId("threshold").disabled = !total;
+    this.moved = false;
     this.readThreshold();
   }
 
@@ -119,7 +184,9 @@ class Explorer {
     byId("threshold").setAttribute("aria-valuetext", `weight at least ${text}`);
   }
 
-  setThreshold() {
+  moveThreshold(value) {
+    byId("threshold").value = String(value);
+    this.moved = true;
     this.readThreshold();
     this.refresh();
   }
@@ -147,13 +214,20 @@ class Explorer {
     if (chosen && chosen.node !== undefined) this.always(chosen.node);
     let count = 0;
     for (const link of this.view.scene.links) {
-      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.kept);
+      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.kept || ends(link, chosen));
       count += link.seen;
     }
     byId("drawn").textContent = number(count);
     byId("all").hidden = !filtered.size;
     fillLegend(graph, legendGroups(graph), filtered, (key) => this.filter(key));
-    this.view.select(chosen ? (chosen.node ?? chosen.community) : null, this.near());
+    this.view.select(chosen?.node ?? (this.overview ? chosen?.community : undefined) ?? null, this.near());
+    this.remember();
+  }
+
+  /** Keep the state in the link, so that it can be sent; once, when things have come to rest. */
+  remember() {
+    clearTimeout(this.rest);
+    this.rest = setTimeout(() => history.replaceState(null, "", `#${LinkState.write(this)}`), 200);
   }
 
   /** A chosen node is seen whatever the legend filters. */
@@ -170,7 +244,13 @@ class Explorer {
   filter(key) {
     if (key === null) this.filtered.clear();
     else if (!this.filtered.delete(key)) this.filtered.add(key);
-    this.refresh();
+    const [only] = this.filtered;
+    const one = this.filtered.size === 1 && only >= 0 && only < PALETTE.length;
+    if (one && this.chosen?.node === undefined && !this.large) {
+      this.choose({ community: only }, false);
+      this.view.fit();
+    } else if (!one && this.chosen?.community !== undefined && !this.large) this.clear(false);
+    else this.refresh();
     const pressed = legendGroups(this.graph).findIndex((group) => group.key === key);
     if (pressed >= 0) byId("legend").querySelectorAll("button")[pressed].focus();
     byId("status").textContent = `${byId("drawn").textContent} edges drawn`;
@@ -184,11 +264,11 @@ class Explorer {
     else this.choose({ node: node.key });
   }
 
-  choose(chosen) {
+  choose(chosen, focus = true) {
     const first = !this.chosen || this.chosen.node === undefined;
     this.chosen = chosen;
     if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
-    else describeNode(this.graph, chosen.node, (node) => this.choose({ node }));
+    else describeNode(this.graph, chosen.node, (node) => this.choose({ node }), (community) => this.choose({ community }));
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
     if (first) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
@@ -196,7 +276,7 @@ class Explorer {
     byId("panel").hidden = false;
     this.view.resize();
     byId("panel").scrollTop = 0;
-    byId("name").focus({ preventScroll: true });
+    if (focus) byId("name").focus({ preventScroll: true });
     byId("status").textContent = `${byId("name").textContent}. ${byId("about").textContent}`;
     this.update();
   }
@@ -207,14 +287,14 @@ class Explorer {
     if (!this.large) this.view.fit();
   }
 
-  clear() {
+  clear(focus = true) {
     this.chosen = null;
     this.hops = 0;
     byId("panel").hidden = true;
     this.view.resize();
     byId("status").textContent = "Nothing chosen";
     this.update();
-    byId("canvas").focus({ preventScroll: true });
+    if (focus) byId("canvas").focus({ preventScroll: true });
   }
 
   update() {
@@ -226,6 +306,11 @@ class Explorer {
   drawn() {
     document.documentElement.dataset.ready ??= String(Math.round(performance.now()));
   }
+}
+
+/** Whether a link is one of the chosen node's: those are drawn whatever the slider says. */
+function ends(link, chosen) {
+  return chosen?.node !== undefined && (link.source.key === chosen.node || link.target.key === chosen.node);
 }
 
 /** The search box: a list that follows what is typed. */
@@ -313,5 +398,4 @@ function startTheme(onChange) {
 }
 
 const explorer = new Explorer(JSON.parse(byId("data").textContent));
-new Search(explorer);
 startTheme(() => explorer.view.readTheme());
