@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.metrics import rmse
 from air_recsys.models.locks import lock_of
 from air_recsys.models.pairs import fallback_scores, pair_indices
 from air_recsys.models.ranking.candidates import allowed_items, list_length
@@ -24,6 +25,7 @@ from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import best_items_of, recommend_with
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.rows import Side
+from air_recsys.models.scoring import pairs_of
 from air_recsys.models.state import Ending, Factors, FittedState
 from air_recsys.models.storage.checks import check_attributes, check_state
 from air_recsys.models.storage.files import (
@@ -263,6 +265,39 @@ class Recommender(BaseEstimator):
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
         return state.scores(users, items, self._clips, times)
+
+    def score(self, test: Any, y: None = None) -> float:
+        """Return how well the model predicts ratings that it has not seen: minus their RMSE, so larger is better.
+
+        This is what scikit-learn's `cross_val_score` and `GridSearchCV` ask for. They split rows, so give them a table
+        with one rating a row, and no y.
+
+        Parameters
+        ----------
+        test : Interactions, DataFrame, sparse matrix or ndarray
+            Ratings by the ids of the training data. Pairs with an unknown id count, with the mean that `predict`
+            gives them. A model that knows of time reads the timestamps of Interactions.
+        y : None
+            Not read: scikit-learn hands it on.
+
+        Returns
+        -------
+        float
+            At most 0, in the unit of the ratings.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from air_recsys import BiasModel
+        >>> ratings = pd.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [7, 8] * 3, "rating": [5, 3, 4, 2, 5, 3]})
+        >>> BiasModel(bias_decay=1e9).fit(ratings).score(ratings) > -1.2
+        True
+        >>> GridSearchCV(BiasModel(), {"bias_decay": [0.1, 1e9]}, cv=3).fit(ratings).best_params_
+        {'bias_decay': 0.1}
+        """
+        state, data = self._fitted(), as_interactions(test, allow_negative=True)
+        return -rmse(data.ratings, self._predicted(state, *pairs_of(state, data)))
 
     # ---------------------------------------------------------------- recommendations and similarities
 
