@@ -1,5 +1,7 @@
 """`score`: one number for data that a model has not seen, in the form that scikit-learn's searches ask for."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -47,9 +49,9 @@ def test_scores_of_lists_are_those_of_recommend():
     likes = frame().assign(rating=1)
     hidden = likes.groupby("user").tail(1)
     model = GraphRanker(n_factors=3, settings={}, device="cpu").fit(likes.drop(hidden.index))
-    lists = model.recommend(USERS, 10).pivot_table(index="user", columns="rank", values="item", aggfunc="first")
-    places = lists.reindex(USERS).map(lambda item: ITEMS.index(item) if isinstance(item, str) else -1).to_numpy()
-    known = hidden[hidden["item"].isin(model.interactions_.item_ids)]
+    lists: Any = model.recommend(USERS, 10).pivot_table(index="user", columns="rank", values="item", aggfunc="first")
+    places: Any = lists.reindex(USERS).map(lambda item: ITEMS.index(item) if isinstance(item, str) else -1).to_numpy()
+    known: Any = hidden[hidden["item"].isin(model.interactions_.item_ids)]
     relevant = sp.csr_array(
         (np.ones(len(known)), (known["user"].map(USERS.index), known["item"].map(ITEMS.index))),
         shape=(len(USERS), len(ITEMS)),
