@@ -14,6 +14,7 @@ from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.postprocess import LEARNED_SHARE, with_pattern
 from air_recsys.graphs.pruning import strongest
 from air_recsys.interactions import Interactions
+from air_recsys.models.calls import shortest_call
 from air_recsys.models.engines import Engine, engine_of
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.limits import BINARY
@@ -207,6 +208,16 @@ give solver='adam'
         return GraphRanker(**parameters)
 
     # ---------------------------------------------------------------- scikit-learn's grammar
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the call that makes the model: its preset, and what differs from that.
+
+        Examples
+        --------
+        >>> AIR.for_ratings(n_factors=30, n_sweeps=40)
+        AIR.for_ratings(n_factors=30, n_sweeps=40)
+        """
+        return shortest_call(self) or super().__repr__(N_CHAR_MAX)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also those of the solver, under names such as ``solver__depth``."""
