@@ -16,6 +16,7 @@ from air_recsys.columns import as_float, as_index, as_ratings, as_timestamps, as
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.features import Encoding, Features, as_table
 from air_recsys.ids import IdIndex, encode_ids
+from air_recsys.interactions_card import interactions_card
 from air_recsys.reading import checked_sparse
 from air_recsys.repeated import Duplicates, RepeatedPairs, repeated_values
 from air_recsys.validation import check_choice
@@ -374,6 +375,10 @@ class Interactions:
             f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
             f"density={self.density:.2%}, ratings {low:g}..{high:g})".replace("%", " %")
         )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what was read, and how the ratings are spread."""
+        return interactions_card(self)
 
     # ---------------------------------------------------------------- to other containers
 

@@ -11,12 +11,15 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 import pandas as pd
+from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics import rmse
+from air_recsys.models.card import model_card
 from air_recsys.models.locks import lock_of
 from air_recsys.models.pairs import fallback_scores, pair_indices
 from air_recsys.models.ranking.candidates import allowed_items, list_length
@@ -223,6 +226,18 @@ class Recommender(BaseEstimator):
         if value is None:
             raise AttributeError(f"this {type(self).__name__} has no {name}_")
         return value
+
+    def _repr_html_inner(self) -> str:  # what scikit-learn's `_repr_html_` hands on
+        """Return what a notebook shows: of a fitted model what was read and learned, else scikit-learn's diagram."""
+        state = self._state
+        if state is None:
+            return estimator_html_repr(self)
+        return model_card(repr(self), state, getattr(self, "search_line_", ""))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return text, and HTML unless scikit-learn is set to ``display="text"``; notebooks look here first."""
+        shown = {"text/plain": repr(self)}
+        return shown | ({"text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else {})
 
     # ---------------------------------------------------------------- scores
 

@@ -17,6 +17,11 @@ class MadeByPresets(Protocol):
 
     solver: Any
 
+    @property
+    def chooses_solver(self) -> bool:
+        """Whether `fit` chooses the solver."""
+        ...
+
     @classmethod
     def of_preset(cls, preset: str, **overrides: Any) -> Self:
         """Return the model of a preset."""
@@ -41,7 +46,7 @@ def shortest_call(model: MadeByPresets) -> str | None:
     kind = type(model)
     if isinstance(model.solver, str) and model.solver in SOLVERS:
         model = kind(**model.get_params(deep=False) | {"solver": as_solver(model.solver)})
-    if model.solver != AUTO and not isinstance(model.solver, Solver):
+    if not (model.chooses_solver or isinstance(model.solver, Solver)):
         return None
     calls = [(kind.__name__, *_beside_defaults(model))]
     for name in [*PRESETS, AUTO]:
@@ -65,13 +70,13 @@ def _beside_defaults(model: MadeByPresets) -> tuple[dict[str, Any], int]:
 
 def _beside_preset(model: MadeByPresets, preset: str) -> dict[str, Any] | None:
     """Return the overrides of a preset that make the model; None where it cannot make it."""
-    if (preset == AUTO) != (model.solver == AUTO):
+    if (preset == AUTO) != model.chooses_solver:
         return None
     own = model.get_params(deep=False)
     solver: dict[str, Any] = {}
     if preset != AUTO:
         own.pop("solver")
-        if PRESETS[preset].solver != model.solver.name:
+        if not isinstance(model.solver, SOLVERS[PRESETS[preset].solver]):
             solver["solver"] = model.solver.name
     base = type(model).of_preset(preset, **solver)
     overrides = _different(own, base.get_params(deep=False)) | solver
