@@ -314,7 +314,7 @@ give solver='adam'
 
 
 def _joined(state: FittedState, graph: SimilarityGraph, side: Side) -> SimilarityGraph:
-    """Return a learned graph joined with the pattern of who rated what."""
+    """Return a learned graph joined with the pattern of who rated what; the largest weight is 1."""
     ratings = state.data.to_csr()
     sees_pattern = state.equations is not None and state.equations.sees_pattern
     share = _SEES_PATTERN if sees_pattern else LEARNED_SHARE
@@ -322,7 +322,7 @@ def _joined(state: FittedState, graph: SimilarityGraph, side: Side) -> Similarit
     if not sees_pattern and graph.n_edges == len(graph) * (len(graph) - 1) // 2:
         learned = strongest(learned, _LEARNED_EDGES)
     joined = with_pattern(learned, ratings if side == "user" else ratings.T, share=share)
-    return SimilarityGraph(joined, graph.ids, graph.kind)
+    return SimilarityGraph(joined / joined.max() if joined.nnz else joined, graph.ids, graph.kind)
 
 
 def _naming_solvers(init: Callable[..., None]) -> Callable[..., None]:

@@ -411,7 +411,12 @@ class Recommender(BaseEstimator):
         return self._similar("user", user_id, n)
 
     def similar_items(self, item_id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n items most alike to one: from the learned graph, else by the cosine of the factors."""
+        """Return the n items most alike to one: from the learned graph, else by the cosine of the factors.
+
+        Weights are at most 1, and are those of `explain`. Where the learned graph is joined with the pattern of who
+        rated what, the largest of all pairs is 1, and `item_graph_` has other numbers. Of equal weights the first in
+        the training data comes first.
+        """
         return self._similar("item", item_id, n)
 
     def _similar(self, side: Side, id: Any, n: int) -> pd.DataFrame:

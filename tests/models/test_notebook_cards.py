@@ -91,7 +91,7 @@ def test_an_explanation_tells_likes_and_dislikes_apart(name):
     assert not (found.dislikes["deviation"] > 0).any()
     assert len(found.likes) + len(found.dislikes) == len(found.items)
     told = " ".join(found.prose().split())
-    assert told.startswith(f"User {USERS[0]} is expected to rate item i3 {found.score:.3g}: ")
+    assert told.startswith(f"User {USERS[0]} is expected to rate item i3 {found.score:.3g}")
     for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes")):
         assert (f"What the user {verb} adds {rows['contribution'].sum():+.2g}: " in told) == bool(len(rows))
     assert found.prose() in str(found)

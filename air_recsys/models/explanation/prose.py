@@ -19,11 +19,13 @@ Explained = Any
 def prose_of(found: Explained) -> str:
     """Return an explanation in sentences, likes and dislikes apart; see `Explanation.prose`."""
     start = found.mean + found.user_bias + found.item_bias
-    sentences = [
-        f"User {found.user} is expected to rate {_item(found)} {found.score:.3g}: without knowing the user's taste it "
-        f"would be {start:.3g}, the mean {found.mean:.3g} with the user's habit ({found.user_bias:+.2g}) and the "
-        f"item's popularity ({found.item_bias:+.2g})."
+    offsets = [
+        f"the mean {found.mean:.3g}" if found.mean else "",
+        f"the user's habit {found.user_bias:+.2g}" if found.user_bias else "",
+        f"the item's popularity {found.item_bias:+.2g}" if found.item_bias else "",
     ]
+    known = f": without the user's taste it would be {start:.3g} ({', '.join(filter(None, offsets))})" if start else ""
+    sentences = [f"User {found.user} is expected to rate {_item(found)} {found.score:.3g}{known}."]
     sentences += [_of_items(rows, verb) for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes"))]
     n_others = found.rated_items.count - len(found.items)
     if n_others > 0:
