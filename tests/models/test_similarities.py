@@ -35,7 +35,9 @@ def test_the_pattern_is_in_the_presets_whose_pairs_people_chose():
 def test_similarities_are_the_learned_graph_joined_with_the_pattern(solver, share):
     model = small(solver=solver).fit(chosen_pairs())
     expected = with_pattern(model.item_graph_.to_scipy(), model.interactions_.to_csr().T, share=share)
-    np.testing.assert_allclose(model.item_similarities_.to_scipy().toarray(), expected.toarray() / expected.max(), rtol=1e-6)
+    np.testing.assert_allclose(
+        model.item_similarities_.to_scipy().toarray(), expected.toarray() / expected.max(), rtol=1e-6
+    )
     pd.testing.assert_frame_equal(model.similar_items(3), model.item_similarities_.neighbors(3))
     pd.testing.assert_frame_equal(model.similar_users(3), model.user_similarities_.neighbors(3))
 
@@ -45,7 +47,9 @@ def test_a_graph_of_all_pairs_gives_the_strongest_edges_of_a_node():
     learned = strongest(model.item_graph_.to_scipy(), 5)
     assert learned.nnz < model.item_graph_.to_scipy().nnz == 30 * 29
     expected = with_pattern(learned, model.interactions_.to_csr().T)
-    np.testing.assert_allclose(model.item_similarities_.to_scipy().toarray(), expected.toarray() / expected.max(), rtol=1e-6)
+    np.testing.assert_allclose(
+        model.item_similarities_.to_scipy().toarray(), expected.toarray() / expected.max(), rtol=1e-6
+    )
 
 
 def test_without_it_they_are_the_learned_graphs():
