@@ -17,6 +17,7 @@ from air_recsys.exceptions import DataError, quoted
 from air_recsys.features import Encoding, Features, as_table
 from air_recsys.headers import hint_at_columns, named_column, wide_frame
 from air_recsys.ids import IdIndex, encode_ids
+from air_recsys.interactions_card import interactions_card
 from air_recsys.reading import checked_sparse
 from air_recsys.repeated import Duplicates, RepeatedPairs, repeated_values
 from air_recsys.scales import Scale, as_scale, check_no_code, check_stated
@@ -392,6 +393,10 @@ class Interactions:
             f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
             f"density={self.density:.2%}, ratings {low:g}..{high:g})".replace("%", " %")
         )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what was read, and how the ratings are spread."""
+        return interactions_card(self)
 
     # ---------------------------------------------------------------- to other containers
 

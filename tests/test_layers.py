@@ -15,9 +15,9 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
     {"exceptions", "validation", "parameters", "ids", "columns", "headers", "scales", "repeated", "reading", "writing"}
-    | {"held_files", "digests", "tensor_files"},
+    | {"held_files", "digests", "tensor_files", "markup"},
     {"features"},
-    {"metrics", "interactions", "splits"},
+    {"metrics", "interactions", "interactions_card", "splits"},
     {"graphs"},
     {"nn"},
     {"training"},

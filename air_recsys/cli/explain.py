@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from air_recsys.cli import options
 from air_recsys.cli.models import ModelFile
+from air_recsys.cli.titles import ItemTitles, titles_or_none
 from air_recsys.exceptions import DataError
 
 
@@ -17,11 +17,10 @@ def explain(
     user: Annotated[str, typer.Option("--user", help="A user's id.")],
     item: Annotated[str, typer.Option("--item", help="An item's id.")],
     n: Annotated[int, typer.Option("--n", help="Most rows of a table.")] = 10,
-    titles: Annotated[Path | None, typer.Option(help="CSV with the columns id and title of the items.")] = None,
+    titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Print which items of the user, and which similar users, speak for a score, in parts that add up to it."""
-    from air_recsys.datasets.titles import read_titles, titles_of
     from air_recsys.models import GraphRanker, Recommender
     from air_recsys.models.trained import TrainedRecommender
 
@@ -31,7 +30,6 @@ def explain(
         raise DataError(f"only AIR, DMF and GraphRanker explain their scores, found a model of class {kind}")
     data = loaded.interactions_
     (user_id,), (item_id,) = options.as_ids([user], data.user_ids), options.as_ids([item], data.item_ids)
-    labels = None if titles is None else titles_of(read_titles(titles, data.item_ids))
-    explanation = loaded.explain(user_id, item_id, n, labels=labels)
+    explanation = loaded.explain(user_id, item_id, n, labels=titles_or_none(titles, data.item_ids))
     typer.echo(str(explanation))
     options.write_figures(json_file, explanation.to_dict(), origin=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from air_recsys.cli import options, paths
+from air_recsys.cli.titles import ItemTitles, titles_or_none, with_titles
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from air_recsys.interactions import Interactions
     from air_recsys.models import AIR, GraphRanker
 
+_SHOWN = 5  # users that a note names
+_LEFT_BY_FILTERS = " of those that --item and --exclude allow"
 _INTERRUPTED = 130  # the status of shells after Ctrl-C
 ModelFile = Annotated[Path, typer.Argument(help="A file that `train` or `demo` wrote.")]
 
@@ -146,6 +150,7 @@ def recommend(
     include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
     item: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None,
     exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Not this item; may be repeated.")] = None,
+    titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the best items for users: those named, else those of the new ratings."""
@@ -158,6 +163,7 @@ def recommend(
     loaded = Recommender.load(model)
     data = loaded.interactions_
     ids = options.as_ids(user or [], data.user_ids)
+    names = titles_or_none(titles, data.item_ids)
     new = None
     if ratings is not None:
         if not isinstance(loaded, TrainedRecommender | GraphRanker):
@@ -180,15 +186,20 @@ def recommend(
         found = _folded_lists(loaded, new, ids, how)
     else:
         found = loaded.recommend(ids, **how)
-    options.show_frame(found, json_file)
-    if n is not None:
-        _tell_of_short_lists(found, ids, n)
+    options.show_frame(with_titles(found, names), json_file)
+    left = _LEFT_BY_FILTERS if item or exclude else f", who rated all {loaded.interactions_.n_items} (--include-seen)"
+    _tell_of_short_lists(found, ids, n, left)
 
 
-def _tell_of_short_lists(found: pd.DataFrame, ids: list[Any], n: int) -> None:
+def _tell_of_short_lists(found: pd.DataFrame, ids: list[Any], n: int | None, why_none: str) -> None:
+    """Say which users have no list, and, where a length was asked for, for which fewer items are left."""
     asked = list(dict.fromkeys(ids))
-    lengths = found["user"].value_counts().reindex(asked, fill_value=0)
-    short = [user for user in asked if lengths[user] < n]
+    lengths = Counter(found["user"])
+    short = [] if n is None else [user for user in asked if 0 < lengths[user] < n]
+    without = [user for user in asked if not lengths[user]]
+    if without:
+        users = ", ".join(map(repr, without[:_SHOWN])) + ", ..." * (len(without) > _SHOWN)
+        typer.echo(f"note: no item is left for {len(without)} of {len(asked)} user(s){why_none}: {users}", err=True)
     if short:
         left = f"{lengths[short[0]]} of user {short[0]!r}"
         typer.echo(f"note: fewer than {n} items are left for {len(short)} of {len(asked)} user(s): {left}", err=True)
@@ -209,6 +220,7 @@ def similar(
     user: Annotated[str | None, typer.Option("--user", help="A user's id.")] = None,
     item: Annotated[str | None, typer.Option("--item", help="An item's id.")] = None,
     n: Annotated[int, typer.Option("--n", help="How many.")] = 10,
+    titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Print the users or items that are most alike to one."""
@@ -216,12 +228,15 @@ def similar(
 
     if (user is None) == (item is None):
         raise ParameterError("expected either --user or --item")
+    if titles is not None and item is None:
+        raise ParameterError("--titles names items, so it needs --item")
     loaded = Recommender.load(model)
+    names = titles_or_none(titles, loaded.interactions_.item_ids)
     if user is not None:
         frame = loaded.similar_users(options.as_ids([user], loaded.interactions_.user_ids)[0], n)
     else:
         frame = loaded.similar_items(options.as_ids([str(item)], loaded.interactions_.item_ids)[0], n)
-    options.show_frame(frame, json_file)
+    options.show_frame(with_titles(frame, names), json_file)
 
 
 def graph(

@@ -240,14 +240,15 @@ def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
 
 
 def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
-    """Print a table, and write it as JSON where asked for."""
+    """Print a table unless it is empty, and write it as JSON where asked for."""
     from air_recsys.results import format_number, write_json
 
     shown = frame.copy()
     for name in shown.columns:
         if shown[name].dtype.kind == "f":
             shown[name] = [format_number(value) for value in shown[name]]
-    typer.echo(shown.to_string(index=False))
+    if len(shown):
+        typer.echo(shown.to_string(index=False))
     if json_file is not None:
         write_json(json_file, json.loads(str(frame.to_json(orient="records"))))
 

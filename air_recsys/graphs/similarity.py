@@ -14,6 +14,7 @@ import scipy.sparse as sp
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import comparison, construction, pruning, spectral
 from air_recsys.graphs.analysis import AnalysedGraph
+from air_recsys.graphs.card import graph_card
 from air_recsys.ids import as_id_array
 from air_recsys.validation import check_integer, check_real
 
@@ -129,6 +130,10 @@ class SimilarityGraph(AnalysedGraph):
         if self.label is not None:
             facts.append(f"labelled by {self.label!r}")
         return f"SimilarityGraph({', '.join(facts)})"
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: sizes, and the strongest edges."""
+        return graph_card(self)
 
     # ---------------------------------------------------------------- fewer nodes, fewer edges
 

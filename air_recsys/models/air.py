@@ -14,6 +14,7 @@ from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.postprocess import LEARNED_SHARE, with_pattern
 from air_recsys.graphs.pruning import strongest
 from air_recsys.interactions import Interactions
+from air_recsys.models.calls import shortest_call
 from air_recsys.models.engines import Engine, engine_of
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.limits import BINARY
@@ -208,6 +209,16 @@ give solver='adam'
 
     # ---------------------------------------------------------------- scikit-learn's grammar
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the call that makes the model: its preset, and what differs from that.
+
+        Examples
+        --------
+        >>> AIR.for_ratings(n_factors=30, n_sweeps=40)
+        AIR.for_ratings(n_factors=30, n_sweeps=40)
+        """
+        return shortest_call(self) or super().__repr__(N_CHAR_MAX)
+
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters, with `deep` also those of the solver, under names such as ``solver__depth``."""
         parameters: dict[str, Any] = super().get_params(deep)
@@ -303,7 +314,7 @@ give solver='adam'
 
 
 def _joined(state: FittedState, graph: SimilarityGraph, side: Side) -> SimilarityGraph:
-    """Return a learned graph joined with the pattern of who rated what."""
+    """Return a learned graph joined with the pattern of who rated what; the largest weight is 1."""
     ratings = state.data.to_csr()
     sees_pattern = state.equations is not None and state.equations.sees_pattern
     share = _SEES_PATTERN if sees_pattern else LEARNED_SHARE
@@ -311,7 +322,7 @@ def _joined(state: FittedState, graph: SimilarityGraph, side: Side) -> Similarit
     if not sees_pattern and graph.n_edges == len(graph) * (len(graph) - 1) // 2:
         learned = strongest(learned, _LEARNED_EDGES)
     joined = with_pattern(learned, ratings if side == "user" else ratings.T, share=share)
-    return SimilarityGraph(joined, graph.ids, graph.kind)
+    return SimilarityGraph(joined / joined.max() if joined.nnz else joined, graph.ids, graph.kind)
 
 
 def _naming_solvers(init: Callable[..., None]) -> Callable[..., None]:

@@ -11,11 +11,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
+from sklearn import get_config
 from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 
 from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.metrics import rmse
+from air_recsys.models.card import model_card
 from air_recsys.models.locks import lock_of
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table
 from air_recsys.models.ranking.candidates import allowed_items, list_length
@@ -24,6 +28,7 @@ from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import best_items_of, best_rated, recommend_with
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.rows import Side
+from air_recsys.models.scoring import pairs_of
 from air_recsys.models.state import Ending, Factors, FittedState
 from air_recsys.models.storage.checks import check_attributes, check_state
 from air_recsys.models.storage.files import (
@@ -222,6 +227,18 @@ class Recommender(BaseEstimator):
             raise AttributeError(f"this {type(self).__name__} has no {name}_")
         return value
 
+    def _repr_html_inner(self) -> str:  # what scikit-learn's `_repr_html_` hands on
+        """Return what a notebook shows: of a fitted model what was read and learned, else scikit-learn's diagram."""
+        state = self._state
+        if state is None:
+            return estimator_html_repr(self)
+        return model_card(repr(self), state, getattr(self, "search_line_", ""))
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        """Return text, and HTML unless scikit-learn is set to ``display="text"``; notebooks look here first."""
+        shown = {"text/plain": repr(self)}
+        return shown | ({"text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else {})
+
     # ---------------------------------------------------------------- scores
 
     def predict(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
@@ -297,6 +314,39 @@ class Recommender(BaseEstimator):
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
         return state.scores(users, items, self._clips, times)
+
+    def score(self, test: Any, y: None = None) -> float:
+        """Return how well the model predicts ratings that it has not seen: minus their RMSE, so larger is better.
+
+        This is what scikit-learn's `cross_val_score` and `GridSearchCV` ask for. They split rows, so give them a table
+        with one rating a row, and no y.
+
+        Parameters
+        ----------
+        test : Interactions, DataFrame, sparse matrix or ndarray
+            Ratings by the ids of the training data. Pairs with an unknown id count, with the mean that `predict`
+            gives them. A model that knows of time reads the timestamps of Interactions.
+        y : None
+            Not read: scikit-learn hands it on.
+
+        Returns
+        -------
+        float
+            At most 0, in the unit of the ratings.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from sklearn.model_selection import GridSearchCV
+        >>> from air_recsys import BiasModel
+        >>> ratings = pd.DataFrame({"user": [1, 1, 2, 2, 3, 3], "item": [7, 8] * 3, "rating": [5, 3, 4, 2, 5, 3]})
+        >>> BiasModel(bias_decay=1e9).fit(ratings).score(ratings) > -1.2
+        True
+        >>> GridSearchCV(BiasModel(), {"bias_decay": [0.1, 1e9]}, cv=3).fit(ratings).best_params_
+        {'bias_decay': 0.1}
+        """
+        state, data = self._fitted(), as_interactions(test, allow_negative=True)
+        return -rmse(data.ratings, self._predicted(state, *pairs_of(state, data)))
 
     # ---------------------------------------------------------------- recommendations and similarities
 
@@ -397,7 +447,12 @@ class Recommender(BaseEstimator):
         return self._similar("user", user_id, n)
 
     def similar_items(self, item_id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n items most alike to one: from the learned graph, else by the cosine of the factors."""
+        """Return the n items most alike to one: from the learned graph, else by the cosine of the factors.
+
+        Weights are at most 1, and are those of `explain`. Where the learned graph is joined with the pattern of who
+        rated what, the largest of all pairs is 1, and `item_graph_` has other numbers. Of equal weights the first in
+        the training data comes first.
+        """
         return self._similar("item", item_id, n)
 
     def _similar(self, side: Side, id: Any, n: int) -> pd.DataFrame:

@@ -1,16 +1,21 @@
-"""Predictions with standard deviations and probabilities of rating values, for models with a posterior."""
+"""Predictions with standard deviations, intervals and probabilities of rating values, for models with a posterior."""
 
 from __future__ import annotations
 
+from statistics import NormalDist
 from typing import Any, Literal, overload
 
 import numpy as np
 import pandas as pd
 
 from air_recsys.models.base import Recommender
+from air_recsys.models.limits import limited
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.state import FittedState
+from air_recsys.validation import check_real
+
+_HIGHEST_LEVEL = 0.9999
 
 
 class PredictsDeviations(Recommender):
@@ -134,6 +139,59 @@ class PredictsDeviations(Recommender):
             columns["deviation"] = _deviations(state, *pairs, times)
         return prediction_table(state, user_ids, item_ids, pairs, **columns)
 
+    def predict_interval(
+        self,
+        user_ids: Any,
+        item_ids: Any,
+        level: float = 0.9,
+        *,
+        unknown: Unknown = "warn",
+        timestamps: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return both ends of an interval that is meant to hold that share of new ratings of each pair.
+
+        It lies around the score before `clip`, as wide as the deviation of a new rating says, by the normal
+        distribution. Where the model clips, both ends are limited to the range of the ratings, which leaves no rating
+        on that scale out.
+
+        Parameters
+        ----------
+        user_ids, item_ids, unknown, timestamps
+            As in `predict`.
+        level : float
+            Share of ratings inside, above 0 and at most 0.9999.
+
+        Returns
+        -------
+        low, high : ndarray of float64, shape (n,)
+
+        Raises
+        ------
+        NotFittedError
+            Where `solver` left no posterior.
+        ParameterError
+            For a level out of its range.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> low, high = model.predict_interval(0, [0, 1, 4])
+        >>> bool((low >= 1).all()), bool((low < high).all()), bool((high <= 5).all())
+        (True, True, True)
+        """
+        check_real("level", level, maximum=_HIGHEST_LEVEL, strict=True)
+        state = self._fitted()
+        pairs = pair_indices(state, user_ids, item_ids, unknown)
+        times = times_of(state, timestamps, pairs[0].size)
+        reach = NormalDist().inv_cdf((1 + level) / 2) * _deviations(state, *pairs, times)
+        scores = _unlimited(state, *pairs, times)
+        scale = state.rating_scale
+        low, high = (limited(scores + side * reach, self._clips, scale, binary=False) for side in (-1, 1))
+        return low, high
+
     def predict_proba(
         self,
         user_ids: Any,
@@ -180,10 +238,7 @@ class PredictsDeviations(Recommender):
         users, items = pair_indices(state, user_ids, item_ids, unknown)
         times = times_of(state, timestamps, users.size)
         values = state.once("rating values", lambda: RatingValues.of(state))
-        known = (users >= 0) & (items >= 0)
-        scores = np.empty(users.size)
-        scores[known] = state.scores(users[known], items[known], False, None if times is None else times[known])
-        scores[~known] = fallback_scores(state, users[~known], items[~known])
+        scores, known = _unlimited(state, users, items, times), (users >= 0) & (items >= 0)
         return values.probabilities(scores, _deviations(state, users, items, times), np.where(known, users, -1))
 
 
@@ -194,3 +249,11 @@ def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times:
     of_known = None if times is None else times[known]
     deviations[known] = state.equations.deviations(users[known], items[known], of_known)
     return deviations
+
+
+def _unlimited(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
+    """Return the score of each pair before it is limited to the range of the ratings; a mean for unknown ids."""
+    known, scores = (users >= 0) & (items >= 0), np.empty(users.size)
+    scores[known] = state.scores(users[known], items[known], False, None if times is None else times[known])
+    scores[~known] = fallback_scores(state, users[~known], items[~known])
+    return scores

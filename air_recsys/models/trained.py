@@ -638,7 +638,10 @@ class TrainedRecommender(PredictsDeviations):
         state = self._fitted()
         assert state.equations is not None
         pair = user_id, item_id
-        return explain(state, state.equations, pair, n, labels, clips=self._clips, timestamp=timestamp)
+        alike = self._similarities(state, "user"), self._similarities(state, "item")
+        return explain(
+            state, state.equations, pair, n, labels, clips=self._clips, similarities=alike, timestamp=timestamp
+        )
 
     # ---------------------------------------------------------------- files
 

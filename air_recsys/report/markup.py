@@ -2,41 +2,18 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from air_recsys.markup import Markup, element, joined, number_text
 from air_recsys.plotting.vector import inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-
-class Markup(str):
-    """Text that is HTML already and is not escaped again."""
-
-    __slots__ = ()
-
-
-def element(tag: str, *children: Any, **attributes: Any) -> Markup:
-    """Return an element around its children; what is not `Markup` is escaped.
-
-    Attributes named as keywords of Python end in an underscore, as in ``class_``.
-
-    Examples
-    --------
-    >>> element("p", "1 < 2 ", element("b", "&"), class_="note")
-    '<p class="note">1 &lt; 2 <b>&amp;</b></p>'
-    """
-    named = "".join(f' {name.rstrip("_")}="{html.escape(str(value))}"' for name, value in attributes.items())
-    return Markup(f"<{tag}{named}>{joined(children)}</{tag}>")
-
-
-def joined(children: Iterable[Any]) -> Markup:
-    """Return all children one after the other, escaped where they are not `Markup`."""
-    return Markup("".join(child if isinstance(child, Markup) else html.escape(str(child)) for child in children))
+__all__ = ["Markup", "element", "gallery", "joined", "number_text", "picture", "section", "table"]
 
 
 def section(name: str, title: str, *children: Any) -> Markup:
@@ -70,19 +47,6 @@ def picture(figure: Figure, description: str, caption: str, wide: bool = False) 
 def gallery(*pictures: Markup) -> Markup:
     """Return pictures side by side where there is room, else one below the other."""
     return element("div", *pictures, class_="gallery")
-
-
-def number_text(value: Any) -> str:
-    """Return a number as people read it: whole ones with thousands apart, others with four significant digits.
-
-    Examples
-    --------
-    >>> number_text(12345), number_text(0.91234), number_text(1e-5), number_text(float("nan"))
-    ('12,345', '0.9123', '1e-05', '-')
-    """
-    if isinstance(value, (int, np.integer)):
-        return f"{value:,}"
-    return f"{value:.4g}" if np.isfinite(value) else "-"
 
 
 def _cell(value: Any, is_head: bool) -> Markup:

@@ -1,5 +1,6 @@
 """Train, ask, measure: every command on tables of every kind, and JSON with the figures that are printed."""
 
+import re
 import subprocess
 import sys
 from functools import partial
@@ -97,6 +98,41 @@ def test_a_list_that_is_shorter_than_asked_is_told_and_no_error(folder):
     assert ended.status == 0
     assert "note: fewer than 10000 items are left for 2 of 2 user(s)" in ended.err
     assert cli("recommend", folder / "text.air", "--user", "u10", "--n", 1).err == ""
+
+
+def test_a_user_who_has_rated_all_gets_a_sentence(tmp_path):
+    table = ratings("text")
+    rest = pd.DataFrame({"user": ["u10"], "item": ["i5"], "rating": [3.0]})
+    pd.concat([table, rest]).to_csv(tmp_path / "all.csv", index=False)
+    assert cli("train", tmp_path / "all.csv", *SHORT, "--model", tmp_path / "m.air").status == 0
+    ended = cli("recommend", tmp_path / "m.air", "--user", "u10", "--json", tmp_path / "r.json")
+    told = "note: no item is left for 1 of 1 user(s), who rated all 6 (--include-seen): 'u10'\n"
+    assert (ended.status, ended.out, ended.err) == (0, "", told)
+    assert read_json(tmp_path / "r.json") == []
+    assert cli("recommend", tmp_path / "m.air", "--user", "u10", "--include-seen").err == ""
+    ended = cli("recommend", tmp_path / "m.air", "--user", "u11", "--item", "i0", "--exclude", "i0")
+    told = "note: no item is left for 1 of 1 user(s) of those that --item and --exclude allow: 'u11'\n"
+    assert (ended.status, ended.out, ended.err) == (0, "", told)
+
+
+@pytest.mark.parametrize(("ids", "first"), [("integer", ""), ("text", "i")])
+def test_titles_stand_beside_the_items(folder, tmp_path, ids, first):
+    pd.DataFrame({"id": [f"{first}5", f"{first}1"], "title": ["Heat", "Fargo, 1996"]}).to_csv(
+        tmp_path / "t.csv", index=False
+    )
+    user, titles = "10" if ids == "integer" else "u10", ["--titles", tmp_path / "t.csv"]
+    asked = [folder / f"{ids}.air", "--n", 5, "--json", tmp_path / "r.json", *titles]
+    for command in (("recommend", "--user", user, "--include-seen"), ("similar", "--item", f"{first}0")):
+        ended = cli(command[0], *asked, *command[1:])
+        assert ended.status == 0, ended.err
+        named = {str(row["item"]): row["title"] for row in read_json(tmp_path / "r.json")}
+        assert "Heat" in named.values()
+        assert set(named.items()) <= {(f"{first}5", "Heat"), (f"{first}1", "Fargo, 1996")} | {
+            (f"{first}{number}", "") for number in (0, 2, 3, 4)
+        }
+        assert set(named.values()) - {""} <= set(re.findall(r"Heat|Fargo, 1996", ended.out))
+    ended = cli("similar", folder / f"{ids}.air", "--user", user, *titles)
+    assert (ended.status, ended.err) == (1, "error: --titles names items, so it needs --item\n")
 
 
 @pytest.mark.parametrize(("ids", "stranger", "item"), [("integer", 77, 0), ("text", "new", "i0")])

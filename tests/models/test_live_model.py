@@ -202,6 +202,8 @@ def test_a_method_asks_for_the_state_once(model, monkeypatch, tmp_path):
     calls = {
         "predict": lambda: model.predict(["u0", "eve"], "i0", unknown="mean"),
         "deviations": lambda: model.predict("u0", "i0", return_std=True),
+        "intervals": lambda: model.predict_interval("u0", "i0"),
+        "score": lambda: model.score(new("eve")),
         "recommend": lambda: model.recommend("u0", 3),
         "similar_users": lambda: model.similar_users("u0"),
         "similar_items": lambda: model.similar_items("i0"),

@@ -67,6 +67,40 @@ def test_scores_are_the_same_with_and_without_deviations(fitted):
         fitted.predict(users, items, unknown="error", return_std=True)
 
 
+@both
+def test_predicted_intervals_hold_their_level_with_and_without_the_ends_of_the_scale(solver):
+    shown, new = drawn()
+    pairs = new.user_index, new.item_index
+    for level in (0.5, 0.9):
+        low, high = model(solver).fit(shown).predict_interval(*pairs, level)
+        assert abs(np.mean((low <= new.ratings) & (new.ratings <= high)) - level) < 0.06
+    clipping = model(solver, clip=True).fit(shown)
+    ends, (bottom, top) = clipping.predict_interval(*pairs, 0.9), clipping.rating_scale_
+    for clipped, free in zip(ends, (low, high), strict=True):
+        np.testing.assert_allclose(clipped, free.clip(bottom, top))
+
+
+def test_an_interval_lies_around_the_score_and_grows_with_its_level(fitted):
+    users, items = ["u00", "u03", "nobody"], ["i1", "i2", "i3"]
+    scores, deviations = fitted.predict(users, items, return_std=True)
+    low, high = fitted.predict_interval(users, items)
+    np.testing.assert_allclose((low + high) / 2, scores)
+    np.testing.assert_allclose((high - low) / 2, 1.6449 * deviations, rtol=1e-4)
+    narrow = fitted.predict_interval(users, items, 0.5)
+    assert (low < narrow[0]).all()
+    assert (narrow[1] < high).all()
+    with pytest.raises(UnknownIdError):
+        fitted.predict_interval(users, items, unknown="error")
+    for level in (0, 1, 90, "high"):
+        with pytest.raises(ParameterError, match=r"level must be a number > 0 and <= 0.9999, found"):
+            fitted.predict_interval(users, items, level)
+
+
+def test_an_objective_has_no_intervals():
+    with pytest.raises(NotFittedError):
+        model("adam", n_epochs=5).fit(frame()).predict_interval("u00", "i1")
+
+
 def test_deviations_do_not_depend_on_the_company(fitted):
     pairs = fitted.interactions_.to_frame()
     whole = fitted.predict(pairs["user"], pairs["item"], return_std=True)[1]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from model_cases import CPU
+from model_cases import CPU, N_ITEMS, USERS, frame
 
 from air_recsys import AIR, Interactions
 from air_recsys.graphs.postprocess import with_pattern
@@ -35,7 +35,9 @@ def test_the_pattern_is_in_the_presets_whose_pairs_people_chose():
 def test_similarities_are_the_learned_graph_joined_with_the_pattern(solver, share):
     model = small(solver=solver).fit(chosen_pairs())
     expected = with_pattern(model.item_graph_.to_scipy(), model.interactions_.to_csr().T, share=share)
-    np.testing.assert_allclose(model.item_similarities_.to_scipy().toarray(), expected.toarray(), rtol=1e-6)
+    np.testing.assert_allclose(
+        model.item_similarities_.to_scipy().toarray(), expected.toarray() / expected.max(), rtol=1e-6
+    )
     pd.testing.assert_frame_equal(model.similar_items(3), model.item_similarities_.neighbors(3))
     pd.testing.assert_frame_equal(model.similar_users(3), model.user_similarities_.neighbors(3))
 
@@ -45,7 +47,9 @@ def test_a_graph_of_all_pairs_gives_the_strongest_edges_of_a_node():
     learned = strongest(model.item_graph_.to_scipy(), 5)
     assert learned.nnz < model.item_graph_.to_scipy().nnz == 30 * 29
     expected = with_pattern(learned, model.interactions_.to_csr().T)
-    np.testing.assert_allclose(model.item_similarities_.to_scipy().toarray(), expected.toarray(), rtol=1e-6)
+    np.testing.assert_allclose(
+        model.item_similarities_.to_scipy().toarray(), expected.toarray() / expected.max(), rtol=1e-6
+    )
 
 
 def test_without_it_they_are_the_learned_graphs():
@@ -79,3 +83,15 @@ def test_a_graph_that_is_not_learned_is_not_made_up():
     model = small(item_graph_reg=0.0).fit(chosen_pairs())
     assert model.item_similarities_ is None
     assert len(model.similar_items(3, 5)) == 5  # by the cosine of the factors
+
+
+@pytest.mark.parametrize("solver", ["variational", "adam"])
+def test_a_pair_has_one_weight_in_similar_and_explain(solver):
+    model = AIR.for_ratings(solver=solver, n_factors=3, random_state=0, device="cpu").fit(frame())
+    assert model.item_similarities_.to_scipy().max() == pytest.approx(1)
+    similar = model.similar_items("i3", N_ITEMS).set_index("item")["weight"]
+    told = model.explain(USERS[0], "i3", N_ITEMS).items.set_index("item")["weight"]
+    pairs = similar.index.intersection(told.index)
+    assert len(pairs) > 2
+    np.testing.assert_array_equal(similar[pairs], told[pairs])
+    assert (told.drop(pairs) == 0).all()

@@ -15,7 +15,7 @@ import numpy as np
 
 from air_recsys.exceptions import UnknownIdError
 from air_recsys.models.explanation.explanation import Explanation
-from air_recsys.models.explanation.tables import Labels, Tables, check_labels, label_of
+from air_recsys.models.explanation.tables import Labels, Similarities, Tables, check_labels, label_of
 from air_recsys.models.limits import Clip
 from air_recsys.models.pairs import times_of
 from air_recsys.models.state import FittedState, RowEquations
@@ -30,14 +30,18 @@ def explain(
     labels: Labels | None,
     *,
     clips: Clip,
+    similarities: Similarities,
     timestamp: Any = None,
 ) -> Explanation:
-    """Return where the score of a pair (user id, item id) comes from; see `AIR.explain`."""
+    """Return where the score of a pair (user id, item id) comes from; see `AIR.explain`.
+
+    `similarities` are the graphs of users and of items that `similar_users` and `similar_items` look at.
+    """
     check_integer("n", n, minimum=1)
     user, item = index_of(state, "user", pair[0]), index_of(state, "item", pair[1])
     names, factors = check_labels(labels), state.factors
     from_sources = equations.contributions(state, user, item)
-    tables = Tables(state, from_sources.sources, n, names, clips)
+    tables = Tables(state, from_sources.sources, n, names, clips, similarities)
     rated_items, similar_users = np.split(from_sources.of_sources, [from_sources.sources.rated.size])
     offsets = factors.mean, float(factors.user_biases[user]), float(factors.item_biases[item])
     personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))

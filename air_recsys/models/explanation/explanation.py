@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.models.explanation.prose import explanation_card, prose_of
+
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
@@ -94,6 +96,16 @@ class Explanation:
         return self.rated_items.rows
 
     @property
+    def likes(self) -> pd.DataFrame:
+        """Rows of `items` that the user rates above what the biases of user and item say."""
+        return self.items.query("deviation > 0").reset_index(drop=True)
+
+    @property
+    def dislikes(self) -> pd.DataFrame:
+        """Rows of `items` that the user rates at or below what the biases of user and item say."""
+        return self.items.query("not deviation > 0").reset_index(drop=True)
+
+    @property
     def users(self) -> pd.DataFrame:
         """Similar users: user, weight of the edge, their rating and score of the item, contribution, by_graph."""
         return self.similar_users.rows
@@ -122,6 +134,14 @@ class Explanation:
         """Return the sum of all parts, which is the score up to the model's own rounding (float32)."""
         return sum(self.parts().values())
 
+    def prose(self) -> str:
+        """Return the score in sentences: what it starts from, what the user likes and dislikes, and similar users."""
+        return prose_of(self)
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the sentences, the parts, and likes and dislikes apart."""
+        return explanation_card(self)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values for JSON; None where there is no value."""
         tables = {
@@ -141,7 +161,7 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        """Return the parts and the tables as text."""
+        """Return the sentences, the parts and the tables as text."""
         named = f"{self.item}" if self.label is None else f"{self.item} ({self.label})"
         titles = {
             "user_bias": "bias of the user",
@@ -153,7 +173,7 @@ class Explanation:
         }
         shown = [(titles.get(name, name), part) for name, part in self.parts().items() if part != 0]
         width = max((len(title) for title, _ in shown), default=0)
-        lines = [f"user {self.user}, item {named}: score {self.score:.4g}"]
+        lines = [f"user {self.user}, item {named}: score {self.score:.4g}", "", self.prose(), ""]
         lines += [f"  {title:<{width}}  {part:+.4g}" for title, part in shown]
         tables = {
             "features of the user": self.user_features,

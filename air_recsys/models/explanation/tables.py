@@ -17,6 +17,7 @@ from air_recsys.models.rows import Side, Sources
 from air_recsys.models.state import FittedState
 
 Labels = Mapping[Any, str] | pd.Series
+Similarities = tuple[SimilarityGraph | None, SimilarityGraph | None]
 SIMILARITY = "similarity"
 """The name of what a given graph says, among the features."""
 
@@ -35,12 +36,21 @@ class Tables:
         Item id to name.
     clips : bool or "binary"
         Whether scores are limited to the range of the ratings.
+    similarities : tuple of SimilarityGraph or None
+        How alike users are, and items: what `similar_users` and `similar_items` show.
     """
 
     def __init__(
-        self, state: FittedState, sources: Sources, n: int, names: dict[Hashable, Any] | None, clips: Clip
+        self,
+        state: FittedState,
+        sources: Sources,
+        n: int,
+        names: dict[Hashable, Any] | None,
+        clips: Clip,
+        similarities: Similarities,
     ) -> None:
         self._state, self._sources, self._n, self._names, self._clips = state, sources, n, names, clips
+        self._alike_users, self._alike_items = similarities
         self._item_ids = state.data.item_ids
 
     def items(self, item: int, contributions: np.ndarray) -> Contributions:
@@ -52,7 +62,7 @@ class Tables:
             "label": self._named(rated),
             "rating": self._sources.ratings[best],
             "deviation": self._sources.deviations[best],
-            "weight": _weights(self._state.item_graph, item, rated),
+            "weight": _weights(self._alike_items, item, rated),
         }
         return _table(columns, contributions, best)
 
@@ -63,7 +73,7 @@ class Tables:
         given = data.item_index == item
         columns = {
             "user": data.user_ids[others],
-            "weight": _weights(self._state.user_graph, user, others),
+            "weight": _weights(self._alike_users, user, others),
             "rating": _ratings(data.user_index[given], data.ratings[given], others),
             "score": self._state.scores(others, np.full_like(others, item), self._clips),
         }

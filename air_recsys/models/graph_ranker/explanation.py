@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.markup import card, card_table
 from air_recsys.models.explanation.explain import index_of
 from air_recsys.models.explanation.tables import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.factors import FactorTerm
@@ -74,6 +75,15 @@ class ListExplanation:
             "items": [{str(name): _plain(value) for name, value in row.items()} for row in rows.to_dict("records")],
             "n_items": self.n_items,
         }
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the parts of the score, and what each item adds."""
+        named = self.item if self.label is None else self.label
+        parts = card_table("Parts", ["part", "adds"], [(each.replace("_", " "), v) for each, v in self.parts.items()])
+        rows = zip(self.items["label"], self.items["contribution"].tolist(), strict=True)
+        return card(
+            f"User {self.user}, {named}: {self.score:.4g}", {}, parts, card_table("Items", ["item", "adds"], rows)
+        )
 
     def __str__(self) -> str:
         named = self.item if self.label is None else f"{self.item} ({self.label})"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
+from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.explanation.explain import index_of
@@ -36,6 +37,7 @@ from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, inte
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
+from air_recsys.models.scoring import list_ndcg
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.parameters import integer, real, warn_of_unread
@@ -237,6 +239,38 @@ class GraphRanker(Recommender):
             pairs = order[first:last]
             scores[pairs] = _scores(state, different[start : start + block])[place[pairs] - start, items[pairs]]
         return scores
+
+    def score(self, test: Any, y: None = None) -> float:
+        """Return how well the lists foresee what users took since: the mean NDCG of 10 unseen items, larger is better.
+
+        This is what scikit-learn's `cross_val_score` and `GridSearchCV` ask for, see `Recommender.score`.
+
+        Parameters
+        ----------
+        test : Interactions, DataFrame, sparse matrix or ndarray
+            What users took, by the ids of the training data; values do not count. Unknown users and items, and what a
+            user had taken before, are left out.
+        y : None
+            Not read: scikit-learn hands it on.
+
+        Returns
+        -------
+        float
+            In 0..1, over the users that are left.
+
+        Raises
+        ------
+        DataError
+            Where no pair is left.
+
+        Examples
+        --------
+        >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+        >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[np.nan, np.nan, 1, np.nan]])
+        1.0
+        """
+        state, data = self._fitted(), as_interactions(test, allow_negative=True)
+        return list_ndcg(state, data, partial(_scores, state))
 
     def recommend(
         self,
