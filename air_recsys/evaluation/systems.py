@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.evaluation.folds import mean_of_unknown
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
@@ -194,7 +195,7 @@ def ask_ratings(model: Any, asked: tuple[Any, ...]) -> tuple[np.ndarray, np.ndar
 
     A model that knows of time is asked for the times of the pairs.
     """
-    of_time = times_of(model, asked)
+    of_time = times_of(model, asked) | mean_of_unknown(model)
     if not getattr(model, "knows_deviations_", False):
         return np.asarray(model.predict(*asked[:2], **of_time)), None
     mean, deviation = model.predict(*asked[:2], return_std=True, **of_time)
