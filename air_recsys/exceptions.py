@@ -131,7 +131,8 @@ class MissingExtraError(AirRecsysError, ImportError):
     """
 
     def __init__(self, package: str, extra: str) -> None:
-        super().__init__(f"this needs {package}, which is not installed: pip install 'air-recsys[{extra}]'")
+        where = f"pip install 'air-recsys[{extra}]', in a clone of the repository pip install -e '.[{extra}]'"
+        super().__init__(f"this needs {package}, which is not installed: {where}")
 
 
 class DeviceError(AirRecsysError, RuntimeError):

@@ -382,7 +382,7 @@ except ImportError as error:
     print(error)
 """
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "this needs ray, which is not installed: pip install 'air-recsys[distributed]'"
+    assert "this needs ray, which is not installed: pip install 'air-recsys[distributed]'" in found.stdout
 
 
 # -------------------------------------------------------------------- command line
