@@ -112,7 +112,7 @@ def fit(
                 _generator(model, checkpointer),
                 callbacks=[agreed] if asked else [],
                 checkpointer=checkpointer,
-                progress=model.verbose and group.rank == 0,
+                progress=model.verbose if group.rank == 0 else False,
                 chosen=_chosen(model, engine),
                 gathered=share.gathered,
             )

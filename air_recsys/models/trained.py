@@ -33,7 +33,7 @@ from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.parameters import choice, flag, integer, real
+from air_recsys.parameters import choice, integer, real
 from air_recsys.solvers import defaults_of
 from air_recsys.splits import random_holdout
 from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
@@ -65,8 +65,9 @@ class TrainedRecommender(PredictsDeviations):
     max_memory : int or str, optional
         Bytes, or text such as "8GB", that training may take beside the data; more is an error before any work. None:
         what the device has. See `memory_plan`.
-    verbose : bool
-        Say how much memory training will take, and show a progress bar.
+    verbose : bool, optional
+        True says how much memory training will take, and shows a progress bar. None shows a bar where the standard
+        error is a terminal and training takes more than two seconds, and False none.
 
     Attributes
     ----------
@@ -90,7 +91,7 @@ class TrainedRecommender(PredictsDeviations):
     device: str = "auto"
     random_state: RandomState = None
     max_memory: int | str | None = None
-    verbose: bool = flag(False)
+    verbose: bool | None = choice(None, (True, False, None))
 
     # ---------------------------------------------------------------- what a subclass brings
 

@@ -27,7 +27,7 @@ def train(
     snapshot_epochs: Iterable[int] = (),
     callbacks: Iterable[Callback] = (),
     checkpointer: Checkpointer | None = None,
-    progress: bool = False,
+    progress: bool | None = False,
 ) -> Result:
     """Train in place, to the last step or to what ends it early.
 
@@ -47,8 +47,8 @@ def train(
         Called with every `Record`; one that returns True stops training.
     checkpointer : Checkpointer, optional
         Begins the training and sees every position.
-    progress : bool
-        Show a progress bar on the standard error.
+    progress : bool or None
+        Show a progress bar on the standard error. None: where that is a terminal, after two seconds.
 
     Returns
     -------
@@ -73,6 +73,9 @@ def asks_to_stop(answer: Any) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
+_ON_A_TERMINAL = {"disable": None, "delay": 2, "leave": False}
+
+
 class _Course:
     def __init__(
         self,
@@ -81,12 +84,13 @@ class _Course:
         snapshot_epochs: frozenset[int],
         callbacks: list[Callback],
         checkpointer: Checkpointer | None,
-        progress: bool,
+        progress: bool | None,
     ) -> None:
         self.trainee, self.patience, self.snapshot_epochs = trainee, patience, snapshot_epochs
         self.callbacks, self.checkpointer = callbacks, checkpointer
         self.result = Result(stopped_by=f"n_{trainee.unit}s")
-        self.bar = tqdm(total=trainee.n_steps, disable=not progress, unit=trainee.unit, desc="training")
+        shown: dict[str, Any] = _ON_A_TERMINAL if progress is None else {"disable": not progress}
+        self.bar = tqdm(total=trainee.n_steps, unit=trainee.unit, desc="training", **shown)
         self.start = time.perf_counter()
 
     @property

@@ -21,7 +21,7 @@ POSITIVE_OR = {
 STRENGTHS = ["user_graph_reg", "item_graph_reg", "tv_reg"]
 NOT_NEGATIVE = ["weight_decay", "bias_decay", "unobserved_weight"]
 POSITIVE = ["learning_rate", "graph_rate", "init_std"]
-FLAGS = ["biases", "center", "verbose"]
+FLAGS = ["biases", "center"]
 
 CASES = [
     *(
@@ -45,6 +45,7 @@ CASES = [
     ),
     *((name, "no", f"{name} must be one of True, False, found 'no'") for name in FLAGS),
     *((name, None, f"{name} must be one of True, False, found None") for name in FLAGS),
+    ("verbose", "no", "verbose must be one of True, False, None, found 'no'"),
     *(("clip", value, f"clip must be one of True, False, 'binary', found {value!r}") for value in ("no", None)),
     *(
         (name, value, f"{name} must be {others} or an integer >= 1, found {value!r}")

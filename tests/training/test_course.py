@@ -1,6 +1,8 @@
 """The training loop: records, stopping, the state that is kept, and the way back from divergence."""
 
+import io
 import math
+import sys
 from typing import Any
 
 import numpy as np
@@ -9,7 +11,7 @@ import torch
 from training_cases import FORMS, build, passed_on_the_way, plan, same, train
 
 from air_recsys.exceptions import DivergenceError
-from air_recsys.training import SCHEDULES
+from air_recsys.training import SCHEDULES, course
 
 
 class Watch:
@@ -233,6 +235,24 @@ def test_graphs_are_refreshed_at_the_epochs_asked_for_and_the_moments_with_them(
 
 
 # -------------------------------------------------------------------- progress
+
+
+class Terminal(io.StringIO):
+    """A standard error that people watch."""
+
+    def isatty(self):
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "delay", "shown"), [(Terminal, 0, True), (Terminal, 1000, False), (io.StringIO, 0, False)]
+)
+def test_by_default_long_trainings_have_a_bar_on_a_terminal(monkeypatch, stream, delay, shown):
+    errors = stream()
+    monkeypatch.setattr(sys, "stderr", errors)
+    monkeypatch.setitem(course._ON_A_TERMINAL, "delay", delay)
+    train(build(), plan(), progress=None)
+    assert ("training" in errors.getvalue()) is shown
 
 
 @pytest.mark.parametrize("progress", [False, True])
