@@ -62,6 +62,9 @@ def compare(
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
     sep: options.Separator = None,
+    columns: options.Columns = None,
+    rating_scale: options.RatingScale = None,
+    missing: options.Missing = None,
     duplicates: options.Duplicates = options.Repeated.ERROR,
     negative: options.Negative = False,
     settings: options.Settings = None,
@@ -84,15 +87,16 @@ def compare(
         raise ParameterError("--folds makes random folds: expected it without --split")
     if ranking and relevant is not None:
         raise ParameterError("with --ranking all test items are relevant: expected no --relevant")
-    columns: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
-    columns |= {"duplicates": duplicates.value, "allow_negative": negative}
-    columns = options.of_likes(columns) if ranking else columns
+    reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
+    reading |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative}
+    reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
+    reading = options.of_likes(reading) if ranking else reading
     systems = _systems(models, options.parse_settings(settings), ranking, seed)
     comparison = compared(
         systems,
-        read_ratings(file, **columns),
+        read_ratings(file, **reading),
         folds if split is None else split.value,
-        test=None if test is None else read_ratings(test, **columns),
+        test=None if test is None else read_ratings(test, **reading),
         test_fraction=test_fraction,
         k=k,
         relevant=relevant,

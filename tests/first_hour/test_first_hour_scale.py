@@ -77,6 +77,15 @@ def test_scores_are_on_the_scale_and_unknown_ids_are_told(room: Path) -> None:
     refuses(f"{asked} u00 --user zoe --unknown error", "1 user id(s) were not in the training data: 'zoe'")
 
 
+def test_systems_are_compared_on_it(room: Path) -> None:
+    line = f"air-recsys compare {room}/jokes.csv --models GlobalMean,Biases --k 3"
+    refuses(line, "if these are no code for missing, state rating_scale=(-10, 10)")
+    told = shell(f"{line} --rating-scale=-10,10 --missing 99")
+    assert told.status == 0
+    errors = next(words for words in map(str.split, told.out.splitlines()) if words[:1] == ["GlobalMean"])
+    assert 3 < float(errors[1]) < 9
+
+
 def test_a_table_of_pairs_is_scored_row_by_row(room: Path) -> None:
     pairs = pd.DataFrame({"User": ["u03", "u00", "u03"], "ITEM": ["joke-01", "joke-01", "joke-01"]})
     pairs.to_csv(room / "pairs.csv", index=False)
