@@ -26,7 +26,7 @@ class TrainingStatistics:
     >>> statistics.user_means, statistics.item_counts, statistics.rating_range
     (array([5. , 1.5]), array([2, 1]), (1.0, 5.0))
     >>> statistics.damped_item_means.round(2)
-    array([2.88, 2.39])
+    array([2.9 , 2.39])
     """
 
     def __init__(self, data: Interactions) -> None:

@@ -90,8 +90,8 @@ def test_the_single_folds_of_a_sampling_model_tell_their_intervals(folds, at_onc
     class Sampler(BiasModel):
         knows_deviations_ = True
 
-        def predict(self, user_ids, item_ids, return_std=False):
-            mean = super().predict(user_ids, item_ids)
+        def predict(self, user_ids, item_ids, return_std=False, **how):
+            mean = super().predict(user_ids, item_ids, **how)
             return mean, np.full(mean.size, 100.0)
 
     report = bench_ratings("douban", folds, {"wide": System(Sampler().fit, "of ours")})

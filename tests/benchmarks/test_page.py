@@ -153,9 +153,9 @@ def test_the_page_of_the_docs_is_that_of_its_result_files():
     assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == expected
 
 
-def test_the_column_of_untouched_presets_in_the_readme_is_that_of_their_result_file():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert with_untouched_column(readme, read_results(RESULTS / "untouched.json")) == readme
+def test_the_column_of_untouched_presets_of_the_paper_is_that_of_their_result_file():
+    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
+    assert with_untouched_column(page, read_results(RESULTS / "untouched.json")) == page
 
 
 # ---------------------------------------------------------------- the column of untouched presets

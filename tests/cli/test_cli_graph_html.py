@@ -38,7 +38,7 @@ def test_the_page_of_a_model_with_titles(folder, tmp_path, ids):
     graphs = graphs_of(page)
     assert list(graphs) == ["items", "users"]
     assert graphs["items"]["labels"] == [str(items[0]), *(f"<b>{item}</b>" for item in items[1:])]
-    assert graphs["items"]["attributes"] == {"year": [None, *["2000"] * (len(items) - 1)]}
+    assert graphs["items"]["attributes"]["year"] == [None, *["2000"] * (len(items) - 1)]
     assert graphs["users"]["labels"] == [str(user) for user in model.interactions_.user_ids]
     assert graphs["users"]["steps"][0]["n_edges"] == model.user_graph_.n_edges
 

@@ -82,11 +82,11 @@ def test_predicted_intervals_hold_their_level_with_and_without_the_ends_of_the_s
 
 def test_an_interval_lies_around_the_score_and_grows_with_its_level(fitted):
     users, items = ["u00", "u03", "nobody"], ["i1", "i2", "i3"]
-    scores, deviations = fitted.predict(users, items, return_std=True)
-    low, high = fitted.predict_interval(users, items)
+    scores, deviations = fitted.predict(users, items, unknown="mean", return_std=True)
+    low, high = fitted.predict_interval(users, items, unknown="mean")
     np.testing.assert_allclose((low + high) / 2, scores)
     np.testing.assert_allclose((high - low) / 2, 1.6449 * deviations, rtol=1e-4)
-    narrow = fitted.predict_interval(users, items, 0.5)
+    narrow = fitted.predict_interval(users, items, 0.5, unknown="mean")
     assert (low < narrow[0]).all()
     assert (narrow[1] < high).all()
     with pytest.raises(UnknownIdError):

@@ -38,7 +38,8 @@ def test_no_score_before_fit(make):
 def test_pairs_with_unknown_ids_count_as_predict_has_them():
     model = BiasModel().fit(frame())
     test = pd.DataFrame({"user": ["nobody", USERS[0]], "item": [ITEMS[0], "nothing"], "rating": [2.0, 5.0]})
-    assert model.score(test) == pytest.approx(-rmse(test["rating"], model.predict(test["user"], test["item"])))
+    expected = model.predict(test["user"], test["item"], unknown="mean")
+    assert model.score(test) == pytest.approx(-rmse(test["rating"], expected))
 
 
 def test_the_model_of_the_data_scores_higher_than_the_mean():
