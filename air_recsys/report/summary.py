@@ -61,7 +61,7 @@ def _data_sentence(model: Recommender) -> str:
     sizes = f"{data.n_users:,} users on {data.n_items:,} items, {data.density:.2%} of all pairs"
     if low == high:
         return f"{type(model).__name__} has learned from {data.n_ratings:,} likes of {sizes}."
-    spread = f"{low:g} to {high:g}, on the mean {number_text(float(data.ratings.mean()))}"
+    spread = f"{low:g} to {high:g}, mean {number_text(float(data.ratings.mean()))}"
     return f"{type(model).__name__} has learned from {data.n_ratings:,} ratings ({spread}) of {sizes}."
 
 
