@@ -2,7 +2,6 @@
 
 import io
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -10,65 +9,21 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
+from browsers import CONTRAST, chromium, show, webdriver
+from browsers import Page as AnyPage
 from explorer_cases import HOSTILE, planted, ring, weaker
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 
 from air_recsys import Interactions, SimilarityGraph
 from air_recsys.report import write_explorer
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
-
-FLAGS = [
-    "--headless=new",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-dev-shm-usage",
-]
-
-# The ratio of luminances of a text and of what is painted behind it, as WCAG 2 defines it.
-CONTRAST = """
-const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-const luminance = ([r, g, b]) => {
-  const linear = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
-};
-const behind = (element) => {
-  for (let each = element; each; each = each.parentElement) {
-    const color = parse(getComputedStyle(each).backgroundColor);
-    if (color.length === 3 || color[3] === 1) return color;
-  }
-  throw new Error("nothing is painted behind");
-};
-return arguments[0].map((selector) => {
-  const element = document.querySelector(selector);
-  const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-});
-"""
-
-
-class Page:
-    """A browser and what the tests ask it."""
-
-    def __init__(self, browser):
-        self.browser = browser
+class Page(AnyPage):
+    """The explorer in a browser."""
 
     def open(self, path: Path, dark: bool = False, size: tuple[int, int] = (1280, 800)) -> None:
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        show(self.browser, dark, size)
         self.browser.get_log("browser")
         self.browser.get_log("performance")
         self.browser.get(path.as_uri())
@@ -78,20 +33,11 @@ class Page:
         found = self.script("return document.documentElement.dataset.ready ?? null")
         return None if found is None else int(found)
 
-    def script(self, code, *arguments):
-        return self.browser.execute_script(code, *arguments)
-
     def wait(self, condition) -> None:
         WebDriverWait(self.browser, 15, poll_frequency=0.05).until(lambda _: condition())
 
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
     def text(self, selector) -> str:
         return self.script("return document.querySelector(arguments[0]).textContent", selector)
-
-    def texts(self, selector) -> list[str]:
-        return self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
 
     def number(self, selector) -> int:
         return int(self.text(selector).replace(",", ""))
@@ -104,11 +50,6 @@ class Page:
 
     def focus(self) -> str:
         return self.script("return document.activeElement.id || document.activeElement.tagName")
-
-    def search(self, text) -> None:
-        box = self.find("#search")
-        box.clear()
-        box.send_keys(text)
 
     def errors(self) -> list[str]:
         return [entry["message"] for entry in self.browser.get_log("browser")]
@@ -128,14 +69,9 @@ class Page:
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Iterator[Page]:
     """One browser, with a profile of its own, for all tests here."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    yield Page(browser)
-    browser.quit()
+    profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
+    with chromium(profile, logs=("browser", "performance")) as browser:
+        yield Page(browser)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,28 +11,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from browsers import LUMINANCE, chromium, show
 
 from air_recsys import AIR, Interactions
 from air_recsys.report import write_report
 from air_recsys.splits import random_holdout
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
-
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
-
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking"]
-FLAGS += ["--disable-component-update", "--disable-sync", "--disable-dev-shm-usage", "--disable-quic"]
 HOSTILE = "</svg></script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>"
 
 # The lowest ratio of luminances, as WCAG 2 defines it, of texts and of the page behind them.
-CONTRAST = """
-const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-const luminance = ([r, g, b]) => {
-  const linear = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
-};
+CONTRAST = (
+    LUMINANCE
+    + """
 const paper = luminance(parse(getComputedStyle(document.body).backgroundColor));
 return Math.min(...[...document.querySelectorAll(arguments[0])].map((element) => {
   const style = getComputedStyle(element);
@@ -41,6 +30,7 @@ return Math.min(...[...document.querySelectorAll(arguments[0])].map((element) =>
   return (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
 }));
 """
+)
 # The height of the smallest text in a figure, in pixels of the screen.
 SMALLEST = """
 return Math.min(...[...document.querySelectorAll("figure svg")].flatMap((svg) => {
@@ -52,14 +42,8 @@ return Math.min(...[...document.querySelectorAll("figure svg")].flatMap((svg) =>
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    yield driver
-    driver.quit()
+    with chromium() as driver:
+        yield driver
 
 
 @pytest.fixture(scope="module")
@@ -81,10 +65,7 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def opened(browser: Any, page: Path, width: int, scheme: str) -> Any:
-    media = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", media)
-    size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    show(browser, scheme == "dark", (width, 800))
     browser.get_log("browser")
     browser.get(page.as_uri())
     return browser

@@ -1,74 +1,24 @@
 """The page in Chromium: what a visitor types, picks and reads, dark and on a phone; no title is more than text."""
 
-import shutil
-
 import pytest
+from browsers import CONTRAST, chromium, show, webdriver
+from browsers import Page as AnyPage
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
 from serving_cases import HOSTILE, running, write_files
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
-from selenium.webdriver.common.by import By  # noqa: E402
-from selenium.webdriver.common.keys import Keys  # noqa: E402
-from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
-    pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
-
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
-# The ratio of luminances of a text and of what is painted behind it, as WCAG 2 defines it.
-CONTRAST = """
-const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
-const luminance = ([r, g, b]) => {
-  const linear = [r, g, b].map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
-  return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2];
-};
-const behind = (element) => {
-  for (let each = element; each; each = each.parentElement) {
-    const color = parse(getComputedStyle(each).backgroundColor);
-    if (color.length === 3 || color[3] === 1) return color;
-  }
-  throw new Error("nothing is painted behind");
-};
-return arguments[0].map((selector) => {
-  const element = document.querySelector(selector);
-  const [a, b] = [luminance(parse(getComputedStyle(element).color)), luminance(behind(element))];
-  return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-});
-"""
-
-
-class Page:
-    """A browser and what the tests ask it."""
-
-    def __init__(self, browser):
-        self.browser = browser
+class Page(AnyPage):
+    """The page of a service in a browser."""
 
     def open(self, address, dark=False, size=(1280, 800)):
-        scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
-        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-        metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}
-        self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+        show(self.browser, dark, size)
         self.browser.get_log("browser")
         self.browser.get(address)
         self.wait("document.documentElement.dataset.ready")
 
-    def script(self, code, *arguments):
-        return self.browser.execute_script(code, *arguments)
-
     def wait(self, condition):
         WebDriverWait(self.browser, 30, poll_frequency=0.05).until(lambda _: self.script(f"return {condition}"))
-
-    def find(self, selector):
-        return self.browser.find_element(By.CSS_SELECTOR, selector)
-
-    def texts(self, selector):
-        return self.script("return [...document.querySelectorAll(arguments[0])].map((e) => e.textContent)", selector)
-
-    def search(self, text):
-        box = self.find("#search")
-        box.clear()
-        box.send_keys(text)
 
     def pick(self, text):
         """Search and press Enter, which picks what was found first; wait for the list."""
@@ -86,14 +36,8 @@ class Page:
 
 @pytest.fixture(scope="module")
 def page():
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in FLAGS:
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    browser = webdriver.Chrome(options, webdriver.ChromeService(DRIVER))
-    yield Page(browser)
-    browser.quit()
+    with chromium() as browser:
+        yield Page(browser)
 
 
 @pytest.fixture(scope="module")
