@@ -6,7 +6,6 @@ scikit-learn's grammar, so ``AIR(solver=Adam())`` has the parameters ``solver__d
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, ClassVar
@@ -15,6 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 
 from air_recsys.exceptions import ParameterError
+from air_recsys.ids import close_names
 from air_recsys.parameters import check_parameters, choice, flag, integer, real
 from air_recsys.training.schedules import SCHEDULES
 from air_recsys.validation import check_integer, check_real
@@ -370,7 +370,7 @@ def _not_read(kind: type[Solver], name: str) -> str:
             f"{kind.__name__} does not read {name}, {names} {verb}: leave it out, or give solver={readers[0].name!r}"
         )
     names = sorted({each for solver in SOLVERS.values() for each in parameter_names(solver)})
-    near = difflib.get_close_matches(name, names, n=1)
+    near = close_names(name, names, n=1, likeness=0.6)
     hint = f"; do you mean {near[0]}?" if near else f"; {kind.__name__} has {', '.join(parameter_names(kind))}"
     return f"no parameter of AIR or of its solvers is called {name!r}{hint}"
 

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
+from air_recsys.nn.devices import one_blas_thread
 from air_recsys.validation import check_choice, needs_extra
 
 with needs_extra("implicit"):
@@ -29,13 +30,15 @@ class ImplicitRanker:
 
     def __init__(self, algorithm: str, **parameters: Any) -> None:
         models = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking}
-        self.model: Any = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
+        with one_blas_thread():  # implicit warns of more, and trains more slowly with them
+            self.model: Any = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
 
     def fit(self, interactions: Interactions) -> Self:
         """Train on the pattern of some interactions."""
         pattern = sp.csr_matrix(interactions.to_csr(), dtype=np.float32)
         pattern.data[:] = 1
-        self.model.fit(pattern, show_progress=False)
+        with one_blas_thread():
+            self.model.fit(pattern, show_progress=False)
         self._pattern = pattern
         return self
 

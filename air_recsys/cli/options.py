@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import difflib
 import json
 from collections.abc import Sequence
 from enum import StrEnum
@@ -113,6 +112,7 @@ def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAI
     >>> parse_settings(["n_factors=30", "schedule=cosine", "graph_neighbors=None"])
     {'n_factors': 30, 'schedule': 'cosine', 'graph_neighbors': None}
     """
+    from air_recsys.ids import close_names
     from air_recsys.models import AIR
     from air_recsys.solvers import SOLVERS, parameter_names
 
@@ -128,7 +128,7 @@ def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAI
     for name, value in parsed.items():
         if name not in names:
             expected = f"NAME=VALUE with a parameter of {owner} ({', '.join(names)})"
-            close = difflib.get_close_matches(name, names, n=1)
+            close = close_names(name, names, n=1, likeness=0.6)
             meant = f"; is {close[0]} meant?" if close else ""
             raise ParameterError(f"--set expects {expected}, found {f'{name}={value}'!r}{meant}")
     return parsed

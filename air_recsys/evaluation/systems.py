@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from importlib.util import find_spec
@@ -13,6 +12,7 @@ import numpy as np
 from air_recsys.evaluation.folds import mean_of_unknown
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.exceptions import ParameterError
+from air_recsys.ids import close_names
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean, GraphRanker
 from air_recsys.solvers import as_solver, parameter_names
@@ -137,7 +137,7 @@ def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, Syst
         elif name.lower() in folded:
             chosen[folded[name.lower()]] = systems[folded[name.lower()]]
         else:
-            close = difflib.get_close_matches(name.lower(), folded, n=1, cutoff=0.5)
+            close = close_names(name.lower(), folded, n=1)
             meant = f"did you mean {folded[close[0]]}? The" if close else "the"
             raise ParameterError(f"no system is called {name!r}: {meant} systems are {', '.join(systems)}")
     return chosen

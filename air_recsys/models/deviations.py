@@ -93,9 +93,7 @@ class PredictsDeviations(Recommender):
         >>> bool((deviations > 0).all())
         True
         """
-        state = self._fitted()
-        pairs = pair_indices(state, user_ids, item_ids, unknown)
-        times = times_of(state, timestamps, pairs[0].size)
+        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
         scores = self._predicted(state, *pairs, times)
         return (scores, _deviations(state, *pairs, times)) if return_std else scores
 
@@ -131,9 +129,7 @@ class PredictsDeviations(Recommender):
         0     0      model
         1    99  user mean
         """
-        state = self._fitted()
-        pairs = pair_indices(state, user_ids, item_ids, unknown)
-        times = times_of(state, timestamps, pairs[0].size)
+        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
         columns = {"score": self._predicted(state, *pairs, times)}
         if state.equations is not None and state.equations.knows_deviations:
             columns["deviation"] = _deviations(state, *pairs, times)
@@ -183,9 +179,7 @@ class PredictsDeviations(Recommender):
         (True, True, True)
         """
         check_real("level", level, maximum=_HIGHEST_LEVEL, strict=True)
-        state = self._fitted()
-        pairs = pair_indices(state, user_ids, item_ids, unknown)
-        times = times_of(state, timestamps, pairs[0].size)
+        state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
         reach = NormalDist().inv_cdf((1 + level) / 2) * _deviations(state, *pairs, times)
         scores = _unlimited(state, *pairs, times)
         scale = state.rating_scale
@@ -234,12 +228,18 @@ class PredictsDeviations(Recommender):
         >>> model.predict_proba(0, 0).argmax(axis=1)
         array([3])
         """
-        state = self._fitted()
-        users, items = pair_indices(state, user_ids, item_ids, unknown)
-        times = times_of(state, timestamps, users.size)
+        state, (users, items), times = self._asked(user_ids, item_ids, unknown, timestamps)
         values = state.once("rating values", lambda: RatingValues.of(state))
         scores, known = _unlimited(state, users, items, times), (users >= 0) & (items >= 0)
         return values.probabilities(scores, _deviations(state, users, items, times), np.where(known, users, -1))
+
+    def _asked(
+        self, user_ids: Any, item_ids: Any, unknown: Unknown, timestamps: Any
+    ) -> tuple[FittedState, tuple[np.ndarray, np.ndarray], np.ndarray | None]:
+        """Return the state of this moment, the positions of the pairs, and the times that they are asked for."""
+        state = self._fitted()
+        pairs = pair_indices(state, user_ids, item_ids, unknown, stacklevel=4)
+        return state, pairs, times_of(state, timestamps, pairs[0].size)
 
 
 def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
