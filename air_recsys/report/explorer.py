@@ -26,8 +26,10 @@ _SCRIPTS = (
     "explorer-graph.js",
     "explorer-looks.js",
     "explorer-view.js",
+    "explorer-list.js",
     "explorer-panel.js",
     "explorer-save.js",
+    "explorer-search.js",
     "explorer-state.js",
     "explorer.js",
 )
