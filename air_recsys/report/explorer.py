@@ -30,6 +30,7 @@ _SCRIPTS = (
     "explorer-panel.js",
     "explorer-save.js",
     "explorer-search.js",
+    "explorer-path.js",
     "explorer-state.js",
     "explorer.js",
 )
@@ -103,7 +104,7 @@ def write_explorer(
             graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()
         ],
     }
-    page = single_page("explorer.html", title=heading, data=data, styles=["explorer.css"], scripts=_SCRIPTS)
+    page = single_page("explorer.html", title=heading, data=data, styles=["explorer.css", "explorer-tools.css"], scripts=_SCRIPTS)
     replace_file(target, page.encode("utf-8", "replace"))
     return target
 

@@ -2,9 +2,8 @@
 
 /** A search box for nodes: a list that follows what is typed. */
 class Search {
-  constructor(input, list, { graph, onChoose }) {
-    Object.assign(this, { input, list, graph, onChoose });
-    this.nodes = [];
+  constructor(explorer, { input = byId("search"), list = byId("found"), graph = () => explorer.graph, onChoose = null } = {}) {
+    Object.assign(this, { explorer, input, list, graph, onChoose });
     this.input.addEventListener("input", () => this.update());
     this.input.addEventListener("focus", () => this.update());
     this.input.addEventListener("blur", () => this.close());
@@ -59,7 +58,9 @@ class Search {
   choose(index) {
     const node = this.nodes[index];
     this.close();
-    this.onChoose(node);
+    if (this.onChoose) return this.onChoose(node);
+    this.explorer.choose({ node });
+    if (!this.explorer.large) this.explorer.view.fitMarked();
   }
 
   close() {

@@ -9,6 +9,7 @@ const LinkState = {
     if (graph.stepIndex !== graph.steps.length - 1) parts.set("step", graph.stepIndex);
     if (chosen?.node !== undefined) parts.set("node", graph.ids[chosen.node]);
     else if (chosen) parts.set("community", chosen.community);
+    if (chosen?.to !== undefined) parts.set("to", graph.ids[chosen.to]);
     if (hops && chosen) parts.set("hops", hops);
     if (filtered.size) parts.set("only", [...filtered].join(" "));
     if (looks.color) parts.set("color", looks.color);
@@ -31,8 +32,9 @@ const LinkState = {
     const keys = (parts.get("only") || "").split(" ").map(Number);
     explorer.filtered = new Set(keys.filter((key) => parts.get("only") && legendGroups(graph).some((group) => group.key === key)));
     const node = graph.ids.indexOf(parts.get("node"));
+    const to = graph.ids.indexOf(parts.get("to"));
     const community = whole(parts.get("community"), 1e9);
-    if (node >= 0) explorer.choose({ node });
+    if (node >= 0) explorer.choose(to >= 0 ? { node, to } : { node });
     else if (community !== null && graph.members.has(community)) explorer.choose({ community });
     else explorer.refresh();
     const hops = whole(parts.get("hops"), 3);

@@ -10,21 +10,14 @@ class Explorer {
       onDrawn: () => this.drawn(),
     });
     this.view.linkText = (link) => this.linkText(link);
-    this.buildSearch();
+    this.search = new Search(this);
+    this.path = new PathFinder(this);
     this.buildSwitch();
     this.listen();
     LinkState.read(this, location.hash.slice(1));
     addEventListener("hashchange", () => {
       if (location.hash.slice(1) !== LinkState.write(this)) LinkState.read(this, location.hash.slice(1));
     });
-  }
-
-  buildSearch() {
-    const onChoose = (node) => {
-      this.choose({ node });
-      if (!this.large) this.view.fitMarked();
-    };
-    new Search(byId("search"), byId("found"), { graph: () => this.graph, onChoose });
   }
 
   buildSwitch() {
@@ -71,7 +64,7 @@ class Explorer {
 
   onKey(event) {
     if (byId("table").open) return;
-    if (event.key === "Escape" && !event.defaultPrevented && this.chosen) this.clear();
+    if (event.key === "Escape" && !event.defaultPrevented && this.chosen) this.letGo();
     const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(document.activeElement.tagName);
     if (event.key === "/" && !typing) {
       byId("search").focus();
@@ -83,7 +76,7 @@ class Explorer {
 
   /** Show a graph as it was left: with the text of the search, and what was chosen. */
   open(graph) {
-    if (this.graph) this.graph.left = { node: this.chosen?.node, text: byId("search").value };
+    if (this.graph) this.graph.left = { chosen: this.chosen, text: byId("search").value };
     this.graph = graph;
     this.looks = graph.looks;
     this.chosen = null;
@@ -96,7 +89,7 @@ class Explorer {
     byId("steps").hidden = graph.steps.length < 2;
     byId("step").max = String(graph.steps.length - 1);
     this.setStep(graph.steps.length - 1);
-    if (left.node !== undefined) this.choose({ node: left.node }, false);
+    if (left.chosen?.node !== undefined) this.choose(left.chosen, false);
     this.view.fit(0);
   }
 
@@ -108,15 +101,16 @@ class Explorer {
     byId("epoch").textContent = epoch === null ? "(trained)" : `epoch ${number(epoch)}`;
     byId("step").setAttribute("aria-valuetext", epoch === null ? "trained" : `epoch ${epoch}`);
     this.filtered = new Set();
-    const kept = this.chosen?.node;
+    const kept = this.chosen;
     this.chosen = null;
+    this.path.show({});
     this.hops = 0;
     byId("panel").hidden = true;
     this.view.resize();
     this.describe();
     this.initialThreshold();
     this.setLooks(this.looks.color || "", this.looks.size || "");
-    if (kept !== undefined) this.choose({ node: kept }, false);
+    if (kept?.node !== undefined) this.choose(kept, false);
   }
 
   setLooks(color, size) {
@@ -205,11 +199,16 @@ class Explorer {
     const { graph, chosen } = this;
     this.overview = this.large && (!chosen || chosen.community !== undefined);
     if (this.overview) this.view.show(communityScene(graph));
-    else if (this.large) this.view.show(nodeScene(graph, graph.ego(chosen.node, this.hops || 1)), { layout: true });
+    else if (this.large) this.view.show(nodeScene(graph, this.surroundings()), { layout: true });
     else this.view.show(nodeScene(graph));
     byId("back").hidden = !this.large || this.overview;
     byId("threshold").parentElement.hidden = this.overview;
     this.refresh();
+  }
+
+  /** What is drawn of a large graph beside its communities: the path, else the nodes around the chosen one. */
+  surroundings() {
+    return this.path.steps.length ? new Set(this.path.nodes) : this.graph.ego(this.chosen.node, this.hops || 1);
   }
 
   /** Decide which nodes and links are seen, and say how many. */
@@ -219,10 +218,12 @@ class Explorer {
     for (const node of this.view.scene.nodes) {
       node.seen = (!filtered.size || filtered.has(legendKey(node.community))) && (!inside || inside.has(node.key));
     }
-    if (chosen && chosen.node !== undefined) this.always(chosen.node);
+    if (chosen && chosen.node !== undefined) this.always([chosen.node, ...this.path.nodes]);
+    const onPath = this.path.edges;
+    this.view.onPath = onPath.size ? onPath : null;
     let count = 0;
     for (const link of this.view.scene.links) {
-      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.kept || ends(link, chosen));
+      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.kept || ends(link, chosen) || onPath.has(link.rank));
       count += link.seen;
     }
     byId("drawn").textContent = number(count);
@@ -238,14 +239,15 @@ class Explorer {
     this.rest = setTimeout(() => history.replaceState(null, "", `#${LinkState.write(this)}`), 200);
   }
 
-  /** A chosen node is seen whatever the legend filters. */
-  always(key) {
-    const node = this.view.scene.nodes.find((each) => each.key === key);
-    if (node) node.seen = true;
+  /** A chosen node and its path are seen whatever is filtered. */
+  always(keys) {
+    const wanted = new Set(keys);
+    for (const node of this.view.scene.nodes) if (wanted.has(node.key)) node.seen = true;
   }
 
   near() {
     if (!this.chosen || this.chosen.node === undefined) return [];
+    if (this.path.steps.length) return this.path.nodes.slice(1);
     return this.graph.neighbors(this.chosen.node).map(({ node }) => node);
   }
 
@@ -277,6 +279,7 @@ class Explorer {
     this.chosen = chosen;
     if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
     else describeNode(this.graph, chosen.node, (node) => this.choose({ node }), (community) => this.choose({ community }));
+    this.path.show(chosen);
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
     if (first) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
@@ -289,6 +292,12 @@ class Explorer {
     this.update();
   }
 
+  /** Let go of the last thing that was asked for: the path, else what is chosen. */
+  letGo() {
+    if (this.chosen.to !== undefined) this.path.clear();
+    else this.clear();
+  }
+
   setHops(hops) {
     this.hops = hops;
     this.update();
@@ -297,6 +306,7 @@ class Explorer {
 
   clear(focus = true) {
     this.chosen = null;
+    this.path.show({});
     this.hops = 0;
     byId("panel").hidden = true;
     this.view.resize();
