@@ -31,6 +31,7 @@ _SCRIPTS = (
     "explorer-save.js",
     "explorer-search.js",
     "explorer-path.js",
+    "explorer-filters.js",
     "explorer-state.js",
     "explorer.js",
 )

@@ -14,6 +14,7 @@ const LinkState = {
     if (filtered.size) parts.set("only", [...filtered].join(" "));
     if (looks.color) parts.set("color", looks.color);
     if (looks.size) parts.set("size", looks.size);
+    graph.filters.write(parts);
     if (explorer.moved) parts.set("edges", byId("threshold").value);
     for (const [community, name] of graph.renamed) parts.append("name", `${community} ${name}`);
     return parts.toString();
@@ -24,6 +25,8 @@ const LinkState = {
     const graph = explorer.graphs.find((each) => each.name === parts.get("graph")) || explorer.graphs[0];
     graph.renamed = new Map(parts.getAll("name").map((each) => splitName(each)));
     explorer.open(graph);
+    graph.filters.read(parts);
+    explorer.filterControls.show(graph.filters);
     const step = whole(parts.get("step"), graph.steps.length);
     if (step !== null) explorer.setStep(step);
     explorer.setLooks(parts.get("color") || "", parts.get("size") || "");

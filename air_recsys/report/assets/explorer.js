@@ -12,6 +12,7 @@ class Explorer {
     this.view.linkText = (link) => this.linkText(link);
     this.search = new Search(this);
     this.path = new PathFinder(this);
+    this.filterControls = new FilterControls(() => this.refresh());
     this.buildSwitch();
     this.listen();
     LinkState.read(this, location.hash.slice(1));
@@ -79,6 +80,8 @@ class Explorer {
     if (this.graph) this.graph.left = { chosen: this.chosen, text: byId("search").value };
     this.graph = graph;
     this.looks = graph.looks;
+    this.filters = graph.filters ??= new Filters(graph);
+    this.filterControls.show(this.filters);
     this.chosen = null;
     const left = graph.left || {};
     byId("switch").querySelectorAll("input")[this.graphs.indexOf(graph)].checked = true;
@@ -128,12 +131,17 @@ class Explorer {
     this.choose({ community }, false);
   }
 
-  /** The nodes for a table: those of the chosen community, the chosen node and its neighbours, else all that are seen. */
+  /**
+   * The nodes for a table: the chosen path, the chosen node and its neighbours, those of the chosen community, else all
+   * that are seen; beside the path and the chosen node only those that pass the filters.
+   */
   selection() {
-    const { graph, chosen } = this;
-    if (chosen?.node !== undefined) return [chosen.node, ...graph.neighbors(chosen.node).map(({ node }) => node)];
-    if (chosen) return graph.members.get(chosen.community);
-    if (this.overview) return graph.byStrength.filter((node) => !this.filtered.size || this.filtered.has(legendKey(graph.communities[node])));
+    const { graph, chosen, filters } = this;
+    const passing = (nodes) => nodes.filter((node) => filters.passes(node));
+    if (this.path.steps.length) return this.path.nodes;
+    if (chosen?.node !== undefined) return [chosen.node, ...passing(this.near())];
+    if (chosen) return passing(graph.members.get(chosen.community));
+    if (this.overview) return graph.byStrength.filter((node) => this.passes(node));
     return this.view.scene.byKnown.filter((node) => node.seen).map((node) => node.key);
   }
 
@@ -216,7 +224,8 @@ class Explorer {
     const { graph, chosen, hops, filtered } = this;
     const inside = !this.large && chosen && hops ? graph.ego(chosen.node, hops) : null;
     for (const node of this.view.scene.nodes) {
-      node.seen = (!filtered.size || filtered.has(legendKey(node.community))) && (!inside || inside.has(node.key));
+      const nodes = this.overview ? graph.members.get(node.key) || [] : [node.key];
+      node.seen = nodes.some((each) => this.passes(each)) && (!inside || inside.has(node.key));
     }
     if (chosen && chosen.node !== undefined) this.always([chosen.node, ...this.path.nodes]);
     const onPath = this.path.edges;
@@ -228,9 +237,16 @@ class Explorer {
     }
     byId("drawn").textContent = number(count);
     byId("all").hidden = !filtered.size;
+    this.filterControls.tell(graph.byStrength.filter((node) => this.passes(node)).length, graph);
     fillLegend(graph, legendGroups(graph), filtered, (key) => this.filter(key));
     this.view.select(chosen?.node ?? (this.overview ? chosen?.community : undefined) ?? null, this.near());
     this.remember();
+  }
+
+  /** Whether the legend and the filters leave a node. */
+  passes(node) {
+    const inLegend = !this.filtered.size || this.filtered.has(legendKey(this.graph.communities[node]));
+    return inLegend && this.filters.passes(node);
   }
 
   /** Keep the state in the link, so that it can be sent; once, when things have come to rest. */
