@@ -32,6 +32,10 @@ _SCRIPTS = (
     "explorer-search.js",
     "explorer-path.js",
     "explorer-filters.js",
+    "explorer-apart.js",
+    "explorer-lasso.js",
+    "explorer-selected.js",
+    "explorer-minimap.js",
     "explorer-state.js",
     "explorer.js",
 )

@@ -443,6 +443,8 @@ def test_everything_by_keyboard(films):
     films.press(Keys.TAB, Keys.ARROW_RIGHT)  # one hop
     assert films.find('input[name="ego"][value="1"]').is_selected()
     films.press(Keys.TAB)
+    assert films.focus() == "select-node"
+    films.press(Keys.TAB)
     assert films.focus() == "path-to"
     films.press(Keys.TAB, Keys.ARROW_DOWN)
     neighbour = films.texts("#list .what")[1]
@@ -479,7 +481,18 @@ def test_the_order_of_tabs_and_its_ring(films):
     saving = ["show-table", "save-csv", "save-png", "save-svg"]
     named = [name for name in visited if name not in ("BUTTON", "INPUT")]
     zoom = ["zoom-in", "zoom-out", "zoom-fit"]
-    assert named == ["search", "theme", "threshold", "step", "color", "size", *saving, "canvas", *zoom]
+    assert named == [
+        "search",
+        "theme",
+        "threshold",
+        "step",
+        "color",
+        "size",
+        "filters-toggle",
+        *saving,
+        "canvas",
+        *zoom,
+    ]
     assert visited[0] == "INPUT"  # the switch
 
 

@@ -56,6 +56,13 @@ function describeCommunity(graph, community, onChoose) {
   fillList(graph, "Strongest members and their summed weights", entries, onChoose);
 }
 
+/** How well known some nodes are, beside all of them. */
+function mediansOf(graph, nodes) {
+  const median = graph.medianRatings(nodes);
+  if (median === null) return [];
+  return [`median ${number(median)} ratings, of all ${number(graph.medianRatings([...graph.ids.keys()]))}`];
+}
+
 /** What sets a community apart, in words. */
 function apart(graph, community) {
   const named = graph.named.get(community);
@@ -65,9 +72,7 @@ function apart(graph, community) {
     parts.push(`${named.trait}: ${percent(named.share)} of them, ${percent(named.share_of_all)} of all`);
     parts.push(`p = ${named.p_value.toExponential(0)}`);
   } else parts.push("named by its best known members");
-  const median = graph.medianRatings(graph.members.get(community));
-  if (median !== null) parts.push(`median ${number(median)} ratings, of all ${number(graph.medianRatings([...graph.ids.keys()]))}`);
-  return parts;
+  return [...parts, ...mediansOf(graph, graph.members.get(community))];
 }
 
 /** How much of the communities follows from who rated what; 1 stands for all, "by chance" for nothing. */

@@ -83,6 +83,7 @@ class PathFinder {
   go(to) {
     const { explorer } = this;
     explorer.choose({ node: explorer.chosen.node, to }, false);
+    byId("status").textContent = byId("path-about").textContent;
     if (this.steps.length && !explorer.large) explorer.view.fitMarked();
   }
 
@@ -109,7 +110,7 @@ class PathFinder {
     const asked = to !== undefined && to !== node;
     const found = asked ? strongestPath(graph, node, to) : null;
     this.steps = found || [];
-    byId("path-clear").hidden = !asked;
+    byId("path-told").hidden = !asked;
     byId("path-to").value = asked ? graph.labels[to] : "";
     byId("path-about").textContent = asked ? this.told(found, to) : "";
     fillNodes(byId("path-list"), graph, this.steps, (other) => this.explorer.choose({ node: other, to: this.goal(other) }));

@@ -8,13 +8,14 @@ const LinkState = {
     if (graph !== graphs[0]) parts.set("graph", graph.name);
     if (graph.stepIndex !== graph.steps.length - 1) parts.set("step", graph.stepIndex);
     if (chosen?.node !== undefined) parts.set("node", graph.ids[chosen.node]);
-    else if (chosen) parts.set("community", chosen.community);
+    else if (chosen?.community !== undefined) parts.set("community", chosen.community);
     if (chosen?.to !== undefined) parts.set("to", graph.ids[chosen.to]);
     if (hops && chosen) parts.set("hops", hops);
     if (filtered.size) parts.set("only", [...filtered].join(" "));
     if (looks.color) parts.set("color", looks.color);
     if (looks.size) parts.set("size", looks.size);
     graph.filters.write(parts);
+    explorer.selected.write(parts);
     if (explorer.moved) parts.set("edges", byId("threshold").value);
     for (const [community, name] of graph.renamed) parts.append("name", `${community} ${name}`);
     return parts.toString();
@@ -24,6 +25,8 @@ const LinkState = {
     const parts = new URLSearchParams(text);
     const graph = explorer.graphs.find((each) => each.name === parts.get("graph")) || explorer.graphs[0];
     graph.renamed = new Map(parts.getAll("name").map((each) => splitName(each)));
+    explorer.selected.read(parts, graph);
+    explorer.chosen = graph.left = null;
     explorer.open(graph);
     graph.filters.read(parts);
     explorer.filterControls.show(graph.filters);
@@ -39,6 +42,7 @@ const LinkState = {
     const community = whole(parts.get("community"), 1e9);
     if (node >= 0) explorer.choose(to >= 0 ? { node, to } : { node });
     else if (community !== null && graph.members.has(community)) explorer.choose({ community });
+    else if (explorer.selected.nodes.size) explorer.choose({ selected: true });
     else explorer.refresh();
     const hops = whole(parts.get("hops"), 3);
     if (node >= 0 && hops) {

@@ -25,6 +25,7 @@ class View {
     this.moving = false;
     this.placed = [];
     this.onPath = null; // ranks of the links of a path, which are marked in place of those of the selected node
+    this.drawMarks = () => {}; // over the nodes and under their labels
     this.linkText = () => "";
     this.canvas = new ForceGraph(element)
       .enablePointerInteraction(false)
@@ -42,6 +43,7 @@ class View {
       .onZoom(() => this.move())
       .onEngineStop(() => this.settle())
       .onRenderFramePost((context, scale) => {
+        this.drawMarks(context, scale);
         this.drawLabels(context, scale);
         onDrawn();
       });

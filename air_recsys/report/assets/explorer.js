@@ -12,6 +12,9 @@ class Explorer {
     this.view.linkText = (link) => this.linkText(link);
     this.search = new Search(this);
     this.path = new PathFinder(this);
+    this.selected = new Selected(this);
+    this.view.drawMarks = (context, scale) => this.selected.draw(context, scale);
+    this.minimap = new Minimap(this.view);
     this.filterControls = new FilterControls(() => this.refresh());
     this.buildSwitch();
     this.listen();
@@ -53,7 +56,7 @@ class Explorer {
   }
 
   listenToSaving() {
-    const table = () => nodeTable(this.graph, this.selection());
+    const table = () => nodeTable(this.graph, this.listed());
     byId("show-table").addEventListener("click", () => showTable(table()));
     byId("close-table").addEventListener("click", () => byId("table").close());
     byId("save-csv").addEventListener("click", () => save(`${this.graph.name}.csv`, "text/csv", csvText(table())));
@@ -65,9 +68,11 @@ class Explorer {
 
   onKey(event) {
     if (byId("table").open) return;
-    if (event.key === "Escape" && !event.defaultPrevented && this.chosen) this.letGo();
+    if (event.key === "Escape" && !event.defaultPrevented) this.letGo();
     const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(document.activeElement.tagName);
-    if (event.key === "/" && !typing) {
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "s" && this.chosen?.node !== undefined) this.selected.toggle(this.chosen.node);
+    else if (event.key === "/") {
       byId("search").focus();
       event.preventDefault();
     }
@@ -92,7 +97,7 @@ class Explorer {
     byId("steps").hidden = graph.steps.length < 2;
     byId("step").max = String(graph.steps.length - 1);
     this.setStep(graph.steps.length - 1);
-    if (left.chosen?.node !== undefined) this.choose(left.chosen, false);
+    this.chooseAgain(left.chosen);
     this.view.fit(0);
   }
 
@@ -113,7 +118,12 @@ class Explorer {
     this.describe();
     this.initialThreshold();
     this.setLooks(this.looks.color || "", this.looks.size || "");
-    if (kept?.node !== undefined) this.choose(kept, false);
+    this.chooseAgain(kept);
+  }
+
+  /** Choose what was chosen before, unless it is a community, which may be another one by now. */
+  chooseAgain(chosen) {
+    if (chosen && chosen.community === undefined) this.choose(chosen, false);
   }
 
   setLooks(color, size) {
@@ -132,15 +142,16 @@ class Explorer {
   }
 
   /**
-   * The nodes for a table: the chosen path, the chosen node and its neighbours, those of the chosen community, else all
-   * that are seen; beside the path and the chosen node only those that pass the filters.
+   * The nodes for a table: the chosen path, the chosen node and its neighbours, those of the chosen community, those
+   * that are selected, else all that are seen; beside the path and the chosen node only those that pass the filters.
    */
-  selection() {
+  listed() {
     const { graph, chosen, filters } = this;
     const passing = (nodes) => nodes.filter((node) => filters.passes(node));
     if (this.path.steps.length) return this.path.nodes;
     if (chosen?.node !== undefined) return [chosen.node, ...passing(this.near())];
-    if (chosen) return passing(graph.members.get(chosen.community));
+    if (chosen?.community !== undefined) return passing(graph.members.get(chosen.community));
+    if (this.selected.nodes.size) return passing([...this.selected.nodes]);
     if (this.overview) return graph.byStrength.filter((node) => this.passes(node));
     return this.view.scene.byKnown.filter((node) => node.seen).map((node) => node.key);
   }
@@ -205,7 +216,7 @@ class Explorer {
 
   showScene() {
     const { graph, chosen } = this;
-    this.overview = this.large && (!chosen || chosen.community !== undefined);
+    this.overview = this.large && chosen?.node === undefined;
     if (this.overview) this.view.show(communityScene(graph));
     else if (this.large) this.view.show(nodeScene(graph, this.surroundings()), { layout: true });
     else this.view.show(nodeScene(graph));
@@ -239,7 +250,9 @@ class Explorer {
     byId("all").hidden = !filtered.size;
     this.filterControls.tell(graph.byStrength.filter((node) => this.passes(node)).length, graph);
     fillLegend(graph, legendGroups(graph), filtered, (key) => this.filter(key));
-    this.view.select(chosen?.node ?? (this.overview ? chosen?.community : undefined) ?? null, this.near());
+    this.selected.tell();
+    this.minimap.change();
+    this.view.select(this.marked(), this.near());
     this.remember();
   }
 
@@ -261,7 +274,16 @@ class Explorer {
     for (const node of this.view.scene.nodes) if (wanted.has(node.key)) node.seen = true;
   }
 
+  /** The key of what stands out in the picture, or null; "selected" is no node's, and all that are selected do. */
+  marked() {
+    const { chosen, overview } = this;
+    if (!chosen) return null;
+    if (chosen.node !== undefined) return chosen.node;
+    return (overview ? chosen.community : chosen.selected && "selected") ?? null;
+  }
+
   near() {
+    if (this.chosen?.selected && !this.overview) return this.graph.byStrength.filter((node) => this.selected.nodes.has(node));
     if (!this.chosen || this.chosen.node === undefined) return [];
     if (this.path.steps.length) return this.path.nodes.slice(1);
     return this.graph.neighbors(this.chosen.node).map(({ node }) => node);
@@ -293,7 +315,8 @@ class Explorer {
   choose(chosen, focus = true) {
     const first = !this.chosen || this.chosen.node === undefined;
     this.chosen = chosen;
-    if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
+    if (chosen.selected) this.selected.describe();
+    else if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
     else describeNode(this.graph, chosen.node, (node) => this.choose({ node }), (community) => this.choose({ community }));
     this.path.show(chosen);
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
@@ -308,10 +331,13 @@ class Explorer {
     this.update();
   }
 
-  /** Let go of the last thing that was asked for: the path, else what is chosen. */
+  /** Let go of the last thing that was asked for: the loop, the path, what is chosen, what is selected. */
   letGo() {
-    if (this.chosen.to !== undefined) this.path.clear();
-    else this.clear();
+    const { chosen, selected } = this;
+    if (selected.lasso.armed) selected.lasso.stop();
+    else if (chosen?.to !== undefined) this.path.clear();
+    else if (chosen && !chosen.selected) this.clear();
+    else if (selected.nodes.size) selected.clear();
   }
 
   setHops(hops) {
@@ -338,6 +364,7 @@ class Explorer {
 
   /** Tell when the first picture was there, in milliseconds since the page was asked for. */
   drawn() {
+    this.minimap.draw();
     document.documentElement.dataset.ready ??= String(Math.round(performance.now()));
   }
 }
@@ -361,4 +388,7 @@ function startTheme(onChange) {
 }
 
 const explorer = new Explorer(JSON.parse(byId("data").textContent));
-startTheme(() => explorer.view.readTheme());
+startTheme(() => {
+  explorer.view.readTheme();
+  explorer.minimap.change();
+});
