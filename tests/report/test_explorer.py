@@ -258,6 +258,20 @@ def test_the_page_of_a_model(model, tmp_path):
     assert users["steps"][0]["n_edges"] == snapshot.n_edges
 
 
+def test_nodes_of_a_posterior_have_an_uncertainty(tmp_path):
+    ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((4, 6)))
+    ratings[1:, 0] = np.nan
+    posterior = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+    items, users = content(explorer_of(posterior, tmp_path / "m.html"))["graphs"]
+    expected = posterior.uncertainty("item")
+    assert [float(text) for text in items["attributes"]["uncertainty"]] == pytest.approx(expected.tolist(), rel=5e-3)
+    assert expected.idxmax() == 0  # one rating
+    assert len(users["attributes"]["uncertainty"]) == 8
+    titles = pd.DataFrame({"title": [f"T{i}" for i in range(12)], "uncertainty": "mine"})
+    own = content(explorer_of(posterior, tmp_path / "m.html", titles))["graphs"][0]
+    assert set(own["attributes"]["uncertainty"]) == {"mine"}
+
+
 def test_the_first_graph_can_be_chosen(model, tmp_path):
     found = content(explorer_of(model, tmp_path / "m.html", first="users"))
     assert [graph["name"] for graph in found["graphs"]] == ["users", "items"]

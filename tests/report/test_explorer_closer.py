@@ -293,8 +293,8 @@ def test_what_sets_a_selection_apart_is_told_as_for_communities(opened, films):
     n_traits = opened.script("return traitsOf(explorer.graph).length")
     expected = fit(chosen, traits["Comedy"], n_traits)
     share, of_all = (f"{100 * value:.0f} %" for value in (expected.share, expected.share_of_all))
-    assert told["Comedy"].startswith(f"{share} of them, {of_all} of all, p = ")
-    assert float(told["Comedy"].split("= ")[1]) == pytest.approx(expected.p_value, rel=0.5)
+    assert told["Comedy"].startswith(f"{share} of them, {of_all} of all, p\u00a0=\u00a0")
+    assert float(told["Comedy"].split("=\u00a0")[1]) == pytest.approx(expected.p_value, rel=0.5)
     exact = "return standingOut(traitsOf(explorer.graph), [...explorer.selected.nodes]).map((t) => [t.text, t.pValue])"
     assert dict(opened.script(exact))["Comedy"] == pytest.approx(expected.p_value, rel=1e-9)
     assert "War" not in told
