@@ -8,12 +8,14 @@ from typing import Any, Literal, overload
 import numpy as np
 import pandas as pd
 
+from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
 from air_recsys.models.limits import limited
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
 from air_recsys.models.rating_values import RatingValues, checked_values
+from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState
-from air_recsys.validation import check_real
+from air_recsys.validation import check_choice, check_real
 
 _HIGHEST_LEVEL = 0.9999
 
@@ -31,6 +33,46 @@ class PredictsDeviations(Recommender):
     def rating_values_(self) -> np.ndarray:
         """The values of the training ratings in ascending order: the columns of `predict_proba`."""
         return checked_values(self._fitted()).copy()
+
+    def uncertainty(self, side: Side = "item") -> pd.Series:
+        """Return how unsure the model is of its scores of each item, or user.
+
+        The posterior variance of the score of a pair, averaged over all users (of each item; over all items, of each
+        user), and the root of that: the standard deviation of a score around the true one. The noise of ratings is no
+        part of it, nor what a time adds; so it is smaller than the deviations of `predict`, which are those of
+        ratings. Of models of draws (``solver="langevin"``) the average is over at most 2,000 of the other side,
+        evenly spaced.
+
+        Parameters
+        ----------
+        side : {"item", "user"}
+
+        Returns
+        -------
+        Series of float64
+            By id, in the unit of the ratings.
+
+        Raises
+        ------
+        NotFittedError
+            Where `solver` left no posterior.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[1:, 0] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> uncertainty = model.uncertainty("item")
+        >>> bool(uncertainty[0] > uncertainty[1])  # one rating, and six
+        True
+        """
+        check_choice("side", side, SIDES)
+        state = self._fitted()
+        if state.equations is None:
+            raise NotFittedError(f"uncertainty needs a posterior, found none in this {type(self).__name__}")
+        ids = state.data.item_ids if side == "item" else state.data.user_ids
+        return pd.Series(state.equations.uncertainties(side), index=pd.Index(ids, name=side), name="uncertainty")
 
     @overload
     def predict(

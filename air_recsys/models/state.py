@@ -138,6 +138,10 @@ class RowEquations(Protocol):
         """Return the standard deviation of a new rating of each pair of indices, at a time where given, (n,)."""
         ...
 
+    def uncertainties(self, side: Side) -> np.ndarray:
+        """Return the root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
+        ...
+
     def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return the variance of a rating of each pair of indices around its true score, (n,)."""
         ...

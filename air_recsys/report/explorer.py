@@ -14,6 +14,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
 from air_recsys.plotting.snapshots import snapshots_of
+from air_recsys.report.certainty import Measures, add_measures, uncertainties
 from air_recsys.report.content import graph_content
 from air_recsys.report.single_page import single_page
 from air_recsys.validation import check_integer
@@ -26,8 +27,16 @@ _SCRIPTS = (
     "explorer-graph.js",
     "explorer-looks.js",
     "explorer-view.js",
+    "explorer-list.js",
     "explorer-panel.js",
     "explorer-save.js",
+    "explorer-search.js",
+    "explorer-path.js",
+    "explorer-filters.js",
+    "explorer-apart.js",
+    "explorer-lasso.js",
+    "explorer-selected.js",
+    "explorer-minimap.js",
     "explorer-state.js",
     "explorer.js",
 )
@@ -86,6 +95,20 @@ def write_explorer(
     ...     page.name, "<html" in page.read_text(encoding="utf-8")
     ('items.html', True)
     """
+    return _write(path, graphs, snapshots=snapshots, ratings=ratings, title=title, max_nodes=max_nodes)
+
+
+def _write(
+    path: str | os.PathLike[str],
+    graphs: SimilarityGraph | Mapping[str, SimilarityGraph],
+    *,
+    snapshots: Mapping[str, Snapshots] | None,
+    ratings: Interactions | None,
+    title: str | None,
+    max_nodes: int = 10_000,
+    measures: Mapping[str, Measures] | None = None,
+) -> Path:
+    """Write the page; `measures` are attributes of the nodes by which communities are not named."""
     target = Path(path)
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
@@ -94,14 +117,13 @@ def write_explorer(
     steps = dict(snapshots or {})
     _check(named, steps)
     heading = "Similarity graphs" if title is None else title
-    data = {
-        "title": heading,
-        "max_nodes": max_nodes,
-        "graphs": [
-            graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()
-        ],
-    }
-    page = single_page("explorer.html", title=heading, data=data, styles=["explorer.css"], scripts=_SCRIPTS)
+    contents = [graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()]
+    for content in contents:
+        add_measures(content["attributes"], (measures or {}).get(content["name"], {}))
+    data = {"title": heading, "max_nodes": max_nodes, "graphs": contents}
+    page = single_page(
+        "explorer.html", title=heading, data=data, styles=["explorer.css", "explorer-tools.css"], scripts=_SCRIPTS
+    )
     replace_file(target, page.encode("utf-8", "replace"))
     return target
 
@@ -115,6 +137,8 @@ def explorer_of(
     first: str = "items",
 ) -> Path:
     """Write the explorer page of a fitted model: its graphs and, where it kept any, their snapshots.
+
+    Of a model with a posterior nodes have the attribute "uncertainty", the one of `AIR.uncertainty`.
 
     Parameters
     ----------
@@ -161,7 +185,8 @@ def explorer_of(
         learned["items"] = learned["items"].with_attributes(titles, label=label)
     ordered = {name: learned[name] for name in sorted(learned, key=lambda name: name != first)}
     heading = f"Graphs learned by {type(model).__name__}" if title is None else title
-    return write_explorer(path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading)
+    measures = uncertainties(model, ordered)
+    return _write(path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading, measures=measures)
 
 
 def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:

@@ -379,3 +379,31 @@ def test_a_fold_of_movielens(data_root):
     scores, deviations = found.predict(users, items, return_std=True)
     assert rmse(test.ratings, scores) < 0.885
     assert 0.88 < np.mean(np.abs(scores - test.ratings) < 1.645 * deviations) < 0.92
+
+
+@both
+@pytest.mark.parametrize("side", ["user", "item"])
+def test_the_uncertainty_of_a_side_is_the_mean_variance_of_its_scores(solver, side):
+    shown, _ = drawn(40, 25)
+    fit = model(solver, n_sweeps=30).fit(shown)
+    users, items = (pairs.ravel() for pairs in np.indices((40, 25)))
+    noise = fit._fitted().equations.noise(users, items)
+    of_scores = fit.predict(users, items, return_std=True)[1] ** 2 - noise
+    expected = np.sqrt(of_scores.reshape(40, 25).mean(axis=1 if side == "user" else 0))
+    found = fit.uncertainty(side)
+    assert found.index.name == side
+    np.testing.assert_allclose(found.to_numpy(), expected, rtol=1e-4)
+
+
+def test_little_rated_items_are_uncertain():
+    shown, _ = drawn()
+    few = shown.select((shown.item_index >= 20) | (np.arange(shown.ratings.size) % 10 == 0))
+    found = model("variational").fit(few).uncertainty().to_numpy()
+    assert found[:20].mean() > 1.3 * found[20:].mean()
+
+
+def test_an_objective_knows_no_uncertainty():
+    with pytest.raises(NotFittedError, match="uncertainty needs a posterior"):
+        model("adam", n_epochs=2).fit(frame()).uncertainty()
+    with pytest.raises(ParameterError, match="side"):
+        model("variational").uncertainty("film")

@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +64,7 @@ def test_the_page_is_the_same_every_time(tmp_path):
 def test_the_policy_names_exactly_the_scripts_of_the_page(tmp_path):
     page = write_explorer(tmp_path / "g.html", ring()).read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == 8
+    assert len(scripts) == sum(each.name.endswith(".js") for each in files("air_recsys.report.assets").iterdir())
     hashes = {base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in scripts}
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)"', page)[0])
     assert set(re.findall(r"'sha256-([^']*)'", policy)) == hashes
@@ -255,6 +256,20 @@ def test_the_page_of_a_model(model, tmp_path):
         assert [step["epoch"] for step in graph["steps"]] == [10, 30, None]
     snapshot = model.snapshots_[10].user_graph
     assert users["steps"][0]["n_edges"] == snapshot.n_edges
+
+
+def test_nodes_of_a_posterior_have_an_uncertainty(tmp_path):
+    ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((4, 6)))
+    ratings[1:, 0] = np.nan
+    posterior = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+    items, users = content(explorer_of(posterior, tmp_path / "m.html"))["graphs"]
+    expected = posterior.uncertainty("item")
+    assert [float(text) for text in items["attributes"]["uncertainty"]] == pytest.approx(expected.tolist(), rel=5e-3)
+    assert expected.idxmax() == 0  # one rating
+    assert len(users["attributes"]["uncertainty"]) == 8
+    titles = pd.DataFrame({"title": [f"T{i}" for i in range(12)], "uncertainty": "mine"})
+    own = content(explorer_of(posterior, tmp_path / "m.html", titles))["graphs"][0]
+    assert set(own["attributes"]["uncertainty"]) == {"mine"}
 
 
 def test_the_first_graph_can_be_chosen(model, tmp_path):

@@ -1,7 +1,6 @@
 """The explorer in Chromium: what a visitor sees, clicks and types, and that the network stays silent."""
 
 import io
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree
@@ -9,61 +8,13 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from browsers import CONTRAST, chromium, show, webdriver
-from browsers import Page as AnyPage
+from browsers import CONTRAST, chromium, webdriver
 from explorer_cases import HOSTILE, planted, ring, weaker
+from explorer_page import Page, choose_option, downloads
 from selenium.webdriver.common.keys import Keys
-from selenium.webdriver.support.ui import WebDriverWait
 
 from air_recsys import Interactions, SimilarityGraph
 from air_recsys.report import write_explorer
-
-
-class Page(AnyPage):
-    """The explorer in a browser."""
-
-    def open(self, path: Path, dark: bool = False, size: tuple[int, int] = (1280, 800)) -> None:
-        show(self.browser, dark, size)
-        self.browser.get_log("browser")
-        self.browser.get_log("performance")
-        self.browser.get(path.as_uri())
-        self.wait(lambda: self.ready_ms() is not None)
-
-    def ready_ms(self) -> int | None:
-        found = self.script("return document.documentElement.dataset.ready ?? null")
-        return None if found is None else int(found)
-
-    def wait(self, condition) -> None:
-        WebDriverWait(self.browser, 15, poll_frequency=0.05).until(lambda _: condition())
-
-    def text(self, selector) -> str:
-        return self.script("return document.querySelector(arguments[0]).textContent", selector)
-
-    def number(self, selector) -> int:
-        return int(self.text(selector).replace(",", ""))
-
-    def hidden(self, selector) -> bool:
-        return self.script("return document.querySelector(arguments[0]).hidden", selector)
-
-    def press(self, *keys) -> None:
-        webdriver.ActionChains(self.browser, duration=0).send_keys(*keys).perform()
-
-    def focus(self) -> str:
-        return self.script("return document.activeElement.id || document.activeElement.tagName")
-
-    def errors(self) -> list[str]:
-        return [entry["message"] for entry in self.browser.get_log("browser")]
-
-    def requests(self) -> list[str]:
-        """The addresses that were asked for since the page was opened, inside the file or outside."""
-        events = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
-        sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-        return [params["request"]["url"] for params in sent]
-
-    def drawn_pixels(self) -> str:
-        """The picture as it is, when no frame is to come."""
-        self.browser.execute_async_script("setTimeout(arguments[0], 350)")
-        return self.script("return document.querySelector('#canvas canvas').toDataURL()")
 
 
 @pytest.fixture(scope="module")
@@ -293,25 +244,6 @@ def two(page, rated) -> Page:
     return page
 
 
-def downloads(page) -> None:
-    """Keep what the page saves in place of writing it."""
-    page.script("""
-        window.saved = [];
-        window.save = (name, type, content) => {
-          if (typeof content === "string") saved.push([name, type, content]);
-          else saved.push([name, type, content.size]);
-        };
-    """)
-
-
-def choose_option(page, selector, value) -> None:
-    page.script(
-        "const s = document.querySelector(arguments[0]); s.value = arguments[1]; s.dispatchEvent(new Event('change'))",
-        selector,
-        value,
-    )
-
-
 def test_communities_are_named_by_what_sets_them_apart(two):
     names = two.texts("#legend .what")
     assert len(names) == 2
@@ -510,6 +442,10 @@ def test_everything_by_keyboard(films):
     assert films.focus() == "to-community"
     films.press(Keys.TAB, Keys.ARROW_RIGHT)  # one hop
     assert films.find('input[name="ego"][value="1"]').is_selected()
+    films.press(Keys.TAB)
+    assert films.focus() == "select-node"
+    films.press(Keys.TAB)
+    assert films.focus() == "path-to"
     films.press(Keys.TAB, Keys.ARROW_DOWN)
     neighbour = films.texts("#list .what")[1]
     assert films.script("return document.activeElement.querySelector('.what').textContent") == neighbour
@@ -545,7 +481,18 @@ def test_the_order_of_tabs_and_its_ring(films):
     saving = ["show-table", "save-csv", "save-png", "save-svg"]
     named = [name for name in visited if name not in ("BUTTON", "INPUT")]
     zoom = ["zoom-in", "zoom-out", "zoom-fit"]
-    assert named == ["search", "theme", "threshold", "step", "color", "size", *saving, "canvas", *zoom]
+    assert named == [
+        "search",
+        "theme",
+        "threshold",
+        "step",
+        "color",
+        "size",
+        "filters-toggle",
+        *saving,
+        "canvas",
+        *zoom,
+    ]
     assert visited[0] == "INPUT"  # the switch
 
 

@@ -115,7 +115,8 @@ class Graph {
 
   /** Why an edge is there, as far as the ratings say: who rated both ends. */
   reason(shared) {
-    return shared === undefined ? "" : `${number(shared)} ${this.raters} rated both`;
+    if (shared === undefined) return "";
+    return `${number(shared)} ${shared === 1 ? this.raters.slice(0, -1) : this.raters} rated both`;
   }
 
   /** The median of the numbers of ratings of some nodes, or null. */

@@ -42,7 +42,7 @@ class Looks {
     const steps = SCALE_OF_NUMBERS.length;
     const color = (share) => SCALE_OF_NUMBERS[Math.min(steps - 1, Math.floor(share * steps))];
     const known = values.filter(Number.isFinite).sort((a, b) => a - b);
-    const at = (share) => weightText(known[Math.min(known.length - 1, Math.floor(share * known.length))]);
+    const at = (share) => String(known[Math.min(known.length - 1, Math.floor(share * known.length))]);
     const key = SCALE_OF_NUMBERS.map((each, step) => ({ color: each, text: `from ${at(step / steps)}` }));
     return { of: (node) => (Number.isNaN(shares[node]) ? "" : color(shares[node])), key };
   }

@@ -19,40 +19,6 @@ function swatch(community) {
   return made;
 }
 
-/** Up, Down, Home and End move the focus among the buttons of a list. */
-function arrowKeys(list) {
-  list.addEventListener("keydown", (event) => {
-    const buttons = [...list.querySelectorAll("button")];
-    const at = buttons.indexOf(document.activeElement);
-    const to = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: buttons.length - 1 }[event.key];
-    if (to === undefined || !buttons[to]) return;
-    buttons[to].focus();
-    event.preventDefault();
-  });
-}
-
-/** A button of the list in the panel: a node, and a bar as long as its share of the largest weight. */
-function listEntry(graph, { node, weight, shared }, largest, onChoose) {
-  const line = element("span", { className: "line" }, [
-    swatch(graph.communities[node]),
-    element("span", { className: "what", text: graph.labels[node], title: graph.labels[node] }),
-    element("span", { className: "count", text: weightText(weight) }),
-  ]);
-  const bar = element("i");
-  bar.style.width = `${(100 * weight) / largest}%`;
-  const why = shared === undefined ? [] : [element("span", { className: "why", text: graph.reason(shared) })];
-  const button = element("button", { type: "button" }, [line, element("span", { className: "part" }, [bar]), ...why]);
-  button.addEventListener("click", () => onChoose(node));
-  return element("li", {}, [button]);
-}
-
-/** Fill the list with nodes and weights, strongest first. */
-function fillList(graph, title, entries, onChoose) {
-  const largest = Math.max(...entries.map(({ weight }) => weight), 1e-300);
-  byId("list-title").textContent = title;
-  byId("list").replaceChildren(...entries.map((entry) => listEntry(graph, entry, largest, onChoose)));
-}
-
 /** A text that may break after each "|". */
 function withBreaks(text) {
   return text.split(/(?<=\|)/).flatMap((part) => [part, element("wbr")]);
@@ -90,6 +56,13 @@ function describeCommunity(graph, community, onChoose) {
   fillList(graph, "Strongest members and their summed weights", entries, onChoose);
 }
 
+/** How well known some nodes are, beside all of them. */
+function mediansOf(graph, nodes) {
+  const median = graph.medianRatings(nodes);
+  if (median === null) return [];
+  return [`median ${number(median)} ratings, of all ${number(graph.medianRatings([...graph.ids.keys()]))}`];
+}
+
 /** What sets a community apart, in words. */
 function apart(graph, community) {
   const named = graph.named.get(community);
@@ -99,9 +72,7 @@ function apart(graph, community) {
     parts.push(`${named.trait}: ${percent(named.share)} of them, ${percent(named.share_of_all)} of all`);
     parts.push(`p = ${named.p_value.toExponential(0)}`);
   } else parts.push("named by its best known members");
-  const median = graph.medianRatings(graph.members.get(community));
-  if (median !== null) parts.push(`median ${number(median)} ratings, of all ${number(graph.medianRatings([...graph.ids.keys()]))}`);
-  return parts;
+  return [...parts, ...mediansOf(graph, graph.members.get(community))];
 }
 
 /** How much of the communities follows from who rated what; 1 stands for all, "by chance" for nothing. */

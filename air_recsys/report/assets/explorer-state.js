@@ -8,11 +8,14 @@ const LinkState = {
     if (graph !== graphs[0]) parts.set("graph", graph.name);
     if (graph.stepIndex !== graph.steps.length - 1) parts.set("step", graph.stepIndex);
     if (chosen?.node !== undefined) parts.set("node", graph.ids[chosen.node]);
-    else if (chosen) parts.set("community", chosen.community);
+    else if (chosen?.community !== undefined) parts.set("community", chosen.community);
+    if (chosen?.to !== undefined) parts.set("to", graph.ids[chosen.to]);
     if (hops && chosen) parts.set("hops", hops);
     if (filtered.size) parts.set("only", [...filtered].join(" "));
     if (looks.color) parts.set("color", looks.color);
     if (looks.size) parts.set("size", looks.size);
+    graph.filters.write(parts);
+    explorer.selected.write(parts);
     if (explorer.moved) parts.set("edges", byId("threshold").value);
     for (const [community, name] of graph.renamed) parts.append("name", `${community} ${name}`);
     return parts.toString();
@@ -22,7 +25,11 @@ const LinkState = {
     const parts = new URLSearchParams(text);
     const graph = explorer.graphs.find((each) => each.name === parts.get("graph")) || explorer.graphs[0];
     graph.renamed = new Map(parts.getAll("name").map((each) => splitName(each)));
+    explorer.selected.read(parts, graph);
+    explorer.chosen = graph.left = null;
     explorer.open(graph);
+    graph.filters.read(parts);
+    explorer.filterControls.show(graph.filters);
     const step = whole(parts.get("step"), graph.steps.length);
     if (step !== null) explorer.setStep(step);
     explorer.setLooks(parts.get("color") || "", parts.get("size") || "");
@@ -31,9 +38,11 @@ const LinkState = {
     const keys = (parts.get("only") || "").split(" ").map(Number);
     explorer.filtered = new Set(keys.filter((key) => parts.get("only") && legendGroups(graph).some((group) => group.key === key)));
     const node = graph.ids.indexOf(parts.get("node"));
+    const to = graph.ids.indexOf(parts.get("to"));
     const community = whole(parts.get("community"), 1e9);
-    if (node >= 0) explorer.choose({ node });
+    if (node >= 0) explorer.choose(to >= 0 ? { node, to } : { node });
     else if (community !== null && graph.members.has(community)) explorer.choose({ community });
+    else if (explorer.selected.nodes.size) explorer.choose({ selected: true });
     else explorer.refresh();
     const hops = whole(parts.get("hops"), 3);
     if (node >= 0 && hops) {

@@ -24,6 +24,8 @@ class View {
     this.hovered = null;
     this.moving = false;
     this.placed = [];
+    this.onPath = null; // ranks of the links of a path, which are marked in place of those of the selected node
+    this.drawMarks = () => {}; // over the nodes and under their labels
     this.linkText = () => "";
     this.canvas = new ForceGraph(element)
       .enablePointerInteraction(false)
@@ -37,10 +39,11 @@ class View {
       .nodeCanvasObject((node, context, scale) => this.drawNode(node, context, scale))
       .linkVisibility((link) => link.seen && (!this.moving || link.rank < EDGES_WHILE_MOVING || this.touches(link)))
       .linkColor((link) => this.linkColor(link))
-      .linkWidth((link) => (this.touches(link) ? 1.6 : 0.7))
+      .linkWidth((link) => (this.touches(link) ? (this.onPath ? 2.5 : 1.6) : 0.7))
       .onZoom(() => this.move())
       .onEngineStop(() => this.settle())
       .onRenderFramePost((context, scale) => {
+        this.drawMarks(context, scale);
         this.drawLabels(context, scale);
         onDrawn();
       });
@@ -185,6 +188,7 @@ class View {
   }
 
   touches(link) {
+    if (this.onPath) return this.onPath.has(link.rank);
     return this.selected !== null && (link.source.key === this.selected || link.target.key === this.selected);
   }
 

@@ -11,6 +11,11 @@ class Explorer {
     });
     this.view.linkText = (link) => this.linkText(link);
     this.search = new Search(this);
+    this.path = new PathFinder(this);
+    this.selected = new Selected(this);
+    this.view.drawMarks = (context, scale) => this.selected.draw(context, scale);
+    this.minimap = new Minimap(this.view);
+    this.filterControls = new FilterControls(() => this.refresh());
     this.buildSwitch();
     this.listen();
     LinkState.read(this, location.hash.slice(1));
@@ -45,13 +50,13 @@ class Explorer {
     for (const input of document.getElementsByName("ego")) {
       input.addEventListener("change", () => this.setHops(Number(input.value)));
     }
-    arrowKeys(byId("list"));
+    asListbox(byId("list"));
     arrowKeys(byId("legend"));
     document.addEventListener("keydown", (event) => this.onKey(event));
   }
 
   listenToSaving() {
-    const table = () => nodeTable(this.graph, this.selection());
+    const table = () => nodeTable(this.graph, this.listed());
     byId("show-table").addEventListener("click", () => showTable(table()));
     byId("close-table").addEventListener("click", () => byId("table").close());
     byId("save-csv").addEventListener("click", () => save(`${this.graph.name}.csv`, "text/csv", csvText(table())));
@@ -63,9 +68,11 @@ class Explorer {
 
   onKey(event) {
     if (byId("table").open) return;
-    if (event.key === "Escape" && !event.defaultPrevented && this.chosen) this.clear();
+    if (event.key === "Escape" && !event.defaultPrevented) this.letGo();
     const typing = ["INPUT", "TEXTAREA", "SELECT"].includes(document.activeElement.tagName);
-    if (event.key === "/" && !typing) {
+    if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "s" && this.chosen?.node !== undefined) this.selected.toggle(this.chosen.node);
+    else if (event.key === "/") {
       byId("search").focus();
       event.preventDefault();
     }
@@ -75,9 +82,11 @@ class Explorer {
 
   /** Show a graph as it was left: with the text of the search, and what was chosen. */
   open(graph) {
-    if (this.graph) this.graph.left = { node: this.chosen?.node, text: byId("search").value };
+    if (this.graph) this.graph.left = { chosen: this.chosen, text: byId("search").value };
     this.graph = graph;
     this.looks = graph.looks;
+    this.filters = graph.filters ??= new Filters(graph);
+    this.filterControls.show(this.filters);
     this.chosen = null;
     const left = graph.left || {};
     byId("switch").querySelectorAll("input")[this.graphs.indexOf(graph)].checked = true;
@@ -88,7 +97,7 @@ class Explorer {
     byId("steps").hidden = graph.steps.length < 2;
     byId("step").max = String(graph.steps.length - 1);
     this.setStep(graph.steps.length - 1);
-    if (left.node !== undefined) this.choose({ node: left.node }, false);
+    this.chooseAgain(left.chosen);
     this.view.fit(0);
   }
 
@@ -100,15 +109,21 @@ class Explorer {
     byId("epoch").textContent = epoch === null ? "(trained)" : `epoch ${number(epoch)}`;
     byId("step").setAttribute("aria-valuetext", epoch === null ? "trained" : `epoch ${epoch}`);
     this.filtered = new Set();
-    const kept = this.chosen?.node;
+    const kept = this.chosen;
     this.chosen = null;
+    this.path.show({});
     this.hops = 0;
     byId("panel").hidden = true;
     this.view.resize();
     this.describe();
     this.initialThreshold();
     this.setLooks(this.looks.color || "", this.looks.size || "");
-    if (kept !== undefined) this.choose({ node: kept }, false);
+    this.chooseAgain(kept);
+  }
+
+  /** Choose what was chosen before, unless it is a community, which may be another one by now. */
+  chooseAgain(chosen) {
+    if (chosen && chosen.community === undefined) this.choose(chosen, false);
   }
 
   setLooks(color, size) {
@@ -126,12 +141,18 @@ class Explorer {
     this.choose({ community }, false);
   }
 
-  /** The nodes for a table: those of the chosen community, the chosen node and its neighbours, else all that are seen. */
-  selection() {
-    const { graph, chosen } = this;
-    if (chosen?.node !== undefined) return [chosen.node, ...graph.neighbors(chosen.node).map(({ node }) => node)];
-    if (chosen) return graph.members.get(chosen.community);
-    if (this.overview) return graph.byStrength.filter((node) => !this.filtered.size || this.filtered.has(legendKey(graph.communities[node])));
+  /**
+   * The nodes for a table: the chosen path, the chosen node and its neighbours, those of the chosen community, those
+   * that are selected, else all that are seen; beside the path and the chosen node only those that pass the filters.
+   */
+  listed() {
+    const { graph, chosen, filters } = this;
+    const passing = (nodes) => nodes.filter((node) => filters.passes(node));
+    if (this.path.steps.length) return this.path.nodes;
+    if (chosen?.node !== undefined) return [chosen.node, ...passing(this.near())];
+    if (chosen?.community !== undefined) return passing(graph.members.get(chosen.community));
+    if (this.selected.nodes.size) return passing([...this.selected.nodes]);
+    if (this.overview) return graph.byStrength.filter((node) => this.passes(node));
     return this.view.scene.byKnown.filter((node) => node.seen).map((node) => node.key);
   }
 
@@ -195,13 +216,18 @@ class Explorer {
 
   showScene() {
     const { graph, chosen } = this;
-    this.overview = this.large && (!chosen || chosen.community !== undefined);
+    this.overview = this.large && chosen?.node === undefined;
     if (this.overview) this.view.show(communityScene(graph));
-    else if (this.large) this.view.show(nodeScene(graph, graph.ego(chosen.node, this.hops || 1)), { layout: true });
+    else if (this.large) this.view.show(nodeScene(graph, this.surroundings()), { layout: true });
     else this.view.show(nodeScene(graph));
     byId("back").hidden = !this.large || this.overview;
     byId("threshold").parentElement.hidden = this.overview;
     this.refresh();
+  }
+
+  /** What is drawn of a large graph beside its communities: the path, else the nodes around the chosen one. */
+  surroundings() {
+    return this.path.steps.length ? new Set(this.path.nodes) : this.graph.ego(this.chosen.node, this.hops || 1);
   }
 
   /** Decide which nodes and links are seen, and say how many. */
@@ -209,19 +235,31 @@ class Explorer {
     const { graph, chosen, hops, filtered } = this;
     const inside = !this.large && chosen && hops ? graph.ego(chosen.node, hops) : null;
     for (const node of this.view.scene.nodes) {
-      node.seen = (!filtered.size || filtered.has(legendKey(node.community))) && (!inside || inside.has(node.key));
+      const nodes = this.overview ? graph.members.get(node.key) || [] : [node.key];
+      node.seen = nodes.some((each) => this.passes(each)) && (!inside || inside.has(node.key));
     }
-    if (chosen && chosen.node !== undefined) this.always(chosen.node);
+    if (chosen && chosen.node !== undefined) this.always([chosen.node, ...this.path.nodes]);
+    const onPath = this.path.edges;
+    this.view.onPath = onPath.size ? onPath : null;
     let count = 0;
     for (const link of this.view.scene.links) {
-      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.kept || ends(link, chosen));
+      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.kept || ends(link, chosen) || onPath.has(link.rank));
       count += link.seen;
     }
     byId("drawn").textContent = number(count);
     byId("all").hidden = !filtered.size;
+    this.filterControls.tell(graph.byStrength.filter((node) => this.passes(node)).length, graph);
     fillLegend(graph, legendGroups(graph), filtered, (key) => this.filter(key));
-    this.view.select(chosen?.node ?? (this.overview ? chosen?.community : undefined) ?? null, this.near());
+    this.selected.tell();
+    this.minimap.change();
+    this.view.select(this.marked(), this.near());
     this.remember();
+  }
+
+  /** Whether the legend and the filters leave a node. */
+  passes(node) {
+    const inLegend = !this.filtered.size || this.filtered.has(legendKey(this.graph.communities[node]));
+    return inLegend && this.filters.passes(node);
   }
 
   /** Keep the state in the link, so that it can be sent; once, when things have come to rest. */
@@ -230,14 +268,24 @@ class Explorer {
     this.rest = setTimeout(() => history.replaceState(null, "", `#${LinkState.write(this)}`), 200);
   }
 
-  /** A chosen node is seen whatever the legend filters. */
-  always(key) {
-    const node = this.view.scene.nodes.find((each) => each.key === key);
-    if (node) node.seen = true;
+  /** A chosen node and its path are seen whatever is filtered. */
+  always(keys) {
+    const wanted = new Set(keys);
+    for (const node of this.view.scene.nodes) if (wanted.has(node.key)) node.seen = true;
+  }
+
+  /** The key of what stands out in the picture, or null; "selected" is no node's, and all that are selected do. */
+  marked() {
+    const { chosen, overview } = this;
+    if (!chosen) return null;
+    if (chosen.node !== undefined) return chosen.node;
+    return (overview ? chosen.community : chosen.selected && "selected") ?? null;
   }
 
   near() {
+    if (this.chosen?.selected && !this.overview) return this.graph.byStrength.filter((node) => this.selected.nodes.has(node));
     if (!this.chosen || this.chosen.node === undefined) return [];
+    if (this.path.steps.length) return this.path.nodes.slice(1);
     return this.graph.neighbors(this.chosen.node).map(({ node }) => node);
   }
 
@@ -267,8 +315,10 @@ class Explorer {
   choose(chosen, focus = true) {
     const first = !this.chosen || this.chosen.node === undefined;
     this.chosen = chosen;
-    if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
+    if (chosen.selected) this.selected.describe();
+    else if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
     else describeNode(this.graph, chosen.node, (node) => this.choose({ node }), (community) => this.choose({ community }));
+    this.path.show(chosen);
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
     if (first) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
@@ -281,6 +331,15 @@ class Explorer {
     this.update();
   }
 
+  /** Let go of the last thing that was asked for: the loop, the path, what is chosen, what is selected. */
+  letGo() {
+    const { chosen, selected } = this;
+    if (selected.lasso.armed) selected.lasso.stop();
+    else if (chosen?.to !== undefined) this.path.clear();
+    else if (chosen && !chosen.selected) this.clear();
+    else if (selected.nodes.size) selected.clear();
+  }
+
   setHops(hops) {
     this.hops = hops;
     this.update();
@@ -289,6 +348,7 @@ class Explorer {
 
   clear(focus = true) {
     this.chosen = null;
+    this.path.show({});
     this.hops = 0;
     byId("panel").hidden = true;
     this.view.resize();
@@ -304,6 +364,7 @@ class Explorer {
 
   /** Tell when the first picture was there, in milliseconds since the page was asked for. */
   drawn() {
+    this.minimap.draw();
     document.documentElement.dataset.ready ??= String(Math.round(performance.now()));
   }
 }
@@ -311,77 +372,6 @@ class Explorer {
 /** Whether a link is one of the chosen node's: those are drawn whatever the slider says. */
 function ends(link, chosen) {
   return chosen?.node !== undefined && (link.source.key === chosen.node || link.target.key === chosen.node);
-}
-
-/** The search box: a list that follows what is typed. */
-class Search {
-  constructor(explorer) {
-    this.explorer = explorer;
-    this.input = byId("search");
-    this.list = byId("found");
-    this.input.addEventListener("input", () => this.update());
-    this.input.addEventListener("focus", () => this.update());
-    this.input.addEventListener("blur", () => this.close());
-    this.input.addEventListener("keydown", (event) => this.onKey(event));
-  }
-
-  update() {
-    const { graph } = this.explorer;
-    this.nodes = graph.search(this.input.value);
-    const entries = this.nodes.map((node, index) => this.entry(graph, node, index));
-    const none = this.input.value.trim() && !entries.length;
-    this.list.replaceChildren(...entries, ...(none ? [element("li", { className: "hint", text: "Nothing found" })] : []));
-    this.list.hidden = !this.list.children.length;
-    this.input.setAttribute("aria-expanded", String(!this.list.hidden));
-    this.point(0);
-  }
-
-  entry(graph, node, index) {
-    const id = graph.labels[node] === graph.ids[node] ? "" : graph.ids[node];
-    const parts = [
-      element("span", { className: "what", text: graph.labels[node] }),
-      element("span", { className: "id", text: id }),
-    ];
-    const made = element("li", { id: `found-${index}`, role: "option" }, parts);
-    made.addEventListener("pointerdown", (event) => {
-      event.preventDefault(); // the focus stays in the box until the choice is made
-      this.choose(index);
-    });
-    return made;
-  }
-
-  point(index) {
-    this.at = index;
-    [...this.list.children].forEach((each, at) => each.setAttribute("aria-selected", String(at === index)));
-    const current = this.nodes.length ? this.list.children[index] : null;
-    if (current) current.scrollIntoView({ block: "nearest" });
-    this.input.setAttribute("aria-activedescendant", current ? current.id : "");
-  }
-
-  onKey(event) {
-    const count = this.list.hidden ? 0 : this.nodes.length;
-    if (event.key === "ArrowDown" && count) this.point((this.at + 1) % count);
-    else if (event.key === "ArrowUp" && count) this.point((this.at + count - 1) % count);
-    else if (event.key === "Enter" && count) this.choose(this.at);
-    else if (event.key === "Escape" && (this.input.value || !this.list.hidden)) {
-      this.input.value = "";
-      this.close();
-    } else return;
-    event.preventDefault();
-  }
-
-  choose(index) {
-    const node = this.nodes[index];
-    this.close();
-    this.explorer.choose({ node });
-    if (!this.explorer.large) this.explorer.view.fitMarked();
-  }
-
-  close() {
-    this.list.hidden = true;
-    this.input.setAttribute("aria-expanded", "false");
-    this.input.setAttribute("aria-activedescendant", "");
-  }
 }
 
 /** Light or dark: as the system has it, until the button says otherwise. */
@@ -398,4 +388,7 @@ function startTheme(onChange) {
 }
 
 const explorer = new Explorer(JSON.parse(byId("data").textContent));
-startTheme(() => explorer.view.readTheme());
+startTheme(() => {
+  explorer.view.readTheme();
+  explorer.minimap.change();
+});

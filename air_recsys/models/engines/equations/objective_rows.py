@@ -135,6 +135,12 @@ class ObjectiveRows:
             "found none"
         )
 
+    def uncertainties(self, side: Side) -> np.ndarray:
+        """Raise: an objective knows no variances of scores."""
+        raise NotFittedError(
+            "uncertainty needs a posterior, that of AIR with solver='variational' or 'langevin'; found none"
+        )
+
     def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Raise: an objective knows no noise."""
         return self.deviations(users, items)

@@ -28,6 +28,7 @@ from torch import Tensor
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays, double
 from air_recsys.models.engines.equations.posterior_contributions import contributions_of
+from air_recsys.models.engines.equations.score_variances import score_variances
 from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.devices import device_or_cpu
@@ -86,6 +87,10 @@ class PosteriorRows:
         pairs = users, items
         variance = self.drift.variances(*pairs) if times is None else self.drift.at(*pairs, times)[1]
         return np.sqrt(np.square(deviations) + variance)
+
+    def uncertainties(self, side: Side) -> np.ndarray:
+        """Return the root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
+        return np.sqrt(score_variances(self.arrays, side))
 
     def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
         """Return the variance of a rating of each pair around its true score, (n,)."""
