@@ -20,6 +20,7 @@ _MAX_EDGES = 200_000  # and at least _EDGES_PER_NODE times the nodes
 _EDGES_PER_NODE = 4
 _MAX_STEP_EDGES = 20_000
 _MAX_COMMUNITIES = 300  # in the graph of communities
+_EDGES_PER_COMMUNITY = 3
 ISOLATED = -1
 
 
@@ -138,7 +139,7 @@ def _names(graph: SimilarityGraph, labels: list[int], attributes: dict[str, list
 
 
 def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:
-    """Return a graph of communities: sizes, discs that hold the members, and the summed weights between them."""
+    """Return a graph of communities: sizes, discs for the members, and the largest summed weights between them."""
     n_shown = min(_MAX_COMMUNITIES, int(labels.max(initial=-1)) + 1)
     inside = np.flatnonzero((labels >= 0) & (labels < n_shown))
     member = sp.csr_array((np.ones(inside.size), (inside, labels[inside])), shape=(len(graph), n_shown))
@@ -150,7 +151,7 @@ def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:
         "sizes": sizes.tolist(),
         "positions": positions.round(3).tolist(),
         "radii": radii.round(3).tolist(),
-        **_edges(whole),
+        **_edges(strongest(whole, _EDGES_PER_COMMUNITY * n_shown)),
     }
 
 

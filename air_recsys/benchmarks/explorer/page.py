@@ -87,7 +87,7 @@ def _open(driver: Any, path: Path) -> float:
 
 
 def _ego(driver: Any, node: int) -> float:
-    seconds = _until_drawn(driver, f"explorer.choose({{ node: {node} }}); explorer.setHops(1);")
+    seconds = _until_drawn(driver, f"explorer.choose({{ node: {node} }}); explorer.setHops(2);")
     driver.execute_script("explorer.clear()")
     _until_drawn(driver, "")
     return seconds

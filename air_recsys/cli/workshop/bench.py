@@ -160,7 +160,7 @@ def graph_layout(
 
 @bench_app.command("explorer")
 def explorer(json_file: options.JsonFile = None) -> None:
-    """What pages of the explorer cost to write, and how fast they are in Chromium; for graphs of three sizes."""
+    """Measure what pages of the explorer cost to write, and how fast they are in Chromium, on three made graphs."""
     from air_recsys.benchmarks.explorer import bench_explorer, markdown
 
     report = bench_explorer()

@@ -1,6 +1,7 @@
 "use strict";
 
-const OPEN_FROM = 110; // pixels of radius, from which on a community of a large graph shows its members
+const OPEN_FROM = { pixels: 110, share: 0.25 }; // a community of a large graph with this radius shows its members
+const MOST_MEMBERS = 5000; // the strongest
 const NODES_PER_LABEL = 25; // where more are in view, communities have labels in place of nodes
 
 /**
@@ -24,14 +25,21 @@ class Detail {
 
   /** Open the communities that are near and in view, and close others; true where that changed anything. */
   update() {
-    if (!this.isOverview) return false;
+    if (!this.isOverview || this.view.fitting) return false;
     const zoom = this.view.canvas.zoom();
-    const near = this.view.scene.nodes.filter((node) => node.seen && node.reach * zoom > OPEN_FROM && this.isInView(node, node.reach));
+    const isNear = (node) => node.seen && node.reach * zoom > this.openFrom() && this.isInView(node, node.reach);
+    const near = this.view.scene.nodes.filter(isNear);
     const isSame = near.length === this.opened.size && near.every((node) => this.opened.has(node.key));
     if (isSame) return false;
     for (const node of this.view.scene.nodes) node.isOpen = near.includes(node);
     this.opened = new Map(near.map((node) => [node.key, this.opened.get(node.key) || membersScene(this.graph, node)]));
     return true;
+  }
+
+  /** The radius in pixels from which on a community is open. */
+  openFrom() {
+    const { clientWidth, clientHeight } = this.view.element;
+    return Math.max(OPEN_FROM.pixels, OPEN_FROM.share * Math.min(clientWidth, clientHeight));
   }
 
   get nodes() {
@@ -93,8 +101,8 @@ function centresOf(graph, nodes) {
 
 /** The members of a community within its disc, and the edges among them. */
 function membersScene(graph, disc) {
-  const members = graph.members.get(disc.key);
-  const { x, y } = graph.placesIn(disc.key);
+  const members = (graph.members.get(disc.key) || []).slice(0, MOST_MEMBERS); // at an earlier step it may have none
+  const { x, y } = graph.placesIn(disc.key, members);
   const paint = nodePaint(graph);
   const nodes = members.map((key, index) => ({
     ...paint(key),

@@ -22,9 +22,9 @@ class Graph {
     this.indexCommunities();
   }
 
-  /** Places of the members of a community in a disc of radius 1, in the order of `members`. */
-  placesIn(community) {
-    if (!this.places.has(community)) this.places.set(community, placesOf(this, this.members.get(community)));
+  /** Places of members of a community in a disc of radius 1, computed once a step. */
+  placesIn(community, members) {
+    if (!this.places.has(community)) this.places.set(community, placesOf(this, members));
     return this.places.get(community);
   }
 

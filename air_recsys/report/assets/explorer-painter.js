@@ -2,7 +2,7 @@
 
 const MARGIN = 0.2; // of the view on each side, drawn ahead of the hand that drags
 const MILLISECONDS = { moving: 6, resting: 24 }; // of a frame, for drawing that is not done yet
-const FADED = 0.2;
+const FADED = 0.3;
 const LARGEST_SPRITE = 24; // pixels of radius
 
 /**
@@ -32,6 +32,10 @@ class Painter {
 
   get isDone() {
     return Boolean(this.ready) && !this.stale && !this.job && this.ready.content === this.content;
+  }
+
+  get nEdges() {
+    return this.content ? this.content.paints.length : 0;
   }
 
   /** Draw a frame of the picture, and go on with the next one. */
@@ -167,18 +171,27 @@ function contentOf(view) {
   const numbers = new Map();
   links.forEach(({ source, target }, index) => {
     const at = 4 * (links.length - 1 - index); // the strongest over the others
-    ends[at] = source.x;
-    ends[at + 1] = source.y;
-    ends[at + 2] = target.x;
-    ends[at + 3] = target.y;
+    endsOf(source, target, ends, at);
     const color = (source.color === target.color && source.color) || colors.edge;
     if (!numbers.has(color)) numbers.set(color, numbers.size);
     paints[links.length - 1 - index] = numbers.get(color);
   });
   const looks = nodes.map((node) => `${node.x} ${node.y} ${node.radius} ${node.color} ${node.isOpen}`);
   const pairs = [...numbers.keys()].map(colorPair);
-  const opacity = Math.round(256 * 0.8 * view.opacity());
+  const opacity = Math.round(256 * 0.8 * view.opacity(links.length));
   return { ends, paints, pairs, names: [...numbers.keys()].join(), nodes: nodes.reverse(), looks, opacity, page: colors.page };
+}
+
+/** Where an edge begins and ends, as four numbers: at the middle of nodes, at the rim of discs. */
+function endsOf(source, target, ends = [], at = 0) {
+  const [x, y] = [target.x - source.x, target.y - source.y];
+  const length = source.reach || target.reach ? Math.hypot(x, y) || 1 : 1;
+  const [leave, arrive] = [(source.reach || 0) / length, (target.reach || 0) / length];
+  ends[at] = source.x + leave * x;
+  ends[at + 1] = source.y + leave * y;
+  ends[at + 2] = target.x - arrive * x;
+  ends[at + 3] = target.y - arrive * y;
+  return ends;
 }
 
 function same(one, other) {

@@ -33,7 +33,7 @@ class View {
       .enableNodeDrag(false)
       .nodeRelSize(1)
       .nodeVal(1)
-      .minZoom(0.02)
+      .minZoom(1e-4)
       .maxZoom(MOST_ZOOM)
       .cooldownTicks(0)
       .nodeCanvasObject(() => {})
@@ -80,7 +80,7 @@ class View {
     this.camera = camera;
     this.painter.reset();
     const nearest = Math.min(...scene.nodes.map(({ reach }) => reach || Infinity)); // every community can be opened
-    this.canvas.maxZoom(Math.max(MOST_ZOOM, (2 * OPEN_FROM) / nearest));
+    this.canvas.maxZoom(Math.max(MOST_ZOOM, (6 * OPEN_FROM.pixels) / nearest));
     this.canvas.warmupTicks(layout ? 150 : 0).graphData({ nodes: scene.nodes, links: layout ? scene.links : [] });
   }
 
@@ -89,7 +89,6 @@ class View {
     this.fitting = false;
     if (this.camera) this.canvas.centerAt(this.camera.x, this.camera.y).zoom(this.camera.zoom);
     else this.fit(0);
-    this.detail.update();
     this.draw();
   }
 
@@ -104,6 +103,7 @@ class View {
 
   /** Draw what is seen now. */
   draw() {
+    this.detail.update();
     this.painter.changed();
     this.ask();
   }
@@ -128,7 +128,7 @@ class View {
     const disc = this.scene.nodes.find((node) => node.key === community);
     if (!disc || disc.isOpen) return;
     const { clientWidth, clientHeight } = this.element;
-    const zoom = Math.max(0.4 * Math.min(clientWidth, clientHeight), 1.2 * OPEN_FROM) / disc.reach;
+    const zoom = Math.max(0.4 * Math.min(clientWidth, clientHeight), 1.2 * this.detail.openFrom()) / disc.reach;
     if (this.fitting) this.camera = { x: disc.x, y: disc.y, zoom };
     else this.canvas.centerAt(disc.x, disc.y, duration).zoom(zoom, duration);
   }
@@ -158,23 +158,28 @@ class View {
   /** The node under the pointer, or null. */
   nodeAt(event) {
     const box = this.element.getBoundingClientRect();
-    const scale = this.canvas.zoom();
     const at = this.canvas.screen2GraphCoords(event.clientX - box.left, event.clientY - box.top);
+    return this.nearest(this.detail.nodes, at, 3) || this.nearest(this.scene.nodes, at, 6);
+  }
+
+  /** The node that is nearest to a place, at most some pixels away from it, or null. */
+  nearest(nodes, at, pixels) {
+    const scale = this.canvas.zoom();
     let best = null;
-    let nearest = Infinity;
-    for (const node of this.detail.opened.size ? [...this.scene.nodes, ...this.detail.nodes] : this.scene.nodes) {
+    let nearest = pixels / scale;
+    for (const node of nodes) {
       const gap = Math.hypot(node.x - at.x, node.y - at.y) - this.radius(node, scale);
-      if (node.seen && (gap < nearest || (node.isMember && gap * scale < 3))) [best, nearest] = [node, gap];
+      if (node.seen && gap < nearest) [best, nearest] = [node, gap];
     }
-    return nearest * scale < 6 ? best : null;
+    return best;
   }
 
   /** The edge under the pointer, of those of the chosen node, or of all where they are few; or null. */
   linkAt(event) {
     const box = this.element.getBoundingClientRect();
     const at = this.canvas.screen2GraphCoords(event.clientX - box.left, event.clientY - box.top);
-    const links = this.scene.links.filter((link) => link.seen && (this.selected === null || this.touches(link)));
-    if (links.length > EDGES_UNDER_POINTER) return null;
+    if (this.selected === null && this.painter.nEdges > EDGES_UNDER_POINTER) return null;
+    const links = (this.selected === null ? this.scene.links : this.markedLinks).filter((link) => link.seen);
     let best = null;
     let nearest = 5 / this.canvas.zoom();
     for (const link of links) {
@@ -223,8 +228,8 @@ class View {
     return this.selected !== null && (link.source.key === this.selected || link.target.key === this.selected);
   }
 
-  opacity() {
-    return Math.max(0.07, Math.min(0.4, 900 / this.drawnLinks().length));
+  opacity(nLinks) {
+    return Math.max(0.07, Math.min(0.4, 900 / nLinks));
   }
 
   /** What the painter draws, the strongest first. */
@@ -254,8 +259,9 @@ class View {
     if (this.selected === null) return;
     context.beginPath();
     for (const { source, target } of this.markedLinks.filter((link) => link.seen)) {
-      context.moveTo(source.x, source.y);
-      context.lineTo(target.x, target.y);
+      const [x0, y0, x1, y1] = endsOf(source, target);
+      context.moveTo(x0, y0);
+      context.lineTo(x1, y1);
     }
     context.lineWidth = 1.6 / scale;
     context.strokeStyle = this.colors.mark;
@@ -288,7 +294,7 @@ class View {
     context.lineJoin = "round";
     for (const node of this.detail.labelled()) {
       if (this.placed.length >= this.roomForLabels()) break;
-      if (node.seen) this.drawLabel(node, context, scale);
+      if (node.seen && this.detail.isInView(node)) this.drawLabel(node, context, scale);
     }
     context.restore();
   }

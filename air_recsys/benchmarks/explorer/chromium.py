@@ -38,7 +38,7 @@ def check_browser() -> None:
 
 
 @contextmanager
-def browser() -> Iterator[Any]:
+def headless_browser() -> Iterator[Any]:
     """Yield a driver of Chromium with a window of 1280 x 800 pixels and no graphics card."""
     check_browser()
     webdriver = import_extra("selenium.webdriver", "test")
