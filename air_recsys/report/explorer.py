@@ -29,6 +29,7 @@ _SCRIPTS = (
     "explorer-painter.js",
     "explorer-places.js",
     "explorer-detail.js",
+    "explorer-scenes.js",
     "explorer-view.js",
     "explorer-panel.js",
     "explorer-save.js",

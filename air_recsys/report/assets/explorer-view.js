@@ -1,12 +1,5 @@
 "use strict";
 
-// Each at least 3:1 against both backgrounds.
-const PALETTE = [
-  "#4878d0", "#df6a1a", "#3b9d65", "#d65f5f", "#9a6fc9", "#1899ab", "#d465ad", "#a48b1c", "#8a6248", "#6f8f2f",
-  "#5667b8", "#c2566f", "#3b9997", "#c37c2b", "#7588d7", "#a35d9e", "#549c42", "#c9774f", "#4c8fb0", "#8f7f4a",
-];
-// `key` and `rank`, because force-graph numbers nodes and links by `index` as it likes.
-const SCALE = 60; // canvas units for one unit of the positions
 const MOST_ZOOM = 12;
 const EDGES_UNDER_POINTER = 20000;
 const ROOM_OF_LABEL = 27000; // square pixels
@@ -24,6 +17,7 @@ class View {
     this.markedLinks = [];
     this.hovered = null;
     this.moving = false;
+    this.fitting = true; // until there is a scene with places
     this.placed = [];
     this.painter = new Painter(this);
     this.detail = new Detail(this);
@@ -104,6 +98,7 @@ class View {
   /** Draw what is seen now. */
   draw() {
     this.detail.update();
+    this.markedLinks = this.scene.links.filter((link) => link.seen && this.touches(link));
     this.painter.changed();
     this.ask();
   }
@@ -179,7 +174,7 @@ class View {
     const box = this.element.getBoundingClientRect();
     const at = this.canvas.screen2GraphCoords(event.clientX - box.left, event.clientY - box.top);
     if (this.selected === null && this.painter.nEdges > EDGES_UNDER_POINTER) return null;
-    const links = (this.selected === null ? this.scene.links : this.markedLinks).filter((link) => link.seen);
+    const links = this.selected === null ? this.scene.links.filter((link) => link.seen) : this.markedLinks;
     let best = null;
     let nearest = 5 / this.canvas.zoom();
     for (const link of links) {
@@ -213,7 +208,6 @@ class View {
     this.near = new Set(near);
     const nodes = new Map(this.scene.nodes.map((node) => [node.key, node]));
     this.marked = [key, ...near].map((each) => nodes.get(each)).filter((node) => node);
-    this.markedLinks = key === null ? [] : this.scene.links.filter((link) => this.touches(link));
     this.draw();
   }
 
@@ -256,9 +250,8 @@ class View {
 
   /** The edges of the chosen node, and it and its neighbours over them. */
   drawMarked(context, scale) {
-    if (this.selected === null) return;
     context.beginPath();
-    for (const { source, target } of this.markedLinks.filter((link) => link.seen)) {
+    for (const { source, target } of this.markedLinks) {
       const [x0, y0, x1, y1] = endsOf(source, target);
       context.moveTo(x0, y0);
       context.lineTo(x1, y1);
@@ -266,7 +259,7 @@ class View {
     context.lineWidth = 1.6 / scale;
     context.strokeStyle = this.colors.mark;
     context.stroke();
-    for (const node of this.marked) if (node.seen) this.drawNode(node, context, scale);
+    for (const node of [...this.marked].reverse()) if (node.seen) this.drawNode(node, context, scale);
   }
 
   drawNode(node, context, scale) {
@@ -286,35 +279,36 @@ class View {
 
   /** Labels of the marked nodes in their order, else of what matters most; those that have room, never over another. */
   drawLabels(context, scale) {
-    const ratio = context.canvas.width / (this.element.clientWidth || 1);
     this.placed = [];
-    context.save();
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.textAlign = "center";
-    context.lineJoin = "round";
     for (const node of this.detail.labelled()) {
       if (this.placed.length >= this.roomForLabels()) break;
       if (node.seen && this.detail.isInView(node)) this.drawLabel(node, context, scale);
     }
-    context.restore();
   }
 
   drawLabel(node, context, scale) {
     const at = this.canvas.graph2ScreenCoords(node.x, node.y);
     const text = node.label.length > 30 ? `${node.label.slice(0, 29)}…` : node.label;
     const isStrong = node.isCommunity || node.key === this.selected;
+    const ratio = context.canvas.width / this.element.clientWidth;
+    context.save();
+    context.setTransform(ratio, 0, 0, ratio, 0, 0); // fonts of one size, which the browser keeps
     context.font = `${isStrong ? 700 : 500} ${node.isCommunity ? 13 : 12}px system-ui, "DejaVu Sans", sans-serif`;
     const half = context.measureText(text).width / 2 + 3;
     const box = this.heightsOfLabel(node, at, scale)
       .map((y) => ({ text, x: at.x, y, left: at.x - half, right: at.x + half, top: y - 13, bottom: y + 4 }))
       .find((each) => this.hasRoom(each));
-    if (!box) return;
+    if (box) this.drawText(box, context);
+    context.restore();
+  }
+
+  drawText(box, context) {
     this.placed.push(box);
-    context.lineWidth = 3.5;
+    Object.assign(context, { textAlign: "center", lineJoin: "round", lineWidth: 3.5 });
     context.strokeStyle = this.colors.page;
-    context.strokeText(text, at.x, box.y);
+    context.strokeText(box.text, box.x, box.y);
     context.fillStyle = this.colors.ink;
-    context.fillText(text, at.x, box.y);
+    context.fillText(box.text, box.x, box.y);
   }
 
   /** Where the base line of a label may be: nodes have it below, else above; communities within, open ones above. */
@@ -348,79 +342,4 @@ function distanceTo(point, from, to) {
   const along = ((point.x - from.x) * x + (point.y - from.y) * y) / (x * x + y * y || 1);
   const share = Math.max(0, Math.min(1, along));
   return Math.hypot(point.x - from.x - share * x, point.y - from.y - share * y);
-}
-
-/** The colour of a community; small ones share the grey of the theme, which is "". */
-function communityColor(community) {
-  return community >= 0 && community < PALETTE.length ? PALETTE[community] : "";
-}
-
-/** What nodes look like: a function of their numbers in the graph. */
-function nodePaint(graph) {
-  const { of: color } = graph.looks.colors(graph.looks.color || "");
-  const size = graph.looks.sizes(graph.looks.size || "");
-  return (key) => ({
-    key,
-    label: graph.labels[key],
-    community: graph.communities[key],
-    color: color(key),
-    radius: 2.4 + 3.2 * size(key),
-    seen: true,
-  });
-}
-
-/** All nodes of a graph, or some of them without places, and the edges between them. */
-function nodeScene(graph, only = null) {
-  const paint = nodePaint(graph);
-  const place = (key) => (only ? {} : { x: graph.positions[key][0] * SCALE, y: graph.positions[key][1] * SCALE });
-  const keys = only ? [...only].sort((a, b) => graph.strength[b] - graph.strength[a] || a - b) : graph.byStrength;
-  const nodes = keys.map((key) => ({ ...paint(key), ...place(key) }));
-  const counts = graph.attributes["number of ratings"];
-  const byKnown = counts ? [...nodes].sort((a, b) => counts[b.key] - counts[a.key]) : nodes;
-  return { nodes, byKnown, links: only ? linksAmong(graph, nodes) : linksBetween(nodes, graph.step) };
-}
-
-/** The graph of communities: discs whose areas are as their numbers of members. */
-function communityScene(graph) {
-  const { sizes, positions, radii } = graph.overview;
-  const nodes = sizes.map((size, community) => ({
-    key: community,
-    get label() {
-      return `${graph.communityName(community)} · ${size.toLocaleString("en")}`;
-    },
-    community,
-    isCommunity: true,
-    isOpen: false,
-    color: communityColor(community),
-    reach: radii[community] * SCALE,
-    seen: true,
-    x: positions[community][0] * SCALE,
-    y: positions[community][1] * SCALE,
-  }));
-  return { nodes, byKnown: nodes, links: linksBetween(nodes, graph.overview) };
-}
-
-function linksBetween(nodes, { sources, targets, weights }) {
-  const byKey = [];
-  for (const node of nodes) byKey[node.key] = node;
-  const links = [];
-  for (let rank = 0; rank < sources.length; rank++) {
-    const [source, target] = [byKey[sources[rank]], byKey[targets[rank]]];
-    if (source && target) links.push({ rank, source, target, weight: weights[rank], seen: true });
-  }
-  return links;
-}
-
-/** The edges among a few nodes of a large graph, strongest first. */
-function linksAmong(graph, nodes) {
-  const byKey = new Map(nodes.map((node) => [node.key, node]));
-  const links = [];
-  for (const source of nodes) {
-    for (let at = graph.starts[source.key]; at < graph.starts[source.key + 1]; at++) {
-      const target = graph.others[at] > source.key && byKey.get(graph.others[at]);
-      const rank = graph.edges[at];
-      if (target) links.push({ rank, source, target, weight: graph.step.weights[rank], seen: true });
-    }
-  }
-  return links.sort((a, b) => a.rank - b.rank);
 }
