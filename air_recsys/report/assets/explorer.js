@@ -174,7 +174,8 @@ class Explorer {
     if (this.large) {
       notes.push(
         `${number(graph.size)} ${graph.kind}s are more than the ${number(this.data.max_nodes)} that this page draws ` +
-          "at once: it shows their communities. Search for one, or choose a community, to see its surroundings.",
+          "at once: it shows their communities. Zoom in, or choose a community, to see its members; search for one " +
+          "to see its surroundings.",
       );
     }
     if (inPage < graph.step.n_edges) {
@@ -216,10 +217,12 @@ class Explorer {
 
   showScene() {
     const { graph, chosen } = this;
+    if (this.overview && this.view.detail.graph === graph) graph.camera = this.view.place();
     this.overview = this.large && chosen?.node === undefined;
-    if (this.overview) this.view.show(communityScene(graph));
+    if (this.overview) this.view.show(communityScene(graph), { camera: graph.camera });
     else if (this.large) this.view.show(nodeScene(graph, this.surroundings()), { layout: true });
     else this.view.show(nodeScene(graph));
+    this.view.detail.show(graph, this.overview);
     byId("back").hidden = !this.large || this.overview;
     byId("threshold").parentElement.hidden = this.overview;
     this.refresh();
@@ -308,7 +311,7 @@ class Explorer {
 
   pick(node) {
     if (!node) this.clear();
-    else if (this.overview) this.choose({ community: node.key });
+    else if (this.overview && !node.isMember) this.choose({ community: node.key });
     else this.choose({ node: node.key });
   }
 
@@ -358,8 +361,9 @@ class Explorer {
   }
 
   update() {
-    if (this.large) this.showScene();
-    else this.refresh();
+    if (!this.large || (this.overview && this.chosen?.node === undefined)) this.refresh();
+    else this.showScene();
+    if (this.overview && this.chosen) this.view.approach(this.chosen.community);
   }
 
   /** Tell when the first picture was there, in milliseconds since the page was asked for. */
