@@ -29,6 +29,7 @@ _SCRIPTS = (
     "explorer-view.js",
     "explorer-panel.js",
     "explorer-save.js",
+    "explorer-source.js",
     "explorer-state.js",
     "explorer.js",
 )

@@ -10,10 +10,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from explorer_cases import HOSTILE, planted, ring, weaker
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.report import explorer_of, write_explorer
 from air_recsys.report.content import communities, graph_content, matched, strongest
 from air_recsys.report.layout import node_positions
@@ -329,3 +331,23 @@ def test_an_older_page_survives_a_failure(tmp_path):
     with pytest.raises(DataError):
         write_explorer(page, ring(), snapshots={"items": {1: ring(3)}})
     assert page.read_bytes() == before
+
+
+def test_edges_of_who_rated_what_are_the_strongest_of_that_graph(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    ratings = Interactions.from_dense(np.where(rng.random((60, 30)) < 0.3, 3.0, np.nan))
+    graph = SimilarityGraph(np.ones((30, 30)), range(30), kind="item")
+    rows = ratings.to_csr().T.tocsr()
+    expected = SimilarityGraph(with_pattern(sp.csr_array((30, 30)), rows, 20), range(30), kind="item")
+    found = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings))["graphs"][0]["pattern_edges"]
+    assert found["n_edges"] == len(found["weights"]) == expected.n_edges
+    assert found["weights"] == sorted(found["weights"], reverse=True)
+    np.testing.assert_allclose(expected.to_scipy()[found["sources"], found["targets"]], found["weights"], rtol=1e-3)
+    pattern = np.isfinite(ratings.to_dense()).astype(int)
+    assert found["shared"] == (pattern.T @ pattern)[found["sources"], found["targets"]].tolist()
+    monkeypatch.setattr("air_recsys.report.rated._MAX_PATTERN_EDGES", 40)
+    fewer = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings))["graphs"][0]["pattern_edges"]
+    assert fewer["n_edges"] == found["n_edges"]
+    assert len(fewer["weights"]) < len(found["weights"])
+    large = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings, max_nodes=20))["graphs"][0]
+    assert "pattern_edges" not in large

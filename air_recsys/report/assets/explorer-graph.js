@@ -9,12 +9,14 @@ class Graph {
     this.named = new Map(data.names.map((each) => [each.community, each]));
     this.renamed = new Map();
     this.looks = null;
+    this.source = "learned";
     this.setStep(data.steps.length - 1);
     this.looks = new Looks(this);
   }
 
   setStep(index) {
-    this.step = this.steps[index];
+    const step = this.steps[index];
+    this.step = this.source === "pattern" ? withPatternEdges(step, this.pattern_edges) : step;
     this.stepIndex = index;
     this.communities = this.step.communities;
     this.indexEdges();

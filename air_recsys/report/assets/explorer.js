@@ -11,6 +11,7 @@ class Explorer {
     });
     this.view.linkText = (link) => this.linkText(link);
     this.search = new Search(this);
+    this.source = new EdgeSource(this);
     this.buildSwitch();
     this.listen();
     LinkState.read(this, location.hash.slice(1));
@@ -83,6 +84,7 @@ class Explorer {
     byId("switch").querySelectorAll("input")[this.graphs.indexOf(graph)].checked = true;
     byId("search").value = left.text || "";
     describeExposure(graph);
+    this.source.open(graph);
     this.large = graph.positions === null;
     byId("search").placeholder = `Search ${graph.name} by title or id`;
     byId("steps").hidden = graph.steps.length < 2;
