@@ -18,7 +18,8 @@ from air_recsys.report.rated import add_ratings
 
 _MAX_EDGES = 100_000  # and at least _EDGES_PER_NODE times the nodes
 _EDGES_PER_NODE = 4
-_MAX_STEP_EDGES = 20_000
+_MAX_STEP_EDGES = 20_000  # of an earlier step
+_ALL_STEP_EDGES = 60_000  # of all earlier steps
 _MAX_COMMUNITIES = 300  # in the graph of communities
 ISOLATED = -1
 
@@ -35,9 +36,10 @@ def graph_content(
     `name` is the entry of the page's switch, `snapshots` are the graph at earlier epochs with the same ids. With more
     than `max_nodes` nodes the page draws communities, and nodes have no positions of their own.
     """
-    steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES) for epoch in sorted(snapshots)]
+    listed = min(_MAX_STEP_EDGES, _ALL_STEP_EDGES // max(1, len(snapshots)))
+    steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES, listed) for epoch in sorted(snapshots)]
     shown = strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
-    steps.append(_step(None, graph, shown.n_edges))
+    steps.append(_step(None, graph, shown.n_edges, shown.n_edges))
     for step in steps:
         step["communities"] = matched(step["communities"], steps[-1]["communities"]).tolist()
     large = len(graph) > max_nodes
@@ -72,13 +74,14 @@ def matched(labels: list[int], reference: list[int]) -> np.ndarray:
     return names[own]
 
 
-def _step(epoch: int | None, graph: SimilarityGraph, limit: int) -> dict[str, Any]:
-    shown = strongest(graph, limit)
+def _step(epoch: int | None, graph: SimilarityGraph, divided: int, listed: int) -> dict[str, Any]:
+    """Return one step: communities of so many of the strongest edges, and lists of so many of them."""
+    whole = strongest(graph, divided)
     return {
         "epoch": epoch,
         "n_edges": graph.n_edges,
-        **edge_lists(shown),
-        "communities": communities(shown).tolist(),
+        **edge_lists(strongest(whole, listed)),
+        "communities": communities(whole).tolist(),
     }
 
 

@@ -16,7 +16,7 @@ from explorer_cases import HOSTILE, planted, ring, weaker
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs.postprocess import with_pattern
-from air_recsys.report import explorer_of, write_explorer
+from air_recsys.report import explorer, explorer_of, write_explorer
 from air_recsys.report.content import communities, graph_content, matched, strongest
 from air_recsys.report.layout import node_positions
 from air_recsys.report.single_page import single_page
@@ -65,7 +65,7 @@ def test_the_page_is_the_same_every_time(tmp_path):
 def test_the_policy_names_exactly_the_scripts_of_the_page(tmp_path):
     page = write_explorer(tmp_path / "g.html", ring()).read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == 8
+    assert len(scripts) == len(explorer._SCRIPTS)
     hashes = {base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in scripts}
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)"', page)[0])
     assert set(re.findall(r"'sha256-([^']*)'", policy)) == hashes
@@ -351,3 +351,17 @@ def test_edges_of_who_rated_what_are_the_strongest_of_that_graph(tmp_path, monke
     assert len(fewer["weights"]) < len(found["weights"])
     large = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings, max_nodes=20))["graphs"][0]
     assert "pattern_edges" not in large
+
+
+def test_many_steps_share_the_room_for_edges_and_keep_their_communities(tmp_path, monkeypatch):
+    graph = planted(400, 6)
+    monkeypatch.setattr("air_recsys.report.content._ALL_STEP_EDGES", 4000)
+    sizes = []
+    for count in (1, 8):
+        steps = {"items": dict.fromkeys(range(count), graph)}
+        page = write_explorer(tmp_path / "g.html", {"items": graph}, snapshots=steps)
+        *earlier, trained = content(page)["graphs"][0]["steps"]
+        sizes.append(sum(len(step["weights"]) for step in earlier))
+        assert [step["communities"] for step in earlier] == [trained["communities"]] * count
+        assert [step["n_edges"] for step in earlier] == [graph.n_edges] * count
+    assert max(sizes) <= 4000
