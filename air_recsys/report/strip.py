@@ -48,9 +48,10 @@ def formation_strip(graphs: Mapping[int, SimilarityGraph], unit: str) -> list[Ma
     figures = table(caption, columns, [[str(step), n, round(q, 2), round(nmi, 2)] for step, n, q, nmi in rows])
     if len(last) > MOST_NODES:
         return [figures]
-    numbers = ", ".join(f"{row.communities} at {unit} {row.step}" for row in found.itertuples())
+    counts = zip(found["step"], found["communities"], strict=True)
+    numbers = ", ".join(f"{count} at {unit} {step}" for step, count in counts)
     drawn = picture(
-        _figure(shown, unit),
+        formation_figure(shown, unit),
         f"Communities of {last.kind}s: {numbers}.",
         f"How the communities of {last.kind}s form: every {last.kind} in its last place, in the colour of its "
         f"community at that step.{_left_out(last)}",
@@ -63,7 +64,8 @@ def _left_out(graph: SimilarityGraph) -> str:
     return f" Drawn: {_DRAWN:,} of {len(graph):,}, at random." if len(graph) > _DRAWN else ""
 
 
-def _figure(graphs: Mapping[int, SimilarityGraph], unit: str) -> Figure:
+def formation_figure(graphs: Mapping[int, SimilarityGraph], unit: str) -> Figure:
+    """Return the communities of a graph at some steps, every node in its last place; colours stay with communities."""
     last = graphs[max(graphs)]
     positions, reference = node_positions(last), communities(last)
     rng = np.random.default_rng(0)

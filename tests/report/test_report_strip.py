@@ -37,8 +37,8 @@ def test_every_step_is_a_picture_that_says_its_number(parts):
 
 
 def test_a_community_that_stays_keeps_its_colour():
-    figure = strip._figure({1: blocks(4), 2: blocks(4)}, "sweep")
-    first, second = ([each.get_facecolor().tolist() for each in axes.collections] for axes in figure.axes)
+    figure = strip.formation_figure({1: blocks(4), 2: blocks(4)}, "sweep")
+    first, second = ([np.asarray(each.get_facecolor()).tolist() for each in axes.collections] for axes in figure.axes)
     assert first == second
     assert len(first) == 4
 
