@@ -55,6 +55,8 @@ def graph_content(
     }
     if ratings is not None:
         add_ratings(content, graph, ratings, max_nodes)
+    for step in steps[:-1]:
+        step["names"] = _names(graph, step["communities"], content["attributes"])
     return content | {"names": _names(graph, steps[-1]["communities"], content["attributes"])}
 
 

@@ -79,6 +79,7 @@ def formation_figure(graphs: Mapping[int, SimilarityGraph], unit: str) -> Figure
             look = {"color": _COLORS[number]} if is_named else {"color": ink(), "alpha": _OTHERS}
             axes.scatter(x, y, s=7, linewidths=0, **look)
         axes.set_title(f"{unit} {step}", fontsize="medium")
+        axes.margins(0.15)
         axes.set_aspect("equal")
         axes.set_axis_off()
     return figure

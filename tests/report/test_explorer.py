@@ -365,3 +365,14 @@ def test_many_steps_share_the_room_for_edges_and_keep_their_communities(tmp_path
         assert [step["communities"] for step in earlier] == [trained["communities"]] * count
         assert [step["n_edges"] for step in earlier] == [graph.n_edges] * count
     assert max(sizes) <= 4000
+
+
+def test_communities_of_an_earlier_step_have_names_of_their_own(tmp_path):
+    table = pd.DataFrame({"shelf": ["War"] * 24 + ["Comedy"] * 24})
+    table["kind"] = np.repeat(["Sea", "Air", "Farce", "Satire"], 12)
+    graphs = [SimilarityGraph(np.kron(np.eye(n), np.ones((48 // n,) * 2)), range(48), kind="item") for n in (2, 4)]
+    fine = graphs[1].with_attributes(table)
+    page = write_explorer(tmp_path / "g.html", {"items": fine}, snapshots={"items": {5: graphs[0]}})
+    found = content(page)["graphs"][0]
+    assert {each["name"] for each in found["steps"][0]["names"]} == {"War", "Comedy"}
+    assert {each["name"].split(" · ")[0] for each in found["names"]} == {"Sea", "Air", "Farce", "Satire"}
