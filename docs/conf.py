@@ -20,6 +20,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "mathml",
     "docstrings",
+    "story",
 ]
 exclude_patterns = ["_*", "results"]
 html_math_renderer = "mathml"

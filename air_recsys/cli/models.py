@@ -60,6 +60,10 @@ def train(
         typer.Option(callback=paths.writable, help="File of the training; if it exists, training goes on from it."),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Epochs or sweeps between two checkpoints.")] = 50,
+    snapshots: Annotated[
+        int | None,
+        typer.Option(min=1, help="Keep the graphs at so many steps of the training, for `graph --html` and `report`."),
+    ] = None,
     ranking: Annotated[
         bool, typer.Option("--ranking", help="Train GraphRanker for lists of items instead, all rows taken as likes.")
     ] = False,
@@ -81,6 +85,7 @@ def train(
             "--user-similarity": user_similarity is not None,
             "--item-similarity": item_similarity is not None,
             "--checkpoint": checkpoint is not None,
+            "--snapshots": snapshots is not None,
         }
         options.refuse_unread("--ranking", given)
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
@@ -90,18 +95,25 @@ def train(
         _train_ranker(GraphRanker(**of_ranker), likes, model, json_file)
         return
     of_time = {} if timestamp is None else {"time": "drift"}
-    parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | options.parse_settings(settings)
+    given = options.parse_settings(settings)
+    if snapshots is not None and "snapshot_epochs" in given:
+        raise ParameterError("expected --snapshots or --set snapshot_epochs, found both")
+    parameters = {"random_state": seed, "device": device, "verbose": True} | of_time | given
     air = AIR.of_preset(preset.value, **parameters)
     data = read_ratings(file, timestamp=timestamp, **how)
     typer.echo(repr(data))
     data = options.with_features(data, user_features, item_features, user, item)
     data = options.with_similarities(data, user_similarity, item_similarity)
+    if snapshots is not None:
+        air.set_params(snapshot_epochs=air.spread_epochs(data, snapshots))
     status = _fit(air, data, checkpoint, every)
     last = air.history_.iloc[-1]
     unit = air.solver_.unit
     typer.echo(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
     for graph in (air.user_graph_, air.item_graph_):
         typer.echo(repr(graph) if graph is not None else "no graph")
+    if air.snapshots_:
+        typer.echo(f"kept the graphs of the {unit}s {', '.join(map(str, sorted(air.snapshots_)))}")
     typer.echo(f"wrote {air.save(model)}")
     figures = {"epochs": air.n_iter_} | {name: float(last[name]) for name in last.index}
     options.write_figures(json_file, figures, origin=False)

@@ -36,6 +36,8 @@ class Exposure(NamedTuple):
         Bands of the number of ratings, 0 the fewest, of about as many nodes each.
     pattern : ndarray, shape (n,)
         Communities of the graph by who rated what alone.
+    pattern_edges : csr_array, shape (n, n)
+        That graph.
     nmi : dict of str to float
         Normalised mutual information of the communities with the bands, with the communities of the pattern, with
         those of the values alone (ratings less the means of user and item, cosine), and with themselves shuffled.
@@ -45,6 +47,7 @@ class Exposure(NamedTuple):
     means: np.ndarray
     bands: np.ndarray
     pattern: np.ndarray
+    pattern_edges: sp.csr_array
     nmi: dict[str, float]
 
 
@@ -75,11 +78,12 @@ def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Seri
     rows = rated_rows(graph, ratings)
     labels = (graph.communities() if communities is None else communities).loc[graph.ids].to_numpy()
     counts, means = counts_and_means(rows)
-    bands, pattern = bands_of(counts), pattern_communities(rows)
+    edges = pattern_graph(rows)
+    bands, pattern = bands_of(counts), _divided(edges)
     others = {"bands": bands, "pattern": pattern, "values": _value_communities(rows, means)}
     inside = labels >= 0
     nmi = {name: _nmi(labels[inside], other[inside]) for name, other in others.items()}
-    return Exposure(counts, means, bands, pattern, nmi | {"shuffled": _by_chance(labels[inside])})
+    return Exposure(counts, means, bands, pattern, edges, nmi | {"shuffled": _by_chance(labels[inside])})
 
 
 def rated_rows(graph: SimilarityGraph, ratings: Interactions) -> sp.csr_array:
@@ -113,10 +117,10 @@ def bands_of(counts: np.ndarray) -> np.ndarray:
     return np.unique(np.searchsorted(edges, counts), return_inverse=True)[1]
 
 
-def pattern_communities(rows: sp.csr_array) -> np.ndarray:
-    """Return the communities of the graph by the pattern of the entries alone, 0 being the largest; shape (n,)."""
+def pattern_graph(rows: sp.csr_array) -> sp.csr_array:
+    """Return the graph of the rows by the pattern of the entries alone, shape (n, n)."""
     size = rows.indptr.size - 1
-    return _divided(with_pattern(sp.csr_array((size, size)), rows, _N_NEIGHBORS))
+    return with_pattern(sp.csr_array((size, size)), rows, _N_NEIGHBORS)
 
 
 def _divided(adjacency: sp.csr_array) -> np.ndarray:

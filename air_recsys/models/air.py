@@ -24,6 +24,7 @@ from air_recsys.models.settings.finding import AUTO, FindsSettings
 from air_recsys.models.state import FittedState
 from air_recsys.parameters import choice, integer, real, warn_of_unread
 from air_recsys.solvers import Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
+from air_recsys.training.spread import spread_steps
 from air_recsys.validation import check_integer
 
 _BUDGET = 2.0
@@ -273,6 +274,20 @@ give solver='adam'
 
     def _snapshot_epochs(self) -> tuple[int, ...]:
         return tuple(self.snapshot_epochs)
+
+    def spread_epochs(self, data: Interactions, count: int) -> tuple[int, ...]:
+        """Return at most `count` epochs or sweeps of a training on `data` for `snapshot_epochs`, dense at first.
+
+        The last one, which the model holds anyway, is not among them.
+
+        Examples
+        --------
+        >>> from air_recsys import Interactions
+        >>> AIR.for_ratings(n_sweeps=40).spread_epochs(Interactions.from_dense([[1.0, 2.0], [3.0, 4.0]]), 5)
+        (0, 1, 3, 6, 16)
+        """
+        check_integer("count", count, minimum=1)
+        return spread_steps(self._by_default(data).engine().n_steps(data), count)
 
     # ---------------------------------------------------------------- graphs
 

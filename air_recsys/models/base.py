@@ -42,6 +42,7 @@ from air_recsys.models.storage.files import (
     write_contents,
 )
 from air_recsys.models.storage.old_versions import upgraded
+from air_recsys.models.storage.snapshots import snapshots_from_contents, snapshots_to_contents
 from air_recsys.nn.devices import resolve_device
 from air_recsys.parameters import check_parameters
 from air_recsys.solvers import plain
@@ -509,6 +510,10 @@ class Recommender(BaseEstimator):
         attributes, arrays = state_to_contents(state)
         ending = {name: getattr(state.ending, name) for name in _OF_TRAINING}
         attributes["course"] = {f"{name}_": value for name, value in ending.items() if value is not None}
+        if state.ending.snapshots:
+            with saving(path):
+                attributes["snapshots"], kept = snapshots_to_contents(state.ending.snapshots, state.data)
+            arrays |= kept
 
         def check(contents: Contents) -> None:
             check_attributes(contents.attributes)
@@ -550,6 +555,8 @@ class Recommender(BaseEstimator):
         model = cls._unfitted(contents)
         state = state_from_contents(contents)
         course = contents.attributes["course"]
-        ending = Ending(**{name: course[f"{name}_"] for name in _OF_TRAINING if f"{name}_" in course})
+        kept = snapshots_from_contents(contents.attributes.get("snapshots", []), contents.arrays, state.data)
+        of_course = {name: course[f"{name}_"] for name in _OF_TRAINING if f"{name}_" in course}
+        ending = Ending(**of_course, snapshots=kept)
         model._state = model._restore(replace(state, ending=ending), contents.arrays)
         return model

@@ -83,7 +83,9 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     of_users = _padded(state.factors.user_factors[:0], data.n_users), np.zeros(data.n_users)
     factors = state.factors._replace(user_factors=of_users[0], user_biases=of_users[1])
     grown = equations.grown(data.n_users, data.n_items)
-    draft = replace(state, data=data, factors=factors, user_graph=None, equations=grown, scale=state.rating_scale)
+    ending = state.ending._replace(snapshots=None)  # which are of other users
+    changed = {"data": data, "factors": factors, "equations": grown, "scale": state.rating_scale, "ending": ending}
+    draft = replace(state, user_graph=None, **changed)
     return _solved(state, draft, "user", np.arange(data.n_users), data.n_items)
 
 
@@ -162,8 +164,8 @@ def _grown(state: FittedState, merged: Interactions) -> FittedState:
             _padded(factors.item_biases, sizes[1]),
             factors.mean,
         ),
-        user_graph=_widened(state.user_graph, merged.user_ids),
-        item_graph=_widened(state.item_graph, merged.item_ids),
+        user_graph=widened(state.user_graph, merged.user_ids),
+        item_graph=widened(state.item_graph, merged.item_ids),
         equations=None if equations is None else equations.grown(*sizes),
         scale=state.rating_scale,
     )
@@ -173,7 +175,8 @@ def _padded(array: np.ndarray, size: int) -> np.ndarray:
     return np.concatenate([array, np.zeros((size - len(array), *array.shape[1:]), array.dtype)])
 
 
-def _widened(graph: SimilarityGraph | None, ids: np.ndarray) -> SimilarityGraph | None:
+def widened(graph: SimilarityGraph | None, ids: np.ndarray) -> SimilarityGraph | None:
+    """Return a graph with all of the ids, of which its own are the first; the others are isolated."""
     if graph is None or len(graph) == len(ids):
         return graph
     adjacency = graph.to_scipy().copy()

@@ -72,7 +72,7 @@ class TrainedRecommender(PredictsDeviations):
     Attributes
     ----------
     snapshots_ : dict of int to Snapshot
-        The graphs at the epochs asked for; not part of a saved model.
+        The graphs at the epochs or sweeps asked for; part of a saved model.
     n_iter_ : int
         Epoch of the state that was kept.
     stopped_by_ : str
@@ -389,7 +389,7 @@ class TrainedRecommender(PredictsDeviations):
 
     @property
     def snapshots_(self) -> dict[int, Snapshot]:
-        """The graphs at the epochs asked for; none where the model comes from a file."""
+        """The graphs at the epochs or sweeps asked for, by `snapshot_epochs`."""
         return dict(self._fitted().ending.snapshots or {})
 
     # ---------------------------------------------------------------- new rows and new ratings

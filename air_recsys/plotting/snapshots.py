@@ -38,8 +38,8 @@ def snapshots_of(model: Recommender, kind: str) -> dict[int, SimilarityGraph]:
 def graphs_over_time(model: Recommender) -> Course:
     """Return the graphs of a model by kind and epoch: its snapshots, then the graphs that it kept.
 
-    A model that was loaded from a file has lost its snapshots. A graph that was not learned is absent, and so is the
-    last one where `partial_fit` has added nodes that the snapshots lack.
+    A graph that was not learned is absent, and so is the last one where `partial_fit` has added nodes that the
+    snapshots lack.
 
     Examples
     --------

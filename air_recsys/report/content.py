@@ -13,12 +13,14 @@ from scipy.optimize import linear_sum_assignment
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.report.discs import disc_places
+from air_recsys.report.edges import edge_lists, strongest
 from air_recsys.report.layout import node_positions
 from air_recsys.report.rated import add_ratings
 
 _MAX_EDGES = 200_000  # and at least _EDGES_PER_NODE times the nodes
 _EDGES_PER_NODE = 4
-_MAX_STEP_EDGES = 20_000
+_MAX_STEP_EDGES = 20_000  # of an earlier step
+_ALL_STEP_EDGES = 60_000  # of all earlier steps
 _MAX_COMMUNITIES = 300  # in the graph of communities
 _EDGES_PER_COMMUNITY = 3
 ISOLATED = -1
@@ -36,9 +38,10 @@ def graph_content(
     `name` is the entry of the page's switch, `snapshots` are the graph at earlier epochs with the same ids. With more
     than `max_nodes` nodes the page draws communities, and nodes have no positions of their own.
     """
-    steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES) for epoch in sorted(snapshots)]
+    listed = min(_MAX_STEP_EDGES, _ALL_STEP_EDGES // max(1, len(snapshots)))
+    steps = [_step(epoch, snapshots[epoch], _MAX_STEP_EDGES, listed) for epoch in sorted(snapshots)]
     shown = strongest(graph, max(_MAX_EDGES, _EDGES_PER_NODE * len(graph)))
-    steps.append(_step(None, graph, shown.n_edges))
+    steps.append(_step(None, graph, shown.n_edges, shown.n_edges))
     for step in steps:
         step["communities"] = matched(step["communities"], steps[-1]["communities"]).tolist()
     large = len(graph) > max_nodes
@@ -54,34 +57,9 @@ def graph_content(
     }
     if ratings is not None:
         add_ratings(content, graph, ratings, max_nodes)
+    for step in steps[:-1]:
+        step["names"] = _names(graph, step["communities"], content["attributes"])
     return content | {"names": _names(graph, steps[-1]["communities"], content["attributes"])}
-
-
-def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
-    """Return the graph with the edges that are among the k largest at one of their ends, k as large as `limit` allows.
-
-    Every node keeps its best edge, so more than `limit` edges remain where there are as many nodes.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> graph = SimilarityGraph(np.arange(16).reshape(4, 4) + np.arange(16).reshape(4, 4).T, range(4))
-    >>> strongest(graph, 4)
-    SimilarityGraph(4 nodes, 3 edges, 0 isolated, 1 component, ...)
-    """
-    if graph.n_edges <= limit:
-        return graph
-    entries = graph.to_scipy().tocoo()
-    order = np.lexsort((entries.col, np.negative(entries.data), entries.row))
-    starts = np.concatenate(([0], np.cumsum(np.bincount(entries.row, minlength=len(graph)))[:-1]))
-    rank = np.empty(order.size, dtype=np.int64)
-    rank[order] = np.arange(order.size) - starts[entries.row[order]]
-    ranks = sp.csr_array((rank + 1, (entries.row, entries.col)), shape=entries.shape)
-    best = sp.triu(ranks.minimum(ranks.T), k=1).tocoo()
-    k = max(1, int(np.searchsorted(np.cumsum(np.bincount(best.data)), limit, side="right")) - 1)
-    kept = best.data <= k
-    mask = sp.csr_array((np.ones(kept.sum()), (best.row[kept], best.col[kept])), shape=entries.shape)
-    return SimilarityGraph(graph.to_scipy() * (mask + mask.T), graph.ids, kind=graph.kind)
 
 
 def matched(labels: list[int], reference: list[int]) -> np.ndarray:
@@ -100,24 +78,14 @@ def matched(labels: list[int], reference: list[int]) -> np.ndarray:
     return names[own]
 
 
-def _step(epoch: int | None, graph: SimilarityGraph, limit: int) -> dict[str, Any]:
-    shown = strongest(graph, limit)
+def _step(epoch: int | None, graph: SimilarityGraph, divided: int, listed: int) -> dict[str, Any]:
+    """Return one step: communities of so many of the strongest edges, and lists of so many of them."""
+    whole = strongest(graph, divided)
     return {
         "epoch": epoch,
         "n_edges": graph.n_edges,
-        **_edges(shown),
-        "communities": communities(shown).tolist(),
-    }
-
-
-def _edges(graph: SimilarityGraph) -> dict[str, Any]:
-    """Return both ends and the weight of every edge, largest weights first."""
-    upper = sp.triu(graph.to_scipy(), k=1).tocoo()
-    order = np.argsort(np.negative(upper.data), kind="stable")
-    return {
-        "sources": upper.row[order].tolist(),
-        "targets": upper.col[order].tolist(),
-        "weights": [float(f"{weight:.4g}") for weight in upper.data[order]],
+        **edge_lists(strongest(whole, listed)),
+        "communities": communities(whole).tolist(),
     }
 
 
@@ -151,7 +119,7 @@ def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:
         "sizes": sizes.tolist(),
         "positions": positions.round(3).tolist(),
         "radii": radii.round(3).tolist(),
-        **_edges(strongest(whole, _EDGES_PER_COMMUNITY * n_shown)),
+        **edge_lists(strongest(whole, _EDGES_PER_COMMUNITY * n_shown)),
     }
 
 

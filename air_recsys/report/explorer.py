@@ -13,6 +13,7 @@ from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
+from air_recsys.models.partial_fit import widened
 from air_recsys.plotting.snapshots import snapshots_of
 from air_recsys.report.certainty import Measures, add_measures, uncertainties
 from air_recsys.report.content import graph_content
@@ -42,6 +43,7 @@ _SCRIPTS = (
     "explorer-lasso.js",
     "explorer-selected.js",
     "explorer-minimap.js",
+    "explorer-source.js",
     "explorer-state.js",
     "explorer.js",
 )
@@ -183,7 +185,7 @@ def explorer_of(
     learned = {name: graph for name, graph in graphs.items() if graph is not None}
     if not learned:
         raise DataError(f"this {type(model).__name__} has learned no graph")
-    snapshots = {name: snapshots_of(model, name.removesuffix("s")) for name in learned}
+    snapshots = {name: _steps_of(model, name.removesuffix("s"), graph) for name, graph in learned.items()}
     if titles is not None and "items" in learned:
         columns = [column for column in titles.columns if column != "item"]
         label = "title" if "title" in columns else next(iter(columns), None)
@@ -192,6 +194,12 @@ def explorer_of(
     heading = f"Graphs learned by {type(model).__name__}" if title is None else title
     measures = uncertainties(model, ordered)
     return _write(path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading, measures=measures)
+
+
+def _steps_of(model: Recommender, kind: str, graph: SimilarityGraph) -> dict[int, SimilarityGraph]:
+    """Return the snapshots of one graph, with those who came after the training as isolated nodes."""
+    wide = {epoch: widened(step, graph.ids) for epoch, step in snapshots_of(model, kind).items()}
+    return {epoch: step for epoch, step in wide.items() if step is not None}
 
 
 def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:

@@ -11,7 +11,9 @@ import scipy.sparse as sp
 from air_recsys.evaluation.exposure import counts_and_means, exposure, rated_rows
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
+from air_recsys.report.edges import edge_lists, strongest
 
+_MAX_PATTERN_EDGES = 20_000
 _BLOCK = 20_000  # edges whose common ratings are counted at once
 
 
@@ -45,4 +47,8 @@ def add_ratings(content: dict[str, Any], graph: SimilarityGraph, ratings: Intera
         labels = pd.Series(content["steps"][-1]["communities"], index=pd.Index(graph.ids))
         found = exposure(graph, ratings, labels)
         content["pattern"] = found.pattern.tolist()
+        by_pattern = strongest(SimilarityGraph(found.pattern_edges, graph.ids, graph.kind), _MAX_PATTERN_EDGES)
+        lists = edge_lists(by_pattern)
+        shared = shared_counts(rows, lists["sources"], lists["targets"])
+        content["pattern_edges"] = {"n_edges": found.pattern_edges.nnz // 2, **lists, "shared": shared}
         content["nmi"] = {name: round(value, 3) for name, value in found.nmi.items()}

@@ -28,10 +28,12 @@ from air_recsys.plotting.axes import has_swept, positive
 from air_recsys.plotting.snapshots import graphs_over_time
 from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, joined, picture, section, table
+from air_recsys.report.strip import formation_strip
 from air_recsys.results import machine, versions
 
 if TYPE_CHECKING:
     from air_recsys.dti import DrugTargetAIR
+    from air_recsys.plotting.snapshots import Course
 
 Name = Callable[[Hashable], str]
 """Turns the id of an item into what people call it."""
@@ -121,14 +123,14 @@ def _snapshots(model: Recommender) -> list[Markup]:
         return []
     kept = sorted(getattr(model, "snapshots_", {}))
     if not kept:
-        asked = bool(len(getattr(model, "snapshot_epochs", ())))
-        why = "a model file does not hold them" if asked else "none were asked for (snapshot_epochs)"
-        return [note(f"There are no snapshots of the graphs: {why}.")]
-    epochs = sorted({epoch for graphs in graphs_over_time(model).values() for epoch in graphs})
+        return [note("There are no snapshots of the graphs: none were asked for (snapshot_epochs).")]
+    course = graphs_over_time(model)
+    epochs = sorted({epoch for graphs in course.values() for epoch in graphs})
     places = np.unique(np.linspace(0, len(epochs) - 1, min(_N_SNAPSHOTS, len(epochs))).astype(int))
     chosen = [epochs[place] for place in places]
     return [
         element("h3", "The graphs through training"),
+        *_formation(model, course, chosen),
         picture(
             plot_snapshots(model, chosen),
             f"The learned graphs at the epochs {', '.join(map(str, chosen))}.",
@@ -137,6 +139,13 @@ def _snapshots(model: Recommender) -> list[Markup]:
         ),
         gallery(*_narrowing(model)),
     ]
+
+
+def _formation(model: Recommender, course: Course, chosen: list[int]) -> list[Markup]:
+    """Return how the communities of each graph form, over those of the chosen epochs that it has."""
+    unit = "sweep" if has_swept(model.history_) else "epoch"
+    some = [{epoch: graphs[epoch] for epoch in chosen if epoch in graphs} for graphs in course.values()]
+    return [part for graphs in some if len(graphs) > 1 for part in formation_strip(graphs, unit)]
 
 
 def _narrowing(model: Recommender) -> list[Markup]:

@@ -236,9 +236,9 @@ def test_other_adjacencies_have_no_self_edges(adjacency):
         plot_self_edges(other)
 
 
-def test_a_loaded_model_has_only_its_last_graphs(model, tmp_path):
+def test_a_loaded_model_has_its_snapshots(model, tmp_path):
     loaded = AIR.load(model.save(tmp_path / "model.air"))
-    assert [axes.get_title() for axes in plot_snapshots(loaded).axes] == ["epoch 60"] * 2
+    assert [axes.get_title() for axes in plot_snapshots(loaded).axes] == ["epoch 0", "epoch 20", "epoch 60"] * 2
     plot_vanishing(loaded).savefig(io.BytesIO())
 
 

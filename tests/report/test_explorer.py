@@ -5,17 +5,18 @@ import hashlib
 import html
 import json
 import re
-from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from explorer_cases import HOSTILE, planted, ring, weaker
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
-from air_recsys.report import explorer_of, write_explorer
+from air_recsys.graphs.postprocess import with_pattern
+from air_recsys.report import explorer, explorer_of, write_explorer
 from air_recsys.report.content import communities, graph_content, matched, strongest
 from air_recsys.report.layout import node_positions
 from air_recsys.report.single_page import single_page
@@ -64,7 +65,7 @@ def test_the_page_is_the_same_every_time(tmp_path):
 def test_the_policy_names_exactly_the_scripts_of_the_page(tmp_path):
     page = write_explorer(tmp_path / "g.html", ring()).read_text(encoding="utf-8")
     scripts = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
-    assert len(scripts) == sum(each.name.endswith(".js") for each in files("air_recsys.report.assets").iterdir())
+    assert len(scripts) == len(explorer._SCRIPTS)
     hashes = {base64.b64encode(hashlib.sha256(code.encode()).digest()).decode() for code in scripts}
     policy = html.unescape(re.findall(r'Content-Security-Policy" content="([^"]*)"', page)[0])
     assert set(re.findall(r"'sha256-([^']*)'", policy)) == hashes
@@ -344,3 +345,48 @@ def test_an_older_page_survives_a_failure(tmp_path):
     with pytest.raises(DataError):
         write_explorer(page, ring(), snapshots={"items": {1: ring(3)}})
     assert page.read_bytes() == before
+
+
+def test_edges_of_who_rated_what_are_the_strongest_of_that_graph(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    ratings = Interactions.from_dense(np.where(rng.random((60, 30)) < 0.3, 3.0, np.nan))
+    graph = SimilarityGraph(np.ones((30, 30)), range(30), kind="item")
+    rows = ratings.to_csr().T.tocsr()
+    expected = SimilarityGraph(with_pattern(sp.csr_array((30, 30)), rows, 20), range(30), kind="item")
+    found = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings))["graphs"][0]["pattern_edges"]
+    assert found["n_edges"] == len(found["weights"]) == expected.n_edges
+    assert found["weights"] == sorted(found["weights"], reverse=True)
+    np.testing.assert_allclose(expected.to_scipy()[found["sources"], found["targets"]], found["weights"], rtol=1e-3)
+    pattern = np.isfinite(ratings.to_dense()).astype(int)
+    assert found["shared"] == (pattern.T @ pattern)[found["sources"], found["targets"]].tolist()
+    monkeypatch.setattr("air_recsys.report.rated._MAX_PATTERN_EDGES", 40)
+    fewer = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings))["graphs"][0]["pattern_edges"]
+    assert fewer["n_edges"] == found["n_edges"]
+    assert len(fewer["weights"]) < len(found["weights"])
+    large = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings, max_nodes=20))["graphs"][0]
+    assert "pattern_edges" not in large
+
+
+def test_many_steps_share_the_room_for_edges_and_keep_their_communities(tmp_path, monkeypatch):
+    graph = planted(400, 6)
+    monkeypatch.setattr("air_recsys.report.content._ALL_STEP_EDGES", 4000)
+    sizes = []
+    for count in (1, 8):
+        steps = {"items": dict.fromkeys(range(count), graph)}
+        page = write_explorer(tmp_path / "g.html", {"items": graph}, snapshots=steps)
+        *earlier, trained = content(page)["graphs"][0]["steps"]
+        sizes.append(sum(len(step["weights"]) for step in earlier))
+        assert [step["communities"] for step in earlier] == [trained["communities"]] * count
+        assert [step["n_edges"] for step in earlier] == [graph.n_edges] * count
+    assert max(sizes) <= 4000
+
+
+def test_communities_of_an_earlier_step_have_names_of_their_own(tmp_path):
+    table = pd.DataFrame({"shelf": ["War"] * 24 + ["Comedy"] * 24})
+    table["kind"] = np.repeat(["Sea", "Air", "Farce", "Satire"], 12)
+    graphs = [SimilarityGraph(np.kron(np.eye(n), np.ones((48 // n,) * 2)), range(48), kind="item") for n in (2, 4)]
+    fine = graphs[1].with_attributes(table)
+    page = write_explorer(tmp_path / "g.html", {"items": fine}, snapshots={"items": {5: graphs[0]}})
+    found = content(page)["graphs"][0]
+    assert {each["name"] for each in found["steps"][0]["names"]} == {"War", "Comedy"}
+    assert {each["name"].split(" · ")[0] for each in found["names"]} == {"Sea", "Air", "Farce", "Satire"}

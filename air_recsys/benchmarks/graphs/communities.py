@@ -59,7 +59,7 @@ def _of_graph(graph: SimilarityGraph, data: Interactions) -> tuple[dict[str, Any
     medians = [float(np.median(found.counts[labels.to_numpy() == number])) for number in described["community"]]
     row: dict[str, Any] = {"graph": f"{graph.kind}s", "communities": len(described)}
     row["named"] = float(np.mean(described["trait"].notna().to_numpy()))
-    row["with genre"] = _with_genre(graph, labels) if "genres" in graph.attributes else float("nan")
+    row["with genre"] = with_genre(graph, labels) if "genres" in graph.attributes else float("nan")
     row |= {f"nmi {name}": value for name, value in found.nmi.items()}
     about = ["size", "name", "share", "share_of_all", "log_odds", "p_value"]
     shown = described.assign(graph=f"{graph.kind}s", ratings_median=medians).loc[
@@ -68,7 +68,7 @@ def _of_graph(graph: SimilarityGraph, data: Interactions) -> tuple[dict[str, Any
     return row, shown.to_dict("records")
 
 
-def _with_genre(graph: SimilarityGraph, labels: pd.Series) -> float:
+def with_genre(graph: SimilarityGraph, labels: pd.Series) -> float:
     """Return the share of communities in which some genre is over-represented, each test by itself."""
     genres = traits_of(graph.attributes.loc[:, ["genres"]])
     groups = [group for group, size in labels.value_counts().items() if size > 1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from air_recsys.cli.workshop import accuracy, bench, faults, reproduce, speed
+from air_recsys.cli.workshop import accuracy, bench, faults, reproduce, speed, story
 
 
 def add_workshop(app: typer.Typer) -> None:
@@ -22,4 +22,5 @@ def add_workshop(app: typer.Typer) -> None:
     bench.bench_app.command("ranking")(accuracy.ranking)
     bench.bench_app.command("accuracy-page")(accuracy.page)
     bench.bench_app.command("faults")(faults.faults)
+    bench.bench_app.command("story")(story.story)
     app.add_typer(bench.bench_app, name="bench")

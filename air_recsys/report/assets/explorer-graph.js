@@ -6,15 +6,17 @@ class Graph {
     Object.assign(this, data);
     this.size = data.ids.length;
     this.texts = data.labels.map((label, node) => [label.toLowerCase(), data.ids[node].toLowerCase()]);
-    this.named = new Map(data.names.map((each) => [each.community, each]));
     this.renamed = new Map();
     this.looks = null;
+    this.source = "learned";
     this.setStep(data.steps.length - 1);
     this.looks = new Looks(this);
   }
 
   setStep(index) {
-    this.step = this.steps[index];
+    const step = this.steps[index];
+    this.named = new Map((step.names ?? this.names).map((each) => [each.community, each]));
+    this.step = this.source === "pattern" ? withPatternEdges(step, this.pattern_edges) : step;
     this.stepIndex = index;
     this.communities = this.step.communities;
     this.places = new Map();

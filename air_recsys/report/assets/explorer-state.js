@@ -7,6 +7,7 @@ const LinkState = {
     const parts = new URLSearchParams();
     if (graph !== graphs[0]) parts.set("graph", graph.name);
     if (graph.stepIndex !== graph.steps.length - 1) parts.set("step", graph.stepIndex);
+    if (graph.source !== "learned") parts.set("source", graph.source);
     if (chosen?.node !== undefined) parts.set("node", graph.ids[chosen.node]);
     else if (chosen?.community !== undefined) parts.set("community", chosen.community);
     if (chosen?.to !== undefined) parts.set("to", graph.ids[chosen.to]);
@@ -32,6 +33,7 @@ const LinkState = {
     explorer.filterControls.show(graph.filters);
     const step = whole(parts.get("step"), graph.steps.length);
     if (step !== null) explorer.setStep(step);
+    explorer.source.choose(parts.get("source") === "pattern" ? "pattern" : "learned");
     explorer.setLooks(parts.get("color") || "", parts.get("size") || "");
     const edges = whole(parts.get("edges"), 1001);
     if (edges !== null) explorer.moveThreshold(edges);

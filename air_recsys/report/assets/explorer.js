@@ -16,6 +16,7 @@ class Explorer {
     this.view.drawMarks = (context, scale) => this.selected.draw(context, scale);
     this.minimap = new Minimap(this.view);
     this.filterControls = new FilterControls(() => this.refresh());
+    this.source = new EdgeSource(this);
     this.buildSwitch();
     this.listen();
     LinkState.read(this, location.hash.slice(1));
@@ -92,6 +93,7 @@ class Explorer {
     byId("switch").querySelectorAll("input")[this.graphs.indexOf(graph)].checked = true;
     byId("search").value = left.text || "";
     describeExposure(graph);
+    this.source.open(graph);
     this.large = graph.positions === null;
     byId("search").placeholder = `Search ${graph.name} by title or id`;
     byId("steps").hidden = graph.steps.length < 2;
