@@ -1,4 +1,4 @@
-"""Chromium for the tests of pages; a test module that imports this is skipped where there is none."""
+"""Browsers for the tests of pages; a test module that imports this is skipped where there is no Chromium."""
 
 import shutil
 from collections.abc import Iterator
@@ -8,11 +8,18 @@ from typing import Any
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
+import firefox  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 
 CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 if CHROMIUM is None or DRIVER is None:
     pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
+
+# What a fixture of browsers takes as `params`.
+BOTH = [
+    "chromium",
+    pytest.param("firefox", marks=pytest.mark.skipif(firefox.FIREFOX is None, reason="no Firefox on this machine")),
+]
 
 FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
@@ -59,8 +66,18 @@ def chromium(*flags: str, logs: tuple[str, ...] = ("browser",)) -> Iterator[Any]
         browser.quit()
 
 
+@contextmanager
+def browser_named(name: str) -> Iterator[Any]:
+    """One of `BOTH` that keeps the log of errors, until the end of the block."""
+    with chromium() if name == "chromium" else firefox.firefox() as browser:
+        yield browser
+
+
 def show(browser: Any, dark: bool, size: tuple[int, int]) -> None:
     """Prefer a colour scheme, and be a screen of that size, a phone where it is narrow."""
+    if browser.name == "firefox":
+        firefox.show(browser, dark, size)
+        return
     scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
     metrics = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size[0] < 600}

@@ -1,7 +1,8 @@
-"""The page in Chromium: what a visitor types, picks and reads, dark and on a phone; no title is more than text."""
+"""The page in both browsers: what one types, picks and reads, dark and on a phone; no title is more than text."""
 
 import pytest
-from browsers import CONTRAST, chromium, show, webdriver
+from axe import barriers
+from browsers import BOTH, CONTRAST, browser_named, show, webdriver
 from browsers import Page as AnyPage
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -34,9 +35,9 @@ class Page(AnyPage):
         return [entry["message"] for entry in self.browser.get_log("browser") if entry["level"] == "SEVERE"]
 
 
-@pytest.fixture(scope="module")
-def page():
-    with chromium() as browser:
+@pytest.fixture(scope="module", params=BOTH)
+def page(request):
+    with browser_named(request.param) as browser:
         yield Page(browser)
 
 
@@ -76,8 +77,10 @@ def test_pick_read_the_list_and_why(page, ratings):
     assert page.errors() == []
 
 
-def replace(field, text):
-    field.send_keys(Keys.CONTROL + "a" + Keys.NULL + text + Keys.TAB)
+def replace(page, field, text):
+    field.click()
+    everything = webdriver.ActionChains(page.browser, duration=0).key_down(Keys.CONTROL).send_keys("a")
+    everything.key_up(Keys.CONTROL).send_keys(text, Keys.TAB).perform()
 
 
 def test_another_rating_makes_another_list(page, ratings):
@@ -86,9 +89,9 @@ def test_another_rating_makes_another_list(page, ratings):
     before = page.texts("#list .score")
     rating = page.find("#picked input")
     assert rating.get_attribute("value") == "5"
-    replace(rating, "1")
+    replace(page, rating, "1")
     page.wait(f"document.querySelector('#list .score').textContent !== {before[0]!r}")
-    replace(rating, "77")
+    replace(page, rating, "77")
     assert rating.get_attribute("value") == "1"  # is no rating
     page.find("#picked .remove").click()
     assert page.texts("#list li") == []
@@ -177,6 +180,14 @@ def test_only_this_server_is_asked(page, ratings):
     asked = page.script("return performance.getEntriesByType('resource').map((entry) => entry.name)")
     assert len(asked) > 3
     assert [address for address in asked if not address.startswith((ratings, "data:"))] == []
+
+
+def test_axe_finds_nothing_serious(page, ratings):
+    for dark, size in ((False, (1280, 800)), (True, (390, 844))):
+        page.open(ratings, dark=dark, size=size)
+        page.pick("i1")
+        page.pick("film 02")
+        assert barriers(page.browser) == [], (dark, size)
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])

@@ -11,7 +11,7 @@ function save(name, type, content) {
 function csvText(rows) {
   const cell = (value) => {
     const text = value === null || value === undefined ? "" : String(value);
-    const safe = /^[=+\-@\t\r]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
+    const safe = /^[=+\-@\t\r\n＝＋－＠]/.test(text) && !Number.isFinite(Number(text)) ? `'${text}` : text;
     return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
   return rows.map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";

@@ -29,7 +29,7 @@ class Explorer {
     const choices = this.graphs.map((graph, index) => {
       const input = element("input", { type: "radio", name: "graph", value: String(index) });
       input.addEventListener("change", () => this.open(graph));
-      return element("label", {}, [input, element("span", { text: graph.name })]);
+      return element("label", {}, [input, element("span", { text: graph.name, title: graph.name })]);
     });
     byId("switch").append(...choices);
     byId("switch").hidden = this.graphs.length < 2;
@@ -393,7 +393,7 @@ function startTheme(onChange) {
   apply(dark.matches);
 }
 
-const explorer = new Explorer(JSON.parse(byId("data").textContent));
+var explorer = new Explorer(JSON.parse(byId("data").textContent));
 startTheme(() => {
   explorer.view.readTheme();
   explorer.minimap.change();
