@@ -12,8 +12,7 @@ _N_EDGES = 5
 
 
 def graph_card(graph: WeightedGraph) -> str:
-    """Return sizes and the strongest edges of a graph as HTML, of equal ones that with more support, then the first in
-    the order of the ids.
+    """Return sizes and the strongest edges of a graph as HTML.
 
     Examples
     --------

@@ -213,10 +213,10 @@ def _of_entries(support: sp.csr_array, adjacency: sp.csr_array) -> np.ndarray:
     """Return the support of the stored entries of an adjacency, 0 where nothing is known; shape (nnz,)."""
     if support.shape != adjacency.shape:
         raise DataError(f"expected support of the shape {adjacency.shape} of the adjacency, found {support.shape}")
-    rows = np.repeat(np.arange(len(adjacency.indptr) - 1), np.diff(adjacency.indptr))
-    places = rows * adjacency.shape[1] + adjacency.indices
+    n = adjacency.indptr.size - 1
+    places = np.repeat(np.arange(n), np.diff(adjacency.indptr)) * n + adjacency.indices
     given = sp.coo_array(support)
-    wanted = given.row.astype(np.int64) * adjacency.shape[1] + given.col
+    wanted = given.row.astype(np.int64) * n + given.col
     found = np.zeros(adjacency.nnz, dtype=given.dtype)
     at = np.searchsorted(places, wanted)
     known = at < places.size

@@ -83,7 +83,10 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     of_users = _padded(state.factors.user_factors[:0], data.n_users), np.zeros(data.n_users)
     factors = state.factors._replace(user_factors=of_users[0], user_biases=of_users[1])
     grown = equations.grown(data.n_users, data.n_items)
-    draft = replace(state, data=data, factors=factors, user_graph=None, equations=grown, scale=state.rating_scale)
+    named = {side: graph for side, graph in state.named.items() if side == "item"}
+    draft = replace(
+        state, data=data, factors=factors, user_graph=None, equations=grown, scale=state.rating_scale, named=named
+    )
     return _solved(state, draft, "user", np.arange(data.n_users), data.n_items)
 
 
@@ -152,6 +155,7 @@ def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
 def _grown(state: FittedState, merged: Interactions) -> FittedState:
     """Return a copy of a state with room for all users and items."""
     sizes, equations, factors = (merged.n_users, merged.n_items), state.equations, state.factors
+    merged_ids = {"user": merged.user_ids, "item": merged.item_ids}
     return replace(
         state,
         data=merged,
@@ -166,6 +170,7 @@ def _grown(state: FittedState, merged: Interactions) -> FittedState:
         item_graph=_widened(state.item_graph, merged.item_ids),
         equations=None if equations is None else equations.grown(*sizes),
         scale=state.rating_scale,
+        named={side: graph for side, graph in state.named.items() if len(graph) == len(merged_ids[side])},
     )
 
 

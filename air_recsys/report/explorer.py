@@ -154,7 +154,10 @@ def explorer_of(
     learned = {name: graph for name, graph in graphs.items() if graph is not None}
     if not learned:
         raise DataError(f"this {type(model).__name__} has learned no graph")
-    snapshots = {name: snapshots_of(model, name.removesuffix("s")) for name in learned}
+    snapshots = {
+        name: {epoch: model.similarities_of(early) for epoch, early in snapshots_of(model, graph.kind).items()}
+        for name, graph in learned.items()
+    }
     if titles is not None and "items" in learned:
         columns = [column for column in titles.columns if column != "item"]
         label = "title" if "title" in columns else next(iter(columns), None)
