@@ -39,6 +39,7 @@ from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.construction import nearest_neighbors_graph
+from air_recsys.graphs.shown import to_similarities
 from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
 from air_recsys.models.locks import lock_of
@@ -317,7 +318,7 @@ class ImplicitAIR(MatrixFactorizationBase):
             item_factors=item_factors if targets is None else times(item_factors, targets.item_powers),
             settings_=settings,
             _rows=SquaredRows(settings["alpha"], solvers[0].penalty, solvers[1].penalty, targets),
-            _graphs=_widened({"user": model.user_graph_, "item": model.item_graph_}, shape),
+            _graphs=_widened({"user": model.user_adjacency_, "item": model.item_adjacency_}, (users, items), shape),
         )
 
     def _model(self, settings: dict[str, Any], size: int, show_progress: bool) -> AIR:
@@ -364,17 +365,18 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     @property
     def user_graph_(self) -> SimilarityGraph | None:
-        """Which users are alike; None before `fit`."""
+        """Which users are alike, as similarities in 0..1, see `AIR.item_graph_`; None before `fit`."""
         return self._graph("user", self.user_factors)
 
     @property
     def item_graph_(self) -> SimilarityGraph | None:
-        """Which items are alike; None before `fit`."""
+        """Which items are alike, as similarities in 0..1, see `AIR.item_graph_`; None before `fit`."""
         return self._graph("item", self.item_factors)
 
     def _graph(self, kind: str, factors: np.ndarray | None) -> SimilarityGraph | None:
         if factors is None or not isinstance(self._rows, SoftmaxRows):
-            return self._graphs.get(kind)
+            learned = self._graphs.get(kind)
+            return None if learned is None else self._once(f"{kind} graph", (learned,), lambda: _shown(learned))
         n = len(factors)
 
         def make() -> SimilarityGraph:
@@ -700,10 +702,20 @@ class ImplicitAIR(MatrixFactorizationBase):
             raise ParameterError(f"give use_gpu or device, found use_gpu={self.use_gpu} and device={self.device!r}")
 
 
-def _widened(graphs: dict[str, SimilarityGraph | None], shape: tuple[int, int]) -> dict[str, SimilarityGraph]:
-    """Return the graphs that there are, over all users and all items."""
-    sizes = dict(zip(graphs, shape, strict=True))
-    return {kind: widened(graph, sizes[kind]) for kind, graph in graphs.items() if graph is not None}
+def _widened(
+    learned: dict[str, sp.csr_array | None], places: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]
+) -> dict[str, SimilarityGraph]:
+    """Return the graphs that there are, over all users and all items; `places` are those of their rows."""
+    given = zip(learned.items(), places, shape, strict=True)
+    return {
+        kind: widened(SimilarityGraph(adjacency, rows, kind), size)
+        for (kind, adjacency), rows, size in given
+        if adjacency is not None
+    }
+
+
+def _shown(learned: SimilarityGraph) -> SimilarityGraph:
+    return SimilarityGraph(to_similarities(learned.to_scipy()), learned.ids, learned.kind)
 
 
 def _check_either(chosen: Any, filtered: Any) -> None:

@@ -269,4 +269,4 @@ def _observed(scaler: StandardScaler, table: np.ndarray) -> sp.csr_array:
 
 
 def _renamed(graph: SimilarityGraph | None, kind: str) -> SimilarityGraph | None:
-    return None if graph is None else SimilarityGraph(graph.to_scipy(), graph.ids, kind)
+    return None if graph is None else SimilarityGraph(graph.to_scipy(), graph.ids, kind, support=graph.support)

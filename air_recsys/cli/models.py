@@ -110,8 +110,9 @@ def train(
     last = air.history_.iloc[-1]
     unit = air.solver_.unit
     typer.echo(f"trained {air.n_iter_} {unit}s in {last['seconds']:.1f} s on {air.device_}")
-    for graph in (air.user_graph_, air.item_graph_):
-        typer.echo(repr(graph) if graph is not None else "no graph")
+    for side, learned in (("user", air.user_adjacency_), ("item", air.item_adjacency_)):
+        edges = "no edges" if learned is None else f"{learned.nnz // 2:,} edges"
+        typer.echo(f"graph of the {side}s: {edges}")
     if air.snapshots_:
         typer.echo(f"kept the graphs of the {unit}s {', '.join(map(str, sorted(air.snapshots_)))}")
     typer.echo(f"wrote {air.save(model)}")
@@ -257,6 +258,9 @@ def graph(
     graphml: Annotated[
         Path | None, typer.Option(callback=paths.writable, help="Write the graph as GraphML to this file.")
     ] = None,
+    csv: Annotated[
+        Path | None, typer.Option(callback=paths.writable, help="Write its edges as CSV: source, target, weight.")
+    ] = None,
     html: Annotated[
         Path | None, typer.Option(callback=paths.writable, help="Write a page to explore both graphs in a browser.")
     ] = None,
@@ -282,6 +286,8 @@ def graph(
     typer.echo(f"{sizes.size} communities, sizes {', '.join(map(str, sizes.head(20)))}{', ...' * (sizes.size > 20)}")
     if graphml is not None:
         typer.echo(f"wrote {chosen.to_graphml(graphml)}")
+    if csv is not None:
+        typer.echo(f"wrote {chosen.to_csv(csv)}")
     if html is not None:
         about_items = None if titles is None else read_titles(titles, loaded.interactions_.item_ids)
         typer.echo(f"wrote {explorer_of(loaded, html, about_items, first=side.value)}")

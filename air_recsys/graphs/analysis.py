@@ -27,6 +27,8 @@ class AnalysedGraph(WeightedGraph):
         """Return the n nodes most alike to `id`, strongest first, as columns named after the kind and "weight".
 
         Where a column names the nodes, "label" stands between the two. A node with fewer than n edges has fewer rows.
+        Of equal weights that with more support comes first, see `SimilarityGraph`, then the first in the order of the
+        ids.
 
         Raises
         ------
@@ -37,7 +39,8 @@ class AnalysedGraph(WeightedGraph):
         row = self._nodes.row(id)
         span = slice(self._adjacency.indptr[row], self._adjacency.indptr[row + 1])
         others, weights = self._adjacency.indices[span], self._adjacency.data[span]
-        order = np.lexsort((others, np.negative(weights)))[:n]
+        support = np.zeros(others.size) if self._support is None else self._support[span]
+        order = np.lexsort((others, np.negative(support), np.negative(weights)))[:n]
         columns: dict[str, Any] = {self.kind: self.ids[others[order]]}
         if self.label is not None:
             columns["label"] = self._nodes.take(others[order]).labels()

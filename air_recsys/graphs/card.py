@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from air_recsys.graphs import spectral
 from air_recsys.graphs.weighted import WeightedGraph
@@ -13,7 +12,7 @@ _N_EDGES = 5
 
 
 def graph_card(graph: WeightedGraph) -> str:
-    """Return sizes and the strongest edges of a graph as HTML, of equal ones the first in the order of the ids.
+    """Return sizes and the strongest edges of a graph as HTML.
 
     Examples
     --------
@@ -33,14 +32,14 @@ def graph_card(graph: WeightedGraph) -> str:
         "weights": f"{weights.min():.3g} to {weights.max():.3g}" if weights.size else None,
         "labelled by": graph.label,
     }
-    upper = sp.coo_array(sp.triu(adjacency, 1))
-    best = np.lexsort((upper.col, upper.row, np.negative(upper.data)))[:_N_EDGES]
-    if not best.size:
+    edges = graph.strongest_first()
+    if not edges.nnz:
         return card("SimilarityGraph", facts)
     names = [str(label) for label in graph.labels.tolist()]
+    best = (part[:_N_EDGES].tolist() for part in (edges.row, edges.col, edges.data))
     rows = [
-        (names[row], names[column], float(weight), bar(weight / upper.data[best[0]]))
-        for row, column, weight in zip(upper.row[best], upper.col[best], upper.data[best], strict=True)
+        (names[row], names[column], weight, bar(weight / edges.data[0]))
+        for row, column, weight in zip(*best, strict=True)
     ]
-    title = f"The {best.size} strongest edges" if best.size > 1 else "The edge"
+    title = f"The {len(rows)} strongest edges" if len(rows) > 1 else "The edge"
     return card("SimilarityGraph", facts, card_table(title, [graph.kind, graph.kind, "weight", ""], rows))

@@ -95,19 +95,57 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED
            [1. , 0. , 0. ],
            [0.1, 0. , 0. ]])
     """
-    adjacency, factors = sp.csr_array(learned, dtype=np.float64), pattern_factors(pattern)
-    n = len(factors)
+    adjacency, alike = sp.csr_array(learned, dtype=np.float64), _pattern_graph(pattern, k)
+    n = alike.indptr.size - 1
     if adjacency.shape != (n, n):
         raise DataError(
             f"expected a learned graph of {n} x {n}, one node a row of the pattern, found {adjacency.shape}"
         )
-    alike = nearest_neighbors_graph(factors, k, "cosine")
-    alike.data[alike.data < _NO_COSINE] = 0
     degrees = np.asarray(adjacency.sum(axis=1))  # (n,)
     scales = sp.diags_array(np.where(degrees > 0, degrees, 1) ** -0.5)
     joined = sp.csr_array(alike + share * (scales @ adjacency @ scales))
     joined.eliminate_zeros()
     return joined
+
+
+def with_pattern_of_isolated(learned: sp.csr_array, pattern: Any, k: int = 50) -> sp.csr_array:
+    """Return a learned graph in which nodes without an edge get those of the pattern, shape (n, n).
+
+    Such nodes are new since the training, or nothing but the pattern tells nodes apart. An edge of theirs weighs the
+    cosine of the `pattern_factors` of its ends, times the median over the other nodes of the largest learned weight:
+    so a cosine of 1 is as much as the nearest neighbour of a usual node. Without any learned edge it is the cosine.
+
+    Parameters
+    ----------
+    learned, pattern, k
+        As in `with_pattern`; the learned graph is returned where no node with entries lacks an edge.
+
+    Examples
+    --------
+    >>> learned = sp.csr_array([[0, 0.2, 0], [0.2, 0, 0], [0, 0, 0]])
+    >>> with_pattern_of_isolated(learned, [[1, 1, 0, 0], [0, 1, 1, 1], [1, 1, 0, 0]]).toarray().round(3)
+    array([[0. , 0.2, 0.2],
+           [0.2, 0. , 0. ],
+           [0.2, 0. , 0. ]])
+    """
+    isolated = np.diff(learned.indptr) == 0
+    if not (isolated & (np.diff(_entries(pattern).indptr) > 0)).any():
+        return learned
+    largest = learned.max(axis=1).toarray().ravel()
+    unit = 1.0 if isolated.all() else float(np.median(largest[~isolated]))
+    edges = sp.coo_array(_pattern_graph(pattern, k))
+    kept = isolated[edges.row] | isolated[edges.col]
+    added = sp.csr_array((unit * edges.data[kept], (edges.row[kept], edges.col[kept])), shape=learned.shape)
+    whole = sp.csr_array(learned + added)
+    whole.eliminate_zeros()
+    return whole
+
+
+def _pattern_graph(pattern: Any, k: int) -> sp.csr_array:
+    """Return the cosines of the pattern's factors with the k nearest nodes of each, shape (n, n)."""
+    alike = nearest_neighbors_graph(pattern_factors(pattern), k, "cosine")
+    alike.data[alike.data < _NO_COSINE] = 0
+    return alike
 
 
 def _entries(pattern: Any) -> sp.csr_array:

@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 
-def strongest(adjacency: sp.csr_array, k: int) -> sp.csr_array:
-    """Return the graph where every node keeps its k strongest edges, and of equal ones the first in its row.
+def strongest(adjacency: sp.csr_array, k: int, support: np.ndarray | None = None) -> sp.csr_array:
+    """Return the graph where every node keeps its k strongest edges, and of equal ones as `ranked` orders them.
 
     Examples
     --------
@@ -19,12 +19,12 @@ def strongest(adjacency: sp.csr_array, k: int) -> sp.csr_array:
     >>> strongest(path, 1).toarray()[1]
     array([3, 0, 2, 1])
     """
-    return _where_an_end_keeps(adjacency, strongest_of_each(adjacency, k))
+    return _where_an_end_keeps(adjacency, strongest_of_each(adjacency, k, support))
 
 
-def strongest_of_each(adjacency: sp.csr_array, k: int) -> np.ndarray:
+def strongest_of_each(adjacency: sp.csr_array, k: int, support: np.ndarray | None = None) -> np.ndarray:
     """Return which stored entries are among the k strongest of their row; bool, shape (nnz,)."""
-    rows, order = _ranked(adjacency)
+    rows, order = ranked(adjacency, support)
     chosen = np.zeros(adjacency.nnz, dtype=bool)
     chosen[order] = np.arange(adjacency.nnz) - adjacency.indptr[rows] < k
     return chosen
@@ -35,7 +35,7 @@ def above(adjacency: sp.csr_array, weight: float) -> sp.csr_array:
     return _where_an_end_keeps(adjacency, adjacency.data >= weight)
 
 
-def holding(adjacency: sp.csr_array, share: float) -> sp.csr_array:
+def holding(adjacency: sp.csr_array, share: float, support: np.ndarray | None = None) -> sp.csr_array:
     """Return the graph where every node keeps the fewest of its edges that hold a `share` in (0, 1] of its weight.
 
     Examples
@@ -47,7 +47,7 @@ def holding(adjacency: sp.csr_array, share: float) -> sp.csr_array:
            [0, 0, 0, 8],
            [0, 0, 8, 0]])
     """
-    rows, order = _ranked(adjacency)
+    rows, order = ranked(adjacency, support)
     total = np.concatenate([[0.0], np.cumsum(adjacency.data[order])])  # (nnz + 1,)
     before = total[:-1] - total[adjacency.indptr[rows]]  # the weight of the node's stronger edges
     whole = total[adjacency.indptr[rows + 1]] - total[adjacency.indptr[rows]]
@@ -56,10 +56,14 @@ def holding(adjacency: sp.csr_array, share: float) -> sp.csr_array:
     return _where_an_end_keeps(adjacency, chosen)
 
 
-def _ranked(adjacency: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row of every entry, and the entries' order by row and falling weight."""
+def ranked(adjacency: sp.csr_array, support: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the row of every stored entry, and the entries' order by row and falling weight, (nnz,) each.
+
+    Of equal weights that with more `support` (nnz,) comes first, then the first in the row.
+    """
     rows = np.repeat(np.arange(adjacency.indptr.size - 1), np.diff(adjacency.indptr))
-    return rows, np.lexsort((adjacency.indices, np.negative(adjacency.data), rows))
+    second = np.zeros(adjacency.nnz) if support is None else np.negative(support)
+    return rows, np.lexsort((adjacency.indices, second, np.negative(adjacency.data), rows))
 
 
 def _where_an_end_keeps(adjacency: sp.csr_array, kept: np.ndarray) -> sp.csr_array:

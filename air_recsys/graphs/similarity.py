@@ -38,6 +38,9 @@ class SimilarityGraph(AnalysedGraph):
         any order. Nodes that it lacks get missing values.
     label : str, optional
         The column of `attributes` that names the nodes.
+    support : sparse array, shape (n, n), optional
+        Symmetric: what orders the edges of equal weight of a node, more of it first, such as how many users rated both
+        items. Then, and without it, the first in the order of the ids comes first.
 
     Raises
     ------
@@ -114,7 +117,9 @@ class SimilarityGraph(AnalysedGraph):
            item  label  weight
         0     8  Plums     2.0
         """
-        return type(self)(self._adjacency, self.ids, self.kind, attributes=attributes, label=label)
+        return type(self)(
+            self._adjacency, self.ids, self.kind, attributes=attributes, label=label, support=self.support
+        )
 
     def __repr__(self) -> str:
         weights = self._adjacency.data
@@ -170,7 +175,7 @@ class SimilarityGraph(AnalysedGraph):
         return self._of_rows(np.flatnonzero(reached))
 
     def top(self, k: int) -> Self:
-        """Return the graph where every node keeps its k strongest edges, and of equal ones the first in its row.
+        """Return the graph where every node keeps its k strongest edges, of equal ones as `neighbors` does.
 
         As with `mass`, an edge stays where either of its ends keeps it, so the graph stays symmetric, and a node that
         others keep may have more than k.
@@ -183,7 +188,7 @@ class SimilarityGraph(AnalysedGraph):
         0      a      b     3.0
         1      a      c     2.0
         """
-        return self._with(pruning.strongest(self._adjacency, check_integer("k", k, minimum=1)))
+        return self._with(pruning.strongest(self._adjacency, check_integer("k", k, minimum=1), self._support))
 
     def threshold(self, weight: float) -> Self:
         """Return the graph of the edges with at least that weight."""
@@ -208,7 +213,8 @@ class SimilarityGraph(AnalysedGraph):
         0      a      b     8.0
         1      c      d     8.0
         """
-        return self._with(pruning.holding(self._adjacency, check_real("share", share, maximum=1, strict=True)))
+        checked = check_real("share", share, maximum=1, strict=True)
+        return self._with(pruning.holding(self._adjacency, checked, self._support))
 
     # ---------------------------------------------------------------- side information and other graphs
 
@@ -292,12 +298,21 @@ class SimilarityGraph(AnalysedGraph):
     # ---------------------------------------------------------------- internals
 
     def _with(self, adjacency: sp.csr_array) -> Self:
-        return type(self)(adjacency, self.ids, self.kind, attributes=self._nodes.attributes, label=self.label)
+        nodes = self._nodes
+        return type(self)(
+            adjacency, nodes.ids, nodes.kind, attributes=nodes.attributes, label=nodes.label, support=self.support
+        )
 
     def _of_rows(self, rows: np.ndarray) -> Self:
-        nodes = self._nodes.take(rows)
-        adjacency = self._adjacency[rows][:, rows]
-        return type(self)(adjacency, nodes.ids, nodes.kind, attributes=nodes.attributes, label=nodes.label)
+        nodes, support = self._nodes.take(rows), self.support
+        return type(self)(
+            self._adjacency[rows][:, rows],
+            nodes.ids,
+            nodes.kind,
+            attributes=nodes.attributes,
+            label=nodes.label,
+            support=None if support is None else support[rows][:, rows],
+        )
 
 
 def _counted(number: int, noun: str) -> str:

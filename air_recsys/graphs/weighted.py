@@ -34,9 +34,11 @@ class WeightedGraph:
         *,
         attributes: pd.DataFrame | None = None,
         label: str | None = None,
+        support: sp.csr_array | None = None,
     ) -> None:
         self._nodes = Nodes(ids, kind, attributes, label)
         self._adjacency = _clean(adjacency, len(self._nodes.ids))
+        self._support = None if support is None else _of_entries(support, self._adjacency)
 
     # ---------------------------------------------------------------- contents
 
@@ -70,8 +72,26 @@ class WeightedGraph:
         """Number of undirected edges."""
         return self._adjacency.nnz // 2
 
+    @property
+    def support(self) -> sp.csr_array | None:
+        """What orders edges of equal weight, shape (n, n); see `SimilarityGraph`. None where nothing does."""
+        if self._support is None:
+            return None
+        own = self._adjacency
+        return sp.csr_array((self._support.copy(), own.indices.copy(), own.indptr.copy()), shape=own.shape)
+
     def __len__(self) -> int:
         return len(self.ids)
+
+    def strongest_first(self) -> sp.coo_array:
+        """Return every edge once as an upper triangle, shape (n, n), its entries in the order of falling weight.
+
+        Of equal weights that with more support comes first, then the first in the order of the ids.
+        """
+        upper = sp.triu(self.to_scipy(), k=1).tocoo()
+        support = np.zeros(upper.nnz) if self.support is None else sp.triu(self.support, k=1).tocoo().data
+        order = np.lexsort((upper.col, upper.row, np.negative(support), np.negative(upper.data)))
+        return sp.coo_array((upper.data[order], (upper.row[order], upper.col[order])), shape=upper.shape)
 
     def edge_list(self) -> pd.DataFrame:
         """Return every edge once, as columns source, target and weight.
@@ -187,3 +207,19 @@ def _clean(adjacency: Any, size: int) -> sp.csr_array:
     cleaned = sp.csr_array(half + half.T)
     cleaned.sort_indices()
     return cleaned
+
+
+def _of_entries(support: sp.csr_array, adjacency: sp.csr_array) -> np.ndarray:
+    """Return the support of the stored entries of an adjacency, 0 where nothing is known; shape (nnz,)."""
+    if support.shape != adjacency.shape:
+        raise DataError(f"expected support of the shape {adjacency.shape} of the adjacency, found {support.shape}")
+    n = adjacency.indptr.size - 1
+    places = np.repeat(np.arange(n), np.diff(adjacency.indptr)) * n + adjacency.indices
+    given = sp.coo_array(support)
+    wanted = given.row.astype(np.int64) * n + given.col
+    found = np.zeros(adjacency.nnz, dtype=given.dtype)
+    at = np.searchsorted(places, wanted)
+    known = at < places.size
+    known[known] = places[at[known]] == wanted[known]
+    found[at[known]] = given.data[known]
+    return found

@@ -8,10 +8,12 @@ from dataclasses import dataclass, field
 from functools import wraps
 from typing import Any, Self
 
+import scipy.sparse as sp
+
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.adjacency import ADJACENCIES
-from air_recsys.graphs.postprocess import LEARNED_SHARE, with_pattern
+from air_recsys.graphs.postprocess import with_pattern, with_pattern_of_isolated
 from air_recsys.graphs.pruning import strongest
 from air_recsys.interactions import Interactions
 from air_recsys.models.calls import shortest_call
@@ -29,7 +31,6 @@ from air_recsys.validation import check_integer
 
 _BUDGET = 2.0
 _LEARNED_EDGES = 5  # edges of a node of a graph of all pairs that are joined with the pattern
-_SEES_PATTERN = 10.0  # weight of a graph that a posterior learned: its edges come before those of the pattern
 
 
 @dataclass(eq=False, repr=False)
@@ -80,18 +81,19 @@ class AIR(OffersPresets, FindsSettings):
     snapshot_epochs : sequence of int
         Epochs or sweeps at which both graphs are kept in `snapshots_`.
     pattern_graphs : bool or "auto"
-        Whether `similar_users` and `similar_items` see the pattern of who rated what beside the learned graphs: for
-        pairs that people chose to rate, not for pairs that are missing at random. See docs/graph-quality.md.
+        Whether `user_graph_` and `item_graph_` hold the pattern of who rated what beside the learned edges: for pairs
+        that people chose to rate, not for pairs that are missing at random. Graphs of `Adam` get its edges; those of a
+        posterior know it, and only nodes without an edge get them. See docs/graph-quality.md.
     validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
         See `air_recsys.models.trained.TrainedRecommender`.
 
     Attributes
     ----------
     user_graph_, item_graph_ : SimilarityGraph or None
-        Who is alike, learned.
-    user_similarities_, item_similarities_ : SimilarityGraph or None
-        What `similar_users` and `similar_items` look at, made when it is first asked for: the learned graphs, with
-        `pattern_graphs` joined with the pattern of who rated what.
+        Who is alike: what was learned, with `pattern_graphs` beside the pattern of who rated what, as similarities in
+        0..1; made when it is first asked for. `similar_users` and `similar_items` look at it.
+    user_adjacency_, item_adjacency_ : csr_array or None
+        The learned graphs in their own unit: the adjacencies whose Laplacians are in the objective.
     user_graph_strength_, item_graph_strength_ : float
         How strongly similarities that were given to `fit` count, a share of the prior variance; 0 where none were
         given, or where they do not help. Learned graphs are no part of it.
@@ -308,11 +310,17 @@ give solver='adam'
         name = f"{side}_graph_strength"
         return float(self.settings_.get(name, getattr(self.solver_, name)))
 
-    def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
-        graph = state.graph(side)
-        if graph is None or state.chosen.values.get("pattern_graphs", self.pattern_graphs) is not True:
-            return graph
-        return state.once(f"{side} similarities", lambda: _joined(state, graph, side))
+    def _edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
+        own = learned.to_scipy()
+        if state.chosen.values.get("pattern_graphs", self.pattern_graphs) is not True:
+            return own
+        ratings = state.data.to_csr()
+        rows = ratings if side == "user" else ratings.T
+        if state.equations is not None and state.equations.sees_pattern:
+            return with_pattern_of_isolated(own, rows)
+        if learned.n_edges == len(learned) * (len(learned) - 1) // 2:
+            own = strongest(own, _LEARNED_EDGES)
+        return with_pattern(own, rows)
 
     # ---------------------------------------------------------------- files
 
@@ -326,18 +334,6 @@ give solver='adam'
         saved, epochs = parameters["solver"], tuple(parameters.get("snapshot_epochs", ()))
         solver = AUTO if saved == AUTO else solver_from_json(saved)
         return cls(**parameters | {"solver": solver, "snapshot_epochs": epochs})
-
-
-def _joined(state: FittedState, graph: SimilarityGraph, side: Side) -> SimilarityGraph:
-    """Return a learned graph joined with the pattern of who rated what; the largest weight is 1."""
-    ratings = state.data.to_csr()
-    sees_pattern = state.equations is not None and state.equations.sees_pattern
-    share = _SEES_PATTERN if sees_pattern else LEARNED_SHARE
-    learned = graph.to_scipy()
-    if not sees_pattern and graph.n_edges == len(graph) * (len(graph) - 1) // 2:
-        learned = strongest(learned, _LEARNED_EDGES)
-    joined = with_pattern(learned, ratings if side == "user" else ratings.T, share=share)
-    return SimilarityGraph(joined / joined.max() if joined.nnz else joined, graph.ids, graph.kind)
 
 
 def _naming_solvers(init: Callable[..., None]) -> Callable[..., None]:

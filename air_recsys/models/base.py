@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import is_dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -15,19 +15,17 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 
-from air_recsys.exceptions import DataError, NotFittedError, UnknownIdError
+from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics import rmse
+from air_recsys.models.alike import KnowsSimilarities
 from air_recsys.models.card import model_card
 from air_recsys.models.locks import lock_of
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table
 from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import best_items_of, best_rated, recommend_with
-from air_recsys.models.ranking.ties import best_of
-from air_recsys.models.rows import Side
 from air_recsys.models.scoring import pairs_of
 from air_recsys.models.state import Ending, Factors, FittedState
 from air_recsys.models.storage.checks import check_attributes, check_state
@@ -52,7 +50,7 @@ from air_recsys.validation import check_integer
 _OF_TRAINING = ("n_iter", "stopped_by", "device")  # what a file holds of the ending
 
 
-class Recommender(BaseEstimator):
+class Recommender(KnowsSimilarities, BaseEstimator):
     """Base of all models: `fit` owns the contract, a subclass's `_fit` the mathematics.
 
     What was learned is one value, an `air_recsys.models.state.FittedState`, that is replaced in one step; the
@@ -65,7 +63,6 @@ class Recommender(BaseEstimator):
     """
 
     _clips = False
-    _state: FittedState | None = None
     _not_copied: ClassVar[tuple[str, ...]] = ("_lock",)
 
     # ---------------------------------------------------------------- fitting
@@ -181,26 +178,6 @@ class Recommender(BaseEstimator):
     def global_mean_(self) -> float:
         """The mean that all scores have in common."""
         return self._fitted().factors.mean
-
-    @property
-    def user_graph_(self) -> SimilarityGraph | None:
-        """The learned graph of the users; None where the model learns none. One with labels can take its place."""
-        return self._graph(self._fitted(), "user")
-
-    @user_graph_.setter
-    def user_graph_(self, graph: SimilarityGraph) -> None:
-        with lock_of(self):
-            self._state = self._fitted().with_graph("user", graph)
-
-    @property
-    def item_graph_(self) -> SimilarityGraph | None:
-        """The learned graph of the items; None where the model learns none. One with labels can take its place."""
-        return self._graph(self._fitted(), "item")
-
-    @item_graph_.setter
-    def item_graph_(self, graph: SimilarityGraph) -> None:
-        with lock_of(self):
-            self._state = self._fitted().with_graph("item", graph)
 
     @property
     def transform_graphs_(self) -> list[SimilarityGraph]:
@@ -349,7 +326,7 @@ class Recommender(BaseEstimator):
         state, data = self._fitted(), as_interactions(test, allow_negative=True)
         return -rmse(data.ratings, self._predicted(state, *pairs_of(state, data)))
 
-    # ---------------------------------------------------------------- recommendations and similarities
+    # ---------------------------------------------------------------- recommendations
 
     def recommend(
         self,
@@ -426,51 +403,6 @@ class Recommender(BaseEstimator):
             Where faiss is not installed.
         """
         return FaissItems(self._fitted(), metric, factory, clips=self._clips)
-
-    @property
-    def user_similarities_(self) -> SimilarityGraph | None:
-        """What `similar_users` looks at: the learned graph."""
-        return self._similarities(self._fitted(), "user")
-
-    @property
-    def item_similarities_(self) -> SimilarityGraph | None:
-        """What `similar_items` looks at: the learned graph."""
-        return self._similarities(self._fitted(), "item")
-
-    def _graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
-        return state.graph(side)
-
-    def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
-        return self._graph(state, side)
-
-    def similar_users(self, user_id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n users most alike to one: from the learned graph, else by the cosine of the factors."""
-        return self._similar("user", user_id, n)
-
-    def similar_items(self, item_id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n items most alike to one: from the learned graph, else by the cosine of the factors.
-
-        Weights are at most 1, and are those of `explain`. Where the learned graph is joined with the pattern of who
-        rated what, the largest of all pairs is 1, and `item_graph_` has other numbers. Of equal weights the first in
-        the training data comes first.
-        """
-        return self._similar("item", item_id, n)
-
-    def _similar(self, side: Side, id: Any, n: int) -> pd.DataFrame:
-        state = self._fitted()
-        graph = self._similarities(state, side)
-        if graph is not None:
-            return graph.neighbors(id, n)
-        check_integer("n", n, minimum=1)
-        index, factors = state.index(side), state.factors.of(side)[0]
-        row = index.lookup([id])[0]
-        if row < 0:
-            raise UnknownIdError(side, [id])
-        units = unit_rows(factors)
-        cosine = units @ units[row]
-        cosine[row] = -np.inf  # itself is not among them
-        best, weights = (each[0, : cosine.size - 1] for each in best_of(cosine[None], min(n, cosine.size), 1.0))
-        return pd.DataFrame({side: index.ids[best], "weight": weights})
 
     # ---------------------------------------------------------------- files
 

@@ -84,8 +84,9 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     factors = state.factors._replace(user_factors=of_users[0], user_biases=of_users[1])
     grown = equations.grown(data.n_users, data.n_items)
     ending = state.ending._replace(snapshots=None)  # which are of other users
+    named = {side: graph for side, graph in state.named.items() if side == "item"}
     changed = {"data": data, "factors": factors, "equations": grown, "scale": state.rating_scale, "ending": ending}
-    draft = replace(state, user_graph=None, **changed)
+    draft = replace(state, user_graph=None, named=named, **changed)
     return _solved(state, draft, "user", np.arange(data.n_users), data.n_items)
 
 
@@ -154,6 +155,7 @@ def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
 def _grown(state: FittedState, merged: Interactions) -> FittedState:
     """Return a copy of a state with room for all users and items."""
     sizes, equations, factors = (merged.n_users, merged.n_items), state.equations, state.factors
+    merged_ids = {"user": merged.user_ids, "item": merged.item_ids}
     return replace(
         state,
         data=merged,
@@ -168,6 +170,7 @@ def _grown(state: FittedState, merged: Interactions) -> FittedState:
         item_graph=widened(state.item_graph, merged.item_ids),
         equations=None if equations is None else equations.grown(*sizes),
         scale=state.rating_scale,
+        named={side: graph for side, graph in state.named.items() if len(graph) == len(merged_ids[side])},
     )
 
 

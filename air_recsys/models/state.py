@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, NamedTuple, Protocol, Self, TypeVar
@@ -169,6 +169,7 @@ class FittedState:
         The training data.
     factors : Factors
     user_graph, item_graph : SimilarityGraph, optional
+        As learned, in their own unit; what people see is in `air_recsys.models.alike`.
     transform_graphs : list of SimilarityGraph
         Graphs over other rows than users and items.
     history : DataFrame
@@ -185,6 +186,8 @@ class FittedState:
         Of a regression of the items on each other, of models that rank by one.
     source_factors : ndarray, shape (n_items, r), optional
         Of models whose users have the factors that their items make up: their part in these.
+    named : mapping
+        By side, similarities that took the place of those that the model makes, such as ones with labels.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -201,6 +204,7 @@ class FittedState:
     chosen: Chosen = field(default_factory=Chosen)
     item_weights: sp.csr_array | np.ndarray | None = None
     source_factors: np.ndarray | None = None
+    named: Mapping[str, SimilarityGraph] = field(default_factory=dict)
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -243,18 +247,18 @@ class FittedState:
         """Return the learned graph of users or of items."""
         return self.user_graph if side == "user" else self.item_graph
 
-    def with_graph(self, side: Side, graph: SimilarityGraph) -> FittedState:
-        """Return the same with another graph of users or of items, such as one with labels.
+    def with_similarities(self, side: Side, graph: SimilarityGraph) -> FittedState:
+        """Return the same with other similarities of users or of items, such as ones with labels.
 
         Raises
         ------
         DataError
             Where its nodes are not the users (the items) of the model, in their order.
         """
-        ids = self.data.user_ids if side == "user" else self.data.item_ids
+        ids = self.index(side).ids
         if not isinstance(graph, SimilarityGraph) or not np.array_equal(graph.ids, ids):
             raise DataError(f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order")
-        return replace(self, **{f"{side}_graph": graph})
+        return replace(self, named={**self.named, side: graph})
 
     @property
     def drift(self) -> LearnedDrift | None:

@@ -72,7 +72,8 @@ class TrainedRecommender(PredictsDeviations):
     Attributes
     ----------
     snapshots_ : dict of int to Snapshot
-        The graphs at the epochs or sweeps asked for; part of a saved model.
+        The learned graphs at the epochs or sweeps asked for, in their own unit, see `similarities_of`; part of a saved
+        model.
     n_iter_ : int
         Epoch of the state that was kept.
     stopped_by_ : str
@@ -536,6 +537,9 @@ class TrainedRecommender(PredictsDeviations):
         state = self._fitted()
         alone = copy.copy(self)
         alone._state = of_new_users(state, as_interactions(ratings, allow_negative=True))
+        items = self._similarities(state, "item")
+        if items is not None and len(items) == alone._state.data.n_items:
+            alone._state = alone._state.with_similarities("item", items)
         return alone
 
     # ---------------------------------------------------------------- explanations

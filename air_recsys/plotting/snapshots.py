@@ -52,9 +52,9 @@ def graphs_over_time(model: Recommender) -> Course:
     model = copy.copy(model)  # the state of this moment, whatever another thread writes
     for kind in ("user", "item"):
         graphs = snapshots_of(model, kind)
-        kept, epoch = getattr(model, f"{kind}_graph_", None), getattr(model, "n_iter_", None)
-        if kept is not None and epoch is not None and all(len(graph) == len(kept) for graph in graphs.values()):
-            graphs[epoch] = kept
+        kept, epoch = getattr(model, f"{kind}_adjacency_", None), getattr(model, "n_iter_", None)
+        if kept is not None and epoch is not None and all(len(graph) == kept.shape[0] for graph in graphs.values()):
+            graphs[epoch] = SimilarityGraph(kept, getattr(model.interactions_, f"{kind}_ids"), kind)
         if graphs:
             course[kind] = dict(sorted(graphs.items()))
     return course

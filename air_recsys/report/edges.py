@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.pruning import ranked
 
 
 def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
@@ -24,25 +25,22 @@ def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
     """
     if graph.n_edges <= limit:
         return graph
-    entries = graph.to_scipy().tocoo()
-    order = np.lexsort((entries.col, np.negative(entries.data), entries.row))
-    starts = np.concatenate(([0], np.cumsum(np.bincount(entries.row, minlength=len(graph)))[:-1]))
+    entries, support = graph.to_scipy().tocoo(), graph.support
+    rows, order = ranked(graph.to_scipy(), None if support is None else support.data)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(graph)))[:-1]))
     rank = np.empty(order.size, dtype=np.int64)
-    rank[order] = np.arange(order.size) - starts[entries.row[order]]
+    rank[order] = np.arange(order.size) - starts[rows[order]]
     ranks = sp.csr_array((rank + 1, (entries.row, entries.col)), shape=entries.shape)
     best = sp.triu(ranks.minimum(ranks.T), k=1).tocoo()
     k = max(1, int(np.searchsorted(np.cumsum(np.bincount(best.data)), limit, side="right")) - 1)
-    kept = best.data <= k
-    mask = sp.csr_array((np.ones(kept.sum()), (best.row[kept], best.col[kept])), shape=entries.shape)
-    return SimilarityGraph(graph.to_scipy() * (mask + mask.T), graph.ids, kind=graph.kind)
+    return graph.top(k)
 
 
 def edge_lists(graph: SimilarityGraph) -> dict[str, Any]:
     """Return both ends and the weight of every edge, largest weights first."""
-    upper = sp.triu(graph.to_scipy(), k=1).tocoo()
-    order = np.argsort(np.negative(upper.data), kind="stable")
+    edges = graph.strongest_first()
     return {
-        "sources": upper.row[order].tolist(),
-        "targets": upper.col[order].tolist(),
-        "weights": [float(f"{weight:.4g}") for weight in upper.data[order]],
+        "sources": edges.row.tolist(),
+        "targets": edges.col.tolist(),
+        "weights": [float(f"{weight:.4g}") for weight in edges.data],
     }

@@ -197,9 +197,9 @@ def explorer_of(
 
 
 def _steps_of(model: Recommender, kind: str, graph: SimilarityGraph) -> dict[int, SimilarityGraph]:
-    """Return the snapshots of one graph, with those who came after the training as isolated nodes."""
+    """Return the snapshots of one graph as similarities, with those who came after the training as isolated nodes."""
     wide = {epoch: widened(step, graph.ids) for epoch, step in snapshots_of(model, kind).items()}
-    return {epoch: step for epoch, step in wide.items() if step is not None}
+    return {epoch: model.similarities_of(step) for epoch, step in wide.items() if step is not None}
 
 
 def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:

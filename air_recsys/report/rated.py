@@ -6,31 +6,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 
 from air_recsys.evaluation.exposure import counts_and_means, exposure, rated_rows
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.shown import common_counts
 from air_recsys.interactions import Interactions
 from air_recsys.report.edges import edge_lists, strongest
 
 _MAX_PATTERN_EDGES = 20_000
-_BLOCK = 20_000  # edges whose common ratings are counted at once
-
-
-def shared_counts(rows: sp.csr_array, sources: list[int], targets: list[int]) -> list[int]:
-    """Return how many columns both ends of each edge have entries in.
-
-    Examples
-    --------
-    >>> shared_counts(sp.csr_array([[1.0, 2.0, 0.0], [3.0, 4.0, 5.0]]), [0], [1])
-    [2]
-    """
-    ones = sp.csr_array((np.ones(rows.nnz, np.int32), rows.indices, rows.indptr), shape=rows.shape)
-    found: list[int] = []
-    for start in range(0, len(sources), _BLOCK):
-        part = slice(start, start + _BLOCK)
-        found += np.asarray(ones[sources[part]].multiply(ones[targets[part]]).sum(axis=1)).ravel().tolist()
-    return found
 
 
 def add_ratings(content: dict[str, Any], graph: SimilarityGraph, ratings: Interactions, max_nodes: int) -> None:
@@ -41,7 +24,7 @@ def add_ratings(content: dict[str, Any], graph: SimilarityGraph, ratings: Intera
     if np.ptp(ratings.ratings) > 0:
         content["attributes"]["mean rating"] = [None if np.isnan(mean) else f"{mean:.3g}" for mean in means.tolist()]
     for step in content["steps"]:
-        step["shared"] = shared_counts(rows, step["sources"], step["targets"])
+        step["shared"] = common_counts(rows, step["sources"], step["targets"]).tolist()
     content["raters"] = "users" if graph.kind == "item" else "items"
     if len(graph) <= max_nodes:
         labels = pd.Series(content["steps"][-1]["communities"], index=pd.Index(graph.ids))
@@ -49,6 +32,6 @@ def add_ratings(content: dict[str, Any], graph: SimilarityGraph, ratings: Intera
         content["pattern"] = found.pattern.tolist()
         by_pattern = strongest(SimilarityGraph(found.pattern_edges, graph.ids, graph.kind), _MAX_PATTERN_EDGES)
         lists = edge_lists(by_pattern)
-        shared = shared_counts(rows, lists["sources"], lists["targets"])
+        shared = common_counts(rows, lists["sources"], lists["targets"]).tolist()
         content["pattern_edges"] = {"n_edges": found.pattern_edges.nnz // 2, **lists, "shared": shared}
         content["nmi"] = {name: round(value, 3) for name, value in found.nmi.items()}

@@ -567,8 +567,7 @@ def objective_of_user(model: ImplicitAIR, user: int, factors: np.ndarray) -> flo
     scores = factors @ model.item_factors.astype(np.float64).T
     liked = LIKES[user].toarray()[0]
     data = np.where(liked > 0, 2.0 * liked * (scores - 1) ** 2, scores**2).sum()
-    assert model.item_graph_ is not None
-    energy = scores @ (model.item_graph_.laplacian() @ scores)
+    energy = scores @ (model._graphs["item"].laplacian() @ scores)
     return float(data + model.regularization * (factors**2).sum() + model.item_graph_reg * energy)
 
 

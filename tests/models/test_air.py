@@ -19,7 +19,7 @@ from model_cases import (
     trained_models,
 )
 
-from air_recsys import AIR, Interactions
+from air_recsys import AIR, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, DivergenceError
 from air_recsys.metrics import rmse
 from air_recsys.models.presets import PRESETS
@@ -102,10 +102,11 @@ def test_energies_of_the_history_are_those_of_the_learned_graphs():
     model = small(scale=False, dtype="float64").fit(dense())
     completed = model.user_factors_ @ model.item_factors_.T
     last = model.history_.iloc[-1]
-    for graph, rows, energy in (
-        (model.user_graph_, completed, last["user_energy"]),
-        (model.item_graph_, completed.T, last["item_energy"]),
+    for adjacency, rows, energy in (
+        (model.user_adjacency_, completed, last["user_energy"]),
+        (model.item_adjacency_, completed.T, last["item_energy"]),
     ):
+        graph = SimilarityGraph(adjacency, range(len(rows)))
         assert energy == pytest.approx(np.trace(rows.T @ (graph.laplacian() @ rows)), rel=1e-9)
 
 

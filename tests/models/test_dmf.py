@@ -42,10 +42,11 @@ def assert_same(first, second):
 )
 def test_a_matrix_of_any_form_is_the_graph_of_the_fit(form):
     model = given_graphs(form(USER_GRAPH), form(ITEM_GRAPH)).fit(frame())
-    for graph, expected, ids in ((model.user_graph_, USER_GRAPH, USERS), (model.item_graph_, ITEM_GRAPH, ITEMS)):
-        assert graph is not None
-        np.testing.assert_array_equal(graph.to_scipy().toarray(), expected)
-        assert graph.ids.tolist() == ids
+    for adjacency, expected in ((model.user_adjacency_, USER_GRAPH), (model.item_adjacency_, ITEM_GRAPH)):
+        assert adjacency is not None
+        np.testing.assert_array_equal(adjacency.toarray(), expected)
+    assert model.user_graph_ is not None
+    assert model.user_graph_.ids.tolist() == USERS
     assert_same(model, given_graphs(USER_GRAPH, ITEM_GRAPH).fit(frame()))
 
 
@@ -55,8 +56,8 @@ def test_a_similarity_graph_is_matched_by_its_ids():
     user_graph = SimilarityGraph(USER_GRAPH[np.ix_(users, users)], np.array(USERS)[users], "user")
     item_graph = SimilarityGraph(ITEM_GRAPH[np.ix_(items, items)], np.array(ITEMS)[items], "item")
     model = given_graphs(user_graph, item_graph).fit(frame())
-    assert model.user_graph_ is not None
-    np.testing.assert_array_equal(model.user_graph_.to_scipy().toarray(), USER_GRAPH)
+    assert model.user_adjacency_ is not None
+    np.testing.assert_array_equal(model.user_adjacency_.toarray(), USER_GRAPH)
     assert_same(model, given_graphs(USER_GRAPH, ITEM_GRAPH).fit(frame()))
 
 
@@ -69,8 +70,8 @@ def test_users_that_a_graph_does_not_know_stay_isolated_and_others_are_left_out(
     expected = np.zeros_like(USER_GRAPH)
     expected[np.ix_(known, known)] = USER_GRAPH[np.ix_(known, known)]
     model = given_graphs(SimilarityGraph(graph, names), None).fit(frame())
-    assert model.user_graph_ is not None
-    np.testing.assert_array_equal(model.user_graph_.to_scipy().toarray(), expected)
+    assert model.user_adjacency_ is not None
+    np.testing.assert_array_equal(model.user_adjacency_.toarray(), expected)
     assert_same(model, given_graphs(expected, None).fit(frame()))
 
 
@@ -81,10 +82,10 @@ def test_neighbors_are_those_of_the_centred_ratings(k):
     centred.data = centred.data - centred.data.mean()
     users, items = cosine_neighbors(centred, k), cosine_neighbors(sp.csr_array(centred.T), k)
     model = given_graphs(n_neighbors=k).fit(frame())
-    assert model.user_graph_ is not None
-    assert model.item_graph_ is not None
-    np.testing.assert_allclose(model.user_graph_.to_scipy().toarray(), users.toarray(), atol=1e-6)
-    np.testing.assert_allclose(model.item_graph_.to_scipy().toarray(), items.toarray(), atol=1e-6)
+    assert model.user_adjacency_ is not None
+    assert model.item_adjacency_ is not None
+    np.testing.assert_allclose(model.user_adjacency_.toarray(), users.toarray(), atol=1e-6)
+    np.testing.assert_allclose(model.item_adjacency_.toarray(), items.toarray(), atol=1e-6)
     np.testing.assert_allclose(all_scores(model), all_scores(given_graphs(users, items).fit(frame())), rtol=1e-6)
 
 

@@ -177,10 +177,10 @@ def test_snapshots_are_those_of_the_sweeps(solver):
     found = model(solver, n_sweeps=6, snapshot_epochs=[0, 3, 6], **BOTH_GRAPHS).fit(frame())
     assert sorted(found.snapshots_) == [0, 3, 6]
     last = found.snapshots_[6]
-    np.testing.assert_array_equal(last.item_graph.to_scipy().toarray(), found.item_graph_.to_scipy().toarray())
+    np.testing.assert_array_equal(last.item_graph.to_scipy().toarray(), found.item_adjacency_.toarray())
     assert last.user_graph.ids.tolist() == found.user_graph_.ids.tolist()
     middle = found.snapshots_[3].item_graph.to_scipy().toarray()
-    assert not np.array_equal(middle, found.item_graph_.to_scipy().toarray())
+    assert not np.array_equal(middle, found.item_adjacency_.toarray())
     with pytest.raises(ParameterError, match="snapshot_epochs must be at most the last epoch or sweep, 6, found 7"):
         model(solver, n_sweeps=6, snapshot_epochs=[7]).fit(frame())
 

@@ -51,7 +51,8 @@ def matrices(graphs):
 
 
 def final(model):
-    return matrices((model.user_graph_, model.item_graph_, model.transform_graphs_))
+    own = [None if each is None else each.toarray() for each in (model.user_adjacency_, model.item_adjacency_)]
+    return [*own, *(graph.to_scipy().toarray() for graph in model.transform_graphs_)]
 
 
 def assert_equal(found, expected):

@@ -166,13 +166,17 @@ def test_communities_in_a_table():
 # -------------------------------------------------------------------- through training
 
 
+def _of_users(model):
+    """The graphs of the users at the epochs 0, 20 and 60."""
+    return [*(model.snapshots_[epoch].user_graph.to_scipy() for epoch in (0, 20)), model.user_adjacency_]
+
+
 def test_the_snapshots_side_by_side_are_the_models(model):
     axes = plot_snapshots(model).axes
     assert [one.get_title() for one in axes] == ["epoch 0", "epoch 20", "epoch 60"] * 2
     drawn = [one.images[0].get_array() for one in axes]
-    graphs = [model.snapshots_[0].user_graph, model.snapshots_[20].user_graph, model.user_graph_]
-    for values, graph in zip(drawn, graphs, strict=False):
-        full = graph.to_scipy().toarray()
+    for values, graph in zip(drawn, _of_users(model), strict=False):
+        full = graph.toarray()
         np.testing.assert_allclose(np.sort(values.ravel()), np.sort(full.ravel()))
         np.testing.assert_allclose(np.linalg.eigvalsh(values), np.linalg.eigvalsh(full), atol=1e-9)  # a permutation
 
@@ -180,11 +184,10 @@ def test_the_snapshots_side_by_side_are_the_models(model):
 def test_one_order_of_the_nodes_a_row(model):
     """A node that is strong in one picture can be followed through all of them."""
     drawn = [one.images[0].get_array() for one in plot_snapshots(model).axes[:3]]
-    graphs = [model.snapshots_[0].user_graph, model.snapshots_[20].user_graph, model.user_graph_]
     sums = [values.sum(axis=1) for values in drawn]
     orders = [
-        [int(np.argmin(abs(graph.to_scipy().sum(axis=1) - value))) for value in total]
-        for graph, total in zip(graphs, sums, strict=True)
+        [int(np.argmin(abs(graph.sum(axis=1) - value))) for value in total]
+        for graph, total in zip(_of_users(model), sums, strict=True)
     ]
     assert orders[0] == orders[1] == orders[2]
     assert sorted(orders[0]) == list(range(8))
@@ -194,7 +197,9 @@ def test_large_groups_of_the_first_graph_stand_together_and_fall_apart_into_the_
     node = np.arange(16)
     coarse = SimilarityGraph(np.where((node[:, None] - node) % 2 == 0, 5.0, 0.1), node, "user")
     fine = SimilarityGraph(np.where((node[:, None] - node) % 4 == 0, 5.0, 0.0), node, "user")
-    course = SimpleNamespace(snapshots_={3: Snapshot(coarse, None, [])}, user_graph_=fine, item_graph_=None, n_iter_=9)
+    graphs = {"user_adjacency_": fine.to_scipy(), "item_adjacency_": None}
+    about = SimpleNamespace(user_ids=node)
+    course = SimpleNamespace(snapshots_={3: Snapshot(coarse, None, [])}, interactions_=about, n_iter_=9, **graphs)
     first, last = (axes.images[0].get_array() for axes in plot_snapshots(cast(Any, course)).axes)
     for values, blocks in ((first, 2), (last, 4)):
         block = node * blocks // 16

@@ -70,9 +70,8 @@ def train(name: str, path: Path, *, go_on: bool) -> str:
     model = AIR.for_ratings(**TRAININGS[name], random_state=0, device="cpu")
     model.fit(data, checkpoint=path, every=1, resume_from=path if go_on else None)
     arrays = [model.user_factors_, model.item_factors_, model.user_biases_, model.item_biases_]
-    for graph in (model.user_graph_, model.item_graph_):
-        assert graph is not None
-        matrix = graph.to_scipy()
+    for matrix in (model.user_adjacency_, model.item_adjacency_):
+        assert matrix is not None
         arrays += [matrix.data, matrix.indices, matrix.indptr]
     return hash_arrays(*arrays, model.history_.drop(columns="seconds").to_numpy()).hexdigest()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from air_recsys.benchmarks.recipes import recipe
 from air_recsys.datasets import load_movielens, load_movielens_items, load_syn_netflix
@@ -25,11 +25,14 @@ def layout_cases(root: Path, settings: dict[str, Any] | None = None) -> dict[str
     films = AIR.for_ratings(random_state=0).fit(load_movielens(root, "100k"))
     used = recipe("syn-netflix")["settings"] | {"random_state": 0} | (settings or {})
     made = AIR.for_completion(**used).fit(hide(load_syn_netflix(root).matrix, _MISSING, 0).observed)
-    assert films.item_graph_ is not None and films.user_graph_ is not None  # noqa: PT018
-    assert made.item_graph_ is not None and made.user_graph_ is not None  # noqa: PT018
     return {
-        "MovieLens-100K items": films.item_graph_.with_attributes(load_movielens_items(root, "100k"), "title"),
-        "MovieLens-100K users": films.user_graph_,
-        "Syn-Netflix items": made.item_graph_,
-        "Syn-Netflix users": made.user_graph_,
+        "MovieLens-100K items": _learned(films, "item").with_attributes(load_movielens_items(root, "100k"), "title"),
+        "MovieLens-100K users": _learned(films, "user"),
+        "Syn-Netflix items": _learned(made, "item"),
+        "Syn-Netflix users": _learned(made, "user"),
     }
+
+
+def _learned(model: AIR, side: Literal["user", "item"]) -> SimilarityGraph:
+    adjacency, data = getattr(model, f"{side}_adjacency_"), model.interactions_
+    return SimilarityGraph(adjacency, data.user_ids if side == "user" else data.item_ids, side)

@@ -36,14 +36,14 @@ def bench_dti(sets: dict[str, DrugTargetData], settings: dict[str, Any] | None =
         model = AIR.for_interactions(**chosen).fit(data.interactions)
         matrix = data.interactions.to_dense()
         sides = (
-            ("drugs", matrix, model.user_graph_, data.drug_similarity),
-            ("targets", matrix.T, model.item_graph_, data.target_similarity),
+            ("drugs", matrix, model.user_adjacency_, data.drug_similarity),
+            ("targets", matrix.T, model.item_adjacency_, data.target_similarity),
         )
-        for side, rows, graph, similarities in sides:
-            if similarities is None or graph is None:
+        for side, rows, learned, similarities in sides:
+            if similarities is None or learned is None:
                 continue
             truth = similarities.to_numpy()
-            for system, similarity in _systems(rows, graph.to_scipy()):
+            for system, similarity in _systems(rows, learned):
                 figures = {"spearman": pair_correlation(similarity, truth), "top_10": lift(similarity, truth)}
                 table.rows.append({"set": name.upper(), "side": side, "system": system} | figures)
     return table

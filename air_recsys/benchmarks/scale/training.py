@@ -82,11 +82,12 @@ def train_planted(
 
 def _recovered(model: AIR, made: PlantedRatings, seed: int) -> list[dict[str, Any]]:
     sides = (
-        ("user", model.user_graph_, model.user_factors_, made.user_groups),
-        ("item", model.item_graph_, model.item_factors_, made.item_groups),
+        ("user", model.user_adjacency_, model.user_factors_, made.user_groups),
+        ("item", model.item_adjacency_, model.item_factors_, made.item_groups),
     )
     rows = []
-    for side, graph, factors, groups in sides:
+    for side, learned, factors, groups in sides:
+        graph = None if learned is None else SimilarityGraph(learned, range(len(groups)), side)
         n_groups = int(groups.max()) + 1
         k_means = KMeans(n_groups, n_init=3, random_state=seed)  # pyright: ignore[reportArgumentType]
         clusterings = {

@@ -92,7 +92,7 @@ class Explanation:
 
     @property
     def items(self) -> pd.DataFrame:
-        """Rated items: item, rating, deviation, weight of the edge to the explained item, contribution, by_graph."""
+        """Rated items: item, rating, deviation, weight (similarity to the explained item), contribution, by_graph."""
         return self.rated_items.rows
 
     @property
@@ -107,12 +107,12 @@ class Explanation:
 
     @property
     def users(self) -> pd.DataFrame:
-        """Similar users: user, weight of the edge, their rating and score of the item, contribution, by_graph."""
+        """Similar users: user, weight (similarity), their rating and score of the item, contribution, by_graph."""
         return self.similar_users.rows
 
     @property
     def edges(self) -> pd.DataFrame:
-        """Edges of the item graph: item, neighbor, weight, the user's rating of the neighbor, contribution."""
+        """Edges of the item graph: item, neighbor, weight (similarity), rating of the neighbor, contribution."""
         return self.graph_edges.rows
 
     def parts(self) -> dict[str, float]:

@@ -90,7 +90,7 @@ class Tables:
             "label": self._named(ends),
             "neighbor": self._item_ids[starts],
             "neighbor_label": self._named(starts),
-            "weight": edges.data[best],
+            "weight": _of_edges(self._alike_items, ends, starts),
             "rating": _ratings(self._sources.rated, self._sources.ratings, starts),
         }
         return _table(columns, contributions[:, None], best)
@@ -143,6 +143,13 @@ def _weights(graph: SimilarityGraph | None, node: int, others: np.ndarray) -> np
     span = slice(adjacency.indptr[node], adjacency.indptr[node + 1])
     weights[adjacency.indices[span]] = adjacency.data[span]
     return weights[others]
+
+
+def _of_edges(graph: SimilarityGraph | None, ends: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Return the weights of some edges, 0 where there is none."""
+    if graph is None or not ends.size:
+        return np.zeros(ends.size)
+    return np.asarray(graph.to_scipy()[ends, starts], dtype=np.float64)
 
 
 def _ratings(index: np.ndarray, ratings: np.ndarray, wanted: np.ndarray) -> np.ndarray:

@@ -222,7 +222,7 @@ class GraphRanker(Recommender):
             raise ValueError("expected the source factors of the items, found none")
         return replace(state, source_factors=_sources_before(state))
 
-    def _graph(self, state: FittedState, side: Side) -> SimilarityGraph:
+    def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
         return _graph_of(state, side)
 
     # ---------------------------------------------------------------- scores

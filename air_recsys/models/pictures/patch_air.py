@@ -8,6 +8,7 @@ import numpy as np
 import torch
 
 from air_recsys.exceptions import ParameterError
+from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion, check_patch
@@ -121,5 +122,6 @@ class PatchAIR(CompletedMatrix):
         completed = torch.as_tensor(completed + air.global_mean_, dtype=given.dtype)
         _, put_back, *_ = torch.func.vjp(cut, torch.zeros_like(given))  # T^T
         (total,), (count,) = put_back(completed), put_back(torch.ones_like(completed))
-        graphs = () if air.user_graph_ is None else (air.user_graph_,)
+        learned = air.user_adjacency_
+        graphs = () if learned is None else (SimilarityGraph(learned, air.interactions_.user_ids, "user"),)
         return Completion((total / count).numpy(), air.history_, graphs)

@@ -62,7 +62,7 @@ def test_graphs_stepped_seldom_learn_as_fast():
     pairs = np.nonzero(np.isnan(ratings))
     gap = seldom.predict(*pairs) - often.predict(*pairs)
     assert np.sqrt(np.mean(gap**2)) < 0.1
-    degrees = [model.user_graph_.to_scipy().sum(axis=1).mean() for model in (often, seldom)]
+    degrees = [model.user_adjacency_.sum(axis=1).mean() for model in (often, seldom)]
     assert degrees[1] == pytest.approx(degrees[0], rel=0.1)
 
 

@@ -38,7 +38,7 @@ def test_tables_add_up_to_the_totals(model):
             assert table.rows["contribution"].sum() == pytest.approx(table.total, abs=1e-9)
         passed = found.items["by_graph"].sum() + found.users["by_graph"].sum()
         assert passed == pytest.approx(found.graph_edges.total, abs=1e-8)
-        assert found.graph_edges.count == 2 * model.item_graph_.n_edges
+        assert found.graph_edges.count == model.item_adjacency_.nnz
 
 
 def test_fewer_rows_are_the_largest_and_the_others_make_up_for_them(model):
@@ -101,7 +101,7 @@ class SolvedScore:
     """The score that fold-in's solve gives one user, with the bias held fixed; `deaf` items hear no neighbours."""
 
     def __init__(self, model, user, item, deaf=False):
-        known, solver, graph = model.interactions_, model.row_solver(), model.item_graph_.to_scipy()
+        known, solver, graph = model.interactions_, model.row_solver(), model.item_adjacency_
         items, pairs = solver.others.astype(float), known.n_users * known.n_items
         pull = pairs * graph_strength(model.solver.item_graph_reg, known) * (items.T @ graph @ items)
         penalty = solver.penalty + pull if deaf else solver.penalty
@@ -109,7 +109,7 @@ class SolvedScore:
         self.solver = LeastSquaresRows(items, offsets, penalty, None, solver.unobserved_weight)
         self.ratings = known.to_csr()[[user]]
         self.weights = None if known.weights is None else known.weights_to_csr()[[user]].data
-        self.edges = model.user_graph_.to_scipy()[[user]]
+        self.edges = model.user_adjacency_[[user]]
         self.strength = pairs * graph_strength(model.solver.user_graph_reg, known)
         self.users, self.item = model.user_factors_, items[item]
 
@@ -228,7 +228,7 @@ def test_the_columns_say_what_is_known_of_the_sources(model):
     np.testing.assert_array_equal(found.items["weight"], near.reindex(found.items["item"], fill_value=0))
     near = model.user_similarities_.neighbors(user, N_USERS).set_index("user")["weight"]
     np.testing.assert_array_equal(found.users["weight"], near.reindex(found.users["user"], fill_value=0))
-    assert len(model.user_graph_.neighbors(user, N_USERS)) == found.similar_users.count
+    assert model.user_adjacency_[[USERS.index(user)]].nnz == found.similar_users.count
     np.testing.assert_array_equal(found.edges["rating"], mine.reindex(found.edges["neighbor"]))
     matrix = model.item_graph_.to_scipy().toarray()
     np.testing.assert_array_equal(found.edges["weight"], matrix[found.edges["item"], found.edges["neighbor"]])

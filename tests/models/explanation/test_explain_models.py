@@ -115,7 +115,7 @@ def test_the_order_of_users_and_items_does_not_matter(ratings):
     p, q, b, c, mean = state.factors
     user_graph, item_graph = (
         SimilarityGraph(graph.to_scipy()[order][:, order], graph.ids[order], graph.kind)
-        for graph, order in ((ratings.user_graph_, users), (ratings.item_graph_, items))
+        for graph, order in ((state.user_graph, users), (state.item_graph, items))
     )
     moved._state = replace(
         state,

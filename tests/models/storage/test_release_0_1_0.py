@@ -76,11 +76,11 @@ def assert_close(found: Recommender, expected: Recommender) -> None:
         assert found.history_["epoch"].tolist() == expected.history_["epoch"].tolist()
         return
     np.testing.assert_allclose(all_scores(found), all_scores(expected), **CLOSE)
-    for name in ("user_graph_", "item_graph_"):
+    for name in ("user_adjacency_", "item_adjacency_"):
         one, other = getattr(found, name), getattr(expected, name)
         assert (one is None) is (other is None)
         if one is not None:
-            np.testing.assert_allclose(one.to_scipy().toarray(), other.to_scipy().toarray(), **CLOSE)
+            np.testing.assert_allclose(one.toarray(), other.toarray(), **CLOSE)
     one, other = found.history_, expected.history_
     assert one.columns.tolist() == other.columns.tolist()
     for name in one.columns.drop("seconds", errors="ignore"):
@@ -91,7 +91,7 @@ def test_a_ranker_of_that_release_scores_as_it_did():
     """By graphs and singular vectors alone, with the powers and weights that were its defaults."""
     loaded = Recommender.load(FOLDER / "ranker.air")
     x = (data().to_csr().toarray() != 0).astype(float)
-    counts, graphs = x.sum(axis=0), [loaded.item_graph_.to_scipy(), loaded.user_graph_.to_scipy()]
+    counts, graphs = x.sum(axis=0), [loaded.item_adjacency_, loaded.user_adjacency_]
     parts = [
         (1.0, (x * counts**-0.25) @ graphs[0] * counts**0.25),
         (0.3, graphs[1] @ (x * counts**-0.25)),
