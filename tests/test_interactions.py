@@ -309,7 +309,7 @@ def test_sum_and_last_agree_with_scipy_and_a_dictionary(rows):
         ([0.0, 1.0], [0, 1], [1, 1], "user indices must be a 1-D array of integers, found float64 (2,)"),
         ([[0, 1]], [0, 1], [1, 1], "user indices must be a 1-D array of integers, found int64 (1, 2)"),
         ([0, 1], [0, 1], [1], "expected one rating for each of 2 pairs, found shape (1,)"),
-        ([0, 1], [0], [1, 1], "found 2 users but 1 items of ratings"),
+        ([0, 1], [0], [1, 1], "expected a user and an item for each rating, found 2 users and 1 items"),
         (np.empty(0, int), np.empty(0, int), [], "expected at least one rating, found none"),
     ],
 )

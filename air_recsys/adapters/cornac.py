@@ -304,7 +304,7 @@ def _checked_params(air_params: Any) -> dict[str, Any]:
     taken = (*_OWN, *_OF_SOLVERS)
     if air_params is not None and (not isinstance(air_params, Mapping) or set(air_params) & set(taken)):
         raise ParameterError(
-            "air_params must be a dict of parameters of AIR and its solvers that CornacAIR has not itself "
+            "air_params must be a dict of parameters of AIR and its solvers that are not parameters of CornacAIR "
             f"({', '.join(taken)}), found {air_params!r}"
         )
     return dict(air_params or {})

@@ -628,7 +628,9 @@ class ImplicitAIR(MatrixFactorizationBase):
         if user_weights is None:
             user_weights = model._solver("user").contributions(likes)
         if user_weights.shape != (likes.nnz, model.item_factors.shape[1]):
-            raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {user_weights.shape}")
+            raise ValueError(
+                f"expected user_weights of the {likes.nnz} likes of this user, found shape {user_weights.shape}"
+            )
         contributions = user_weights @ model.item_factors[itemid]
         best = np.argsort(-contributions, kind="stable")[: check_integer("N", N, minimum=1)]
         top = [(int(likes.indices[like]), float(contributions[like])) for like in best]
@@ -708,4 +710,4 @@ def _widened(graphs: dict[str, SimilarityGraph | None], shape: tuple[int, int]) 
 
 def _check_either(chosen: Any, filtered: Any) -> None:
     if filtered is not None and len(filtered):
-        raise ValueError("give the candidates or what to filter out of all, not both")
+        raise ValueError("expected candidates or items to filter out, found both")

@@ -218,7 +218,7 @@ def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:
     place = {node: row for row, node in enumerate(graph.ids.tolist())}
     pairs = [(row, place[node]) for row, node in enumerate(ids.tolist()) if node in place]
     if not pairs:
-        raise DataError(f"found none of the ids of the data, such as {ids[0]!r}, in it")
+        raise DataError(f"expected ids of the data, such as {ids[0]!r}, found none of them")
     rows, columns = np.array(pairs).T
     choose = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(ids.size, len(graph)))
     return sp.csr_array(choose @ graph.to_scipy() @ choose.T)

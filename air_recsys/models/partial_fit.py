@@ -36,7 +36,7 @@ def updated(
     check_on_scale(state, new.ratings)
     if state.drift is not None:
         if new.timestamps is None:
-            raise DataError("expected new ratings with timestamps, as those of the training, found none")
+            raise DataError("expected new ratings with timestamps, as in the training, found none")
         state.drift.checked(new.timestamps, new.n_ratings)
     merged = merge(state.data, new, user_features, item_features)
     rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items

@@ -249,7 +249,9 @@ class FittedState:
         """
         ids = self.data.user_ids if side == "user" else self.data.item_ids
         if not isinstance(graph, SimilarityGraph) or not np.array_equal(graph.ids, ids):
-            raise DataError(f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order")
+            raise DataError(
+                f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order, found another"
+            )
         return replace(self, **{f"{side}_graph": graph})
 
     @property

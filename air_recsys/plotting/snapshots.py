@@ -131,7 +131,8 @@ def plot_self_edges(model: Recommender, ax: Axes | None = None) -> Figure:
         For a model without graphs, or with another adjacency.
     """
     if not _has_self_edges(model):
-        raise DataError("expected a model with adjacency='row_softmin': other adjacencies have no self-edges")
+        found = getattr(model, "adjacency", "no graphs")
+        raise DataError(f"expected a model with adjacency='row_softmin', which has self-edges, found {found}")
     figure, axes = _over_time(model, ax, self_edge_share, "Weight on the self-edges", "share (mean of nodes)")
     axes.set_ylim(-0.03, 1.03)
     return figure

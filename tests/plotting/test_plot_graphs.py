@@ -232,7 +232,7 @@ def test_self_edges_and_neighbours_over_time(model):
 def test_other_adjacencies_have_no_self_edges(adjacency):
     other = AIR.for_completion(n_epochs=5, adjacency=adjacency, **SHORT).fit(ratings())
     assert [axes.get_title() for axes in plot_vanishing(other).axes] == ["Effective number of neighbours"]
-    with pytest.raises(DataError, match="other adjacencies have no self-edges"):
+    with pytest.raises(DataError, match="which has self-edges, found"):
         plot_self_edges(other)
 
 

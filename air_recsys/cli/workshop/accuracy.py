@@ -123,7 +123,7 @@ def ratings(
     from air_recsys.evaluation.systems import air_systems, check_changes
 
     if ablation and not validation:
-        raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
+        raise ParameterError("--ablation compares settings on validation parts: expected --validation with it")
     if ablation and (features or times or graphs):
         raise ParameterError(
             "--ablation changes a model of ratings: expected it without --features, --graphs and --times"
