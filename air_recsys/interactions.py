@@ -578,9 +578,9 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
 def as_interactions(data: Any, *, allow_negative: bool = False, rating_scale: Scale | None = None) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
-    A DataFrame has a rating a row, in the columns user, item and rating; or a user a row and an item a column, with
-    missing values for what is not rated, see `air_recsys.headers.wide_frame`. Any other type is a `DataError` that
-    lists the accepted ones.
+    A DataFrame has one rating per row, in the columns user, item and rating, or one user per row and one item per
+    column, with missing values for unrated items, see `air_recsys.headers.wide_frame`. Any other type is a `DataError`
+    that lists the accepted ones.
     """
     if isinstance(data, Interactions):
         return data if rating_scale is None else data.on_scale(rating_scale)
@@ -612,7 +612,7 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
     if absent:
         hint = hint_at_columns(absent, header)
         if not hint and {"user", "item"} <= set(absent):
-            hint = ": a table with a user a row and an item a column is read by Interactions.from_dense"
+            hint = ": a table with one user per row and one item per column is read by Interactions.from_dense"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 

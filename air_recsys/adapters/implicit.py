@@ -427,7 +427,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         IndexError
             For ids that are not in the model, negative ones included.
         ValueError
-            Where `user_items` is not a csr_matrix, or has not one row for each user, or has too many columns.
+            If `user_items` is not a csr_matrix, or has not one row for each user, or has too many columns.
         NotFittedError
             Before `fit`.
         """
@@ -660,7 +660,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         Raises
         ------
         ModelFileError
-            Where the file is not such a model.
+            If the file is not such a model.
         """
 
         def restored(parameters: dict[str, Any], learned: implicit_files.Learned) -> Self:

@@ -102,7 +102,7 @@ class SurpriseAIR(AlgoBase):
     Raises
     ------
     ParameterError
-        Where `sim_options` is not a dict, and for a parameter that neither `AIR` nor the `solver` named reads; at
+        If `sim_options` is not a dict, and for a parameter that neither `AIR` nor the `solver` named reads; at
         `fit`, for a parameter out of its range.
 
     Examples
@@ -207,7 +207,7 @@ class SurpriseAIR(AlgoBase):
         Raises
         ------
         PredictionImpossible
-            Where both are unknown, or one is and the model has no biases around a mean.
+            If both are unknown, or one is and the model has no biases around a mean.
         """
         user, item = self._further[0].get(u, u), self._further[1].get(i, i)
         knows_user = user is not u or self.trainset.knows_user(u)
@@ -231,7 +231,7 @@ class SurpriseAIR(AlgoBase):
         Raises
         ------
         ParameterError
-            Where that graph was not learned.
+            If that graph was not learned.
         """
         return self._graph().to_scipy()
 
@@ -250,7 +250,7 @@ class SurpriseAIR(AlgoBase):
         ValueError
             For an `iid` that is not an inner id.
         ParameterError
-            Where that graph was not learned, or unless k >= 1.
+            If that graph was not learned, or unless k >= 1.
         """
         check_integer("k", k, minimum=1)
         graph, data = self._graph(), self.trainset

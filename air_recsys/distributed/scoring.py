@@ -93,7 +93,7 @@ def recommend(
     UnknownIdError
         Before any work: with ``unknown="error"``; with "skip" where no user is known.
     AirRecsysError
-        Where the workers fail.
+        If the workers fail.
 
     Examples
     --------

@@ -75,12 +75,12 @@ def fit(
         Before any work: for a model that cannot be shared out, fewer users or items than ranks, or ranks with
         different data or parameters.
     CheckpointError
-        Where a checkpoint cannot be written or read, is of other data or parameters, or where another training writes
+        If a checkpoint cannot be written or read, is of other data or parameters, or where another training writes
         to the folder.
     MemoryLimitError
-        Where a rank will need more than `max_memory`, or its machine has.
+        If a rank will need more than `max_memory`, or its machine has.
     DistributedError
-        Where another rank died or gave no answer; the last checkpoint is whole.
+        If another rank died or gave no answer; the last checkpoint is whole.
     DivergenceError
         As in `AIR.fit`.
 

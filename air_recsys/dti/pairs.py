@@ -108,7 +108,7 @@ def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) ->
 
 def _wide(table: pd.DataFrame) -> Interactions:
     if table.empty:
-        raise DataError(f"expected a row a drug and a column a target, found a table of shape {table.shape}")
+        raise DataError(f"expected one row per drug and one column per target, found a table of shape {table.shape}")
     for kind, labels in (("drug", table.index), ("target", table.columns)):
         twice = labels[labels.duplicated()].unique()
         if len(twice):

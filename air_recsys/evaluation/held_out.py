@@ -40,7 +40,7 @@ class Evaluation:
     Attributes
     ----------
     title : str
-        Whose ratings these are: training, test, or held out.
+        Kind of the ratings: training, test, or held out.
     protocol : str
         How the figures were obtained.
     rows : list of dict
@@ -48,14 +48,14 @@ class Evaluation:
         users on unseen ratings, as in "rmse low" and "rmse high": "rmse" of ratings, "average_precision" of 0/1
         ratings, "ndcg@k" of likes alone. Without unseen pairs likes alone have no rows.
     pairs : DataFrame
-        One row a pair: user, item, truth, predicted, deviation (of a new rating, NaN where the model knows none),
+        One row per pair: user, item, truth, predicted, deviation (of a new rating, NaN where the model knows none),
         user_ratings and item_ratings (in the training data).
     is_unseen : bool
         Whether the pairs were held out from training.
     advantage : Advantage or None
         On unseen pairs.
     notes : list of str
-        What a reader has to know about the figures.
+        Notes on the figures.
     """
 
     title: str
@@ -105,7 +105,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
     ParameterError
         For both `test` and `refit`.
     DataError
-        Where `test` cannot be used.
+        If `test` cannot be used.
 
     Examples
     --------

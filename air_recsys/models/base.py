@@ -422,7 +422,7 @@ class Recommender(BaseEstimator):
         ParameterError
             For an unknown metric, and for a factory that faiss refuses, such as one with more cells than items.
         MissingExtraError
-            Where faiss is not installed.
+            If faiss is not installed.
         """
         return FaissItems(self._fitted(), metric, factory, clips=self._clips)
 

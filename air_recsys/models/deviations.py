@@ -165,7 +165,7 @@ class PredictsDeviations(Recommender):
         Raises
         ------
         NotFittedError
-            Where `solver` left no posterior.
+            If `solver` left no posterior.
         ParameterError
             For a level out of range.
 
@@ -214,9 +214,9 @@ class PredictsDeviations(Recommender):
         Raises
         ------
         NotFittedError
-            Where `solver` left no posterior.
+            If `solver` left no posterior.
         DataError
-            Where the training ratings have more than 101 values.
+            If the training ratings have more than 101 values.
 
         Examples
         --------

@@ -62,7 +62,7 @@ class RatingValues(NamedTuple):
         Raises
         ------
         DataError
-            Where the training ratings have more than 101 values.
+            If the training ratings have more than 101 values.
         """
         values = checked_values(state)
         data, rng = state.data, np.random.default_rng(_SEED)

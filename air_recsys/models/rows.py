@@ -234,7 +234,7 @@ def as_rows(
     Raises
     ------
     DataError, UnknownIdError
-        Where the ratings do not fit the model.
+        If the ratings do not fit the model.
     """
     if isinstance(ratings, pd.DataFrame):
         ratings = Interactions.from_frame(ratings, allow_negative=True)

@@ -245,7 +245,7 @@ class FittedState:
         Raises
         ------
         DataError
-            Where its nodes are not the users (the items) of the model, in their order.
+            If its nodes are not the users (the items) of the model, in their order.
         """
         ids = self.data.user_ids if side == "user" else self.data.item_ids
         if not isinstance(graph, SimilarityGraph) or not np.array_equal(graph.ids, ids):

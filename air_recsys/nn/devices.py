@@ -27,7 +27,7 @@ def resolve_device(device: str) -> torch.device:
     Raises
     ------
     DeviceError
-        Where a GPU is asked for by name and there is none.
+        If a GPU is asked for by name and there is none.
     """
     check_device_name(device)
     if device == "auto":

@@ -76,7 +76,7 @@ def softmax(
     ----------
     factors : ColumnFactors
     rows : SparsePattern
-        At least one column a row.
+        At least one column per row.
     temperature, power : float
         :math:`\tau` and :math:`\kappa`.
     sample : ColumnSample, optional

@@ -34,7 +34,7 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
     Raises
     ------
     DataError
-        Where there is not one community a node.
+        If there is not one community a node.
 
     Examples
     --------

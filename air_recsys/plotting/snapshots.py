@@ -80,7 +80,7 @@ def plot_snapshots(model: Recommender, epochs: Iterable[int] | None = None) -> F
     DataError
         For a model without graphs.
     ParameterError
-        Where there is no snapshot of one of `epochs`.
+        If there is no snapshot of one of `epochs`.
 
     Examples
     --------

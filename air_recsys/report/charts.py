@@ -1,4 +1,4 @@
-"""Charts of a page as inline SVG, in the colours of the page: a row a system, with its name and its figure as text."""
+"""Charts of a page as inline SVG, in the colours of the page: one row per system, with name and figure as text."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def write_comparison(comparison: Comparison, path: str | os.PathLike[str]) -> Pa
     Raises
     ------
     ParameterError
-        Where the folder does not exist.
+        If the folder does not exist.
 
     Examples
     --------

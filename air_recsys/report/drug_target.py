@@ -50,7 +50,7 @@ def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str],
     ------
     NotFittedError
     ParameterError
-        Where the folder does not exist.
+        If the folder does not exist.
     MissingExtraError
         Without matplotlib or networkx.
 

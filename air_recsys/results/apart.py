@@ -38,7 +38,7 @@ def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -
     Raises
     ------
     ProcessEndedError
-        Where the process ends without a result.
+        If the process ends without a result.
 
     Examples
     --------

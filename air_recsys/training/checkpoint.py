@@ -45,7 +45,7 @@ class CheckpointFile:
     Raises
     ------
     CheckpointError
-        Where no file can stand at `path`.
+        If no file can stand at `path`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class CheckpointFile:
         Raises
         ------
         CheckpointError
-            Where the file cannot be written; what stood there before still does.
+            If the file cannot be written; what stood there before still does.
         """
         tensors: dict[str, np.ndarray] = {}
         metadata = {
@@ -110,7 +110,7 @@ class CheckpointFile:
         Raises
         ------
         CheckpointError
-            Where the file is no whole checkpoint, or one of other data or parameters.
+            If the file is no whole checkpoint, or one of other data or parameters.
         """
         if not is_file(self.path):
             raise CheckpointError(f"expected a checkpoint, found no file {self.path}")

@@ -57,7 +57,7 @@ def train(
     Raises
     ------
     NumericalError
-        Where the first steps fail, so that there is no good state to end in.
+        If the first steps fail, so that there is no good state to end in.
     """
     return _Course(trainee, patience, frozenset(snapshot_epochs), list(callbacks), checkpointer, progress).run()
 

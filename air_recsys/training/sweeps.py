@@ -77,7 +77,7 @@ class PosteriorSweeps:
         Raises
         ------
         NumericalError
-            Where that leaves the finite numbers.
+            If that leaves the finite numbers.
         """
         with few_threads(self._work):
             self.estimate.sweep()

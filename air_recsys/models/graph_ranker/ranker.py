@@ -107,7 +107,7 @@ class GraphRanker(Recommender):
     ParameterError
         At `fit`, for a parameter out of its range.
     DeviceError
-        Where a GPU is asked for by name and there is none.
+        If a GPU is asked for by name and there is none.
 
     Notes
     -----
@@ -261,7 +261,7 @@ class GraphRanker(Recommender):
         Raises
         ------
         DataError
-            Where no pair is left.
+            If no pair is left.
 
         Examples
         --------
@@ -348,7 +348,7 @@ class GraphRanker(Recommender):
         Raises
         ------
         DataError, UnknownIdError
-            Where the interactions do not fit the model.
+            If the interactions do not fit the model.
 
         Examples
         --------

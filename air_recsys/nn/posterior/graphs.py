@@ -11,7 +11,7 @@ with :math:`w_k` the rows of W and :math:`\rho` the first vector's share of the 
 small for a pattern without information. Places are scaled to unit length, as a row's length is mostly how many entries
 it has.
 
-The graph is AIR's: logits descend the Dirichlet energy of the places, one plain step a sweep, so each step sees
+The graph is AIR's: logits descend the Dirichlet energy of the places, one plain step per sweep, so each step sees
 another state of the posterior. Adam's steps, which are about equal for all logits, would lose the order of distances.
 """
 
