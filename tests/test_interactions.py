@@ -84,7 +84,7 @@ def test_a_wide_table_keeps_its_names():
     data = Interactions.from_dense(table)
     assert (data.user_ids.tolist(), data.item_ids.tolist()) == (["ann", "bob"], ["x", "y"])
     assert Interactions.from_dense(table, item_ids=[7, 8]).item_ids.tolist() == [7, 8]
-    with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with a user a row"):
+    with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with one user per row"):
         Interactions.from_frame(table)
     with pytest.raises(DataError, match="'x'"):
         Interactions.from_dense(table.set_axis(["x", "x"], axis=1))

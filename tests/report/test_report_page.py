@@ -237,7 +237,7 @@ def test_without_test_ratings_the_error_is_called_a_training_error(model, page):
     assert found.rows[0]["rmse"] == pytest.approx(
         rmse(frame()["rating"], model.predict(frame()["user"], frame()["item"]))
     )
-    assert "say how well a model fits, not how well it predicts" in page.text
+    assert "show how well a model fits, and not how well it predicts" in page.text
 
 
 def test_test_ratings_are_compared_with_the_baselines(tmp_path):
