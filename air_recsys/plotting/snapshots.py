@@ -38,8 +38,8 @@ def snapshots_of(model: Recommender, kind: str) -> dict[int, SimilarityGraph]:
 def graphs_over_time(model: Recommender) -> Course:
     """Return the graphs of a model by kind and epoch: its snapshots, then the graphs that it kept.
 
-    A model that was loaded from a file has lost its snapshots. A graph that was not learned is absent, and so is the
-    last one where `partial_fit` has added nodes that the snapshots lack.
+    A graph that was not learned is absent, and so is the last one if `partial_fit` has added nodes that the snapshots
+    lack.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def plot_snapshots(model: Recommender, epochs: Iterable[int] | None = None) -> F
     model : Recommender
         Fitted with `snapshot_epochs`; the graphs that it kept are the last ones.
     epochs : iterable of int, optional
-        Which of them to draw; by default all.
+        Epochs to draw; by default all.
 
     Raises
     ------
