@@ -162,8 +162,8 @@ def test_ids_of_mixed_types_survive_a_frame():
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        ({"user_ids": ["a"]}, "expected 2 user ids, one a matrix row, found 1"),
-        ({"item_ids": [1, 2, 3]}, "expected 2 item ids, one a matrix column, found 3"),
+        ({"user_ids": ["a"]}, "expected 2 user ids, one per matrix row, found 1"),
+        ({"item_ids": [1, 2, 3]}, "expected 2 item ids, one per matrix column, found 3"),
         ({"user_ids": ["a", "a"]}, "user ids must be distinct, found 'a' twice"),
     ],
 )

@@ -297,7 +297,7 @@ def _features(train_set: Dataset, name: str, size: int) -> np.ndarray | None:
     if features is None:
         return None
     if len(features) < size:
-        raise DataError(f"expected {name} with at least {size} rows, one an id, found {len(features)}")
+        raise DataError(f"expected {name} with at least {size} rows, one per id, found {len(features)}")
     return np.asarray(features, dtype=np.float64)[:size]
 
 

@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted model: what was read, what was learned, and how good it is."""
+"""The card of a fitted model in a notebook: its data, what it learned, and its accuracy."""
 
 from __future__ import annotations
 

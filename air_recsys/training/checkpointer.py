@@ -59,8 +59,7 @@ class FileCheckpointer:
     ParameterError
         For `every` below 1.
     CheckpointError
-        If a file cannot be read or cannot stand at its path, is of other data or parameters, or where another
-        training writes to it.
+        If a file cannot be read or written, belongs to other data or parameters, or if another training writes to it.
     """
 
     def __init__(

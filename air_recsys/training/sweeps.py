@@ -77,7 +77,7 @@ class PosteriorSweeps:
         Raises
         ------
         NumericalError
-            If that leaves the finite numbers.
+            If it gives NaN or infinity.
         """
         with few_threads(self._work):
             self.estimate.sweep()

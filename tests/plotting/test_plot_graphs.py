@@ -113,7 +113,7 @@ def test_other_communities_can_be_given():
     order, _ = community_order(graph, halves)
     assert (order[:4] < 4).all()
     np.testing.assert_array_equal(drawn, graph.to_scipy().toarray()[np.ix_(order, order)])
-    with pytest.raises(DataError, match=r"expected 8 communities, one a node, found shape \(3,\)"):
+    with pytest.raises(DataError, match=r"expected 8 communities, one per node, found shape \(3,\)"):
         plot_adjacency(graph, communities=[0, 1, 1])
 
 

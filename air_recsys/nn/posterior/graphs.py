@@ -1,8 +1,9 @@
-r"""The graphs of a posterior: nodes are alike in what the ratings make of the pattern, and in their residuals.
+r"""The graphs of a posterior: nodes are similar by the part of the pattern that the ratings use, and by their
+residuals.
 
-A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place joins two vectors. In the first, each singular vector
-of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of the
-residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
+A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place consists of two vectors. In the first, each singular
+vector of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of
+the residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
 
 .. math::
     D_{ij} = \rho \sum_k |w_k|^2 (f_{ik} - f_{jk})^2 + (1 - \rho)\, |r_i - r_j|^2,
