@@ -1,5 +1,4 @@
-r"""The graphs of a posterior: nodes are similar by the part of the pattern that the ratings use, and by their
-residuals.
+r"""The graphs of a posterior: nodes are similar by the part of the pattern that ratings use, and by residuals.
 
 A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place consists of two vectors. In the first, each singular
 vector of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of
