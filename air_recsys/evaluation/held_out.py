@@ -130,7 +130,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
         again: Any = clone(model)
         protocol = (
             f"{unseen.n_ratings:,} ratings held out at random (seed {_SEED}), by models fitted on the other "
-            f"{training.n_ratings:,}; graphs, recommendations and parameters are those of the model fitted on all ratings"
+            f"{training.n_ratings:,}; graphs, lists and parameters are those of the model fitted on all ratings"
         )
         return _compare("Error on ratings held out", protocol, again.fit(training), training, unseen)
     protocol = f"the {data.n_ratings:,} ratings that the models were trained on"
