@@ -75,7 +75,7 @@ def plot_reliability(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     --------
     >>> table = pd.DataFrame({"meant": [0.5, 0.9], "held": [0.48, 0.9], "low": [0.4, 0.88], "high": [0.5, 0.92]})
     >>> plot_reliability(table).axes[0].get_ylabel()
-    'share held'
+    'observed share'
     """
     _check(table, ("meant", "held", "low", "high"))
     figure, axes = figure_and_axes(ax, (4.2, 3.8))
@@ -85,7 +85,7 @@ def plot_reliability(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     high = max(table["meant"].max(), table["high"].max())
     margin = 0.06 * (high - low) + 0.01
     axes.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
-    axes.set(xlabel="share meant", ylabel="share held")
+    axes.set(xlabel="stated share", ylabel="observed share")
     light_grid(axes)
     return figure
 

@@ -140,7 +140,7 @@ def _accuracy_picture(evaluation: Evaluation) -> Markup:
     main = evaluation.measure
     name = measure_name(main)
     figures = "; ".join(f"{row['model']} {number_text(row[main])}" for row in evaluation.rows)
-    better = "less" if main == "rmse" else "more"
+    better = "lower" if main == "rmse" else "higher"
     drawn = panel(plot_accuracy, evaluation.rows, main, f"{name} ({better} is better)")
     return picture(drawn, f"{name} with 95 % intervals: {figures}.", f"{evaluation.title}, with 95 % intervals.")
 
