@@ -242,7 +242,7 @@ def dti(
         list[Setting] | None, typer.Option("--setting", help="May be repeated. By default cvs1.")
     ] = None,
     similarities: Annotated[
-        bool, typer.Option("--similarities", help="Show structures' and sequences' similarities too.")
+        bool, typer.Option("--similarities", help="Give the models similarities of structures and sequences.")
     ] = False,
     seeds: Annotated[int, typer.Option(min=1, max=_N_SEEDS, help="Number of repetitions.")] = _N_SEEDS,
     validation: Validation = False,
