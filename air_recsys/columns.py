@@ -128,6 +128,6 @@ def ids_or_range(ids: Iterable[Hashable] | None, size: int, kind: str) -> Iterab
     chosen = list(ids)
     if len(chosen) != size:
         raise DataError(
-            f"expected {size} {kind} ids, one a matrix {'row' if kind == 'user' else 'column'}, found {len(chosen)}"
+            f"expected {size} {kind} ids, one per matrix {'row' if kind == 'user' else 'column'}, found {len(chosen)}"
         )
     return chosen

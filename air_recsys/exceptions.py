@@ -52,7 +52,7 @@ def _again(kind: type[AirRecsysError], args: tuple[Any, ...], state: dict[str, A
 
 
 class DataError(AirRecsysError, ValueError):
-    """Interaction data that cannot be used; the message has what was expected and what was found."""
+    """Data that cannot be used; the message says what was expected and what was found."""
 
 
 class ParameterError(AirRecsysError, ValueError):
@@ -69,7 +69,7 @@ class UnknownIdError(AirRecsysError, KeyError):
     unknown : list
         The ids that the training data lack.
     hint : str, optional
-        What the caller can do about it.
+        Advice to the caller.
     """
 
     def __init__(self, kind: str, unknown: list, hint: str = "") -> None:
@@ -83,15 +83,15 @@ class UnknownIdError(AirRecsysError, KeyError):
 
 
 class NotFittedError(AirRecsysError, AttributeError):
-    """A model was asked for results before `fit`."""
+    """A call that needs a fitted model, before `fit`."""
 
 
 class NumericalError(AirRecsysError, ArithmeticError):
-    """A training step without a solution in finite numbers."""
+    """A step of the training gave NaN or infinity."""
 
 
 class DivergenceError(AirRecsysError, ArithmeticError):
-    """Training left the finite numbers; the model keeps its last good state.
+    """The training diverged to NaN or infinity; the model keeps its last finite state.
 
     Parameters
     ----------
@@ -140,11 +140,11 @@ class DeviceError(AirRecsysError, RuntimeError):
 
 
 class MemoryLimitError(AirRecsysError, MemoryError):
-    """A training that does not fit into memory; the message has the need, the limit, and a setting that fits."""
+    """A training that does not fit into memory; the message names the need, the limit, and a setting that fits."""
 
 
 class DistributedError(AirRecsysError, RuntimeError):
-    """A process of a distributed training that is gone or does not answer."""
+    """A process of a distributed training that ended or does not answer."""
 
 
 class CheckpointError(AirRecsysError, ValueError):
@@ -152,8 +152,8 @@ class CheckpointError(AirRecsysError, ValueError):
 
 
 class DataWarning(UserWarning):
-    """Data that can be used, but probably without the effect that the caller wants."""
+    """Data that can be used, but probably not with the intended effect."""
 
 
 class ParameterWarning(UserWarning):
-    """A parameter that has no effect beside the others."""
+    """A parameter that has no effect with the other parameters."""

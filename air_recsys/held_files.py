@@ -43,9 +43,9 @@ class HeldFile:
     Raises
     ------
     HeldError
-        Where another process takes it at once for one that was left behind.
+        If another process takes it at once for one that was left behind.
     OSError
-        Where it cannot be made.
+        If it cannot be made.
     """
 
     def __init__(self, path: Path, mode: int = 0o666) -> None:
@@ -83,9 +83,9 @@ def hold(path: Path) -> HeldFile:
     Raises
     ------
     HeldError
-        Where another process, or another thread of this one, holds it.
+        If another process, or another thread of this one, holds it.
     OSError
-        Where it cannot be made.
+        If it cannot be made.
 
     Examples
     --------

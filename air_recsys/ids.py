@@ -69,7 +69,7 @@ def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
     Raises
     ------
     DataError
-        Where an id is missing (None or NaN).
+        If an id is missing (None or NaN).
 
     Examples
     --------

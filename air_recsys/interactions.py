@@ -91,7 +91,7 @@ class Interactions:
     user_ids, item_ids : iterable of hashable
         Distinct ids.
     timestamps : array_like of float, shape (n_ratings,), optional
-        When each rating was given, in any unit that grows with time.
+        Time of each rating, in any unit that grows with time.
     weights : array_like of float, shape (n_ratings,), optional
         How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
     duplicates : {"error", "first", "last", "mean", "sum"}
@@ -99,20 +99,21 @@ class Interactions:
     allow_negative : bool
         Accept negative ratings.
     rating_scale : tuple of float, optional
-        Lowest and highest rating that there may be: models clip to it, and take no new rating outside of it. By
-        default the lowest and the highest one of the data.
+        Lowest and highest possible rating: models clip to it and refuse new ratings outside of it. By default the
+        range of the data.
     copy : bool
-        False takes over arrays that have their type already, as int32 and float32; the caller must not change them.
+        False keeps arrays that already have the right type, such as int32 and float32, without a copy; the caller must
+        not change them.
 
     Attributes
     ----------
     user_features, item_features : Features or None
-        What is known of users and items beside the ratings, see `with_features`.
+        Features of users and items, see `with_features`.
 
     Raises
     ------
     DataError
-        Where a rule is broken, with the first offending row.
+        If a rule is broken; the message names the first such row.
 
     Examples
     --------
@@ -154,7 +155,8 @@ class Interactions:
         self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.n_ratings, copy=copy)
         self.weights = None if weights is None else as_weights(weights, self.n_ratings)
         if self.item_index.size != self.user_index.size:
-            raise DataError(f"found {self.user_index.size} users but {self.item_index.size} items of ratings")
+            sizes = f"{self.user_index.size} users and {self.item_index.size} items"
+            raise DataError(f"expected a user and an item for each rating, found {sizes}")
         self.user_features: Features | None = None
         self.item_features: Features | None = None
         self._resolve_duplicates(duplicates)
@@ -177,7 +179,7 @@ class Interactions:
     ) -> Interactions:
         """Read a table with one rating per row; ``rating=None`` gives every row the rating 1.
 
-        The case of the names of columns does not matter where one column alone has a name.
+        Upper and lower case in names of columns do not matter, unless two columns differ only in them.
         """
         names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight}
         named = _columns_of(df, {role: name for role, name in names.items() if name is not None})
@@ -244,7 +246,7 @@ class Interactions:
     ) -> Interactions:
         """Read a 2-D array (users x items) in which NaN means "not rated".
 
-        The index and the columns of a wide DataFrame are the ids, unless others are given.
+        The index and the columns of a wide DataFrame are the ids, unless ids are given.
 
         Examples
         --------
@@ -277,13 +279,13 @@ class Interactions:
     ) -> Interactions:
         """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
 
-        Raw ids are kept. The inner ids of a trainset are the indices; a dataset brings its timestamps where it has
-        them. Surprise keeps duplicates, so their mean is the default.
+        Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
+        duplicates, so their mean is the default.
 
         Raises
         ------
         DataError
-            Where there is no rating, and for a dataset of predefined folds, which share ratings.
+            If there is no rating, and for a dataset of predefined folds, which share ratings.
         """
         source: Any = data
         if hasattr(source, "folds_files"):
@@ -423,18 +425,18 @@ class Interactions:
         return part
 
     def with_features(self, *, user: Any = None, item: Any = None) -> Interactions:
-        """Return the same ratings with what is known of users and items beside them.
+        """Return the same ratings with features of users and items.
 
-        Numbers are standardised, 0/1 columns and text become flags, one for each level that two rows or more have; a
+        Numbers are standardised. 0/1 columns and text become flags, one for each level that two rows or more have; a
         list, or text with "|" in it, has several levels. A missing value, and an id without a row, count as the
-        average. Ids that are not in the data come in at the end, as users and items without ratings: a model predicts
-        them from their features.
+        average. Ids that are not in the data are added at the end, as users and items without ratings; a model
+        predicts them from their features.
 
         Parameters
         ----------
         user, item : DataFrame, ndarray or SciPy sparse, optional
             A table indexed by id, or with a column ``user`` (``item``) of ids; a matrix has a row for each user
-            (item), in the order of the ids. Features that the data have already stay where nothing is given.
+            (item), in the order of the ids. If a side is not given, its present features stay.
 
         Raises
         ------
@@ -453,12 +455,12 @@ class Interactions:
         return with_features(self, user, item, stacklevel=2)
 
     def on_scale(self, rating_scale: Scale) -> Interactions:
-        """Return the same ratings with their scale stated, see `Interactions`.
+        """Return the same ratings with this rating scale, see `Interactions`.
 
         Raises
         ------
         DataError
-            Where a rating lies outside of it.
+            If a rating is outside of the scale.
 
         Examples
         --------
@@ -471,7 +473,7 @@ class Interactions:
         return same
 
     def among(self, users: IdIndex, items: IdIndex) -> Interactions:
-        """Return the same ratings among more users and items, whose first ids are those of these.
+        """Return the same ratings over more users and items; the first ids are the present ones.
 
         Examples
         --------
@@ -481,7 +483,7 @@ class Interactions:
         """
         for own, wider in ((self.users, users), (self.items, items)):
             if not np.array_equal(own.ids, wider.ids[: len(own)]):
-                raise DataError(f"expected {len(own)} {own.kind} ids before others, found other ones")
+                raise DataError(f"expected the present {len(own)} {own.kind} ids first, found others")
         same = copy(self)
         same.users, same.items = users, items
         same.user_features = same.item_features = None
@@ -576,9 +578,9 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
 def as_interactions(data: Any, *, allow_negative: bool = False, rating_scale: Scale | None = None) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
-    A DataFrame has a rating a row, in the columns user, item and rating; or a user a row and an item a column, with
-    missing values for what is not rated, see `air_recsys.headers.wide_frame`. Any other type is a `DataError` that
-    lists the accepted ones.
+    A DataFrame has one rating per row, in the columns user, item and rating, or one user per row and one item per
+    column, with missing values for unrated items, see `air_recsys.headers.wide_frame`. Any other type is a `DataError`
+    that lists the accepted ones.
     """
     if isinstance(data, Interactions):
         return data if rating_scale is None else data.on_scale(rating_scale)
@@ -610,7 +612,7 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
     if absent:
         hint = hint_at_columns(absent, header)
         if not hint and {"user", "item"} <= set(absent):
-            hint = ": a table with a user a row and an item a column is read by Interactions.from_dense"
+            hint = ": a table with one user per row and one item per column is read by Interactions.from_dense"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 

@@ -56,7 +56,7 @@ def _features(data: RatedPairs) -> str | None:
 
 
 def _spread(ratings: np.ndarray) -> list[Markup]:
-    """Return a row a value, where ratings have few of them."""
+    """Return one row per value, where ratings have few of them."""
     values, counts = np.unique(ratings, return_counts=True)
     if not 1 < values.size <= _MOST_VALUES:
         return []

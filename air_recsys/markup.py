@@ -46,7 +46,7 @@ def joined(children: Iterable[Any]) -> Markup:
 
 
 def card(title: str, facts: Mapping[str, Any], *further: Markup) -> str:
-    """Return what a notebook shows of an object: a title, a row a fact, and what follows; None is no fact.
+    """Return what a notebook shows of an object: a title, one row per fact, and what follows; None is no fact.
 
     Examples
     --------

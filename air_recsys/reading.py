@@ -114,7 +114,7 @@ def checked_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape
     Raises
     ------
     ValueError
-        Where the arrays do not fit each other or the shape.
+        If the arrays do not fit each other or the shape.
 
     Examples
     --------

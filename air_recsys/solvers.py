@@ -1,7 +1,8 @@
-"""The solvers of `AIR`: three small objects, each of which owns the parameters that it reads and no others.
+"""The solvers of `AIR`: three small objects, each with the parameters that it reads and no others.
 
-`Adam` minimises AIR's objective. `Variational` and `Langevin` find a posterior of factors and biases. They follow
-scikit-learn's grammar, so ``AIR(solver=Adam())`` has the parameters ``solver__depth``, ``solver__n_epochs``, ...
+`Adam` minimises AIR's objective. `Variational` and `Langevin` compute a posterior of factors and biases. They follow
+the conventions of scikit-learn, so ``AIR(solver=Adam())`` has the parameters ``solver__depth``, ``solver__n_epochs``,
+...
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
 class Solver(BaseEstimator):
-    """Where the factors of `AIR` come from: the base of `Adam`, `Variational` and `Langevin`."""
+    """How the factors of `AIR` are computed: the base of `Adam`, `Variational` and `Langevin`."""
 
     name: ClassVar[str]  # the shorthand, AIR(solver="adam")
     unit: ClassVar[str] = "sweep"  # what a training is counted in
@@ -54,32 +55,33 @@ class Descent:
     depth : int
         Number of factors L >= 2.
     n_epochs : int or "auto"
-        Passes over all ratings, at most 1,000,000,000: at a millisecond each they take 12 days. "auto" is 6,000, and
-        fewer where a pass takes long, see `air_recsys.models.engines.scaling.epochs_of`.
+        Passes over all ratings, at most 1,000,000,000. "auto" is 6,000, and fewer if a pass takes long, see
+        `air_recsys.models.engines.scaling.epochs_of`.
     n_batches : int
-        Optimiser steps an epoch: each sees a random part of the ratings, drawn once, and a range of the rows of sparse
-        graphs (at most one part a rating, user and item). Not with `transforms` or `tv_reg`.
+        Optimiser steps per epoch. Each step uses a random part of the ratings, drawn once, and a range of the rows of
+        sparse graphs (at most one part per rating, user and item). Not with `transforms` or `tv_reg`.
     learning_rate : float or "auto"
-        Adam's step size. "auto" follows the size of the layers, see `air_recsys.models.engines.scaling.step_size`.
+        Adam's step size. "auto" depends on the size of the layers, see `air_recsys.models.engines.scaling.step_size`.
     schedule : {"constant", "cooldown", "cosine", "linear"}
-        How the step size falls; "cooldown" keeps it for 60 % of the epochs.
+        How the step size decreases; "cooldown" keeps it for 60 % of the epochs.
     weight_decay, bias_decay : float
         Weights of the squared factors and biases against the sum of squared errors.
     biases : bool
         Add a trained bias per user and item.
     center : bool
-        Subtract the mean rating. Undone in all results.
+        Subtract the mean rating during the training. Results are in the scale of the ratings.
     scale : bool or "deviation"
-        Unit of the values trained on: True is the largest absolute rating, "deviation" is the unit in which ratings
-        vary as those of MovieLens-100K do, with the standard deviation 1.126, False is 1. Undone in all results.
+        Unit of the values in the training. True is the largest absolute rating. "deviation" is the unit in which the
+        ratings have the standard deviation 1.126, that of MovieLens-100K. False is 1. Results are in the unit of the
+        ratings.
     unobserved_weight : float
-        Weight, against that of a rating, with which every pair without a rating is drawn to 0; for data where only
-        positive pairs are recorded. Goes without biases and centring.
+        Weight of the value 0 for every pair without a rating, relative to the weight of a rating; for data where only
+        positive pairs are recorded. Needs ``biases=False`` and ``center=False``.
     init_mean, init_std : float
-        Factors start from N(init_mean, init_std^2). An `init_std` of "auto" follows the width and the depth, see
+        Factors start from N(init_mean, init_std^2). An `init_std` of "auto" depends on width and depth, see
         `air_recsys.models.engines.scaling.start_width`.
     stopping_delta : float, optional
-        The paper's stopping rule, on the change of n_users * n_items * objective in one epoch.
+        Stopping rule of the paper: stop if n_users * n_items * objective changes by less in one epoch.
     evaluate_every : int
         Epochs between two records in `history_`.
     """
@@ -103,26 +105,26 @@ class Descent:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Regularization:
-    """What ties rows and columns together in AIR's objective.
+    """The graph and smoothness terms of AIR's objective.
 
     Parameters
     ----------
     user_graph_reg, item_graph_reg : float or "auto"
-        Strengths of the two energies; 0 leaves that graph out, "auto" is 3 n_ratings / (n_users n_items)^2, and with
+        Strengths of the two energies. 0 leaves the graph out. "auto" is 3 n_ratings / (n_users n_items)^2, and with
         a weight decay but no biases a sixth of that, see `air_recsys.models.engines.scaling.graph_strength`.
     graph_rate : float or "auto"
-        Step size of the graphs' logits as a multiple of `learning_rate`. "auto" lets them travel as far in every
-        training, see `air_recsys.models.engines.scaling.logits_rate`.
+        Step size of the logits of the graphs, as a multiple of `learning_rate`. "auto" gives them the same total range
+        in every training, see `air_recsys.models.engines.scaling.logits_rate`.
     graph_every : int
-        Steps between two steps of the logits of graphs of all pairs, each so many times larger; in between the graph
-        stays, which saves a quarter of the time of a step (docs/step-cost.md). Not with `transforms`.
+        Steps between two updates of the logits of graphs of all pairs; an update is as many times larger. Between them
+        the graph stays, which saves a quarter of the time of a step (docs/step-cost.md). Not with `transforms`.
     transforms : sequence of tuple
-        Further transformations T_i of the matrix, each with a graph of its own that is learned: tuples (transform,
+        Further transformations T_i of the matrix, each with its own learned graph: tuples (transform,
         strength) or (transform, strength, n_neighbors), see `air_recsys.models.engines.transforms.parse_transforms`;
         for example ``[("blocks:8", 1e-5)]``. Needs full width.
     tv_reg : float or "auto"
-        Strength of the total variation, for matrices that are pictures. Needs full width. "auto" is 0, unless a search
-        of settings finds a picture.
+        Strength of the total variation, for matrices that are pictures. Needs full width. "auto" is 0, unless the
+        search of settings finds that the matrix is a picture.
     """
 
     user_graph_reg: float | str = real(1e-4, besides=("auto",))
@@ -135,7 +137,7 @@ class Regularization:
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Adam(Regularization, Descent, Solver):
-    r"""Factors and both graphs trained together on AIR's objective, by Adam.
+    r"""Gradient descent by Adam on AIR's objective: factors and both graphs are trained together.
 
     .. math:: \frac{1}{mn}\|P_\Omega(X - Y)\|^2 + \eta_u\,\mathrm{tr}(X^\top L_u X) + \eta_i\,\mathrm{tr}(X L_i X^\top)
 
@@ -148,7 +150,7 @@ class Adam(Regularization, Descent, Solver):
     weight_decay, bias_decay, biases, center, scale, unobserved_weight, init_mean, init_std
         Penalties, biases, unit and start, see `Descent`.
     user_graph_reg, item_graph_reg, graph_rate, graph_every, transforms, tv_reg
-        What ties rows and columns together, see `Regularization`.
+        The graph and smoothness terms, see `Regularization`.
 
     Examples
     --------
@@ -172,26 +174,26 @@ class Adam(Regularization, Descent, Solver):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Sweeping(Solver):
-    """What both solvers of the posterior read.
+    """Parameters of both solvers of the posterior.
 
     Parameters
     ----------
     n_sweeps : int
-        Passes over all users and items, at most 1,000,000: thousands of times what they need to settle.
+        Passes over all users and items, at most 1,000,000.
     pattern_features : int, "degrees" or "auto"
-        Singular vectors of who rated what that the posterior sees, beside the numbers of ratings; "degrees" leaves the
-        latter alone, 0 is for pairs that are missing at random. "auto" is 100, and "degrees" where ratings are scarce,
-        see `air_recsys.models.engines.scarcity`.
+        Number of singular vectors of the pattern of who rated what that the prior uses, beside the numbers of ratings.
+        "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100, and
+        "degrees" if ratings are scarce, see `air_recsys.models.engines.scarcity`.
     user_graph_reg, item_graph_reg : {"auto", 0}
-        Whether a graph of the users (of the items) is learned from the posterior's rows, a step a sweep; 0 leaves it
-        out. Scores do not depend on it.
+        Whether a graph of the users (of the items) is learned from the posterior, one step per sweep; 0 leaves it out.
+        Scores do not depend on it.
     time : {None, "drift"}
-        "drift" takes in when ratings were given: what users and items add to their ratings at a moment, over time
-        scales and with strengths that are learned, see `air_recsys.nn.drift.drift`.
+        "drift" uses the times of the ratings: effects of users and items that change over time, with learned time
+        scales and strengths, see `air_recsys.nn.drift.drift`.
     user_graph_strength, item_graph_strength : float or "auto"
-        Share of the prior variance of users (of items) that follows the similarities given to `fit`, in [0, 1): 0
-        leaves them out. "auto" is that of 0, 0.1, 0.3 and 0.7 with the lowest error on hidden ratings,
-        see `air_recsys.models.settings.strengths`.
+        Share of the prior variance of users (of items) that follows the similarities given to `fit`, in [0, 1); 0
+        ignores them. "auto" is the one of 0, 0.1, 0.3 and 0.7 with the lowest error on hidden ratings, see
+        `air_recsys.models.settings.strengths`.
     """
 
     n_sweeps: int = integer(12, minimum=1, maximum=_MOST_SWEEPS)
@@ -215,9 +217,9 @@ class Sweeping(Solver):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Variational(Sweeping):
-    """The best Gaussian approximation of the posterior of factors and biases: accurate, fast, the default for ratings.
+    """Gaussian approximation of the posterior of factors and biases: accurate and fast, the default for ratings.
 
-    The posterior sees the pattern of who rated what and learns its own noise and penalties, see
+    The posterior uses the pattern of who rated what, and estimates noise and penalties, see
     `air_recsys.nn.posterior.posterior`. Needs `n_factors`.
 
     Parameters
@@ -236,15 +238,15 @@ class Variational(Sweeping):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Langevin(Sweeping):
-    """Draws from the same posterior, and their mean: a little more accurate, about ten times as long.
+    """Samples of the same posterior, and their mean: a little more accurate, and about ten times slower.
 
     Parameters
     ----------
     n_sweeps, pattern_features, user_graph_reg, item_graph_reg, time, user_graph_strength, item_graph_strength
-        See `Sweeping`; 120 sweeps by default, of which the first fifth is not kept: with a validation part the state
-        that is kept is one of the others. The first five are those of `Variational` (of fewer than 50 sweeps a tenth).
-        Where the covariances of all users and items take more than 1 GiB, or than `max_memory` leaves, none is: draws
-        start from random numbers then, and 200 sweeps are better.
+        See `Sweeping`; 120 sweeps by default. The first fifth is not kept, nor is it chosen by a validation part. The
+        first five sweeps (a tenth of fewer than 50) are those of `Variational`. If the covariances of all users and
+        items need more than 1 GiB, or more than `max_memory` leaves, none is: the samples then start from random
+        numbers, and 200 sweeps are better.
     """
 
     name: ClassVar[str] = "langevin"

@@ -69,7 +69,7 @@ class TensorFile:
     Raises
     ------
     ValueError
-        Where header and tensors do not fit each other, or not the file.
+        If header and tensors do not fit each other, or not the file.
     """
 
     def __init__(self, stream: BinaryIO, size: int, *, mapped: bool = False) -> None:

@@ -21,13 +21,13 @@ class TensorBoardCallback:
     Parameters
     ----------
     log_dir : str or Path
-        Folder of this run, made where there is none; ``tensorboard --logdir`` takes it or a folder above. A folder
-        for each training keeps their curves apart.
+        Folder of this run, created if it does not exist; ``tensorboard --logdir`` takes it or a parent folder. Use one
+        folder per training, so that their curves stay separate.
 
     Raises
     ------
     MissingExtraError
-        Without tensorboard.
+        If tensorboard is not installed.
 
     Notes
     -----
@@ -70,23 +70,23 @@ class MLflowCallback:
     model : Recommender
         The model that is fitted; its parameters are read when training starts.
     tracking_uri : str, optional
-        Where MLflow keeps its runs, such as ``http://host:5000`` or ``sqlite:///mlflow.db``; by default what MLflow
-        itself is set to.
+        Where MLflow keeps its runs, such as ``http://host:5000`` or ``sqlite:///mlflow.db``; by default the setting of
+        MLflow.
     experiment : str, optional
-        Name of the experiment, made where there is none; by default MLflow's "Default".
+        Name of the experiment, created if it does not exist; by default MLflow's "Default".
     run_name : str, optional
-        By default MLflow invents one.
+        By default MLflow chooses one.
 
     Raises
     ------
     MissingExtraError
-        Without MLflow.
+        If MLflow is not installed.
 
     Notes
     -----
-    Inside ``with mlflow.start_run():`` the figures go to that run, unless one of the last three parameters asks for
-    another one, and it stays open. Otherwise a run begins with the first record, and `close` ends it, as does the end
-    of a ``with`` block: as FAILED where an error ends the block. MLflow's global state is left alone. A figure that is
+    Inside ``with mlflow.start_run():`` the figures go to that run, which stays open, unless one of the last three
+    parameters names another one. Otherwise a run begins with the first record, and `close` or the end of a ``with``
+    block ends it, as FAILED if an error ends the block. The global state of MLflow does not change. A figure that is
     NaN is left out.
 
     Examples

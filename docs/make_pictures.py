@@ -1,11 +1,12 @@
-"""Makes the pictures of the demo and the explorer: ``python docs/make_pictures.py [demo explorer]``.
+"""Makes pictures of the demo, the report and the explorer: ``python docs/make_pictures.py [demo report explorer]``.
 
-Those of the paper and of speed are written by their own commands, see docs/contributing.md. The explorer needs
-chromium and chromedriver.
+The pictures of the paper and of speed come from their own commands, see docs/contributing.md. Report and explorer need
+chromium and chromedriver. All data are generated, and all titles are made up.
 """
 
 from __future__ import annotations
 
+import io
 import runpy
 import shutil
 import sys
@@ -13,12 +14,19 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
+from PIL import Image
+
+from air_recsys import AIR
 from air_recsys.cli import main
-from air_recsys.report import write_explorer
+from air_recsys.datasets import make_planted_ratings
+from air_recsys.report import write_explorer, write_report
 
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"
+CASES = runpy.run_path(str(DOCS.parent / "tests" / "report" / "explorer_cases.py"))
 FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
+LAPTOP, PHONE = (1280, 800), (390, 780)
 
 
 def demo(folder: Path) -> None:
@@ -31,22 +39,42 @@ def demo(folder: Path) -> None:
     shutil.copyfile(folder / "completion.png", IMAGES / "demo.png")
 
 
+def report(folder: Path) -> None:
+    """Photograph the first screen of a report, on a laptop and on a phone."""
+    made = make_planted_ratings(900, 600, 60_000, 12, 10).interactions
+    model = AIR.for_ratings(random_state=0, device="cpu").fit(made)
+    page = write_report(model, folder / "report.html", evaluate=True, titles=_titles(made.item_ids))
+    browser = _browser(folder)
+    try:
+        _photograph(browser, page, "report-light", size=LAPTOP)
+        _photograph(browser, page, "report-phone", size=PHONE)
+    finally:
+        browser.quit()
+
+
 def explorer(folder: Path) -> None:
     """Photograph the explorer in a browser: all of it in light colours, one item in dark ones."""
-    cases = runpy.run_path(str(DOCS.parent / "tests" / "report" / "explorer_cases.py"))
-    items, users = cases["planted"](), cases["planted"](1500, 12, kind="user")
+    items, users = CASES["planted"](), CASES["planted"](1500, 12, kind="user")
     page = write_explorer(
         folder / "explorer.html",
         {"items": items, "users": users},
-        snapshots={"items": {500: cases["weaker"](items, 0.3), 2000: cases["weaker"](items, 0.6)}},
-        title="A cinema that never was",
+        snapshots={"items": {500: CASES["weaker"](items, 0.3), 2000: CASES["weaker"](items, 0.6)}},
+        title="Films with made-up titles",
     )
     browser = _browser(folder)
     try:
-        _photograph(browser, page, "light", None)
-        _photograph(browser, page, "dark", "velvet lantern")
+        _photograph(browser, page, "explorer-light", size=LAPTOP)
+        _photograph(browser, page, "explorer-dark", size=LAPTOP, searched="velvet lantern")
     finally:
         browser.quit()
+
+
+def _titles(ids: np.ndarray) -> dict[int, str]:
+    """Return a made-up title for each item."""
+    rng = np.random.default_rng(0)
+    return {
+        id: f"{rng.choice(CASES['FIRST'])} {rng.choice(CASES['SECOND'])} ({1930 + id % 70})" for id in ids.tolist()
+    }
 
 
 def _browser(folder: Path):  # noqa: ANN202  (selenium is imported where it is needed)
@@ -59,23 +87,28 @@ def _browser(folder: Path):  # noqa: ANN202  (selenium is imported where it is n
     return webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
 
 
-def _photograph(browser, page: Path, scheme: str, searched: str | None) -> None:  # noqa: ANN001
+def _photograph(browser, page: Path, name: str, *, size: tuple[int, int], searched: str | None = None) -> None:  # noqa: ANN001
     from selenium.webdriver.common.keys import Keys
 
-    colours = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colours})
-    size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    scheme = [{"name": "prefers-color-scheme", "value": "dark" if name.endswith("dark") else "light"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size is PHONE}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     browser.get(page.as_uri())
-    while browser.execute_script("return document.documentElement.dataset.ready === undefined"):
-        time.sleep(0.1)
+    if name.startswith("explorer"):
+        while browser.execute_script("return document.documentElement.dataset.ready === undefined"):
+            time.sleep(0.1)
+    if size is PHONE:
+        browser.execute_script("document.querySelector('section').scrollIntoView()")
     if searched is not None:
         browser.find_element("css selector", "#search").send_keys(searched, Keys.ENTER)
     time.sleep(2)  # until the picture stands still
-    browser.save_screenshot(str(IMAGES / f"explorer-{scheme}.png"))
+    shot = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
+    colours = shot.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)  # a quarter of the bytes
+    colours.save(IMAGES / f"{name}.png", optimize=True)
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or ("demo", "explorer"):
+    for name in sys.argv[1:] or ("demo", "report", "explorer"):
         with tempfile.TemporaryDirectory() as temporary:
-            {"demo": demo, "explorer": explorer}[name](Path(temporary))
+            {"demo": demo, "report": report, "explorer": explorer}[name](Path(temporary))

@@ -84,7 +84,7 @@ def test_a_wide_table_keeps_its_names():
     data = Interactions.from_dense(table)
     assert (data.user_ids.tolist(), data.item_ids.tolist()) == (["ann", "bob"], ["x", "y"])
     assert Interactions.from_dense(table, item_ids=[7, 8]).item_ids.tolist() == [7, 8]
-    with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with a user a row"):
+    with fails("expected the column(s) ['user', 'item', 'rating'], found ['x', 'y']: a table with one user per row"):
         Interactions.from_frame(table)
     with pytest.raises(DataError, match="'x'"):
         Interactions.from_dense(table.set_axis(["x", "x"], axis=1))
@@ -162,8 +162,8 @@ def test_ids_of_mixed_types_survive_a_frame():
 @pytest.mark.parametrize(
     ("ids", "message"),
     [
-        ({"user_ids": ["a"]}, "expected 2 user ids, one a matrix row, found 1"),
-        ({"item_ids": [1, 2, 3]}, "expected 2 item ids, one a matrix column, found 3"),
+        ({"user_ids": ["a"]}, "expected 2 user ids, one per matrix row, found 1"),
+        ({"item_ids": [1, 2, 3]}, "expected 2 item ids, one per matrix column, found 3"),
         ({"user_ids": ["a", "a"]}, "user ids must be distinct, found 'a' twice"),
     ],
 )
@@ -309,7 +309,7 @@ def test_sum_and_last_agree_with_scipy_and_a_dictionary(rows):
         ([0.0, 1.0], [0, 1], [1, 1], "user indices must be a 1-D array of integers, found float64 (2,)"),
         ([[0, 1]], [0, 1], [1, 1], "user indices must be a 1-D array of integers, found int64 (1, 2)"),
         ([0, 1], [0, 1], [1], "expected one rating for each of 2 pairs, found shape (1,)"),
-        ([0, 1], [0], [1, 1], "found 2 users but 1 items of ratings"),
+        ([0, 1], [0], [1, 1], "expected a user and an item for each rating, found 2 users and 1 items"),
         (np.empty(0, int), np.empty(0, int), [], "expected at least one rating, found none"),
     ],
 )

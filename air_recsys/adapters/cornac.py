@@ -35,7 +35,7 @@ _OF_SOLVERS = (
 
 @dataclass(eq=False, repr=False)
 class CornacAIR(Recommender, ANNMixin):
-    r"""AIR behind Cornac's contract of a recommender; the defaults are those of `AIR.for_ratings`.
+    r"""AIR with Cornac's interface of a recommender; the defaults are those of `AIR.for_ratings`.
 
     The score of a pair is :math:`s_{ui} = \mu + b_u + c_i + p_u \cdot q_i`, in the unit of the ratings and not
     clipped; `rate` clips it to the range of the training ratings. `rate`, `rank`, `recommend`, `clone`, `save` and
@@ -60,7 +60,7 @@ class CornacAIR(Recommender, ANNMixin):
         one a sweep or every `evaluate_every` epochs, without a gain of at least `min_delta` in `monitor_value`. The
         state kept is that of the lowest RMSE on the validation set, graphs included.
     trainable : bool
-        With False `fit` keeps what was learned before, as after `load`.
+        If False, `fit` keeps the learned state, as after `load`.
     verbose : bool
         Show a progress bar.
     seed : int, RandomState or None
@@ -75,14 +75,15 @@ class CornacAIR(Recommender, ANNMixin):
     ----------
     model_ : AIR
         The trained model, with Cornac's raw ids: its graphs, `similar_items`, `recommend`, `save` in a file without
-        pickle. Training it further does not change what Cornac sees.
+        pickle. Further training of it does not change the scores in Cornac.
     best_epoch, stopped_epoch : int
-        Of early stopping, in epochs or sweeps; `stopped_epoch` is 0 where it did not stop the training.
+        Epochs or sweeps of early stopping; `stopped_epoch` is 0 if it did not stop the training.
 
     Raises
     ------
     DataError, ParameterError
-        By `fit`, with what was expected and what was found; also for a parameter that the `solver` does not read.
+        By `fit`; the message says what was expected and what was found. Also for a parameter that the `solver` does
+        not read.
 
     Notes
     -----
@@ -296,7 +297,7 @@ def _features(train_set: Dataset, name: str, size: int) -> np.ndarray | None:
     if features is None:
         return None
     if len(features) < size:
-        raise DataError(f"expected {name} with at least {size} rows, one an id, found {len(features)}")
+        raise DataError(f"expected {name} with at least {size} rows, one per id, found {len(features)}")
     return np.asarray(features, dtype=np.float64)[:size]
 
 
@@ -304,7 +305,7 @@ def _checked_params(air_params: Any) -> dict[str, Any]:
     taken = (*_OWN, *_OF_SOLVERS)
     if air_params is not None and (not isinstance(air_params, Mapping) or set(air_params) & set(taken)):
         raise ParameterError(
-            "air_params must be a dict of parameters of AIR and its solvers that CornacAIR has not itself "
+            "air_params must be a dict of parameters of AIR and its solvers that are not parameters of CornacAIR "
             f"({', '.join(taken)}), found {air_params!r}"
         )
     return dict(air_params or {})

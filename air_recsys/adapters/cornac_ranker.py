@@ -25,10 +25,10 @@ __all__ = ["CornacRanker"]
 
 @dataclass(eq=False, repr=False)
 class CornacRanker(Recommender):
-    """`AIR.for_likes()` behind Cornac's contract of a recommender, for metrics of lists.
+    """`AIR.for_likes()` with Cornac's interface of a recommender, for metrics of lists.
 
-    Every rating of the training data is a like, whatever its value: in an experiment give Cornac those that are, for
-    instance with ``rating_threshold``. Scores order the items of a user and are no ratings.
+    Every rating of the training data is a like, whatever its value; in an experiment pass only likes, for instance
+    with ``rating_threshold``. Scores order the items of a user and are not ratings.
 
     Parameters
     ----------
@@ -37,9 +37,9 @@ class CornacRanker(Recommender):
     n_factors, n_steps, settings, time_budget, n_validation, device
         Those of `air_recsys.models.GraphRanker`.
     trainable : bool
-        With False `fit` keeps what was learned before, as after `load`.
+        If False, `fit` keeps the learned state, as after `load`.
     verbose : bool
-        Print what was chosen and why.
+        Print the choice of settings and its reason.
     seed : int
         The same seed gives the same model.
 

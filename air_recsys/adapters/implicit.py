@@ -64,18 +64,18 @@ _RATES = {"softmax": implicit_softmax.LEARNING_RATE, "squared": 0.1}
 
 @dataclass(eq=False, repr=False)
 class ImplicitAIR(MatrixFactorizationBase):
-    r"""AIR for implicit feedback, a replacement of ``implicit.als.AlternatingLeastSquares``.
+    r"""AIR for implicit feedback, a replacement for ``implicit.als.AlternatingLeastSquares``.
 
-    Untouched it is trained by a softmax over all items: each like of a user is to have a large share,
+    By default it is trained by a softmax over all items, in which each like of a user should have a large share,
 
     .. math::
         x_u = \sum_{j \in N(u)} p_j \Big/ |\cdot|, \qquad
         L = \sum_{(u,i)} \Big[-x_u \cdot q_i / \tau + 1.1 \log \sum_l e^{x_u \cdot q_l / \tau}\Big]
 
-    with sources p and directions q of the items; a user is what its items N(u) make it. `item_factors` are
+    with sources p and directions q of the items; the factors of a user follow from its items N(u). `item_factors` are
     :math:`d_i^{0.05} q_i` for an item with :math:`d_i` likes. Each like counts as 1, whatever its value.
 
-    With ``loss="squared"``, which every parameter that only it reads implies, the values are confidences and the
+    With ``loss="squared"``, which a parameter that only this loss reads implies, the values are confidences and the
     objective is
 
     .. math::
@@ -119,7 +119,7 @@ class ImplicitAIR(MatrixFactorizationBase):
     random_state : int, RandomState, Generator or None
         Source of the start.
     use_gpu : bool, optional
-        As in ALS: False is ``device="cpu"``, True ``device="cuda"``; not to be given beside `device`.
+        As in ALS: False is ``device="cpu"``, True ``device="cuda"``; an error together with `device`.
     user_graph_reg, item_graph_reg : float
         eta, of the squared error, in the unit of `regularization`: against the squared error of one pair of confidence
         1. 0 leaves a graph out.
@@ -140,14 +140,14 @@ class ImplicitAIR(MatrixFactorizationBase):
     user_factors, item_factors : ndarray, shape (n_users, factors), (n_items, factors)
         As in all of implicit; NumPy arrays also after a training on a GPU. None before `fit`.
     settings_ : dict or None
-        What the training took, as numbers: factors and temperature, or factors, regularization and alpha.
+        Numbers that the training used: factors and temperature, or factors, regularization and alpha.
     user_graph_, item_graph_ : SimilarityGraph or None
-        Who is alike; ids are row and column numbers. With the softmax the strongest cosines of the factors, found when
-        first asked for; with the squared error the learned graphs, None where their weight is 0.
+        Similarity graphs; ids are row and column numbers. With the softmax the strongest cosines of the factors,
+        computed on first access; with the squared error the learned graphs, None if their weight is 0.
 
     Notes
     -----
-    `fit` starts anew each time, where ALS continues from its factors. ``use_native`` and ``use_cg`` choose between
+    `fit` starts again each time, while ALS continues from its factors. ``use_native`` and ``use_cg`` choose between
     solvers of ALS and are not parameters here.
 
     Sources: Wu et al., BSL: Understanding and Improving Softmax Loss for Recommendation, ICDE 2024, for the softmax.
@@ -365,12 +365,12 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     @property
     def user_graph_(self) -> SimilarityGraph | None:
-        """Which users are alike, as similarities in 0..1, see `AIR.item_graph_`; None before `fit`."""
+        """Similarities of users in 0..1, see `AIR.item_graph_`; None before `fit`."""
         return self._graph("user", self.user_factors)
 
     @property
     def item_graph_(self) -> SimilarityGraph | None:
-        """Which items are alike, as similarities in 0..1, see `AIR.item_graph_`; None before `fit`."""
+        """Similarities of items in 0..1, see `AIR.item_graph_`; None before `fit`."""
         return self._graph("item", self.item_factors)
 
     def _graph(self, kind: str, factors: np.ndarray | None) -> SimilarityGraph | None:
@@ -429,7 +429,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         IndexError
             For ids that are not in the model, negative ones included.
         ValueError
-            Where `user_items` is not a csr_matrix, or has not one row for each user, or has too many columns.
+            If `user_items` is not a csr_matrix, or has not one row for each user, or has too many columns.
         NotFittedError
             Before `fit`.
         """
@@ -630,7 +630,9 @@ class ImplicitAIR(MatrixFactorizationBase):
         if user_weights is None:
             user_weights = model._solver("user").contributions(likes)
         if user_weights.shape != (likes.nnz, model.item_factors.shape[1]):
-            raise ValueError(f"user_weights are not of this user: {likes.nnz} likes, found shape {user_weights.shape}")
+            raise ValueError(
+                f"expected user_weights of the {likes.nnz} likes of this user, found shape {user_weights.shape}"
+            )
         contributions = user_weights @ model.item_factors[itemid]
         best = np.argsort(-contributions, kind="stable")[: check_integer("N", N, minimum=1)]
         top = [(int(likes.indices[like]), float(contributions[like])) for like in best]
@@ -660,7 +662,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         Raises
         ------
         ModelFileError
-            Where the file is not such a model.
+            If the file is not such a model.
         """
 
         def restored(parameters: dict[str, Any], learned: implicit_files.Learned) -> Self:
@@ -720,4 +722,4 @@ def _shown(learned: SimilarityGraph) -> SimilarityGraph:
 
 def _check_either(chosen: Any, filtered: Any) -> None:
     if filtered is not None and len(filtered):
-        raise ValueError("give the candidates or what to filter out of all, not both")
+        raise ValueError("expected candidates or items to filter out, found both")

@@ -46,7 +46,7 @@ def recommended(
     n : int
         At most the number of candidates.
     liked : csr_matrix, optional
-        One row a user and at most n_items columns; stored entries are left out.
+        One row per user and at most n_items columns; stored entries are left out.
     filtered, chosen : array_like of int, optional
         Items that are left out for all users, and the only candidates.
     threads : int

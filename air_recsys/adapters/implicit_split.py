@@ -36,7 +36,7 @@ def leave_k_out_split(
     Raises
     ------
     DataError
-        Where no user has more than K likes.
+        If no user has more than K likes.
 
     Examples
     --------

@@ -117,7 +117,7 @@ def _days(timestamps: Any) -> np.ndarray:
 
 
 def _indicators(values: np.ndarray, known: np.ndarray) -> sp.csr_matrix:
-    """Return a row a value with a 1 for its place among the known ones, if it is one of them."""
+    """Return one row per value with a 1 for its place among the known ones, if it is one of them."""
     places = np.searchsorted(known, values).clip(max=known.size - 1)
     found = known[places] == values
     pairs = np.flatnonzero(found), places[found]
@@ -125,7 +125,7 @@ def _indicators(values: np.ndarray, known: np.ndarray) -> sp.csr_matrix:
 
 
 def _one_hot(data: Interactions, users: np.ndarray, items: np.ndarray) -> sp.csr_matrix:
-    """Return a row a pair with a 1 for its user and one for its item if known, shape (n, n_users + n_items)."""
+    """Return one row per pair with a 1 for its user and one for its item if known, shape (n, n_users + n_items)."""
     known = np.column_stack([users, items]) >= 0
     columns = np.column_stack([users, data.n_users + items])[known].astype(np.int32)
     starts = np.append(0, known.sum(axis=1).cumsum()).astype(np.int32)

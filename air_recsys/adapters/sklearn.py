@@ -40,16 +40,17 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     where S is the second moment of the trained rows and sigma^2 the mean squared error of training. A gap gets
     u V^T in the feature's own unit, within the range of the feature's observed entries; observed entries are returned
-    as they are. Rows of the training table and new rows are treated alike, and none depends on the rows beside it.
+    as they are. Rows of the training table and new rows are treated alike, and the result of a row does not depend on
+    the other rows of the call.
 
-    The strengths mean the same at every size of the table, so one value serves all folds of a cross-validation: with
-    p entries, q of them observed, AIR has ``weight_decay * sqrt(p)`` and ``graph_reg * q / p**2``.
+    The strengths have the same meaning at every size of the table, so one value fits all folds of a cross-validation:
+    with p entries, q of them observed, AIR has ``weight_decay * sqrt(p)`` and ``graph_reg * q / p**2``.
 
     Parameters
     ----------
     n_factors : int, optional
-        Width of the factorization; None is full width, min(n_samples, n_features), where weight decay alone decides
-        the rank. Set it where both are in the hundreds: a step then costs n_samples * n_features * n_factors.
+        Width of the factorization. None is full width, min(n_samples, n_features); then only weight decay decides the
+        rank. Set it if both are in the hundreds: a step costs n_samples * n_features * n_factors.
     depth : int
         Number of factors L >= 2.
     weight_decay : float
@@ -69,7 +70,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     device : str
         "cpu", "cuda", "cuda:1", ..., or "auto": the GPU where there is one.
     random_state : int, RandomState, Generator or None
-        Source of the start; the same seed fills alike.
+        Seed of the start; the same seed gives the same result.
     verbose : bool
         Show a progress bar.
 
@@ -88,12 +89,12 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Optimiser steps taken.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
-        Where the training table had names.
+        Only if the training table had names.
 
     Raises
     ------
     DataError
-        At `fit`, where not one entry is observed.
+        At `fit`, if no entry is observed.
     ParameterError
         At `fit`, for a parameter out of its range.
     ValueError, TypeError, sklearn.exceptions.NotFittedError
@@ -101,8 +102,8 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     Notes
     -----
-    A row with nothing observed gets the features' means. The sample graph takes part in training alone, since
-    scikit-learn asks that ``fit_transform(X)`` equals ``fit(X).transform(X)``.
+    A row without observed entries gets the means of the features. The sample graph is used only in training, because
+    scikit-learn requires that ``fit_transform(X)`` equals ``fit(X).transform(X)``.
 
     Source of the model: Li, Sun, Wang, Wang, SIAM J. Imaging Sciences 15(4), 2022.
 

@@ -65,8 +65,8 @@ class SurpriseAIR(AlgoBase):
 
     An estimate is :math:`\hat{r}_{ui} = \mu + b_u + b_i + p_u^\top q_i`, as in Surprise's SVD. By default its terms
     are the means of a posterior; a user graph and an item graph are learned too and are the similarities of the
-    algorithm. Where one side of a pair is unknown, its terms are left out if the model has biases around a mean (the
-    default); otherwise, and where both are unknown, the prediction is impossible and Surprise takes the mean of the
+    algorithm. If one side of a pair is unknown, its terms are left out if the model has biases around a mean (the
+    default). Otherwise, and if both are unknown, the prediction is impossible and Surprise uses the mean of the
     trainset.
 
     Parameters
@@ -79,10 +79,10 @@ class SurpriseAIR(AlgoBase):
         the graphs, for ``n_factors=None`` and for a parameter that "adam" alone reads, such as `n_epochs`,
         `weight_decay` or `biases`; `model_.solver` is the choice.
     user_features, item_features : DataFrame, optional
-        What is known of users and items, indexed by raw id, see `Interactions.with_features`. With them unknown users
-        and items of the tables have estimates.
+        Features of users and items, indexed by raw id, see `Interactions.with_features`. They give estimates for
+        unknown users and items of the tables.
     user_similarity, item_similarity : SimilarityGraph or DataFrame, optional
-        How alike users and items are, by raw id, see `AIR.fit`.
+        Similarities of users and items, by raw id, see `AIR.fit`.
     **parameters
         Those of `AIR` and of its solver, by name, in place of the values of `AIR.for_ratings`. They and all others of
         `AIR` and of the solver become attributes of the same name. Without a `random_state` the seed is drawn from
@@ -102,7 +102,7 @@ class SurpriseAIR(AlgoBase):
     Raises
     ------
     ParameterError
-        Where `sim_options` is not a dict, and for a parameter that neither `AIR` nor the `solver` named reads; at
+        If `sim_options` is not a dict, and for a parameter that neither `AIR` nor the `solver` named reads; at
         `fit`, for a parameter out of its range.
 
     Examples
@@ -150,7 +150,7 @@ class SurpriseAIR(AlgoBase):
     # ---------------------------------------------------------------- fitting
 
     def fit(self, trainset: Trainset) -> Self:
-        """Train on a trainset and return the algorithm; a pair that was rated more than once counts with its mean.
+        """Train on a trainset and return the algorithm; a repeated pair counts with its mean rating.
 
         Raises
         ------
@@ -207,7 +207,7 @@ class SurpriseAIR(AlgoBase):
         Raises
         ------
         PredictionImpossible
-            Where both are unknown, or one is and the model has no biases around a mean.
+            If both are unknown, or one is and the model has no biases around a mean.
         """
         user, item = self._further[0].get(u, u), self._further[1].get(i, i)
         knows_user = user is not u or self.trainset.knows_user(u)
@@ -231,7 +231,7 @@ class SurpriseAIR(AlgoBase):
         Raises
         ------
         ParameterError
-            Where that graph was not learned.
+            If that graph was not learned.
         """
         return self._graph().to_scipy()
 
@@ -250,7 +250,7 @@ class SurpriseAIR(AlgoBase):
         ValueError
             For an `iid` that is not an inner id.
         ParameterError
-            Where that graph was not learned, or unless k >= 1.
+            If that graph was not learned, or unless k >= 1.
         """
         check_integer("k", k, minimum=1)
         graph, data = self._graph(), self.trainset

@@ -1,4 +1,4 @@
-"""The command compare: AIR, baselines and models of installed libraries side by side on data of one's own."""
+"""The command compare: AIR, baselines and models of installed libraries side by side on your own data."""
 
 from __future__ import annotations
 
@@ -32,7 +32,9 @@ def compare(
             "first."
         ),
     ] = None,
-    test: Annotated[Path | None, typer.Option(help="Given test ratings, in place of a part that is held out.")] = None,
+    test: Annotated[
+        Path | None, typer.Option(help="File of test ratings, instead of a part that is held out.")
+    ] = None,
     split: Annotated[
         Held | None,
         typer.Option(
@@ -40,20 +42,22 @@ def compare(
             "last one of each user. By default random."
         ),
     ] = None,
-    folds: Annotated[int | None, typer.Option(min=2, help="Cross-validate in so many random folds instead.")] = None,
+    folds: Annotated[
+        int | None, typer.Option(min=2, help="Cross-validate in this number of random folds instead.")
+    ] = None,
     test_fraction: Annotated[
-        float | None, typer.Option(help="The share that is held out, by default 0.1, with --ranking 0.2.")
+        float | None, typer.Option(help="Share to hold out, by default 0.1, with --ranking 0.2.")
     ] = None,
     ranking: Annotated[
-        bool, typer.Option("--ranking", help="Compare lists alone, all rows taken as likes; no ratings are read.")
+        bool, typer.Option("--ranking", help="Treat all rows as likes, and compare only lists; no ratings are read.")
     ] = False,
     k: Annotated[int, typer.Option("--k", min=1, help="Length of the lists.")] = 10,
     relevant: Annotated[
         float | None,
-        typer.Option(help="Test ratings from here on are relevant for lists; by default from the mean of all on."),
+        typer.Option(help="Least test rating of a relevant item for lists, by default the mean of all ratings."),
     ] = None,
     users: Annotated[
-        int, typer.Option(min=1, help="Lists are made for at most so many users, drawn at random.")
+        int, typer.Option(min=1, help="Maximum number of users whose lists are compared, drawn at random.")
     ] = 1000,
     timestamp: Annotated[
         str | None, typer.Option("--timestamp-column", help="Column of times, for --split time and last.")

@@ -9,7 +9,7 @@ import typer
 
 from air_recsys.cli import options, paths
 
-app = paths.App(help="Data sets: what there is, and downloads from their publishers.", no_args_is_help=True)
+app = paths.App(help="Data sets: a list, and downloads from their publishers.", no_args_is_help=True)
 
 
 @app.command("list")
@@ -28,7 +28,9 @@ def list_sets(json_file: options.JsonFile = None) -> None:
 @app.command()
 def fetch(
     name: Annotated[str, typer.Argument(help="A name that `datasets list` prints.")],
-    destination: Annotated[Path | None, typer.Option("--to", help="Folder; else a cache folder.")] = None,
+    destination: Annotated[
+        Path | None, typer.Option("--to", help="Folder to write to, by default a cache folder.")
+    ] = None,
 ) -> None:
     """Download a data set from its publisher, check it and unpack it."""
     from air_recsys.datasets import fetch as fetched

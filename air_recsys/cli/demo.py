@@ -15,7 +15,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model, the graphs and the picture.")] = Path(
         "air_recsys_demo"
     ),
-    missing: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of the ratings hidden.")] = 0.7,
+    missing: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of the ratings to hide.")] = 0.7,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
@@ -35,7 +35,7 @@ def demo(
     user = result.model.interactions_.user_ids[0]
     typer.echo(f"\nBest unrated items for user {user}")
     options.show_frame(result.model.recommend(user, n=3), None)
-    typer.echo(f"\nMost alike to user {user}")
+    typer.echo(f"\nMost similar to user {user}")
     options.show_frame(result.model.similar_users(user, n=3), None)
     files = [result.model.save(out / "model.air")]
     for kind, graph in (("user", result.model.user_graph_), ("item", result.model.item_graph_)):

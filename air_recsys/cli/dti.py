@@ -25,14 +25,16 @@ _SETTINGS = dict(zip(options.Hidden, ("cvs1", "cvs2", "cvs3", "cvs4"), strict=Tr
 PairsFile = Annotated[
     Path,
     typer.Argument(
-        help="Pairs (CSV, TSV or Parquet): columns drug and target; or a drug a row, a target a column, with 1 and 0."
+        help="Pairs (CSV, TSV or Parquet): columns drug and target, or a table of 1 and 0, drugs x targets."
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(help="A file that `dti train` wrote.")]
-DrugColumn = Annotated[str, typer.Option("--drug-column", help="Column of the drugs, of a table with a pair a row.")]
+DrugColumn = Annotated[
+    str, typer.Option("--drug-column", help="Column of the drugs, in a table with one pair per row.")
+]
 TargetColumn = Annotated[str, typer.Option("--target-column", help="Column of the targets.")]
 ValueColumn = Annotated[
-    str | None, typer.Option("--value-column", help="Column of 1 and 0, where it is not named interaction.")
+    str | None, typer.Option("--value-column", help="Column of 1 and 0, if its name is not interaction.")
 ]
 DrugSimilarity = Annotated[
     Path | None, typer.Option("--drug-similarity", help="Square table of similarities of drugs, in 0..1.")
@@ -41,9 +43,9 @@ TargetSimilarity = Annotated[
     Path | None, typer.Option("--target-similarity", help="Square table of similarities of targets, in 0..1.")
 ]
 DrugFeatures = Annotated[
-    Path | None, typer.Option("--drug-features", help="Fingerprints or other numbers, a row a drug.")
+    Path | None, typer.Option("--drug-features", help="Fingerprints or other numbers, one row per drug.")
 ]
-TargetFeatures = Annotated[Path | None, typer.Option("--target-features", help="Numbers, a row a target.")]
+TargetFeatures = Annotated[Path | None, typer.Option("--target-features", help="Numbers, one row per target.")]
 DrugSmiles = Annotated[
     Path | None, typer.Option("--drug-smiles", help="Two columns: drug and SMILES. Needs the extra chemistry.")
 ]
@@ -100,7 +102,7 @@ def rank(
     target: Annotated[
         list[str] | None, typer.Option("--target", help="Only pairs of this target; may be repeated.")
     ] = None,
-    known: Annotated[bool, typer.Option("--known", help="List known interactions too.")] = False,
+    known: Annotated[bool, typer.Option("--known", help="Include known interactions.")] = False,
     out: Annotated[
         Path | None, typer.Option(callback=paths.writable, help="Also write the pairs to this CSV file.")
     ] = None,
@@ -124,10 +126,10 @@ def explain(
     model: ModelFile,
     drug: Annotated[str, typer.Option("--drug", help="A drug's id.")],
     target: Annotated[str, typer.Option("--target", help="A target's id.")],
-    n: Annotated[int, typer.Option("--n", help="Most rows of the table.")] = 10,
+    n: Annotated[int, typer.Option("--n", help="Maximum number of rows of the table.")] = 10,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print which known interactions speak for a pair, in parts that add up to its score."""
+    """Print the contributions of known interactions to the score of a pair; the parts add up to it."""
     from air_recsys.dti import DrugTargetAIR
 
     loaded = DrugTargetAIR.load(model)
@@ -150,13 +152,13 @@ def evaluate(
     target_similarity: TargetSimilarity = None,
     target_features: TargetFeatures = None,
     target_sequences: TargetSequences = None,
-    hide: Annotated[options.Hidden, typer.Option(help="What is hidden at a time.")] = options.Hidden.PAIRS,
+    hide: Annotated[options.Hidden, typer.Option(help="What each fold hides.")] = options.Hidden.PAIRS,
     folds: Annotated[int, typer.Option(min=2, help="Number of folds.")] = 10,
     settings: Parameters = None,
     seed: options.Seed = 0,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Hide a fold of the pairs at a time, predict it, and print how well, beside simpler ways."""
+    """Cross-validate on hidden pairs, and print the accuracy beside baselines."""
     from air_recsys.datasets import read_pairs
     from air_recsys.dti import evaluate_pairs
 
@@ -175,7 +177,7 @@ def evaluate(
 def report(
     model: ModelFile,
     out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write.")] = Path("dti.html"),
-    n: Annotated[int, typer.Option("--n", min=1, help="New interactions that are listed.")] = 50,
+    n: Annotated[int, typer.Option("--n", min=1, help="Number of new interactions to list.")] = 50,
 ) -> None:
     """Write one HTML page: new interactions with their reasons, accuracy, and both graphs."""
     from air_recsys.dti import DrugTargetAIR
@@ -199,7 +201,7 @@ def _similarity(side: str, **files: Path | None) -> pd.DataFrame | None:
     given = {kind: file for kind, file in files.items() if file is not None}
     if len(given) > 1:
         names = " and ".join(f"--{side}-{kind}" for kind in given)
-        raise ParameterError(f"expected one file that tells how alike {side}s are, found {names}")
+        raise ParameterError(f"expected one file for the similarities of {side}s, found {names}")
     for kind, file in given.items():
         return _READERS[kind](file)
     return None

@@ -1,4 +1,4 @@
-"""The command evaluate: AIR beside its baselines, on data of one's own or on a data set."""
+"""The command evaluate: AIR beside its baselines, on your own data or on a data set."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ListSplit(StrEnum):
 
 
 def evaluate(
-    file: Annotated[Path | None, typer.Argument(help="CSV, TSV or Parquet of your own.")] = None,
+    file: Annotated[Path | None, typer.Argument(help="Your own ratings: CSV, TSV or Parquet.")] = None,
     dataset: Annotated[DataSet | None, typer.Option(help="A data set instead of a file.")] = None,
     data: options.DataFolder = None,
     folds: Annotated[
@@ -42,16 +42,21 @@ def evaluate(
     ] = None,
     test_fraction: Annotated[
         float | None,
-        typer.Option(help="Without --folds: the share held out at random, by default 0.1, of each user's items 0.2."),
+        typer.Option(
+            help="Without --folds: share to hold out, by default 0.1, with --ranking 0.2 of each user's items."
+        ),
     ] = None,
     peers: Annotated[
-        str, typer.Option(help="Also run, of Surprise: svd,svdpp,knnbaseline; with --ranking of implicit: als,bpr.")
+        str,
+        typer.Option(
+            help="Other models to run: svd,svdpp,knnbaseline of Surprise; with --ranking als,bpr of implicit."
+        ),
     ] = "",
     ranking: Annotated[
         bool,
-        typer.Option("--ranking", help="Measure lists of GraphRanker, all rows taken as likes, in place of errors."),
+        typer.Option("--ranking", help="Treat all rows as likes, and measure lists of GraphRanker instead of errors."),
     ] = False,
-    k: Annotated[int, typer.Option("--k", min=1, help="With --ranking: the length of the lists.")] = 10,
+    k: Annotated[int, typer.Option("--k", min=1, help="With --ranking: length of the lists.")] = 10,
     split: Annotated[
         ListSplit,
         typer.Option(
@@ -77,13 +82,13 @@ def evaluate(
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print the test error of AIR beside its baselines, on your data or a data set; or with --ranking its lists."""
+    """Print the test error of AIR beside baselines, or with --ranking the accuracy of its lists."""
     from air_recsys.datasets import data_root, load_movielens_fold
     from air_recsys.evaluation.folds import Fold, cross_validation_folds, evaluate_on, holdout_folds
     from air_recsys.models import AIR, GraphRanker
 
     if (file is None) == (dataset is None):
-        raise ParameterError("expected either a file or --dataset")
+        raise ParameterError(f"expected either a file or --dataset, found {'neither' if file is None else 'both'}")
     if dataset is not None:
         given = {"--duplicates": duplicates is not options.Repeated.ERROR, "--negative": negative}
         given |= {"--rating-scale": rating_scale is not None, "--missing": missing is not None}

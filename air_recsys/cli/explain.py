@@ -16,11 +16,11 @@ def explain(
     model: ModelFile,
     user: Annotated[str, typer.Option("--user", help="A user's id.")],
     item: Annotated[str, typer.Option("--item", help="An item's id.")],
-    n: Annotated[int, typer.Option("--n", help="Most rows of a table.")] = 10,
+    n: Annotated[int, typer.Option("--n", help="Maximum number of rows of a table.")] = 10,
     titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print which items of the user, and which similar users, speak for a score, in parts that add up to it."""
+    """Print how items of the user and similar users contribute to a score; the parts add up to it."""
     from air_recsys.models import GraphRanker, Recommender
     from air_recsys.models.trained import TrainedRecommender
 

@@ -38,14 +38,14 @@ def inpaint(
     truth: Annotated[Path | None, typer.Option(help="With --mask: the whole image, to measure errors.")] = None,
     size: Annotated[int | None, typer.Option(min=1, help="Resize all images to SIZE x SIZE pixels.")] = None,
     model: Annotated[
-        Model, typer.Option(help="What completes the image; auto goes by the size of the holes.")
+        Model, typer.Option(help="Model that completes the image; auto chooses by the size of the holes.")
     ] = Model.AUTO,
     settings: Annotated[list[str] | None, options.pairs("--set", "A parameter of the model; may be repeated.")] = None,
     seed: options.Seed = 0,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
 ) -> None:
-    """Fill the hidden pixels of an image; the error is measured where the truth is known."""
+    """Fill the hidden pixels of an image, and measure the error if the truth is known."""
     from air_recsys import images
     from air_recsys.models.presets import routed
     from air_recsys.results import format_number
@@ -86,7 +86,7 @@ def _observed(mask: Path | None, missing: float | None, size: int | None, seed: 
     elif missing is not None and mask is None:
         observed = images.random_mask(pixels.shape, missing, seed)
     else:
-        raise ParameterError("expected either --mask or --missing")
+        raise ParameterError(f"expected either --mask or --missing, found {'neither' if mask is None else 'both'}")
     return images.check_mask(observed, pixels.shape)
 
 
@@ -96,7 +96,9 @@ def _truth(truth: Path | None, missing: float | None, size: int | None, pixels: 
     if truth is None:
         return None if missing is None else pixels
     if missing is not None:
-        raise ParameterError("expected --truth with --mask only: with --missing the image itself is the truth")
+        raise ParameterError(
+            "expected --truth with --mask, found it with --missing, where the image itself is the truth"
+        )
     whole = images.load_image(truth, size)
     if whole.shape != pixels.shape:
         raise DataError(f"expected a truth of the image's size, {pixels.shape}, found {whole.shape}")

@@ -33,7 +33,7 @@ class Side(StrEnum):
 
 
 def train(
-    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with a rating a row, or a user a row.")],
+    file: Annotated[Path, typer.Argument(help="CSV, TSV or Parquet with one rating per row, or one user per row.")],
     model: Annotated[Path, typer.Option("--model", callback=paths.writable, help="Where to write the model.")] = Path(
         "model.air"
     ),
@@ -57,7 +57,10 @@ def train(
     device: options.Device = "auto",
     checkpoint: Annotated[
         Path | None,
-        typer.Option(callback=paths.writable, help="File of the training; if it exists, training goes on from it."),
+        typer.Option(
+            callback=paths.writable,
+            help="File with the state of the training; if it exists, the training resumes from it.",
+        ),
     ] = None,
     every: Annotated[int, typer.Option(min=1, help="Epochs or sweeps between two checkpoints.")] = 50,
     snapshots: Annotated[
@@ -65,11 +68,11 @@ def train(
         typer.Option(min=1, help="Keep the graphs at so many steps of the training, for `graph --html` and `report`."),
     ] = None,
     ranking: Annotated[
-        bool, typer.Option("--ranking", help="Train GraphRanker for lists of items instead, all rows taken as likes.")
+        bool, typer.Option("--ranking", help="Treat all rows as likes, and train GraphRanker for lists of items.")
     ] = False,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Train AIR on a table of ratings and write the model; Ctrl-C ends at the next epoch and writes it too."""
+    """Train AIR on a table of ratings and write the model; Ctrl-C stops at the next epoch and writes it."""
     from air_recsys.datasets import read_ratings
     from air_recsys.models import AIR, GraphRanker
 
@@ -153,26 +156,33 @@ def recommend(
     model: ModelFile,
     user: Annotated[list[str] | None, typer.Option("--user", help="A user's id; may be repeated.")] = None,
     ratings: Annotated[
-        Path | None, typer.Option(help="New ratings (columns user, item, rating) to fold in first, for this answer.")
+        Path | None,
+        typer.Option(help="New ratings (columns user, item, rating) to fold in first, only for this answer."),
     ] = None,
     sep: options.Separator = None,
     columns: options.Columns = None,
     n: Annotated[
-        int | None, typer.Option("--n", help="Items per user, 10 by default; fewer where no more are left.")
+        int | None, typer.Option("--n", help="Items per user, 10 by default; fewer if no more are left.")
     ] = None,
-    include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
-    item: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None,
-    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Not this item; may be repeated.")] = None,
+    include_seen: Annotated[
+        bool, typer.Option("--include-seen", help="Include items that the user has rated.")
+    ] = False,
+    item: Annotated[
+        list[str] | None, typer.Option("--item", help="Recommend only this item; may be repeated.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option("--exclude", help="Leave out this item; may be repeated.")
+    ] = None,
     titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print the best items for users: those named, else those of the new ratings."""
+    """Print the best items for the named users, or for the users of the new ratings."""
     from air_recsys.datasets import read_ratings
     from air_recsys.models import GraphRanker, Recommender
     from air_recsys.models.trained import TrainedRecommender
 
     if not user and ratings is None:
-        raise ParameterError("expected --user, --ratings or both")
+        raise ParameterError("expected --user, --ratings or both, found neither")
     loaded = Recommender.load(model)
     data = loaded.interactions_
     ids = options.as_ids(user or [], data.user_ids)
@@ -232,17 +242,17 @@ def similar(
     model: ModelFile,
     user: Annotated[str | None, typer.Option("--user", help="A user's id.")] = None,
     item: Annotated[str | None, typer.Option("--item", help="An item's id.")] = None,
-    n: Annotated[int, typer.Option("--n", help="How many.")] = 10,
+    n: Annotated[int, typer.Option("--n", help="Number of rows.")] = 10,
     titles: ItemTitles = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print the users or items that are most alike to one."""
+    """Print the users or items that are most similar to a given one."""
     from air_recsys.models import Recommender
 
     if (user is None) == (item is None):
-        raise ParameterError("expected either --user or --item")
+        raise ParameterError(f"expected either --user or --item, found {'neither' if user is None else 'both'}")
     if titles is not None and item is None:
-        raise ParameterError("--titles names items, so it needs --item")
+        raise ParameterError("expected --titles with --item, whose items it names, found it with --user")
     loaded = Recommender.load(model)
     names = titles_or_none(titles, loaded.interactions_.item_ids)
     if user is not None:
@@ -254,7 +264,7 @@ def similar(
 
 def graph(
     model: ModelFile,
-    side: Annotated[Side, typer.Option(help="Which of the two graphs.")] = Side.ITEMS,
+    side: Annotated[Side, typer.Option(help="Graph to describe.")] = Side.ITEMS,
     graphml: Annotated[
         Path | None, typer.Option(callback=paths.writable, help="Write the graph as GraphML to this file.")
     ] = None,
@@ -265,17 +275,17 @@ def graph(
         Path | None, typer.Option(callback=paths.writable, help="Write a page to explore both graphs in a browser.")
     ] = None,
     titles: Annotated[
-        Path | None, typer.Option(help="CSV with a column id and what is known of the items: title, year, ...")
+        Path | None, typer.Option(help="CSV with a column id and columns about the items: title, year, ...")
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Describe a learned graph: its size and communities; write it for other programs, or as a page to explore."""
+    """Describe a learned graph: size and communities. Write it for other programs, or as a page to explore."""
     from air_recsys.datasets.titles import read_titles
     from air_recsys.models import Recommender
     from air_recsys.report import explorer_of
 
     if titles is not None and html is None:
-        raise ParameterError("--titles names the items of the page, so it needs --html")
+        raise ParameterError("expected --titles with --html, for the items of the page, found it alone")
     loaded = Recommender.load(model)
     chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
     if chosen is None:

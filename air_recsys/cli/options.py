@@ -61,18 +61,19 @@ def pairs(option: str, text: str) -> Any:
 JsonFile = Annotated[
     Path | None, typer.Option("--json", callback=paths.writable, help="Also write the figures to this JSON file.")
 ]
-Seed = Annotated[int, typer.Option(help="Seed of everything random.")]
+Seed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 Device = Annotated[str, typer.Option(help="cpu, cuda, cuda:N, or auto.")]
-PresetName = Annotated[Preset, typer.Option(help="Which kind of data this is; auto looks at the data.")]
+PresetName = Annotated[Preset, typer.Option(help="Preset for a kind of data; auto chooses by the data.")]
 Settings = Annotated[list[str] | None, pairs("--set", "A parameter of AIR or of its solver; may be repeated.")]
 DataFolder = Annotated[
-    Path | None, typer.Option("--data", help="Folder of the data sets; else AIR_RECSYS_DATA, else ../shared/data.")
+    Path | None,
+    typer.Option("--data", help="Folder of the data sets; by default AIR_RECSYS_DATA, else ../shared/data."),
 ]
 UserFeatures = Annotated[
-    Path | None, typer.Option("--user-features", help="Table of what is known of users, a row an id.")
+    Path | None, typer.Option("--user-features", help="Table of features of users, one row per id.")
 ]
 ItemFeatures = Annotated[
-    Path | None, typer.Option("--item-features", help="Table of what is known of items, a row an id.")
+    Path | None, typer.Option("--item-features", help="Table of features of items, one row per id.")
 ]
 UserSimilarity = Annotated[
     Path | None, typer.Option("--user-similarity", help="Pairs of users with a similarity, or a square table of them.")
@@ -84,20 +85,23 @@ UserColumn = Annotated[str, typer.Option("--user-column", help="Column of the us
 ItemColumn = Annotated[str, typer.Option("--item-column", help="Column of the item ids.")]
 RatingColumn = Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")]
 TimestampColumn = Annotated[
-    str | None, typer.Option("--timestamp-column", help="Column of times; AIR then learns what they do, time=drift.")
+    str | None,
+    typer.Option("--timestamp-column", help="Column of times; AIR then learns effects of time (time=drift)."),
 ]
-Duplicates = Annotated[
-    Repeated, typer.Option("--duplicates", help="Which rating counts of a pair that is there twice.")
-]
-Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0.")]
+Duplicates = Annotated[Repeated, typer.Option("--duplicates", help="Which rating counts for a repeated pair.")]
+Negative = Annotated[bool, typer.Option("--negative", help="Accept ratings below 0.")]
 RatingScale = Annotated[
     str | None,
-    typer.Option("--rating-scale", metavar="LOW,HIGH", help="Lowest and highest rating; else found from the data."),
+    typer.Option(
+        "--rating-scale", metavar="LOW,HIGH", help="Lowest and highest rating; by default the range of the data."
+    ),
 ]
 Missing = Annotated[
-    float | None, typer.Option("--missing", help="A rating that stands for none, as 99 in some tables.")
+    float | None, typer.Option("--missing", help="A number that means not rated, such as 99 in some tables.")
 ]
-Separator = Annotated[str | None, typer.Option("--sep", help="Separator of the table; else told by the suffix.")]
+Separator = Annotated[
+    str | None, typer.Option("--sep", help="Separator of the table; by default it follows from the suffix.")
+]
 Columns = Annotated[
     str | None,
     typer.Option("--columns", metavar="NAME,NAME,...", help="Names of the fields of a file without a header line."),

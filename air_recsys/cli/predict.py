@@ -26,20 +26,24 @@ def predict(
     model: ModelFile,
     user: Annotated[list[str] | None, typer.Option("--user", help="A user's id; may be repeated.")] = None,
     item: Annotated[list[str] | None, typer.Option("--item", help="An item's id; may be repeated.")] = None,
-    pairs: Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with a user and an item a row.")] = None,
+    pairs: Annotated[Path | None, typer.Option(help="CSV, TSV or Parquet with one user and one item per row.")] = None,
     user_column: options.UserColumn = "user",
     item_column: options.ItemColumn = "item",
     sep: options.Separator = None,
     columns: options.Columns = None,
     unknown: Annotated[
-        Unknown, typer.Option(help="Pairs with an unknown id get a mean, with or without a warning, or are an error.")
+        Unknown,
+        typer.Option(
+            help="Pairs with an unknown id: a mean with a warning (warn), a mean (mean), or an error (error)."
+        ),
     ] = Unknown.WARN,
     out: Annotated[
-        Path | None, typer.Option(callback=paths.writable, help="Write the table to this CSV file, print its size.")
+        Path | None,
+        typer.Option(callback=paths.writable, help="Write the table to this CSV file, and print only its size."),
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Print the score of pairs and where it comes from: of all named users with all named items, or of a table."""
+    """Print scores of pairs and their source: all named users with all named items, or the pairs of a table."""
     from air_recsys.datasets.ratings_file import read_pair_ids
     from air_recsys.models import Recommender
     from air_recsys.writing import replace_file

@@ -22,7 +22,7 @@ def report(
         Path | None, typer.Option(help="Ratings that the model has not seen (CSV, TSV or Parquet), for its accuracy.")
     ] = None,
     evaluate: Annotated[
-        bool, typer.Option("--evaluate", help="Fit anew on 90 % of the ratings and measure on the others.")
+        bool, typer.Option("--evaluate", help="Fit the model again on 90 % of the ratings, and measure on the others.")
     ] = False,
     titles: Annotated[Path | None, typer.Option(help="CSV with the columns id and title, for the items.")] = None,
     user: options.UserColumn = "user",

@@ -24,13 +24,17 @@ class Unknown(StrEnum):
 
 def score(
     model: ModelFile,
-    table: Annotated[Path, typer.Argument(help="Parquet file, or folder of such: one user a row, each once.")],
+    table: Annotated[
+        Path, typer.Argument(help="Parquet file or folder of Parquet files, with one user per row, each once.")
+    ],
     output: Annotated[Path, typer.Argument(help="New folder for the Parquet files.")],
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Score the rows of the table, which are pairs of users and items.")
     ] = False,
-    n: Annotated[int | None, typer.Option("--n", help="Items per user; 10 where there are as many.")] = None,
-    include_seen: Annotated[bool, typer.Option("--include-seen", help="Also items that the user has rated.")] = False,
+    n: Annotated[int | None, typer.Option("--n", help="Items per user, by default 10 if there are as many.")] = None,
+    include_seen: Annotated[
+        bool, typer.Option("--include-seen", help="Include items that the user has rated.")
+    ] = False,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
     unknown: Annotated[
@@ -40,8 +44,10 @@ def score(
             "pairs get a mean (the default), or are an error."
         ),
     ] = None,
-    batch_size: Annotated[int | None, typer.Option(min=1, help="Rows of the table per file that is written.")] = None,
-    workers: Annotated[int | None, typer.Option(min=1, help="Processes; by default one a CPU of the cluster.")] = None,
+    batch_size: Annotated[int | None, typer.Option(min=1, help="Rows of the table per output file.")] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Processes; by default one per CPU of the cluster.")
+    ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""

@@ -33,10 +33,11 @@ class Metric(StrEnum):
 
 def tune(
     file: Annotated[
-        Path, typer.Argument(help="CSV, TSV or Parquet with a rating a row, or a user a row: training data only.")
+        Path,
+        typer.Argument(help="Training data only: CSV, TSV or Parquet with one rating per row, or one user per row."),
     ],
     preset: options.PresetName = options.Preset.RATINGS,
-    trials: Annotated[int, typer.Option(min=1, help="Trials wanted in all, earlier calls included.")] = 50,
+    trials: Annotated[int, typer.Option(min=1, help="Total number of trials, earlier calls included.")] = 50,
     study: Annotated[
         str | None,
         typer.Option(callback=paths.kept, help="File that keeps the study, to go on later; or a database's address."),
@@ -49,7 +50,7 @@ def tune(
     ] = None,
     settings: options.Settings = None,
     seed: options.Seed = 0,
-    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial begins.")] = None,
+    timeout: Annotated[float | None, typer.Option(help="Seconds after which no further trial starts.")] = None,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",
@@ -66,7 +67,7 @@ def tune(
     ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
-    """Search the settings of AIR that suit a table of ratings; an interrupted search goes on with the same --study."""
+    """Search settings of AIR for a table of ratings; an interrupted search continues with the same --study."""
     from air_recsys.datasets import read_ratings
     from air_recsys.tuning import tune as tune_air
     from air_recsys.tuning.storage import storage_url

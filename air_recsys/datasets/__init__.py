@@ -1,7 +1,7 @@
-"""Data sets: loaders of published files, the caller's own tables, downloads, and a generator.
+"""Data sets: loaders of published files, readers of your own tables, downloads, and generators.
 
-A loader takes a local folder or file and never the network; `fetch` downloads. It raises `DataFileError` where a file
-is missing, does not fit the others or is not of its format, with the first malformed line of a text file.
+A loader reads a local folder or file and never uses the network; `fetch` downloads. A loader raises `DataFileError` if
+a file is missing, does not fit the others or has another format, with the first malformed line of a text file.
 """
 
 from air_recsys.datasets.davis import load_davis

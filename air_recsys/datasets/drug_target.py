@@ -57,7 +57,7 @@ def symmetrised(path: Path, matrix: pd.DataFrame, ids: np.ndarray) -> pd.DataFra
     Raises
     ------
     DataFileError
-        Where the names of rows or columns are not exactly the ids.
+        If the names of rows or columns are not exactly the ids.
     """
     for axis, names in (("row", matrix.index), ("column", matrix.columns)):
         if set(names) != set(ids) or len(names) != len(ids):

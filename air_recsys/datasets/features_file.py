@@ -17,14 +17,15 @@ from air_recsys.models.rows import Side
 
 
 def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -> pd.DataFrame:
-    r"""Read what is known of users or items: a table with an id and any other columns a row.
+    r"""Read features of users or items: a table with a column of ids and any other columns.
 
     Parameters
     ----------
     path : str or Path
         A ``.csv``, ``.tsv`` or ``.txt`` file (also with ``.gz``), or a ``.parquet`` file (needs the extra ``data``).
     id_column : str
-        The column of ids. As in `read_ratings`, ids that are all integers become such, others stay text as written.
+        The column of ids. As in `read_ratings`, ids that are all integers become integers, others stay text as
+        written.
     sep : str, optional
         The character between two fields; by default comma for ``.csv`` and tab for the others.
 
@@ -36,7 +37,7 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
     Raises
     ------
     DataFileError
-        Where the file is missing, of an unknown kind, no table, or lacks the column.
+        If the file is missing, of an unknown kind, no table, or lacks the column.
 
     Examples
     --------
@@ -63,14 +64,14 @@ def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -
 
 
 def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> SimilarityGraph:
-    r"""Read how alike users or items are: a table of pairs, or a square one.
+    r"""Read similarities of users or items: a table of pairs, or a square table.
 
     Parameters
     ----------
     path : str or Path
-        As in `read_features`. Three columns hold two ids and their similarity a row, under any names, each pair in
-        one order or in both; pairs that are not there count as 0. In a square table the first column and the names of
-        the others are ids.
+        As in `read_features`. A table of pairs has three columns of any names: two ids and their similarity, each pair
+        in one order or in both. Pairs that are not there count as 0. In a square table the first column and the names
+        of the others are ids.
     kind : {"user", "item"}
     sep : str, optional
         As in `read_features`.
@@ -83,9 +84,9 @@ def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> 
     Raises
     ------
     DataFileError
-        Where the file is missing, of an unknown kind or no such table, and for a pair with two similarities.
+        If the file is missing, of an unknown kind or not such a table, and for a pair with two similarities.
     DataError
-        For numbers that are no similarities, see `air_recsys.models.given_graphs`.
+        For numbers that are not similarities, see `air_recsys.models.given_graphs`.
 
     Examples
     --------

@@ -24,11 +24,11 @@ _CHUNK = 2**16  # bytes
 def fetch(
     name: str, destination: str | Path | None = None, *, base_url: str | None = None, progress: bool = True
 ) -> Path:
-    """Download a data set from its publisher, unless the folder has it already.
+    """Download a data set from its publisher, unless the folder already has it.
 
-    Every file is checked against the checksum of the registry. The files move into place once all of them have
-    arrived and are checked, so a failed download leaves nothing behind; existing files are kept. The terms of use
-    are those of the publisher (see `available`).
+    Every file is compared with the checksum of the registry. The files move into place when all of them are downloaded
+    and checked, so a failed download leaves nothing behind. Existing files are kept. The terms of use are those of the
+    publisher (see `available`).
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ def fetch(
         The data root, under which the set gets its folder. By default the environment variable AIR_RECSYS_DATA,
         else the user's cache folder.
     base_url : str, optional
-        Address of a mirror that holds the files under their names in the registry.
+        Address of a mirror that has the files under their names in the registry.
     progress : bool
         Show a progress bar per file on standard error.
 
@@ -50,10 +50,10 @@ def fetch(
     Raises
     ------
     DataFileError
-        Where the set has no address, the publisher cannot be reached or does not have the file, the checksum is
+        If the set has no address, the publisher cannot be reached or does not have the file, the checksum is
         wrong, or the folder cannot be written.
     ParameterError
-        Where the name is unknown.
+        If the name is unknown.
 
     Examples
     --------

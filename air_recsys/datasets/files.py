@@ -31,7 +31,7 @@ def read_lines(path: Path, encoding: str = "utf-8") -> list[str]:
     Raises
     ------
     DataFileError
-        Where the file cannot be read, is not text in `encoding`, unpacks to too much, or is empty.
+        If the file cannot be read, is not text in `encoding`, unpacks to too much, or is empty.
     """
     try:
         with open_unpacked(path) as file:
@@ -149,7 +149,7 @@ def is_finite_number(field: str) -> bool:
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """Read a matrix of blank-separated numbers, one row a line, into a float64 array."""
+    """Read a matrix of blank-separated numbers, one row per line, into a float64 array."""
     lines = read_lines(path)
     width = len(lines[0].split())
     rows = [parse_numbers(path, number, line.split()) for number, line in enumerate(lines, start=1)]

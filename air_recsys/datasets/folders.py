@@ -40,7 +40,7 @@ def data_root(path: str | Path | None = None) -> Path:
     Raises
     ------
     DataFileError
-        Where the named folder does not exist, or none is named and none of the defaults exists.
+        If the named folder does not exist, or none is named and none of the defaults exists.
 
     Examples
     --------

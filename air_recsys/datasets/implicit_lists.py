@@ -1,4 +1,4 @@
-"""Implicit feedback in the layout of NGCF and LightGCN: one line a user, ids separated by blanks."""
+"""Implicit feedback in the layout of NGCF and LightGCN: one line per user, ids separated by blanks."""
 
 from __future__ import annotations
 

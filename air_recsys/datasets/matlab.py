@@ -34,7 +34,7 @@ def read_matlab(path: Path, names: Sequence[str]) -> dict[str, Any]:
     Raises
     ------
     DataFileError
-        Where the file is not HDF5, lacks one of the variables, or holds one that is not a real matrix, is larger
+        If the file is not HDF5, lacks one of the variables, or holds one that is not a real matrix, is larger
         than 32 million entries, or lies in another file.
     """
     h5py = import_extra("h5py", "data")
@@ -97,7 +97,7 @@ def check_split(path: Path, variables: dict[str, Any]) -> list[np.ndarray]:
     Raises
     ------
     DataFileError
-        Where a variable is sparse, a mask has another shape or other values, the masks overlap, or a masked value is
+        If a variable is sparse, a mask has another shape or other values, the masks overlap, or a masked value is
         not finite.
     """
     values, *masks = (variables[name] for name in SPLIT)

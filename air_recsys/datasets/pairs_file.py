@@ -22,17 +22,16 @@ def read_pairs(
     value: str | None = None,
     sep: str | None = None,
 ) -> pd.DataFrame:
-    r"""Read recorded pairs: a long table, with a pair a row, or a wide one, with a drug a row and a target a column.
+    r"""Read recorded pairs from a long table, with one pair per row, or a wide one, with one drug per row.
 
     Parameters
     ----------
     path : str or Path
         A ``.csv``, ``.tsv`` or ``.txt`` file (also with ``.gz``), or a ``.parquet`` file (needs the extra ``data``).
     drug, target : str
-        The columns of a long table. Without both of them it is a wide one, with the names of the drugs in its first
-        column.
+        The columns of a long table. A table without them is wide, with the names of the drugs in its first column.
     value : str, optional
-        The column of 0 and 1 of a long table, where it is not named interaction.
+        The column of 0 and 1 of a long table, if its name is not interaction.
     sep : str, optional
         The character between two fields; by default comma for ``.csv`` and tab for the others.
 
@@ -44,7 +43,7 @@ def read_pairs(
     Raises
     ------
     DataFileError
-        Where the file is missing, of an unknown kind or no such table, and for pairs without an id.
+        If the file is missing, of an unknown kind or not such a table, and for pairs without an id.
 
     Examples
     --------
@@ -81,7 +80,7 @@ def read_square(path: str | Path, *, sep: str | None = None) -> pd.DataFrame:
     Raises
     ------
     DataFileError
-        Where the file is missing, of an unknown kind or no such table.
+        If the file is missing, of an unknown kind or no such table.
 
     Examples
     --------
@@ -104,7 +103,7 @@ def read_square(path: str | Path, *, sep: str | None = None) -> pd.DataFrame:
 
 
 def read_texts(path: str | Path, *, sep: str | None = None) -> pd.Series:
-    r"""Read a text an id, such as SMILES or sequences: a table with ids and texts as its first columns, or FASTA.
+    r"""Read one text per id, such as SMILES or sequences: a table with ids and texts as its first columns, or FASTA.
 
     Parameters
     ----------
@@ -115,7 +114,7 @@ def read_texts(path: str | Path, *, sep: str | None = None) -> pd.Series:
     Raises
     ------
     DataFileError
-        Where the file is missing, of an unknown kind or no such table, and for an id that is there twice.
+        If the file is missing, of an unknown kind or not such a table, and for a repeated id.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def find_parts(path: Path) -> list[Path]:
     Raises
     ------
     DataFileError
-        Where there is none.
+        If there is none.
     """
     if path.is_file():
         return [path]

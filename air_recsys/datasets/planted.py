@@ -86,7 +86,7 @@ def make_planted_ratings(
     Raises
     ------
     ParameterError
-        Where a number is out of its range.
+        If a number is out of its range.
 
     Examples
     --------

@@ -41,11 +41,11 @@ def read_ratings(
     rating_scale: tuple[float, float] | None = None,
     missing: float | None = None,
 ) -> Interactions:
-    r"""Read ratings from the caller's file: a rating a row, or a user a row and an item a column.
+    r"""Read ratings from a file: one rating per row, or one user per row and one item per column.
 
-    A file with a rating a row is read a million rows at a time, so 100 million ratings need less than 3 GB. A file
-    without the named columns is one with a user a row, where its first column holds distinct users and all others
-    numbers; an empty field is not rated.
+    A file with one rating per row is read a million rows at a time, so 100 million ratings need less than 3 GB. A file
+    without the named columns has one user per row, if its first column has distinct users and all others have numbers;
+    an empty field is not rated.
 
     Text files have a header line, unless `columns` says otherwise, and are UTF-8, gzipped or not; fields may be
     quoted. Ids that are all integers become integers; otherwise ids stay text exactly as written, so "007" and "7"
@@ -57,15 +57,15 @@ def read_ratings(
         A ``.csv``, ``.tsv``, ``.txt`` or ``.data`` file (also with ``.gz``), or a ``.parquet`` file or a folder of
         such parts (needs the extra ``data``).
     user, item : str
-        Names of the columns with ids; their case does not matter where one column alone has such a name.
+        Names of the columns with ids, in upper or lower case.
     rating : str or None
-        Name of the column with numbers; None gives every row the rating 1, and in a table with a user a row all that
-        is neither empty nor 0.
+        Name of the column with numbers. None gives every row the rating 1; in a table with one user per row, every
+        cell that is neither empty nor 0.
     timestamp : str, optional
         Name of a column with numbers or ISO 8601 dates.
     sep : str, optional
-        The character between two fields. By default comma for ``.csv`` and tab for the others, or whichever of
-        comma, tab, semicolon and bar makes the header hold the named columns.
+        The character between two fields. By default comma for ``.csv`` and tab for the others, or the one of comma,
+        tab, semicolon and bar for which the header has the named columns.
     duplicates : {"error", "first", "last", "mean", "sum"}
         The value of a repeated pair.
     allow_negative : bool
@@ -75,9 +75,9 @@ def read_ratings(
     columns : sequence of str, optional
         Names of the first fields of each line, for a file of text without a header line.
     rating_scale : tuple of float, optional
-        Lowest and highest rating that there may be, see `Interactions`; by default found from the data.
+        Lowest and highest possible rating, see `Interactions`; by default the range of the data.
     missing : float, optional
-        A rating that stands for none, as 99 does in some tables: such rows are left out.
+        A number that means not rated, such as 99 in some tables; its rows are left out.
 
     Returns
     -------
@@ -86,9 +86,9 @@ def read_ratings(
     Raises
     ------
     DataFileError
-        Where the file is missing, empty, not text, of an unknown kind, lacks a named column, or breaks a rule of
-        `Interactions`; at the first line that is broken, lacks an id or has a rating that is no number; and, before
-        any row is read, where a part of a folder has other columns than the first.
+        If the file is missing, empty, not text, of an unknown kind, lacks a named column, or breaks a rule of
+        `Interactions`; at the first line that is broken, lacks an id or has a rating that is not a number; and, before
+        any row is read, if the parts of a folder have different columns.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def read_ratings(
 def read_pair_ids(
     path: str | Path, user: str, item: str, *, sep: str | None = None, columns: Sequence[str] | None = None
 ) -> tuple[list[Any], list[Any]]:
-    """Return users and items of a table with a pair a row, in its order; repeated pairs stay.
+    """Return users and items of a table with one pair per row, in its order; repeated pairs stay.
 
     Raises
     ------
@@ -140,7 +140,7 @@ def _of_wide(frame: pd.DataFrame, rating: str | None, rules: Rules) -> Interacti
 def _source(
     file: Path, names: ColumnNames, sep: str | None, columns: Sequence[str] | None
 ) -> Wide | Callable[[Passed], RatingColumns]:
-    """Return what reads a file or a folder, after a check of its kind; or that it has a user a row."""
+    """Return what reads a file or a folder, after a check of its kind; or that it has one user per row."""
     if not file.exists():
         raise DataFileError(f"expected a file with ratings, found no file {str(file)!r}")
     kind = ending_of(file)

@@ -45,7 +45,7 @@ def read_parquet(path: Path, names: ColumnNames, passed: Passed) -> RatingColumn
     Raises
     ------
     DataFileError
-        Where a part is not Parquet, has other columns than the first, or declares more than its size allows.
+        If a part is not Parquet, has other columns than the first, or declares more than its size allows.
     """
     parts = read_headers(path, names)
     columns, n_bytes = RatingColumns(path, names, sum(part.n_rows for part in parts)), 0
@@ -107,7 +107,7 @@ def _read_header(path: Path, names: ColumnNames) -> Part:
     types = {name: schema.field(name).type for name in names.given}
     for name, kind in types.items():
         if import_extra("pyarrow", "data").types.is_nested(kind):
-            raise DataFileError(f"{path}: expected one value a row in {name!r}, found {kind}")
+            raise DataFileError(f"{path}: expected one value per row in {name!r}, found {kind}")
     return Part(path, rows, types)
 
 

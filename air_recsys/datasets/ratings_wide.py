@@ -1,4 +1,4 @@
-"""Wide tables of ratings in files: a user a row, an item a column."""
+"""Wide tables of ratings in files: one user per row, one item per column."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _MOST_COLUMNS = 100_000
 
 
 class Wide(NamedTuple):
-    """A file that is no table with a rating a row, and may be one with a user a row.
+    """A file that is no table with one rating per row, and may be one with one user per row.
 
     Parameters
     ----------
     separator : str or None
         Of a file of text.
     lacking : str
-        What it lacks for a table with a rating a row.
+        What it lacks for a table with one rating per row.
     """
 
     separator: str | None
@@ -35,7 +35,7 @@ class Wide(NamedTuple):
 
 
 def wide_text(path: Path, names: ColumnNames, sep: str | None, kind: str) -> Wide | None:
-    """Return how a file of text may hold a user a row, None where its header says that it does not."""
+    """Return how a file of text may hold one user per row, None where its header says that it does not."""
     line, separators = first_line(path), separators_of(sep, kind)
     separator = max(separators, key=lambda each: len(split_line(line, each)))
     header = split_line(line, separator)
@@ -46,7 +46,7 @@ def wide_text(path: Path, names: ColumnNames, sep: str | None, kind: str) -> Wid
 
 
 def wide_parquet(path: Path, names: ColumnNames) -> Wide | None:
-    """Return how a Parquet file may hold a user a row, None where its header says that it does not."""
+    """Return how a Parquet file may hold one user per row, None where its header says that it does not."""
     header = import_extra("pyarrow.parquet", "data").read_schema(path).names
     return Wide(None, names.lacking(header)) if _may_be_wide(header, names) else None
 
@@ -57,7 +57,7 @@ def read_wide(path: Path, wide: Wide, kind: str) -> pd.DataFrame:
     Raises
     ------
     DataFileError
-        Where an item or a user is there twice, a user lacks its id, or a value is no number.
+        If an item or a user is there twice, a user lacks its id, or a value is no number.
     """
     if wide.separator is not None:
         check_width(path, wide.separator, _MOST_COLUMNS)
@@ -80,7 +80,7 @@ def _may_be_wide(header: list[str], names: ColumnNames) -> bool:
 
 
 def _refused(path: Path, wide: Wide, found: str) -> DataFileError:
-    return DataFileError(f"{path}: {wide.lacking}; as a table with a user a row and an item a column: {found}")
+    return DataFileError(f"{path}: {wide.lacking}; as a table with one user per row and one item per column: {found}")
 
 
 def _check_distinct(path: Path, wide: Wide, side: str, ids: pd.Index) -> None:

@@ -43,7 +43,7 @@ class Dataset:
     Parameters
     ----------
     name : str
-        What `fetch` calls it.
+        Name of the data set for `fetch`.
     title, terms, source : str
         A title, the terms of use, and the publisher's page.
     folder : str
@@ -86,7 +86,7 @@ def read_registry(path: Path = REGISTRY_FILE) -> dict[str, Dataset]:
     Raises
     ------
     DataFileError
-        Where the file is no such table, or names a place outside of the data root.
+        If the file is no such table, or names a place outside of the data root.
 
     Examples
     --------

@@ -117,9 +117,9 @@ def make_syn_netflix(
     smallest entry is 1 and the largest 5. Matched to the file: the sizes and numbers of groups (each with at
     least 0.8 of an even share), members of a group side by side, values exactly spanning 1..5, rank 12, the
     spread (standard deviation 0.8, in the file 0.74, most of it between rows and between columns) and the decay of
-    the singular values, 15 % of the entries in train and 15 % in test. Of ten tables that one is taken whose
-    closest two groups are furthest apart. Unlike in the file, the graphs join *all* pairs of a group, with weight
-    1 and without self-loops.
+    the singular values, 15 % of the entries in train and 15 % in test. Of ten tables the one is chosen whose closest
+    two groups are furthest apart. Unlike in the file, the graphs join *all* pairs of a group, with weight 1 and
+    without self-loops.
 
     Parameters
     ----------
@@ -137,7 +137,7 @@ def make_syn_netflix(
     Raises
     ------
     ParameterError
-        Where a number is too small, or there are more groups than members.
+        If a number is too small, or there are more groups than members.
 
     Examples
     --------

@@ -17,7 +17,7 @@ def read_titles(file: Path, item_ids: np.ndarray) -> pd.DataFrame:
     Raises
     ------
     DataFileError
-        Where the file is missing, no table, lacks a column, or has none of the items.
+        If the file is missing, no table, lacks a column, or has none of the items.
     """
     try:
         check_width(file, ",")

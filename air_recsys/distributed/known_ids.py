@@ -18,7 +18,7 @@ def check_users(table: ParquetTable, user: str, index: IdIndex, unknown: str) ->
     Raises
     ------
     DataFileError
-        Where an id is missing, or a user occurs twice.
+        If an id is missing, or a user occurs twice.
     UnknownIdError
         With `unknown` "error" where a user is not in `index`, with "skip" where none is.
     """

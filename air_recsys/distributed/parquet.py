@@ -49,7 +49,7 @@ class ParquetTable:
     Raises
     ------
     DataFileError
-        Where no file exists, a file is not Parquet, a column is absent or of another kind, or the table has no row.
+        If no file exists, a file is not Parquet, a column is absent or of another kind, or the table has no row.
     """
 
     def __init__(self, path: Path, ids: dict[str, np.ndarray]) -> None:

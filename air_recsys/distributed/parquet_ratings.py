@@ -39,7 +39,7 @@ CutsOf = Callable[[TableExtent, list[np.ndarray]], tuple[Cut, Cut]]
 class ParquetRatings:
     """Ratings in a Parquet file or in a folder of parts, for `air_recsys.distributed.fit`: each rank reads its share.
 
-    A rank reads whole row groups, which share out the better the more there are, and all ranks hold all ids.
+    A rank reads whole row groups: more of them can be shared more evenly. All ranks hold all ids.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ class Scored(NamedTuple):
     Attributes
     ----------
     folder : Path
-        The new folder with Parquet files, one a batch and in the order of the input.
+        The new folder with Parquet files, one per batch and in the order of the input.
     n_read, n_written : int
         Rows of the input and of the output.
     n_unknown : int
@@ -62,9 +62,9 @@ def recommend(
     model : Recommender, str or Path
         A fitted model or the file of a saved one.
     users : str or Path
-        A Parquet file, or a folder of such, with each user once.
+        A Parquet file, or a folder of Parquet files, with each user once.
     output : str or Path
-        A folder that does not exist yet. It appears when all is done, or not at all.
+        A folder that does not exist yet. It appears when all work is done, or not at all.
     n : int
         Fewer rows are written for a user with fewer items left.
     exclude_seen : bool
@@ -76,7 +76,7 @@ def recommend(
     batch_size : int
         Users that a worker scores at a time, and whose lists are in one file.
     concurrency : int, optional
-        Workers, each a process that holds the model; by default one a CPU of the cluster.
+        Number of workers, each a process with the model; by default one per CPU of the cluster.
     verbose : bool
         Show a progress bar.
 
@@ -93,7 +93,7 @@ def recommend(
     UnknownIdError
         Before any work: with ``unknown="error"``; with "skip" where no user is known.
     AirRecsysError
-        Where the workers fail.
+        If the workers fail.
 
     Examples
     --------
@@ -140,7 +140,7 @@ def predict(
     model, output, concurrency, verbose
         As in `recommend`.
     pairs : str or Path
-        A Parquet file, or a folder of such.
+        A Parquet file, or a folder of Parquet files.
     user, item : str
         The columns with ids.
     unknown : {"mean", "error"}

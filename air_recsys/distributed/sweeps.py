@@ -107,8 +107,8 @@ class OwnPosteriorEngine(ShardedPosteriorEngine):
         self._own = own
         if not self._width(own.extent):
             raise ParameterError(
-                "ratings so few that n_factors='auto' is 0 cannot be read in parts: set n_factors, or give every rank "
-                "all of them, from air_recsys.datasets.read_ratings"
+                "n_factors='auto' is 0 for so few ratings, which cannot be read in parts: set n_factors, or give "
+                "every rank all of them, from air_recsys.datasets.read_ratings"
             )
 
     def memory_plan(self, data: Extent) -> MemoryPlan:

@@ -45,7 +45,7 @@ def fit(
     timeout: float = 50.0,
     callbacks: Iterable[Callback] = (),
 ) -> Model:
-    """Train a model over all ranks and return it, fitted alike on every rank.
+    """Train a model over all ranks and return it, with the same fit on every rank.
 
     Start, steps and sweeps are those of ``model.fit(interactions)`` in one process, up to rounding. Run a script that
     calls this with ``torchrun --nproc-per-node N script.py``, or with Python alone. Every rank calls it with the same
@@ -54,20 +54,19 @@ def fit(
     Parameters
     ----------
     model : AIR
-        For `Adam` with `n_factors`, and with `graph_neighbors` or without graphs. Of "auto" it takes sparse graphs at
-        every size.
+        With `Adam` it needs `n_factors`, and `graph_neighbors` or no graphs; "auto" gives sparse graphs at every size.
     interactions : Interactions, sparse matrix, DataFrame, ndarray or ParquetRatings
-        All ratings, the same on every rank. Of `ParquetRatings` each rank reads its part, the model is fitted on rank
-        0 alone, which takes in all ratings at the end, as a model holds them, and stays unfitted on the others.
+        All ratings, the same on every rank. With `ParquetRatings` each rank reads its part; then only the model of
+        rank 0 is fitted, with all ratings, and it stays unfitted on the others.
     checkpoint : path, optional
-        Folder for checkpoints, seen by all ranks. If it holds one of this training, training goes on from there, with
-        as many ranks as there are now.
+        Folder for checkpoints, visible to all ranks. If it contains one of this training, the training resumes from
+        it, with any number of ranks.
     every : int
-        Epochs or sweeps between two checkpoints; only the newest is kept. The last one has one as well.
+        Epochs or sweeps between two checkpoints; only the newest is kept. The last epoch or sweep has one as well.
     timeout : float
-        Seconds that a rank waits for the others in one exchange before it gives up.
+        Seconds that a rank waits for the others in one exchange.
     callbacks : iterable of callable
-        Called with every record on every rank; training stops where one returns True on any rank.
+        Called with every record on every rank; training stops if one returns True on any rank.
 
     Raises
     ------
@@ -75,12 +74,12 @@ def fit(
         Before any work: for a model that cannot be shared out, fewer users or items than ranks, or ranks with
         different data or parameters.
     CheckpointError
-        Where a checkpoint cannot be written or read, is of other data or parameters, or where another training writes
+        If a checkpoint cannot be written or read, belongs to other data or parameters, or if another training writes
         to the folder.
     MemoryLimitError
-        Where a rank will need more than `max_memory`, or its machine has.
+        If a rank needs more memory than `max_memory`, or than its machine has.
     DistributedError
-        Where another rank died or gave no answer; the last checkpoint is whole.
+        If another rank died or did not answer; the last checkpoint is intact.
     DivergenceError
         As in `AIR.fit`.
 

@@ -65,7 +65,7 @@ class Worker:
             tries = file.tell()
         if tries > _MAX_TRIES:
             raise RuntimeError(
-                f"{_MAX_TRIES} workers died over {name}, for want of memory perhaps: try a smaller batch_size"
+                f"{_MAX_TRIES} workers died on {name}, perhaps from lack of memory: try a smaller batch_size"
             )
 
 

@@ -1,4 +1,4 @@
-"""Affinities in molar units on the scale on which their noise is even."""
+"""Affinities in molar units on a logarithmic scale, on which their noise is constant."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def as_p_affinity(values: Table, unit: str = "nM") -> Table:
     Warns
     -----
     DataWarning
-        Of rows that would be below 0.01 pM or above 0.1 M, as where units are mixed.
+        If rows are below 0.01 pM or above 0.1 M, as if units were mixed.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def as_p_affinity(values: Table, unit: str = "nM") -> Table:
     molar = numbers / 10.0 ** _POWERS[unit]
     if strange := _rows(values.index, (molar < _LEAST) | (molar > _LARGEST)):
         warnings.warn(
-            f"{len(strange)} rows have affinities that nobody measures in {unit}, as where units are mixed: "
+            f"{len(strange)} rows have affinities below 0.01 pM or above 0.1 M, as if not all were in {unit}: "
             f"{quoted(strange[:_SHOWN])}",
             DataWarning,
             stacklevel=2,

@@ -1,14 +1,14 @@
-r"""From scores to probabilities and their deviations, by completions that lack a tenth of the recorded pairs each.
+r"""Probabilities and their deviations from scores, by completions without a tenth of the recorded pairs each.
 
-Every recorded pair gets a score of a completion that lacks it. Isotonic regression of the records on these scores is
-the calibration: the probability of a score is the share of interactions among recorded pairs with scores like it,
-drawn to the share among all pairs by one pair's weight, so that nothing is ever certain.
+Every recorded pair gets a score of a completion without it. Isotonic regression of the records on these scores is the
+calibration: the probability of a score is the share of interactions among recorded pairs with similar scores. One more
+pair with the share of all pairs is added, so that no probability is 0 or 1.
 
 The deviation of a score is that of the delete-a-group jackknife over the G completions that do not lack its pair,
 
 .. math:: \frac{G - 1}{G} \sum_g (x_g - \bar x)^2,
 
-its square: what other records would have made of the score. A probability deviates by half of the distance between
+its square: how much the score depends on the records. The deviation of a probability is half of the distance between
 the probabilities one deviation of the score above and below.
 
 Sources: Zadrozny, Elkan, Transforming Classifier Scores into Accurate Multiclass Probability Estimates, KDD 2002;
@@ -28,14 +28,14 @@ FOLDS = 10
 
 
 class HeldOut(NamedTuple):
-    """What completions say that lack a part of the records each."""
+    """Scores of completions without a part of the records each."""
 
     scores: np.ndarray  # (n_recorded,), of each recorded pair without itself, in the order of `np.nonzero(weights)`
     deviations: np.ndarray  # (m, n), of the scores of all pairs
 
 
 def held_out(weights: np.ndarray, completed: Callable[[np.ndarray], np.ndarray]) -> HeldOut:
-    """Complete without a tenth of the recorded pairs at a time, the same ones for the same data.
+    """Return scores of completions without a tenth of the recorded pairs at a time, the same tenths for the same data.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Completion of an interaction matrix under two graphs that are learned from the completed matrix.
+r"""Completion of an interaction matrix with two graphs, which are learned from the completed matrix.
 
 With Y the recorded values, weights W in [0, 1] (0: missing) and graphs :math:`A_d, A_t`, one round is
 
@@ -7,10 +7,10 @@ With Y the recorded values, weights W in [0, 1] (0: missing) and graphs :math:`A
     R \leftarrow X + W \circ (Y - X), \qquad
     A_{ij} \leftarrow (1 - a)\,e^{-|r_i - r_j|^2 / \tau} + a\,S_{ij}
 
-The first step is solved exactly by two eigendecompositions; R holds the recorded values and, where there are none,
-those of the graphs. The graph's logits are the squared distances of AIR's row softmin, :math:`\tau` the mean squared
-norm of the rows, and the similarities S enter as a prior with strength a. With no missing entry and no similarity, one
-round is the regularised least squares with Gaussian interaction profiles of van Laarhoven et al., 2011.
+The first step is solved exactly by two eigendecompositions. R has the recorded values and, for other pairs, those of
+the graphs. The graph's logits are the squared distances of AIR's row softmin, :math:`\tau` the mean squared norm of
+the rows, and the similarities S enter as a prior with strength a. With no missing entry and no similarity, one round
+is the regularised least squares with Gaussian interaction profiles of van Laarhoven et al., 2011.
 """
 
 from __future__ import annotations
@@ -61,23 +61,23 @@ def complete(
 ) -> Completed:
     """Complete a matrix with values in [0, 1], in the precision of the values.
 
-    Where nothing is missing all rounds are the same, and only the first one is computed.
+    If nothing is missing all rounds are equal, and only the first one is computed.
 
     Parameters
     ----------
     values : ndarray, shape (m, n)
-        Recorded values; anything finite where the weight is 0.
+        Recorded values; any finite value where the weight is 0.
     weights : ndarray, shape (m, n)
-        In [0, 1]: the share of an entry that is taken from its record, the rest from the completion.
+        In [0, 1]: the share of an entry that comes from its record; the rest comes from the completion.
     similarities : pair of ndarray or None, shapes (m, m) and (n, n)
         Symmetric, in [0, 1], with unit diagonal.
     similarity_weight : float
-        a, on the sides with a similarity.
+        a, for sides with a similarity.
     noise : float
         sigma > 0.
     n_rounds : int
     device : str
-        Of the rounds; the result is in the memory of the processor.
+        Device of the rounds; the result is in the memory of the CPU.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Similarities made of what is known of drugs and targets: features, fingerprints, sequences, structures."""
+"""Similarities of drugs and targets from features, fingerprints, sequences or structures."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFr
     Parameters
     ----------
     features : DataFrame, shape (n, n_features)
-        A row a drug or a target, named by the index.
+        One row per drug or target, named by the index.
     kind : {"auto", "tanimoto", "cosine", "rbf"}
-        Tanimoto, :math:`x^\top y / (|x|^2 + |y|^2 - x^\top y)`, for fingerprints and counts; the cosine, 0 where it
-        is negative; or :math:`\exp(-|x - y|^2 / m)` of standardised columns, m the median over the pairs. "auto"
-        takes Tanimoto where all numbers are 0 or 1, else the last one.
+        Tanimoto, :math:`x^\top y / (|x|^2 + |y|^2 - x^\top y)`, for fingerprints and counts; the cosine, with 0 for
+        negative ones; or :math:`\exp(-|x - y|^2 / m)` of standardised columns, m the median over the pairs. "auto" is
+        Tanimoto if all numbers are 0 or 1, else "rbf".
 
     Returns
     -------
     DataFrame, shape (n, n)
-        Rows without any feature are similar to themselves alone.
+        Rows without any feature are similar only to themselves.
 
     Raises
     ------
     DataError
-        For text, missing numbers, an id that is there twice, and negative numbers with "tanimoto".
+        For text, missing numbers, a repeated id, and negative numbers with "tanimoto".
 
     Examples
     --------
@@ -62,24 +62,24 @@ def feature_similarity(features: pd.DataFrame, kind: Kind = "auto") -> pd.DataFr
 
 
 def sequence_similarity(sequences: Mapping[Any, str] | pd.Series, k: int = 3) -> pd.DataFrame:
-    """Return the cosine of the numbers of all words of k letters in two sequences: the spectrum kernel.
+    """Return the spectrum kernel: the cosine of the counts of all words of k letters in two sequences.
 
     Parameters
     ----------
     sequences : mapping or Series
-        Id to sequence, of amino acids or bases; capitals count as small letters do.
+        Sequence of amino acids or bases for each id; upper and lower case are equal.
     k : int
-        Letters of a word.
+        Number of letters of a word.
 
     Raises
     ------
     DataError
-        For a sequence that is no text or shorter than k, and an id that is there twice.
+        For a sequence that is not text or shorter than k, and for a repeated id.
 
     Notes
     -----
-    Leslie, Eskin, Noble, The Spectrum Kernel: A String Kernel for SVM Protein Classification, PSB 2002. Scores of
-    alignments tell more of distant relatives; `DrugTargetAIR.fit` takes them as they are, where they are in [0, 1].
+    Leslie, Eskin, Noble, The Spectrum Kernel: A String Kernel for SVM Protein Classification, PSB 2002. Alignment
+    scores are better for distant relatives; `DrugTargetAIR.fit` accepts them if they are in [0, 1].
 
     Examples
     --------
@@ -105,12 +105,12 @@ def smiles_similarity(smiles: Mapping[Any, str] | pd.Series) -> pd.DataFrame:
     Parameters
     ----------
     smiles : mapping or Series
-        Id to SMILES. The fingerprints have a radius of 2 and 2048 bits.
+        SMILES for each id. The fingerprints have a radius of 2 and 2048 bits.
 
     Raises
     ------
     DataError
-        For SMILES that do not parse, and an id that is there twice.
+        For SMILES that do not parse, and for a repeated id.
 
     Examples
     --------

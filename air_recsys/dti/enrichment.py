@@ -16,7 +16,7 @@ from air_recsys.validation import RandomState
 
 
 def enrichment(y_true: Any, y_score: Any, share: float = 0.01) -> float:
-    """Return the ratio of the frequency of interactions in the top share of a list to that in all of it.
+    """Return the frequency of interactions in the top share of a list, divided by that in the whole list.
 
     Parameters
     ----------
@@ -24,13 +24,13 @@ def enrichment(y_true: Any, y_score: Any, share: float = 0.01) -> float:
         Whether a pair interacts; at least one does.
     y_score : array_like of float, shape (n,)
     share : float
-        Of the list, in (0, 1); the number of pairs is rounded up.
+        Share of the list, in (0, 1); the number of pairs is rounded up.
 
     Returns
     -------
     float
-        1 for a random order, at most min(1 / share, n / n_positive). Of pairs with equal scores at the cut, the
-        expected number counts.
+        1 for a random order, at most min(1 / share, n / n_positive). For equal scores at the cut, the expected number
+        counts.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def enrichment(y_true: Any, y_score: Any, share: float = 0.01) -> float:
 
 
 def enrichment_curve(y_true: Any, y_score: Any) -> pd.DataFrame:
-    """Return what the top of a list holds, for tops of many sizes.
+    """Return the hit rate and the enrichment of the top of a list, for tops of many sizes.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def hidden_enrichment(
 ) -> dict[str, float]:
     """Hide a share of the interactions, fit, and return their enrichment in the list of predicted ones.
 
-    The list ranks every pair that the model does not see as an interaction: hidden ones, and all zeros.
+    The list ranks every pair that is not an interaction for the model: hidden ones, and all zeros.
 
     Parameters
     ----------
@@ -122,10 +122,10 @@ def hidden_enrichment(
     share : float
         Of the list.
     hidden : float
-        Share of the interactions to hide. The model sees them as zeros, as before their discovery.
+        Share of the interactions to hide. They are zeros for the model, as before their discovery.
     random_state : int, RandomState, Generator or None
     **fit
-        For `DrugTargetAIR.fit`, such as similarities.
+        Further arguments of `DrugTargetAIR.fit`, such as similarities.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""How well hidden pairs of the caller's own data are predicted."""
+"""Accuracy for hidden pairs of your own data."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ def evaluate_pairs(
     Parameters
     ----------
     model : DrugTargetAIR
-        Its parameters are used; it stays as it is.
+        Its parameters are used; the model does not change.
     interactions, drug_similarity, target_similarity
-        As for `DrugTargetAIR.fit`. Of interactions alone all other pairs are zeros. Ids that only a similarity names
-        have no part.
+        As for `DrugTargetAIR.fit`. If only interactions are recorded, all other pairs are zeros. Ids that are only in
+        a similarity are left out.
     setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
-        What is hidden at a time: pairs, drugs, targets, or both; see `interaction_folds`.
+        What a fold hides: pairs, drugs, targets, or both; see `interaction_folds`.
     n_splits : int
     random_state : int, RandomState, Generator or None
 
     Returns
     -------
     DataFrame
-        A row a system: the model; RLS-Kron on Gaussian interaction profiles, which is one round of it with hidden
-        pairs as zeros, where pairs are hidden at random; and the product of the counts of interactions of the drug
+        One row per system: the model; if pairs are hidden at random, RLS-Kron on Gaussian interaction profiles, which
+        is one round of the model with hidden pairs as zeros; and the product of the counts of interactions of the drug
         and the target, plus 1. Columns: means over the folds of average precision, AUPR, AUROC and the enrichment of
         the first 1 %; average_precision_se, the standard error of the first; and calibration_error, of the model's
         probabilities of all folds together.
@@ -61,8 +61,8 @@ def evaluate_pairs(
     Raises
     ------
     DataError
-        As `DrugTargetAIR.fit` and `interaction_folds`, and where whole drugs or targets are hidden without
-        similarities of them.
+        As for `DrugTargetAIR.fit` and `interaction_folds`, and if whole drugs or targets are hidden without
+        similarities.
     ParameterError
 
     Examples

@@ -1,4 +1,4 @@
-r"""Why a pair has its score: what each known interaction adds.
+r"""The contributions of known interactions to the score of a pair.
 
 The completion is linear in what it smooths, :math:`x_{ij} = \sum_{ab} H_{ij,ab} r_{ab}`, with the graphs as they are
 in its last round; a drug or a target without interactions is a weighted sum of those that are like it. Either way
@@ -26,7 +26,7 @@ _PARTS = {
 
 @dataclass(frozen=True)
 class PairExplanation:
-    """What the score of a drug and a target is made of.
+    """The parts of the score of a drug and a target.
 
     Attributes
     ----------
@@ -34,15 +34,15 @@ class PairExplanation:
     score, probability, deviation : float
         As in `DrugTargetAIR.new_interactions`.
     interactions : DataFrame
-        Known interactions, those that add most first: drug, target, contribution, share (of the score),
-        drug_similarity and target_similarity, the edges of the learned graphs to the drug and to the target; 1 where
-        it is the same one.
+        Known interactions, largest contributions first: drug, target, contribution, share (of the score),
+        drug_similarity and target_similarity (the edges of the learned graphs to the drug and to the target; 1 for the
+        same one).
     parts : dict of str to float
         Sums: same_drug (interactions of the drug with other targets), same_target (of other drugs with the target),
         known_elsewhere, own_record (of a known pair), filled_in (not known, completed by the model). They add up to
         the score.
     n_interactions : int
-        Known interactions, of which `interactions` has the first.
+        Number of known interactions; `interactions` has the first of them.
     """
 
     drug: Hashable

@@ -19,7 +19,7 @@ _BLOCK_FOLDS = 3
 def interaction_folds(
     interactions: Interactions, setting: str = "cvs1", n_splits: int = 10, random_state: RandomState = 0
 ) -> Iterator[Split]:
-    """Hide a fold of the pairs (cvs1), of the drugs (cvs2) or of the targets (cvs3) at a time, or of both (cvs4).
+    """Yield splits that hide a fold of the pairs (cvs1), drugs (cvs2), targets (cvs3), or of both (cvs4).
 
     Drugs are the users. The folds are those of Liu et al., 2016, and of their program PyDTI with the same int seed:
     equal steps through one permutation, the last fold takes the rest.
@@ -30,7 +30,7 @@ def interaction_folds(
         Recorded pairs, zeros included, sorted by drug and then target.
     setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
         In "cvs4" the test pairs are those of a hidden drug with a hidden target; pairs of one of them are in neither
-        part. A block without interactions, which no measure is defined on, is left out.
+        part. A block without interactions is left out, as no measure is defined on it.
     n_splits : int
         Number of folds. In "cvs4" drugs and targets always have three folds each, as in Pahikkala et al., 2015: ten by
         ten would leave most blocks without interactions.
@@ -41,8 +41,7 @@ def interaction_folds(
     ParameterError
         For an unknown setting, or fewer than two folds.
     DataError
-        Where pairs are out of order or no zero is recorded, or where there is less than one drug, target or pair a
-        fold.
+        If pairs are out of order, if no zero is recorded, or if there is less than one drug, target or pair per fold.
 
     Examples
     --------

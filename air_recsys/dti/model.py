@@ -1,4 +1,4 @@
-"""`DrugTargetAIR`: new drug-target interactions from known ones, with or without similarities."""
+"""`DrugTargetAIR`: prediction of new drug-target interactions, with or without similarities."""
 
 from __future__ import annotations
 
@@ -40,48 +40,50 @@ _DOUBLE = 2**22  # pairs of the largest table that is completed in 64 bits
 
 @dataclass(eq=False, repr=False)
 class DrugTargetAIR(BaseEstimator):
-    """Complete a drug-target matrix under a graph of the drugs and a graph of the targets that are learned with it.
+    """Completion of a drug-target matrix with learned graphs of the drugs and of the targets.
 
     Completion and graphs are computed in turn, each exactly: see `air_recsys.dti.completion`. Similarities of
-    structures or sequences are a prior of the graphs. Drugs and targets without any known interaction are left out of
-    the completion where a similarity tells their neighbours, and then predicted from those: see
+    structures or sequences are a prior of the graphs. Drugs and targets without any known interaction, but with a
+    similarity, are not part of the completion. They are predicted from their neighbours afterwards: see
     `air_recsys.dti.extension`. There is no random start, so the same data give the same model.
 
     Parameters
     ----------
     similarity_weight : float or "auto"
-        Share of a given similarity in the graph of its side, in [0, 1]. "auto" takes the share that ranks hidden
-        recorded pairs best, see `air_recsys.dti.strength`: safer where similarities may mean nothing, and 25 times
-        slower.
+        Share of a given similarity in the graph of its side, in [0, 1]. "auto" chooses the share that ranks hidden
+        recorded pairs best, see `air_recsys.dti.strength`. It is safer if similarities may be meaningless, and 25
+        times slower.
     noise : float, optional
-        sigma > 0: the larger, the less recorded values are trusted against the graphs. None is 0.5 where a similarity
-        is given, else 1.
+        sigma > 0. A larger value gives recorded values less weight against the graphs. None is 0.5 if a similarity is
+        given, else 1.
     regression_weight : float or "auto"
         Share g of a ridge regression of targets on each other, and of drugs, in the scores, in [0, 1]: see
-        `air_recsys.dti.regression`. "auto" looks at recorded pairs that are left out one by one.
+        `air_recsys.dti.regression`. "auto" chooses it on recorded pairs that are left out one by one.
     unobserved_weight : float or "auto"
-        Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 takes it as missing, 1 as no
-        interaction. "auto" is 0 where zeros are recorded, and 1 where all that is recorded interacts.
+        Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 treats it as missing, 1 as no
+        interaction. "auto" is 0 if zeros are recorded, and 1 if all recorded pairs interact.
     n_rounds : int
         Rounds of completion and graphs.
     device : str
-        Where the rounds are computed: "cpu", "cuda" (an error without a GPU) or "auto".
+        Device of the rounds: "cpu", "cuda" (an error without a GPU) or "auto".
 
     Attributes
     ----------
     similarity_weight_, unobserved_weight_, regression_weight_ : float
-        Those that were used.
+        The values that were used.
     scores_ : ndarray, shape (n_drugs, n_targets)
-        About 1 for pairs that interact, about 0 for pairs that do not; recorded pairs are drawn to their record.
+        About 1 for pairs that interact, and about 0 for pairs that do not. Scores of recorded pairs are close to their
+        record.
     open_scores_ : ndarray, shape (n_drugs, n_targets)
-        The same with every recorded 0 scored as if it was missing; `new_interactions` ranks by them.
+        The same, with every recorded 0 scored as if it were missing; `new_interactions` ranks by these.
     calibration_ : Calibration
-        From scores to probabilities, by recorded pairs that were hidden: see `air_recsys.dti.calibration`.
+        Map from scores to probabilities, from hidden recorded pairs: see `air_recsys.dti.calibration`.
     drug_graph_, target_graph_ : SimilarityGraph
-        The graphs that a further round would use, over the completed profiles of all drugs and targets. Of more than
-        4096 drugs or targets an edge stays where it is among the 100 strongest of one of its ends.
+        The graphs that a further round would use, over the completed profiles of all drugs and targets. With more than
+        4096 drugs or targets, an edge is kept if it is among the 100 strongest of one of its ends.
     similarities_ : tuple
-        Those of drugs and of targets that `fit` was given, in the order of `drugs_` and `targets_`; None for none.
+        Similarities of drugs and of targets given to `fit`, in the order of `drugs_` and `targets_`; None if not
+        given.
     drugs_, targets_ : IdIndex
     interactions_ : Interactions
 
@@ -109,26 +111,25 @@ class DrugTargetAIR(BaseEstimator):
         Parameters
         ----------
         interactions : DataFrame, Interactions, sparse matrix or ndarray
-            1 for pairs that interact, 0 for pairs that are not known to. A wide table has a row a drug and a column a
-            target; a long one has the columns drug and target, and interaction where zeros are recorded: see
-            `air_recsys.dti.pairs`. Absent pairs are predicted as `unobserved_weight` says. Of `Interactions`, drugs
-            are the users, targets the items; weights of ratings, in [0, 1], are the shares of the pairs that are taken
-            from their records.
+            1 for pairs that interact, and 0 for pairs that are not known to. A wide table has a row per drug and a
+            column per target. A long table has the columns drug and target, and interaction if zeros are recorded: see
+            `air_recsys.dti.pairs`. `unobserved_weight` says how absent pairs count. In `Interactions` drugs are the
+            users and targets the items; weights of ratings, in [0, 1], say how much of a value comes from the record.
         drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
-            In [0, 1]; `feature_similarity`, `sequence_similarity` and `smiles_similarity` make them. Drugs and targets
-            that a table of them names and the pairs do not are new ones: they are predicted.
+            Similarities in [0, 1]; `feature_similarity`, `sequence_similarity` and `smiles_similarity` compute them.
+            Drugs and targets that are only in such a table are new; they are predicted.
 
         Raises
         ------
         DataError
-            For values other than 0 and 1, no interaction, similarities that do not fit, or where only 1 is recorded
-            and `unobserved_weight` is 0.
+            For values other than 0 and 1, no interaction, similarities that do not fit, and if only 1 is recorded and
+            `unobserved_weight` is 0.
         ParameterError
 
         Warns
         -----
         DataWarning
-            Of drugs or targets of which nothing is recorded, without a similarity to predict them from.
+            For drugs or targets without a record and without a similarity to predict them from.
         """
         check_parameters(self)
         resolve_device(self.device)
@@ -172,10 +173,10 @@ class DrugTargetAIR(BaseEstimator):
         return model.scores_[_pairs(model, drug_ids, target_ids)]
 
     def predict_proba(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
-        """Return the probability of each pair that it interacts, in (0, 1); pairs as in `predict`.
+        """Return the probability that each pair interacts, in (0, 1); pairs as in `predict`.
 
-        It is the share of interactions among recorded pairs that were hidden and got scores like that of the pair. A
-        recorded 0 counts as no interaction: where it only means "not known", the probability is too small.
+        It is the share of interactions among hidden recorded pairs with similar scores. A recorded 0 counts as no
+        interaction; if it only means "not known", the probability is too small.
         """
         model = self._fitted()
         drugs, targets = _pairs(model, drug_ids, target_ids)
@@ -184,7 +185,7 @@ class DrugTargetAIR(BaseEstimator):
     def new_interactions(
         self, n: int = 10, drug_ids: Any = None, target_ids: Any = None, *, include_known: bool = False
     ) -> pd.DataFrame:
-        """Return the most probable of the pairs that are not known to interact, best first.
+        """Return the most probable pairs that are not known to interact, best first.
 
         Parameters
         ----------
@@ -192,7 +193,7 @@ class DrugTargetAIR(BaseEstimator):
         drug_ids, target_ids : id or array_like of ids, optional
             Only pairs of these drugs, or of these targets.
         include_known : bool
-            Known interactions too.
+            Include known interactions.
 
         Returns
         -------
@@ -232,7 +233,7 @@ class DrugTargetAIR(BaseEstimator):
         )
 
     def explain(self, drug_id: Hashable, target_id: Hashable, n: int = 10) -> PairExplanation:
-        """Return which known interactions speak for a pair, in parts that add up to its score.
+        """Return the contributions of known interactions to a score; the parts add up to it.
 
         The score is that of `new_interactions`. See `air_recsys.dti.explanation` for the definitions.
 
@@ -240,7 +241,7 @@ class DrugTargetAIR(BaseEstimator):
         ----------
         drug_id, target_id : hashable
         n : int
-            Most known interactions that are shown.
+            Maximum number of known interactions in the table.
 
         Examples
         --------
@@ -276,26 +277,26 @@ class DrugTargetAIR(BaseEstimator):
 
     @property
     def open_scores_(self) -> np.ndarray:
-        """`scores_`, with every recorded 0 scored by a model that lacks it: a tenth of the zeros is missing at a time.
+        """`scores_`, with every recorded 0 scored by a model without it: a tenth of the zeros is missing at a time.
 
-        A recorded 0 draws its score to 0, though the pair is only not known to interact. Computed on first use.
+        In `scores_` a recorded 0 makes the score smaller, although the pair may interact. Computed on first use.
         """
         return self._fitted()._answers.open_scores
 
     @property
     def calibration_(self) -> Calibration:
-        """From scores to probabilities. Computed on first use, as `open_scores_` is."""
+        """Map from scores to probabilities. Computed on first use, as `open_scores_` is."""
         return self._fitted()._answers.calibration
 
     def held_out(self) -> pd.DataFrame:
-        """Return the recorded pairs with scores that lack them: what `calibration_` is made of.
+        """Return the recorded pairs with scores of models without them, from which `calibration_` follows.
 
         Returns
         -------
         DataFrame
-            Columns drug, target, interaction (0 or 1), score: of the completion that lacks the pair, one of ten; and
-            counts, a baseline: the product of the numbers of interactions that this completion had of the drug and of
-            the target, plus 1 each.
+            Columns drug, target, interaction (0 or 1), score (of the completion without the pair, one of ten), and
+            counts, a baseline: the product of the numbers of interactions of the drug and of the target in this
+            completion, plus 1 each.
         """
         model = self._fitted()
         answers = model._answers
@@ -315,7 +316,7 @@ class DrugTargetAIR(BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one file, as `Recommender.save` does, with the names of drugs and targets.
 
-        The file holds the similarities that `fit` was given, and `open_scores_` where they were computed.
+        The file contains the similarities that `fit` was given, and `open_scores_` if they were computed.
         """
         model = self._fitted()
         learned = files.Learned(

@@ -1,4 +1,4 @@
-"""Recorded pairs of drugs and targets, as people have them: a wide table, a long one, or what `Interactions` reads."""
+"""Recorded pairs of drugs and targets: a wide table, a long table, or a container that `Interactions` reads."""
 
 from __future__ import annotations
 
@@ -22,16 +22,15 @@ def as_pairs(given: Any) -> Interactions:
     Parameters
     ----------
     given : DataFrame, Interactions, SciPy sparse or array
-        A table is long if it has the columns drug and target (or user and item), in any case: one pair a row, with
-        its value in the column interaction, value, label or rating; without such a column all of its pairs interact.
-        Any other table is wide: a row a drug, named by the index, a column a target; NaN where nothing is recorded.
-        The rest is read as by `Interactions.from_csr` and `Interactions.from_dense`.
+        A table is long if it has the columns drug and target (or user and item), in upper or lower case: one pair per
+        row, with its value in the column interaction, value, label or rating. Without such a column all of its pairs
+        interact. Any other table is wide: one row per drug, named by the index, and one column per target; NaN if
+        nothing is recorded. Other containers are read as by `Interactions.from_csr` and `Interactions.from_dense`.
 
     Raises
     ------
     DataError
-        For text among the values, a drug or a target that is there twice, and a long table whose column of values
-        has another name.
+        For text among the values, a repeated drug or target, and a long table whose column of values has another name.
 
     Examples
     --------
@@ -109,7 +108,7 @@ def _long(table: pd.DataFrame, names: dict[str, Any], drug: str, target: str) ->
 
 def _wide(table: pd.DataFrame) -> Interactions:
     if table.empty:
-        raise DataError(f"expected a row a drug and a column a target, found a table of shape {table.shape}")
+        raise DataError(f"expected one row per drug and one column per target, found a table of shape {table.shape}")
     for kind, labels in (("drug", table.index), ("target", table.columns)):
         twice = labels[labels.duplicated()].unique()
         if len(twice):

@@ -77,7 +77,7 @@ def answer(call: Call, train: Callable[[Interactions], Any], shown: Interactions
     Raises
     ------
     DataError
-        Where predicted ratings are not one finite number a pair.
+        If predicted ratings are not one finite number per pair.
     """
     fit_seconds, memory_gib = call(_train, train, shown)
     predicted, deviation, lists, answer_seconds = call(_ask, question)

@@ -40,35 +40,35 @@ def compare(
 ) -> Comparison:
     """Train systems on the same parts of ratings or likes, and compare their errors, lists and costs.
 
-    Ratings that are all alike are likes: of these only lists are compared.
+    Ratings that are all equal are likes, for which only lists are compared.
 
     Parameters
     ----------
     models : iterable of str or model, mapping of str to str or model, or None
         Names of systems (`air_recsys.evaluation.systems.comparable_systems`), and models of your own, which have
         ``fit(interactions)`` and ``predict(user_ids, item_ids)``, or ``lists(users, n)`` by positions, or both; they
-        are copied before each training. The first is the one that the others are tested against. None is those of
-        `FOR_RATINGS` or `FOR_LIKES`, in the same module, that are installed.
+        are copied before each training. The others are tested against the first one. None is the installed ones of
+        `FOR_RATINGS` or `FOR_LIKES`, in the same module.
     data : Interactions, DataFrame, SciPy sparse matrix or ndarray
         All ratings, or with `test` those of the training.
     split : {"random", "time", "last"}, int, Split or sequence of Split, optional
-        By default a random share is held out: of all ratings, of likes of each user's. "time" holds out the latest
-        share, "last" the last one of each user, an int makes so many random folds, and masks are those of
+        By default a random share is held out: of all ratings, or of the likes of each user. "time" holds out the
+        latest share, and "last" the last one of each user. An int is a number of random folds, and masks are those of
         `air_recsys.splits`.
     test : as data, optional
-        Given test ratings, in place of a split.
+        Test ratings, instead of a split.
     test_fraction : float, optional
-        The share that is held out, by default 0.1, of likes 0.2.
+        The share to hold out, by default 0.1, and 0.2 for likes.
     k : int
         Length of the lists of items.
     relevant : float, optional
-        Test ratings of at least this are relevant for lists. By default the mean of the training ratings.
+        Least test rating of a relevant item for lists. By default the mean of the training ratings.
     n_users : int
-        Lists are made for at most so many users who have relevant test items, drawn at random.
+        Maximum number of users with relevant test items whose lists are compared, drawn at random.
     seed : int
-        Of the split, of the systems that are named, of the drawing of users and of the bootstrap.
+        Seed of the split, of the named systems, of the drawn users and of the bootstrap.
     apart : bool
-        Train each system in a new process, so that its memory is its own; models of your own must then be picklable,
+        Train each system in a new process, so that its memory can be measured; your own models must then be picklable,
         and a script needs ``if __name__ == "__main__":``.
     threads : int
         Of each process.
@@ -78,15 +78,14 @@ def compare(
     Returns
     -------
     Comparison
-        A system whose package is not installed, and one that fails, is a line of its notes.
+        Its notes name systems whose package is not installed, and systems that failed.
 
     Raises
     ------
     ParameterError
-        For a name that no system has, both `split` and `test`, a parameter out of range, or where none of the systems
-        is installed.
+        For an unknown name, both `split` and `test`, a parameter out of range, or if none of the systems is installed.
     DataError
-        Where the data cannot be divided so, no test rating is relevant, or no system could be trained.
+        If the data cannot be split in this way, no test rating is relevant, or no system could be trained.
 
     Examples
     --------
@@ -101,7 +100,7 @@ def compare(
 
     Notes
     -----
-    In the shell it is ``air-recsys compare``. `Cornac's Experiment <https://cornac.readthedocs.io>`_ compares models
+    The command is ``air-recsys compare``. `Cornac's Experiment <https://cornac.readthedocs.io>`_ compares models
     of Cornac in this way.
     """
     interactions = as_interactions(data, allow_negative=True)

@@ -28,11 +28,11 @@ class Comparison:
     n_users : int
         Users whose lists were tested, the largest number over the folds.
     rows : list of dict
-        A row a system, see `to_frame`.
+        One row per system, see `to_frame`.
     folds : list of dict
-        A row a fold and system, with its figures on that fold.
+        One row per fold and system, with its figures on that fold.
     settings : dict of str to str
-        What each system is.
+        Description of each system.
     notes : list of str
         Systems that are not installed, and those that failed.
     """
@@ -49,23 +49,23 @@ class Comparison:
         return self.text()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row a system, indexed by its name; a figure that a system does not have is NaN.
+        """Return one row per system, indexed by its name; a figure that a system does not have is NaN.
 
         ``rmse``, ``mae``
             Errors of the predictions, clipped to the range of the training ratings; means over the folds.
         ``rmse low``, ``rmse high``
             The 95 % interval, by bootstrap over the users.
         ``rmse difference``, ``rmse difference low``, ``rmse difference high``, ``rmse p``
-            Minus the first system, its interval on the same resamples, and the p-value of a paired t-test over the
-            users; NaN of the first system and of those that answer as it does.
+            Difference from the first system, its interval on the same resamples, and the p-value of a paired t-test
+            over the users; NaN for the first system and for those with the same answers.
         ``inside 90 %``, ``width``
-            The share of the test ratings in the central 90 % intervals, and their mean width, of models that tell a
+            The share of the test ratings in the central 90 % intervals, and their mean width, for models with a
             standard deviation.
         ``ndcg@k``, ``recall@k``, ``coverage``
-            Of lists of k unseen items: `ndcg_at_k` and `recall_at_k` with the intervals and tests of the RMSE, and
-            the share of the items that are in any of the lists.
+            Measures of lists of k unseen items: `ndcg_at_k` and `recall_at_k` with intervals and tests as for the
+            RMSE, and the share of the items that are in any of the lists.
         ``fit_seconds``, ``answer_seconds``, ``memory_mib``
-            Of the training of a fold; of all answers of a fold; what the training took beyond what was there before.
+            Times of the training and of all answers of a fold, and the memory of the training.
         """
         return pd.DataFrame(self.rows).set_index("system")
 
@@ -105,12 +105,12 @@ class Comparison:
         }
 
     def to_json(self, path: str | Path) -> None:
-        """Write `content` to a file; null stands for a figure that there is not.
+        """Write `content` to a file; a missing figure is null.
 
         Raises
         ------
         ParameterError
-            Where the folder does not exist.
+            If the folder does not exist.
         """
         write_json(path, self.content())
 

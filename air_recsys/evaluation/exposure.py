@@ -1,4 +1,4 @@
-"""Exposure or taste: how much of a graph's communities follows from who rated what, without any rating's value."""
+"""Exposure or taste: how much of the communities of a graph follows from the pattern of who rated what."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _N_SHUFFLED = 20  # for what chance gives
 
 
 class Exposure(NamedTuple):
-    """What other divisions of the nodes there are, and how much of the communities each of them tells.
+    """Other divisions of the nodes, and how much of the communities each of them explains.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Seri
     Raises
     ------
     DataError
-        Where the graph is of another kind, or has ids without a place in the ratings.
+        If the graph is of another kind, or has ids without a place in the ratings.
 
     Examples
     --------

@@ -26,8 +26,10 @@ from air_recsys.splits import random_holdout
 _HELD_OUT = 0.1
 _OF_LISTS = "Lists against likes"
 _SEED = 0
-_NO_TEST = "These are training figures: they say how well a model fits, not how well it predicts."
-_NO_LIKES = "Likes alone tell nothing of accuracy on the training data: it takes likes that the model has not seen."
+_NO_TEST = "These are errors on training ratings: they show how well a model fits, and not how well it predicts."
+_NO_LIKES = (
+    "The accuracy of a model of likes cannot be measured on its training data: give likes that it has not seen."
+)
 _RESAMPLES, _FEW_RESAMPLES = 1_000, 200  # the measures of 0/1 ratings take long
 
 
@@ -38,7 +40,7 @@ class Evaluation:
     Attributes
     ----------
     title : str
-        Whose ratings these are: training, test, or held out.
+        Kind of the ratings: training, test, or held out.
     protocol : str
         How the figures were obtained.
     rows : list of dict
@@ -46,14 +48,14 @@ class Evaluation:
         users on unseen ratings, as in "rmse low" and "rmse high": "rmse" of ratings, "average_precision" of 0/1
         ratings, "ndcg@k" of likes alone. Without unseen pairs likes alone have no rows.
     pairs : DataFrame
-        One row a pair: user, item, truth, predicted, deviation (of a new rating, NaN where the model knows none),
+        One row per pair: user, item, truth, predicted, deviation (of a new rating, NaN where the model knows none),
         user_ratings and item_ratings (in the training data).
     is_unseen : bool
         Whether the pairs were held out from training.
     advantage : Advantage or None
         On unseen pairs.
     notes : list of str
-        What a reader has to know about the figures.
+        Notes on the figures.
     """
 
     title: str
@@ -103,7 +105,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
     ParameterError
         For both `test` and `refit`.
     DataError
-        Where `test` cannot be used.
+        If `test` cannot be used.
 
     Examples
     --------
@@ -127,8 +129,8 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
         training, unseen = data.select(split.train), data.select(split.test)
         again: Any = clone(model)
         protocol = (
-            f"the model fitted anew on {training.n_ratings:,} ratings, measured on {unseen.n_ratings:,} held out at "
-            f"random (seed {_SEED}); the rest of this page shows the model fitted on all"
+            f"{unseen.n_ratings:,} ratings held out at random (seed {_SEED}), by models fitted on the other "
+            f"{training.n_ratings:,}; graphs, lists and parameters are those of the model fitted on all ratings"
         )
         return _compare("Error on ratings held out", protocol, again.fit(training), training, unseen)
     protocol = f"the {data.n_ratings:,} ratings that the models were trained on"

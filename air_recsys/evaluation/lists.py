@@ -231,8 +231,8 @@ def evaluate_lists(
     Returns
     -------
     ResultTable
-        A row a system: NDCG with its 95 % interval (percentile bootstrap over the users), the p-value of the paired
-        t-test of its NDCG by users against the first system, the other measures of `air_recsys.metrics`, and seconds.
+        One row per system: NDCG with its 95 % interval (percentile bootstrap over users), the p-value of a paired
+        t-test of NDCG against the first system, the other measures of `air_recsys.metrics`, and seconds.
     ResultTable
         NDCG of the users with few, some and many training items, a third of the users each.
 

@@ -58,7 +58,7 @@ class Task:
         Raises
         ------
         DataError
-            Where no test item is relevant.
+            If no test item is relevant.
         """
         test = fold.test
         by_default = min(fold.train.ratings.mean(), test.ratings.max(initial=-np.inf))
@@ -130,7 +130,7 @@ class Run:
     measures: list[Measures]
 
     def single(self, tasks: list[Task]) -> list[dict[str, Any]]:
-        """Return a row a fold."""
+        """Return one row per fold."""
         pairs = zip(tasks, self.measures, strict=True)
         return [{"fold": task.fold.name, "system": self.name} | each.figures for task, each in pairs]
 

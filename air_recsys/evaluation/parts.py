@@ -56,7 +56,7 @@ def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None,
     ParameterError
         For another split, or a share beside a split that has none.
     DataError
-        Where the data cannot be divided so.
+        If the data cannot be divided so.
     """
     split = "random" if split is None else split
     if split not in ("random", "time") and test_fraction is not None:
@@ -101,7 +101,7 @@ def given_parts(train: Interactions, test: Interactions) -> Parts:
     Raises
     ------
     DataError
-        Where a pair is in both parts, or the training part has features that new ids would lack.
+        If a pair is in both parts, or the training part has features that new ids would lack.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is known of users and items beside their ratings: tables, as numbers that a model reads."""
+"""Features of users and items: tables, as numbers for a model."""
 
 from air_recsys.features.encoding import Encoding
 from air_recsys.features.features import Features

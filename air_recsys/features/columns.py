@@ -40,7 +40,7 @@ class Column(NamedTuple):
     def of(cls, name: str, cells: pd.Series) -> Column | None:
         """Return how a column becomes features; None where it tells no rows apart.
 
-        A level that a single row has is left out, as it says nothing of others.
+        A level that only one row has is left out, as it says nothing about others.
         """
         present = cells.dropna()
         if present.empty:

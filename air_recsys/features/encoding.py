@@ -71,7 +71,7 @@ class Encoding(NamedTuple):
         Raises
         ------
         DataError
-            Where a column is absent, or holds text in place of numbers or the reverse.
+            If a column is absent, or holds text in place of numbers or the reverse.
         """
         absent = [column.name for column in self.columns if column.name not in table.columns]
         if absent:

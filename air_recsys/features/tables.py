@@ -1,4 +1,4 @@
-"""Tables of features, a row an id."""
+"""Tables of features, one row per id."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def as_table(features: Any, kind: str, ids: np.ndarray) -> pd.DataFrame:
     Raises
     ------
     DataError
-        For a repeated or missing id, two columns of one name, a matrix of other than a row an id, a table that knows
-        none of `ids`, no column at all.
+        For a repeated or missing id, two columns of one name, a matrix without one row per id, a table with none of
+        `ids`, or no columns.
 
     Examples
     --------

@@ -24,16 +24,16 @@ class AnalysedGraph(WeightedGraph):
     """The analysis in `SimilarityGraph`; use that class."""
 
     def neighbors(self, id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n nodes most alike to `id`, strongest first, as columns named after the kind and "weight".
+        """Return the n nodes most similar to `id`, strongest first, as columns named after the kind and "weight".
 
-        Where a column names the nodes, "label" stands between the two. A node with fewer than n edges has fewer rows.
-        Of equal weights that with more support comes first, see `SimilarityGraph`, then the first in the order of the
-        ids.
+        If a column names the nodes, the column "label" is between the two. A node with fewer than n edges has fewer
+        rows. Of equal weights the one with more support comes first, see `SimilarityGraph`, then the first in the
+        order of the ids.
 
         Raises
         ------
         UnknownIdError
-            Where no node has that id; names the nearest.
+            If no node has that id; the message names the nearest ids.
         """
         check_integer("n", n, minimum=1)
         row = self._nodes.row(id)
@@ -70,18 +70,18 @@ class AnalysedGraph(WeightedGraph):
         random_state : int
             Louvain visits the nodes in a random order; k-means starts at random.
         resolution : float
-            Of Louvain: larger than 1 favours smaller communities.
+            For Louvain: values above 1 favour smaller communities.
         method : {"louvain", "spectral"}
             Communities of large modularity (needs the extra ``viz``); or k-means on eigenvectors of the normalised
             Laplacian, see `air_recsys.graphs.communities.spectral`. Nodes without edges stand alone in both.
         n_communities : int, optional
-            Of "spectral": how many, nodes without edges not counted; by default the largest gap between two
-            eigenvalues decides.
+            For "spectral": the number of communities, nodes without edges not counted; by default the largest gap
+            between two eigenvalues decides.
 
         Raises
         ------
         ParameterError
-            Where a parameter is out of range or belongs to the other method.
+            If a parameter is out of range or belongs to the other method.
 
         Examples
         --------
@@ -104,19 +104,20 @@ class AnalysedGraph(WeightedGraph):
     def describe_communities(
         self, communities: pd.Series | None = None, known: pd.Series | None = None
     ) -> pd.DataFrame:
-        """Return a row for every community: its size, its name, and what the name rests on.
+        """Return a row for every community: its size, its name, and the evidence for the name.
 
         A community is named by at most two traits of its members (a genre, a decade, a flag, see
         `air_recsys.graphs.traits.traits_of`) that are over-represented: held by a fifth of the members or more, with
-        a hypergeometric p-value below 0.01 after correction for all that was compared. Where no trait is, its best
-        known members name it.
+        a hypergeometric p-value below 0.01 after correction for all that was compared. If there is no such trait, the
+        best known members name it.
 
         Parameters
         ----------
         communities : Series of int, optional
-            Indexed by id, such as those of `communities`, the default. Nodes of a negative one are left out.
+            Community of each node, indexed by id, by default those of `communities`. Nodes with a negative number are
+            left out.
         known : Series of float, optional
-            How well known every node is, indexed by id, such as its number of ratings; by default its sum of weights.
+            How well known each node is, indexed by id, such as its number of ratings; by default its sum of weights.
 
         Returns
         -------
@@ -128,7 +129,7 @@ class AnalysedGraph(WeightedGraph):
         Raises
         ------
         DataError
-            Where a Series lacks a node.
+            If a Series lacks a node.
 
         Examples
         --------

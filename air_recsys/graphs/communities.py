@@ -41,7 +41,7 @@ def spectral(adjacency: sp.csr_array, n_communities: int | None, random_state: i
     Raises
     ------
     ParameterError
-        Where `n_communities` is less than the components with edges, or more than their nodes.
+        If `n_communities` is less than the components with edges, or more than their nodes.
 
     References
     ----------

@@ -85,7 +85,7 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED
     Raises
     ------
     DataError
-        Where the two have not the same nodes.
+        If the two have not the same nodes.
 
     Examples
     --------

@@ -20,7 +20,7 @@ from air_recsys.validation import check_integer, check_real
 
 
 class SimilarityGraph(AnalysedGraph):
-    """An undirected weighted graph over users or items: the larger a weight, the more alike the two.
+    """An undirected weighted graph over users or items; a larger weight means more similar.
 
     A graph never changes: methods such as `top` or `ego` return another one, with the ids, attributes and labels of
     its nodes.
@@ -32,7 +32,7 @@ class SimilarityGraph(AnalysedGraph):
     ids : iterable of hashable
         The id of each node, in the order of the rows.
     kind : str
-        What the nodes are, "user" or "item"; for messages, columns and the repr.
+        Kind of the nodes, "user" or "item", for messages, columns and the repr.
     attributes : DataFrame, optional
         Properties of the nodes (titles, genres, drug names), indexed by id or with a column of ids named `kind`, in
         any order. Nodes that it lacks get missing values.
@@ -45,10 +45,10 @@ class SimilarityGraph(AnalysedGraph):
     Raises
     ------
     DataError
-        Unless the matrix is square, symmetric, finite, non-negative and as long as `ids`; and where the attributes
-        have none of the ids, or one of them twice.
+        Unless the matrix is square, symmetric, finite, non-negative and as long as `ids`; and if the attributes have
+        none of the ids, or one of them twice.
     ParameterError
-        Where `label` is no column of the attributes.
+        If `label` is not a column of the attributes.
 
     Examples
     --------
@@ -79,23 +79,23 @@ class SimilarityGraph(AnalysedGraph):
     ) -> Self:
         r"""Return the graph of the k nearest rows of some factors, from an exact search in blocks.
 
-        An edge stands where either of its ends is among the other's min(k, n - 1) nearest.
+        Two nodes have an edge if one of them is among the min(k, n - 1) nearest of the other.
 
         Parameters
         ----------
         factors : array_like, shape (n, r)
-            Such as ``model.item_factors_``; compared in float32.
+            Factors, such as ``model.item_factors_``; they are compared in float32.
         ids, kind, attributes, label
             See the class.
         k : int
         metric : {"cosine", "euclidean"}
-            A weight is the cosine of two rows (where it is <= 0 there is no edge), or, with :math:`\sigma_i` the
+            A weight is the cosine of two rows (no edge if it is <= 0), or, with :math:`\sigma_i` the
             distance of i's k-th neighbour, :math:`\exp(-|x_i - x_j|^2 / (\sigma_i \sigma_j))`.
 
         Raises
         ------
         DataError
-            Where factors are not finite, or not one row per id.
+            If factors are not finite, or not one row per id.
 
         Examples
         --------
@@ -150,7 +150,7 @@ class SimilarityGraph(AnalysedGraph):
         UnknownIdError
             With the nearest ids.
         DataError
-            Where an id is given twice.
+            If an id is given twice.
         """
         return self._of_rows(self._nodes.rows(as_id_array(ids)))
 
@@ -177,8 +177,8 @@ class SimilarityGraph(AnalysedGraph):
     def top(self, k: int) -> Self:
         """Return the graph where every node keeps its k strongest edges, of equal ones as `neighbors` does.
 
-        As with `mass`, an edge stays where either of its ends keeps it, so the graph stays symmetric, and a node that
-        others keep may have more than k.
+        As with `mass`, an edge stays if either of its ends keeps it. So the graph stays symmetric, and a node can have
+        more than k edges.
 
         Examples
         --------
@@ -197,8 +197,8 @@ class SimilarityGraph(AnalysedGraph):
     def mass(self, share: float) -> Self:
         """Return the graph where every node keeps the fewest of its edges that hold a share of its weight.
 
-        An edge stays where either of its ends keeps it. Learned graphs give most of a node's weight to few edges: a
-        node keeps many where its weight is spread, few where it is not.
+        An edge stays if either of its ends keeps it. Learned graphs give most of a node's weight to few edges: a node
+        keeps many edges only if its weight is spread over many.
 
         Parameters
         ----------
@@ -227,8 +227,8 @@ class SimilarityGraph(AnalysedGraph):
             Labels: a Series indexed by id, or a 1-D array in the order of `ids`. Similarities: a DataFrame with the
             same ids as index and columns, or an (n, n) matrix; its symmetric part counts. Features: any other
             DataFrame indexed by id, or an (n, f) array; the similarity of two nodes is the Jaccard index where all
-            features are 0 or 1, else the cosine. Nodes without any (not in the index, missing values, no feature but
-            0) are left out.
+            features are 0 or 1, else the cosine. Nodes without information (not in the index, missing values, only
+            features of 0) are left out.
 
         Returns
         -------
@@ -241,8 +241,8 @@ class SimilarityGraph(AnalysedGraph):
               as a score for "same label" over all pairs; nmi, normalised mutual information of Louvain communities
               and labels (needs the extra ``viz``).
 
-            Beyond 2,000 nodes "all pairs" are two million pairs drawn with a fixed seed. NaN where a figure has no
-            meaning, such as the correlation with similarities that are all equal.
+            Beyond 2,000 nodes "all pairs" are two million pairs drawn with a fixed seed. A figure without a meaning is
+            NaN, such as the correlation with similarities that are all equal.
 
         Raises
         ------
@@ -259,20 +259,20 @@ class SimilarityGraph(AnalysedGraph):
         return pd.Series(comparison.agreement(self._adjacency, side), name="agreement")
 
     def compare(self, other: SimilarityGraph) -> pd.Series:
-        """Return how much this graph has in common with another one over the same ids, in any order.
+        """Return the agreement of this graph with another one over the same ids, in any order.
 
         Returns
         -------
         Series of float
             edges, other_edges, shared_edges; jaccard, the shared edges among those of either; spearman, the rank
-            correlation of the weights over the edges of either (0 where one lacks it); nmi, normalised mutual
-            information of both graphs' Louvain communities (needs the extra ``viz``). NaN where a figure has no
-            meaning, such as the correlation of weights that are all equal.
+            correlation of the weights over the edges of either (0 for an edge that one lacks); nmi, normalised mutual
+            information of both graphs' Louvain communities (needs the extra ``viz``). A figure without a meaning is
+            NaN, such as the correlation of weights that are all equal.
 
         Raises
         ------
         DataError
-            Where the ids are not the same.
+            If the ids are not the same.
         """
         rows = other._nodes.index.lookup(self.ids)
         if len(other) != len(self) or (rows < 0).any():
@@ -288,7 +288,7 @@ class SimilarityGraph(AnalysedGraph):
     def to_html(self, path: str | os.PathLike[str], *, title: str | None = None, max_nodes: int = 10_000) -> Path:
         """Write the graph as one page to explore in a browser, without a network.
 
-        A graph of more than `max_nodes` nodes is shown by its communities and by the surroundings of single nodes.
+        For more than `max_nodes` nodes the page shows the communities, and the neighbourhoods of single nodes.
         """
         # An import inside the method, as graphs lie below reports: the public name is fixed.
         from air_recsys.report import write_explorer

@@ -54,7 +54,7 @@ class WeightedGraph:
 
     @property
     def attributes(self) -> pd.DataFrame:
-        """A copy of the attributes of the nodes, indexed by id in row order; maybe without columns."""
+        """A copy of the attributes of the nodes, indexed by id in row order; it can have no columns."""
         return self._nodes.attributes.copy()
 
     @property
@@ -64,7 +64,7 @@ class WeightedGraph:
 
     @property
     def labels(self) -> np.ndarray:
-        """The name of every node as text, its id where it has no other; shape (n,)."""
+        """The name of every node as text, by default its id; shape (n,)."""
         return self._nodes.labels()
 
     @property
@@ -113,13 +113,13 @@ class WeightedGraph:
     def to_networkx(self, labels: bool = True) -> nx.Graph:
         """Return a NetworkX graph with edge attribute "weight" (needs the extra ``viz``).
 
-        The attributes become attributes of the nodes, missing values left out; "label" holds the name where a column
-        names the nodes.
+        The attributes become attributes of the nodes, without missing values. If a column names the nodes, "label" is
+        the name.
 
         Parameters
         ----------
         labels : bool
-            Name the nodes by their ids, else by row number.
+            Whether ids name the nodes, else row numbers.
         """
         names = self.ids.tolist() if labels else range(len(self))
         return exports.networkx_graph(names, self._adjacency, exports.node_attributes(self._nodes))
@@ -141,22 +141,22 @@ class WeightedGraph:
     def to_graphml(self, path: str | os.PathLike[str]) -> Path:
         """Write the graph with its attributes as GraphML, for Gephi, Cytoscape or igraph (needs the extra ``viz``).
 
-        Ids become text. Values that are no text, number or truth value become text, and characters that XML cannot
-        hold become U+FFFD. As with all files here, an interrupted write leaves an older file whole.
+        Ids become text. Values other than text, numbers and booleans become text, and characters that XML does not
+        allow become U+FFFD. An interrupted write leaves an older file unchanged, as for all files here.
 
         Raises
         ------
         ParameterError
-            For every format, where the folder does not exist.
+            For every format, if the folder does not exist.
         DataError
-            For every format but CSV, where two ids are alike as text.
+            For every format but CSV, if two ids are equal as text.
         """
         return exports.write_xml(path, "graphml", self._nodes, self._adjacency)
 
     def to_gexf(self, path: str | os.PathLike[str]) -> Path:
         """Write the graph with its attributes as GEXF, for Gephi; see `to_graphml`.
 
-        A column with a name that GEXF needs for itself, such as "id" or "start", gets "_" behind it.
+        A column whose name GEXF reserves, such as "id" or "start", gets the suffix "_".
         """
         return exports.write_xml(path, "gexf", self._nodes, self._adjacency)
 
@@ -167,15 +167,15 @@ class WeightedGraph:
         ----------
         path : str or Path
         nodes : str or Path, optional
-            A second file for the nodes: their ids, in a column named after the kind, and their attributes. The file of
-            the edges does not name nodes without edges.
+            Second file for the nodes: their ids, in a column named after the kind, and their attributes. The file of
+            the edges does not contain nodes without edges.
         """
         return self._write_tables(path, nodes, self.edge_list(), exports.csv_bytes)
 
     def to_parquet(self, path: str | os.PathLike[str], nodes: str | os.PathLike[str] | None = None) -> Path:
         """Write the edges as Parquet (needs pyarrow, the extra ``data``); see `to_csv`, and `to_graphml` for errors.
 
-        Types are kept; ids, and attributes, of several types become text.
+        Types are kept. Columns of several types, of ids or attributes, become text.
         """
         names = exports.of_one_type(pd.Series(self.ids, dtype=self.ids.dtype)).to_numpy(dtype=self.ids.dtype)
         exports.check_distinct(names.tolist(), self.kind)

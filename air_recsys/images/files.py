@@ -29,7 +29,7 @@ def load_image(path: str | os.PathLike[str], size: int | None = None) -> np.ndar
     ----------
     path : str or path
         A PNG, JPEG, BMP, GIF, TIFF, WebP or PPM file, with up to 8 bits a colour and no transparent pixels; it is
-        turned upright where its metadata say how.
+        rotated as its metadata say.
     size : int, optional
         Resize to this height and width of any proportions: each colour is sampled bilinearly at the new pixel
         centres :math:`(i + \tfrac12)\,s - \tfrac12` (s the old over the new size, clipped to the image), without
@@ -67,8 +67,8 @@ def load_test_image(root: str | os.PathLike[str], name: str, size: int = 240) ->
     Parameters
     ----------
     root : str or path
-        Folder of the data sets, with the files in its folder ``images``; where one is missing, a `DataError` says
-        where to get it.
+        Folder of the data sets, with the files in its folder ``images``; if one is missing, a `DataError` says where
+        to get it.
     name : {"barbara", "baboon", "cameraman"}
     size : int
         Height and width.
@@ -103,12 +103,12 @@ def find_test_file(root: str | os.PathLike[str], name: str, origin: str) -> Path
 def save_image(path: str | os.PathLike[str], image: Any) -> Path:
     """Write an image as 8-bit grey, replacing an older file at once (needs the extra ``images``).
 
-    An interrupted write leaves the old file whole.
+    An interrupted write leaves the old file unchanged.
 
     Parameters
     ----------
     path : str or path
-        Its suffix tells the format: ``.png``, which keeps every pixel, or ``.jpg`` and ``.jpeg``.
+        Its suffix decides the format: ``.png``, which keeps every pixel, or ``.jpg`` and ``.jpeg``.
     image : array_like of float, shape (height, width)
         Brightness; clipped to [0, 1] and rounded to a multiple of 1/255.
 

@@ -26,7 +26,7 @@ def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
     observed : array_like of bool, shape (height, width)
         True where a pixel may be used. Rows and columns may be hidden entirely.
     model : Recommender
-        Only its parameters are used: a clone of it is trained, it stays as it was.
+        Only its parameters are used: a clone is trained, and the model does not change.
 
     Returns
     -------
@@ -38,7 +38,7 @@ def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
     DataError
         For an image that is not 2-D or has observed pixels outside [0, 1], or a mask as in `check_mask`.
     ParameterError
-        For a model that is no `Recommender`.
+        For a model that is not a `Recommender`.
 
     Examples
     --------

@@ -114,8 +114,8 @@ def texture_mask(root: str | os.PathLike[str], size: int = 240) -> np.ndarray:
     Parameters
     ----------
     root : str or path
-        Folder of the data sets, with the file ``images/masks/mask.png``; where it is missing, a `DataError` says where
-        to get it.
+        Folder of the data sets, with the file ``images/masks/mask.png``; if it is missing, a `DataError` says where to
+        get it.
     size : int
         Height and width; the file has 240 x 240 pixels, of which 90.5 % are observed.
 

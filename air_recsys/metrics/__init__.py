@@ -1,4 +1,4 @@
-"""Measures of how good predictions are: errors of ratings, binary scores, rankings at k, and images."""
+"""Measures of the quality of predictions: errors of ratings, binary scores, rankings at k, and images."""
 
 from air_recsys.metrics.affinity import concordance_index, modified_r_squared, mse
 from air_recsys.metrics.at_k import (

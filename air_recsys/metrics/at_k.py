@@ -37,7 +37,7 @@ def precision_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:
     Raises
     ------
     ParameterError
-        Where k is below 1 or larger than the number of recommended columns.
+        If k is below 1 or larger than the number of recommended columns.
     DataError
         For shapes that do not match, indices that are no items, an item recommended twice to a user, or where no
         user has relevant items.

@@ -1,4 +1,4 @@
-"""What lists of recommended items do to a catalogue: how much of it they reach, how popular and how alike they are.
+"""Effects of lists of recommended items on a catalogue: coverage, popularity, and diversity.
 
 `coverage` has the notation. None of these measures knows what is relevant.
 """
@@ -90,7 +90,7 @@ def novelty(recommended: Any, seen: Any) -> float:
 
 
 def popularity_lift(recommended: Any, seen: Any) -> float:
-    r"""Return how much more popular a user's list is than the user's own items, the mean over the users.
+    r"""Return how much more popular a list is than the user's own items, as the mean over the users.
 
     .. math:: \frac{\mathrm{mean}_{j \le k}\, c_{i_j}}{\mathrm{mean}_{i \in \mathrm{own}}\, c_i} - 1
 
@@ -175,7 +175,7 @@ def intra_list_diversity(recommended: Any, seen: Any) -> float:
 
 
 def miscalibration(recommended: Any, seen: Any, groups: Any) -> float:
-    r"""Return how far the groups of a list are from those of a user's own items, the mean over the users.
+    r"""Return how far the groups of a list are from those of the user's own items, as the mean over the users.
 
     The distance is the Kullback-Leibler divergence :math:`\sum_g p_g \log_2 (p_g / \tilde q_g)`, in bits, between
     the shares p of the groups among the user's items and those of the list, :math:`\tilde q = 0.99 q + 0.01 p`.
@@ -188,7 +188,7 @@ def miscalibration(recommended: Any, seen: Any, groups: Any) -> float:
     seen : SciPy sparse, shape (n_users, n_items)
         The training data of the same users: all stored entries. Users without any do not count.
     groups : array_like, shape (n_items, n_groups)
-        0 or more where an item belongs to a group; it counts for its groups by shares of their sum.
+        Above 0 if an item belongs to a group, else 0; an item counts for its groups by shares of their sum.
 
     Raises
     ------

@@ -30,7 +30,7 @@ def psnr(expected: Any, found: Any, *, hidden: Any = None, value_range: float = 
     Returns
     -------
     float
-        In dB, more is better; infinite for equal images.
+        In dB, higher is better; infinite for equal images.
 
     Raises
     ------

@@ -18,9 +18,8 @@ _BLOCK_ENTRIES = 16_000_000  # scores held at a time
 def top_k(scores: Any, k: int = 10) -> np.ndarray:
     """Return the k items with the highest scores of each user, best first.
 
-    Of items with equal scores the one with the lower index comes first: equal to the last bit, since nothing is known
-    of how the scores were computed. Lists of models also tie scores that differ by rounding alone, see
-    `air_recsys.models.ranking.ties`.
+    Of items with exactly equal scores the one with the lower index comes first. Lists of models also tie scores that
+    differ only by rounding, see `air_recsys.models.ranking.ties`.
 
     Parameters
     ----------
@@ -36,7 +35,7 @@ def top_k(scores: Any, k: int = 10) -> np.ndarray:
     Raises
     ------
     ParameterError
-        Where k is out of range.
+        If k is out of range.
     DataError
         For NaN among the scores, or an array that is not 2-D.
 
@@ -78,8 +77,8 @@ def ranking_report(
     k : int
         Length of the lists, in 1..n_items.
     block_size : int
-        Number of users that are scored at a time. Two arrays of `block_size` x n_items are held at most, beside
-        what `score_block` itself needs.
+        Number of users that are scored at a time. At most two arrays of `block_size` x n_items are in memory, beside
+        the needs of `score_block`.
 
     Returns
     -------
@@ -90,7 +89,7 @@ def ranking_report(
     Raises
     ------
     ParameterError
-        Where k or `block_size` is out of range.
+        If k or `block_size` is out of range.
     DataError
         For NaN among the scores, shapes that do not match, or where no user has relevant items.
 

@@ -1,4 +1,4 @@
-"""`AIR`: deep matrix factorization with two learned graphs, in the hands of a solver."""
+"""`AIR`: matrix factorization with two learned graphs, trained by one of three solvers."""
 
 from __future__ import annotations
 
@@ -37,73 +37,72 @@ _LEARNED_EDGES = 5  # edges of a node of a graph of all pairs that are joined wi
 class AIR(OffersPresets, FindsSettings):
     r"""Adaptive and implicit regularization for collaborative filtering.
 
-    The ratings Y (n_users x n_items) are explained by factors and biases, and a graph of the users and a graph of the
-    items are learned with them. The solver says how:
+    The model explains the ratings Y (n_users x n_items) by factors and biases. With them it learns a graph of the
+    users and a graph of the items. The solver decides how:
 
     * `Adam` minimises the paper's objective: the squared error of a deep factorization and the energies of both
       graphs, all trained together. For exact data and for 0/1 data.
-    * `Variational` (and `Langevin`, by drawing) finds a posterior of factors and biases that sees who rated what and
-      learns its own noise and penalties; `predict` then knows standard deviations. Its graphs are learned from its
-      rows, a step a sweep: they are a reading of the model, and scores do not depend on them. Graphs that are given to
-      `fit` are part of its prior. For noisy ratings.
+    * `Variational` (and `Langevin`, by sampling) computes a posterior distribution of factors and biases. It uses the
+      pattern of who rated what, and estimates noise and penalties; `predict` then returns standard deviations. Its
+      graphs are learned from the posterior, one step per sweep, and scores do not depend on them. Graphs that are
+      given to `fit` are part of its prior. For noisy ratings.
 
     Start from one of the presets: `for_ratings` (noisy ratings), `for_interactions` (0/1 data), `for_completion`
     (exact data). They take the parameters of the model and of its solver side by side, such as
-    ``AIR.for_ratings(n_factors=30, n_sweeps=40)``. Likes alone, without
-    ratings or dislikes, have a model of their own, `for_likes`.
+    ``AIR.for_ratings(n_factors=30, n_sweeps=40)``. For likes alone, without ratings or dislikes, use `for_likes`.
 
     Parameters
     ----------
     n_factors : int, "auto" or None
-        Width of the factorization; None is full width, min(n_users, n_items), where X is held as a dense matrix: for
-        `Adam` alone. "auto" is 20, with a posterior up to 40 by the size of the data, for exact data full width
-        up to 500 users or items and 64 above, see `air_recsys.models.engines.scaling.width_of`.
+        Width of the factorization. None is full width, min(n_users, n_items), for `Adam` only; X is then a dense
+        matrix in memory. "auto" is 20; with a posterior it grows with the data up to 40; for exact data it is full
+        width up to 500 users or items, and 64 above. See `air_recsys.models.engines.scaling.width_of`.
     adjacency : {"row_softmin", "global_sum", "global_product"}
         How logits become a graph; see `air_recsys.graphs.adjacency`.
     graph_neighbors : int, "auto" or None
-        Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes are taken); None weighs
-        all pairs. "auto" chooses by size, see `air_recsys.models.engines.scaling.edges_per_node`; a verbose `fit` says
-        what.
+        Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes); None gives a weight to
+        every pair. "auto" depends on the size, see `air_recsys.models.engines.scaling.edges_per_node`; `fit` prints
+        the value if `verbose` is True.
     graph_refresh : int or "auto", optional
-        Epochs or sweeps between two choices of a sparse graph's edges; None is 100. "auto" is a 300th of the epochs
-        but at least 10, or 10 sweeps but at most a third of them.
+        Epochs or sweeps between two updates of the edges of a sparse graph; None is 100. "auto" is a 300th of the
+        epochs but at least 10, or 10 sweeps but at most a third of the sweeps.
     solver : Adam, Variational, Langevin, or "adam", "variational", "langevin", "auto"
-        Where the factors come from: an object of `air_recsys.solvers` with parameters of its own, or its shorthand.
-        "auto" looks at the data, see `auto`.
+        How the factors are computed: an object of `air_recsys.solvers` with its own parameters, or its short name.
+        "auto" lets `fit` choose by the data, see `auto`.
     settings : {"fixed", "auto"}
-        Where parameters that are "auto" come from: "fixed" takes formulas of the size of the data. "auto", of the
-        presets, also tries a few forms of the settings on hidden ratings, see `air_recsys.models.settings.search`.
-        With either, strengths of given graphs are found on hidden ratings, see
-        `air_recsys.models.settings.strengths`.
-        Parameters that are given are never touched.
+        How parameters that are "auto" get their values. "fixed" uses formulas of the size of the data. "auto", which
+        `for_completion` sets, also tries a few settings on hidden ratings, see `air_recsys.models.settings.search`. In
+        both cases strengths of given graphs are chosen on hidden ratings, see `air_recsys.models.settings.strengths`.
+        Parameters with a value are never changed.
     search_budget : float
-        Most epochs of that search, as a multiple of those of the training that follows it.
+        Maximum number of epochs of that search, as a multiple of the epochs of the training that follows it.
     snapshot_epochs : sequence of int
         Epochs or sweeps at which both graphs are kept in `snapshots_`.
     pattern_graphs : bool or "auto"
-        Whether `user_graph_` and `item_graph_` hold the pattern of who rated what beside the learned edges: for pairs
-        that people chose to rate, not for pairs that are missing at random. Graphs of `Adam` get its edges; those of a
-        posterior know it, and only nodes without an edge get them. See docs/graph-quality.md.
+        Whether `user_graph_` and `item_graph_` contain the pattern of who rated what beside the learned edges. It
+        helps where people choose what to rate, and not where ratings are missing at random. Graphs of `Adam` get its
+        edges; those of a posterior include it already, and only nodes without an edge get them. See
+        docs/graph-quality.md.
     validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
         See `air_recsys.models.trained.TrainedRecommender`.
 
     Attributes
     ----------
     user_graph_, item_graph_ : SimilarityGraph or None
-        Who is alike: what was learned, with `pattern_graphs` beside the pattern of who rated what, as similarities in
-        0..1; made when it is first asked for. `similar_users` and `similar_items` look at it.
+        Who is similar: what was learned, with `pattern_graphs` joined with the pattern of who rated what, as
+        similarities in 0..1; made when it is first asked for. `similar_users` and `similar_items` use it.
     user_adjacency_, item_adjacency_ : csr_array or None
         The learned graphs in their own unit: the adjacencies whose Laplacians are in the objective.
     user_graph_strength_, item_graph_strength_ : float
-        How strongly similarities that were given to `fit` count, a share of the prior variance; 0 where none were
-        given, or where they do not help. Learned graphs are no part of it.
+        Strength of the similarities that were given to `fit`, as a share of the prior variance; 0 if none were given,
+        or if they do not help. Learned graphs are not included.
     history_ : DataFrame
         One row per record: epoch, fit, user_energy, item_energy, decay, further (transforms and total variation),
         objective, validation_rmse, learning_rate, seconds, noise. Each sweep of a posterior is an epoch with a record:
-        its noise is the standard deviation that users and items have in common, its energies are of rows of unit
-        length, and what belongs to the objective is NaN.
+        noise is the common standard deviation of the ratings, the energies are those of rows of unit length, and the
+        columns of the objective are NaN.
     settings_ : dict
-        What the training took for parameters that were "auto", by plain names.
+        Values that the training used for parameters that were "auto", by plain names.
     search_ : DataFrame
         One row per form and round of the search of the settings: form, trainings, rmse.
     transform_graphs_ : list of SimilarityGraph
@@ -146,8 +145,8 @@ class AIR(OffersPresets, FindsSettings):
         preset : {"completion", "interactions", "ratings", "auto"}
             "auto" is `auto`.
         **overrides
-            Parameters of the model and of its solver. With another `solver`, given by its shorthand, the preset's
-            values for that solver count; an object such as ``Adam(depth=2)`` is taken as it is.
+            Parameters of the model and of its solver. With the short name of another `solver`, the values of the
+            preset for that solver apply; an object such as ``Adam(depth=2)`` is used unchanged.
 
         Raises
         ------
@@ -169,10 +168,10 @@ give solver='adam'
 
     @classmethod
     def auto(cls, **overrides: Any) -> Self:
-        """Return a model that looks at the data before it takes a preset: 0/1, exact values, noisy ratings, likes.
+        """Return a model whose `fit` chooses a preset by the data: 0/1, exact values, noisy ratings, likes.
 
-        `search_line_` says which kind it took the data for. Likes alone, positive pairs without any other, have no
-        preset: `fit` warns and names `for_likes`.
+        `search_line_` says which kind of data `fit` found. For likes alone, positive pairs without any other, there is
+        no preset: `fit` warns and names `for_likes`.
 
         Parameters
         ----------
@@ -190,10 +189,10 @@ give solver='adam'
 
     @staticmethod
     def for_likes(**parameters: Any) -> GraphRanker:
-        """Return a model that makes lists from likes alone: who took what, without ratings or dislikes.
+        """Return a model that ranks items from likes alone, without ratings or dislikes.
 
-        It chooses among a regression of the items, trained factors, and both, on hidden parts of the likes, within
-        `time_budget` seconds where that is given; `search_line_` says what it chose and why.
+        `fit` chooses among a regression of the items, trained factors, and both, by the lists on hidden likes.
+        `time_budget` limits its seconds. `search_line_` says what was chosen and why.
 
         Parameters
         ----------

@@ -51,15 +51,14 @@ _OF_TRAINING = ("n_iter", "stopped_by", "device")  # what a file holds of the en
 
 
 class Recommender(KnowsSimilarities, BaseEstimator):
-    """Base of all models: `fit` owns the contract, a subclass's `_fit` the mathematics.
+    """Base class of all models: `fit` keeps the contract, and `_fit` of a subclass does the mathematics.
 
-    What was learned is one value, an `air_recsys.models.state.FittedState`, that is replaced in one step; the
+    The fitted state is one value, an `air_recsys.models.state.FittedState`, which is replaced in one step. The
     attributes read from it.
 
-    Several threads may use one model. A method answers from the one state that it found, whatever is written
-    meanwhile; `fit`, `partial_fit` and new graphs wait for each other. Several attributes, or answers, that have to
-    belong together are those of a shallow copy, ``copy.copy(model)``: it holds the state of its moment, costs nothing
-    and never changes.
+    Several threads may use one model. A method reads the state once, so later writes do not affect its result. `fit`,
+    `partial_fit` and assignments of graphs wait for each other. To read several attributes or results of the same
+    state, make a shallow copy, ``copy.copy(model)``: it shares the arrays and never changes.
     """
 
     _clips = False
@@ -73,22 +72,22 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
-            Whatever `air_recsys.interactions.as_interactions` accepts.
+            Anything that `air_recsys.interactions.as_interactions` accepts.
         callbacks : iterable of callable
-            Each is called with every `air_recsys.training.Record` of an iterative training; one that returns True
-            stops it.
+            Functions that are called with each `air_recsys.training.Record` of an iterative training. If one returns
+            True, the training stops.
 
         Raises
         ------
         DataError, ParameterError
-            Before any work, with what was expected and what was found.
+            Before any work; the message says what was expected and what was found.
         DivergenceError
-            Where training left the finite numbers; the model then holds its last good state.
+            If the training diverges to NaN or infinity; the model then holds its last finite state.
 
         Notes
         -----
-        A model that was fitted before keeps, and answers from, what it had learned until the new training ends; where
-        that fails with any other error, for good. Other threads that write wait so long.
+        A fitted model keeps its old state, and answers from it, until the new training ends. If the training fails
+        with another error, the old state stays. Other threads that write wait until then.
         """
         check_callbacks(callbacks)
         data = as_interactions(interactions)
@@ -146,7 +145,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
 
     @property
     def rating_scale_(self) -> tuple[float, float]:
-        """The scale that was stated, else that of the ratings `fit` saw: the ends of `clip` and of new ratings."""
+        """Lowest and highest rating: the stated scale, else the range of the ratings in `fit`."""
         return self._fitted().rating_scale
 
     @property
@@ -176,7 +175,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
 
     @property
     def global_mean_(self) -> float:
-        """The mean that all scores have in common."""
+        """The mean that is part of every score."""
         return self._fitted().factors.mean
 
     @property
@@ -186,17 +185,17 @@ class Recommender(KnowsSimilarities, BaseEstimator):
 
     @property
     def history_(self) -> pd.DataFrame:
-        """The course of training; empty where there was none."""
+        """The course of the training, a row per record; empty for models without an iterative training."""
         return self._fitted().history
 
     @property
     def n_iter_(self) -> int:
-        """Steps of the training that led to the state that was kept; only of models that are trained in steps."""
+        """Number of training steps of the kept state; only for models that are trained in steps."""
         return self._of_ending("n_iter")
 
     @property
     def stopped_by_(self) -> str:
-        """What ended the training; only of models that are trained in steps."""
+        """Why the training ended; only for models that are trained in steps."""
         return self._of_ending("stopped_by")
 
     def _of_ending(self, name: str) -> Any:
@@ -227,9 +226,10 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         user_ids, item_ids : id or array_like of ids
             Pairs, position by position; a single id goes with all of the other side.
         unknown : {"warn", "mean", "error"}
-            A pair with an id that was not in the training data gets the mean training rating of the side that is
-            known (the mean of all ratings where neither is). "warn" says how many do, with the nearest known ids,
-            and refuses a side of which no id is known. "mean" says nothing, "error" refuses any.
+            A pair with an id that is not in the training data gets the mean rating of its known side, or of all
+            ratings if both ids are unknown. "warn" warns with the number of such pairs and the nearest known ids, and
+            raises an error if no id of a side is known. "mean" does not warn. "error" raises an error for any unknown
+            id.
 
         Returns
         -------
@@ -238,17 +238,17 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         Raises
         ------
         UnknownIdError
-            With ``unknown="error"``, and with "warn" where all ids of a side are unknown.
+            With ``unknown="error"``, and with "warn" if all ids of a side are unknown.
 
         See Also
         --------
-        predict_table : Says of each score where it comes from.
+        predict_table : Also returns the source of each score.
         """
         state = self._fitted()
         return self._predicted(state, *pair_indices(state, user_ids, item_ids, unknown))
 
     def predict_table(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> pd.DataFrame:
-        """Return the score of each pair, and where it comes from.
+        """Return the score of each pair and its source.
 
         Parameters
         ----------
@@ -294,18 +294,18 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         return state.scores(users, items, self._clips, times)
 
     def score(self, test: Any, y: None = None) -> float:
-        """Return how well the model predicts ratings that it has not seen: minus their RMSE, so larger is better.
+        """Return minus the RMSE of predictions for other ratings, so larger is better.
 
-        This is what scikit-learn's `cross_val_score` and `GridSearchCV` ask for. They split rows, so give them a table
-        with one rating a row, and no y.
+        `cross_val_score` and `GridSearchCV` of scikit-learn call this method. They split rows, so pass them a table
+        with one rating per row, and no y.
 
         Parameters
         ----------
         test : Interactions, DataFrame, sparse matrix or ndarray
-            Ratings by the ids of the training data. Pairs with an unknown id count, with the mean that `predict`
-            gives them. A model that knows of time reads the timestamps of Interactions.
+            Ratings with the ids of the training data. Pairs with an unknown id count, with the mean that `predict`
+            returns. A model with ``time="drift"`` reads the timestamps of Interactions.
         y : None
-            Not read: scikit-learn hands it on.
+            Ignored; scikit-learn passes it.
 
         Returns
         -------
@@ -344,31 +344,31 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         ----------
         user_ids : id or array_like of ids
         n : int
-            Fewer rows come back for a user with fewer items left.
+            Length of a list; a user with fewer items left gets fewer rows.
         exclude_seen : bool
             Leave out items that the user has rated.
         items : id, array_like or set of ids, optional
-            Those that may be recommended, such as what is in stock; by default all.
+            Candidates, such as the items in stock; by default all items.
         exclude : id, array_like or set of ids, optional
-            Those that may not.
+            Items that are never recommended.
         device : str
             Where to score and rank: "cpu", "cuda", "cuda:1", ..., or "auto".
 
         Returns
         -------
         DataFrame
-            Columns user, item, score, rank (1 is best) and source: "model", or "popular" for a user who was not in
-            the training data and gets the items with the highest mean rating, five ratings of the mean of all added
-            to each item, of equal ones the most rated. Items are ranked by scores before clipping, which makes ties;
-            of equal ones, and of those that rounding alone tells apart, the first in the training data comes first,
-            see `air_recsys.models.ranking.ties`.
+            Columns user, item, score, rank (1 is best) and source. The source is "model", or "popular" for a user who
+            is not in the training data. Such a user gets the items with the highest damped mean rating: five ratings
+            of the overall mean are added to each item, and of equal means the one with more ratings comes first. Items
+            are ranked by their scores before clipping. If scores are equal up to rounding, the item that is first in
+            the training data comes first, see `air_recsys.models.ranking.ties`.
 
         Raises
         ------
         UnknownIdError
-            For an id in `items` or `exclude` that the model does not know.
+            For an unknown id in `items` or `exclude`.
         DeviceError
-            Where a GPU is asked for and there is none.
+            If a GPU is requested and there is none.
 
         Examples
         --------
@@ -390,7 +390,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         Parameters
         ----------
         metric : {"inner_product", "l2"}
-            What the index compares by; the nearest items are the best ones either way, see
+            How the index compares vectors. With both the nearest items are the best ones, see
             `air_recsys.models.ranking.faiss_items.FaissItems`.
         factory : str, optional
             What `faiss.index_factory` makes: "Flat" (exact, the default), "HNSW32", "IVF256,Flat", ...
@@ -400,7 +400,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         ParameterError
             For an unknown metric, and for a factory that faiss refuses, such as one with more cells than items.
         MissingExtraError
-            Where faiss is not installed.
+            If faiss is not installed.
         """
         return FaissItems(self._fitted(), metric, factory, clips=self._clips)
 
@@ -426,15 +426,16 @@ class Recommender(KnowsSimilarities, BaseEstimator):
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the fitted model to one file (safetensors with JSON metadata), replacing an older one at once.
 
-        An interrupted save leaves the old file whole, and so does a model that `load` would refuse. Ids must be all
-        integers or all strings on a side. A file that is replaced hands on its permissions; a symbolic link stays.
+        If the save is interrupted, or if `load` would refuse the file, the old file stays unchanged. The ids of a side
+        must be all integers or all strings. The new file has the permissions of the old one; a symbolic link stays a
+        link.
 
         Raises
         ------
         DataError
             For ids of other kinds.
         ModelFileError
-            Where the file cannot be written, or would not load: the message says what was expected and found.
+            If the file cannot be written, or could not be loaded; the message says what was expected and found.
         """
         state = self._fitted()
         with saving(path):
@@ -461,14 +462,15 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         ----------
         path : path
         mapped : bool
-            Let the large arrays be those of the file, which processes on one machine share, in place of copies. As
-            long as the model is used nobody may shorten or overwrite the file; `save` replaces a file and harms none.
+            Map the large arrays from the file instead of copying them; processes on one machine then share them. The
+            file must not be shortened or overwritten while the model is in use; `save` is safe, as it replaces the
+            file.
 
         Raises
         ------
         ModelFileError
-            Where the file is truncated or damaged, not a model, of another model class, of a newer format, or holds
-            what no model does, such as parameters out of their range.
+            If the file is truncated, damaged, not a model, of another model class or of a newer format, or if it has
+            values that no model has, such as parameters out of range.
         """
         return read_contents(path, cls._read, mapped=mapped)
 

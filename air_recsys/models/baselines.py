@@ -1,4 +1,4 @@
-"""Models to be compared with: the mean and biases."""
+"""Baselines: the mean rating, and the mean with biases."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ class GlobalMean(Recommender):
 
 @dataclass(eq=False, repr=False)
 class BiasModel(Recommender):
-    r"""A pair gets the mean rating plus a bias of its user and one of its item.
+    r"""Every pair gets the mean rating plus a bias of its user and a bias of its item.
 
     The biases minimise :math:`\sum_{ui} (r_{ui} - \mu - b_u - c_i)^2 + \lambda (\|b\|^2 + \|c\|^2)` exactly.
 
     Parameters
     ----------
     bias_decay : float
-        :math:`\lambda`, in ratings: a user with that many ratings has half of its mean deviation as bias.
+        :math:`\lambda`, in ratings: the bias of a user with that many ratings is half of its mean deviation.
 
     Source: Koren, Factor in the Neighbors, TKDD 4(1), 2010, section 2.1.
     """

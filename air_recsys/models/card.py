@@ -1,4 +1,4 @@
-"""What a notebook shows of a fitted model: what was read, what was learned, and how good it is."""
+"""The card of a fitted model in a notebook: its data, what it learned, and its accuracy."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def model_card(call: str, state: FittedState, told: str) -> str:
         if graph is not None
     ]
     facts = {
-        "read": f"{data.n_users:,} users, {data.n_items:,} items, {data.n_ratings:,} ratings from {low:g} to {high:g}",
+        "data": f"{data.n_users:,} users, {data.n_items:,} items, {data.n_ratings:,} ratings from {low:g} to {high:g}",
         "learned": f"{width} factors" if width else "biases" if state.factors.user_biases.any() else "the mean",
         "graphs": " and ".join(graphs) or None,
         "trained": _course(state),
         "chosen": told or None,
-        "how good": ", ".join(_measured(state)) or (None if "NDCG" in told else _NOT_MEASURED),
+        "accuracy": ", ".join(_measured(state)) or (None if "NDCG" in told else _NOT_MEASURED),
     }
     return card(call, facts)
 
@@ -62,5 +62,5 @@ def _measured(state: FittedState) -> list[str]:
     if "validation_rmse" in history and np.isfinite(history["validation_rmse"]).any():
         found.append(f"RMSE {history['validation_rmse'].min():.4g} on the validation part")
     if "noise" in history and len(history) and np.isfinite(history["noise"].iloc[-1]):
-        found.append(f"learned noise {history['noise'].iloc[-1]:.4g}, the least RMSE to expect")
+        found.append(f"learned noise {history['noise'].iloc[-1]:.4g}, the lowest RMSE to expect")
     return found

@@ -21,11 +21,11 @@ _HIGHEST_LEVEL = 0.9999
 
 
 class PredictsDeviations(Recommender):
-    """A recommender that may know the standard deviation of new ratings around its scores."""
+    """A recommender that can return the standard deviation of new ratings around its scores."""
 
     @property
     def knows_deviations_(self) -> bool:
-        """Whether `predict` can be asked with `return_std`."""
+        """Whether `predict` accepts ``return_std=True``."""
         equations = self._fitted().equations
         return equations is not None and equations.knows_deviations
 
@@ -105,25 +105,27 @@ class PredictsDeviations(Recommender):
         return_std: bool = False,
         timestamps: Any = None,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return the score of each pair, and with `return_std` the standard deviation of a new rating of it.
+        """Return the score of each pair, and with `return_std` also the standard deviation of a new rating.
 
         Parameters
         ----------
         user_ids, item_ids, unknown
             As in `Recommender.predict`.
         return_std : bool
-            Of the rating itself, its noise included: 1.645 of them on both sides are meant to hold 90 % of ratings.
-            A pair with an unknown id gets the standard deviation of all training ratings.
+            Also return the standard deviation of a new rating, its noise included: about 90 % of new ratings lie
+            within 1.645 standard deviations of the score. A pair with an unknown id gets the standard deviation of all
+            training ratings.
         timestamps : array_like, optional
-            When each rating is given, in the unit of the training, for models with ``time="drift"``: a single one is
-            that of all pairs. Without them a score is that of no special time, and deviations hold what times do.
+            Time of each rating, in the unit of the training, for models with ``time="drift"``. A single value applies
+            to all pairs. Without timestamps a score is for no particular time, and the deviation includes the variance
+            over time.
 
         Raises
         ------
         NotFittedError
-            With `return_std`, where `solver` left no posterior.
+            With `return_std`, if the model has no posterior.
         DataError
-            For timestamps of another unit than the training's, and where the model knows nothing of time.
+            For timestamps in another unit than that of the training, and for a model without times.
 
         Examples
         --------
@@ -142,7 +144,7 @@ class PredictsDeviations(Recommender):
     def predict_table(
         self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn", timestamps: Any = None
     ) -> pd.DataFrame:
-        """Return the score of each pair, its standard deviation where the model knows one, and where both come from.
+        """Return the score of each pair, its standard deviation if the model has one, and their source.
 
         Parameters
         ----------
@@ -186,18 +188,17 @@ class PredictsDeviations(Recommender):
         unknown: Unknown = "warn",
         timestamps: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return both ends of an interval that is meant to hold that share of new ratings of each pair.
+        """Return the ends of an interval for a new rating of each pair, with a given probability.
 
-        It lies around the score before `clip`, as wide as the deviation of a new rating says, by the normal
-        distribution. Where the model clips, both ends are limited to the range of the ratings, which leaves no rating
-        on that scale out.
+        The interval is that of a normal distribution around the score before `clip`, with the standard deviation of a
+        new rating. If the model clips, both ends are limited to the range of the ratings.
 
         Parameters
         ----------
         user_ids, item_ids, unknown, timestamps
             As in `predict`.
         level : float
-            Share of ratings inside, above 0 and at most 0.9999.
+            Probability of the interval, above 0 and at most 0.9999.
 
         Returns
         -------
@@ -206,9 +207,9 @@ class PredictsDeviations(Recommender):
         Raises
         ------
         NotFittedError
-            Where `solver` left no posterior.
+            If `solver` left no posterior.
         ParameterError
-            For a level out of its range.
+            For a level out of range.
 
         Examples
         --------
@@ -238,9 +239,9 @@ class PredictsDeviations(Recommender):
     ) -> np.ndarray:
         """Return the probability of each value of `rating_values_` for a new rating of each pair.
 
-        See `air_recsys.models.rating_values` for the definition. Thresholds and habits are found with the first call
-        after a training. The mean, ``predict_proba(...) @ rating_values_``, is a prediction that knows the scale and
-        the habits of the users; unlike a score it is no sum of parts.
+        See `air_recsys.models.rating_values` for the definition. The first call after a training estimates thresholds
+        and habits. The mean, ``predict_proba(...) @ rating_values_``, is a prediction that accounts for the scale and
+        the habits of the users; unlike a score it is not a sum of parts.
 
         Parameters
         ----------
@@ -255,9 +256,9 @@ class PredictsDeviations(Recommender):
         Raises
         ------
         NotFittedError
-            Where `solver` left no posterior.
+            If `solver` left no posterior.
         DataError
-            Where the training ratings have more than 101 values.
+            If the training ratings have more than 101 values.
 
         Examples
         --------

@@ -49,7 +49,7 @@ unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every
         Raises
         ------
         ParameterError
-            For a model of another solver than `Adam`, which has no objective that could go without graphs.
+            For a model with another solver than `Adam`, which has no objective without graphs.
         """
         solver = as_solver(model.solver)
         if not isinstance(solver, Adam):
@@ -99,8 +99,8 @@ class DirichletDMF(TakesValuesOfAdam, Descent, TrainedRecommender):
     Parameters
     ----------
     user_graph, item_graph : SimilarityGraph, sparse array, ndarray, "neighbors" or None
-        A graph as matrix has a row per user (item) in the order of the ids; a `SimilarityGraph` is matched by its ids,
-        and users (items) that it does not know stay isolated. "neighbors" takes each row's `n_neighbors` nearest by
+        A matrix has a row per user (item) in the order of the ids. A `SimilarityGraph` is matched by its ids, and
+        users (items) that it lacks stay isolated. "neighbors" takes each row's `n_neighbors` nearest by
         the cosine of the observed ratings less the mean; None leaves the graph out.
     user_graph_reg, item_graph_reg : float or "auto"
         Strengths of the two energies, as in `air_recsys.solvers.Regularization`.
@@ -218,7 +218,7 @@ def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:
     place = {node: row for row, node in enumerate(graph.ids.tolist())}
     pairs = [(row, place[node]) for row, node in enumerate(ids.tolist()) if node in place]
     if not pairs:
-        raise DataError(f"found none of the ids of the data, such as {ids[0]!r}, in it")
+        raise DataError(f"expected ids of the data, such as {ids[0]!r}, found none of them")
     rows, columns = np.array(pairs).T
     choose = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(ids.size, len(graph)))
     return sp.csr_array(choose @ graph.to_scipy() @ choose.T)

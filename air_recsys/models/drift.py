@@ -102,7 +102,7 @@ class LearnedDrift(NamedTuple):
         Raises
         ------
         ValueError, LookupError
-            Where the arrays are not whole.
+            If the arrays are not whole.
         """
         if f"{_PREFIX}scales" not in arrays:
             return None

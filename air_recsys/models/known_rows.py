@@ -18,7 +18,7 @@ from air_recsys.models.state import FittedState
 def checked_features(known: Features | None, kind: str) -> Features:
     """Return the features that a model was trained with; `DataError` where there are none."""
     if known is None or not known.names:
-        raise DataError(f"expected no {kind} features, as the model was trained without, found some")
+        raise DataError(f"expected no {kind} features, as the model was trained without them, found some")
     return known
 
 

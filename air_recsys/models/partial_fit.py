@@ -30,13 +30,13 @@ def updated(
         For ratings off the scale, for features that the model does not know, and where the factors of a row would not
         be finite.
     ParameterError
-        Where a row is tied to all others.
+        If a row is tied to all others.
     """
     state.row_solver("user")  # refuses what cannot be folded in
     check_on_scale(state, new.ratings)
     if state.drift is not None:
         if new.timestamps is None:
-            raise DataError("expected new ratings with timestamps, as those of the training, found none")
+            raise DataError("expected new ratings with timestamps, as in the training, found none")
         state.drift.checked(new.timestamps, new.n_ratings)
     merged = merge(state.data, new, user_features, item_features)
     rated, n_known = merged.users.lookup(new.user_ids)[new.user_index], state.data.n_items
@@ -58,7 +58,7 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     DataError
         For ratings off the scale, and for users that the model knows.
     ParameterError
-        Where a row is tied to all others.
+        If a row is tied to all others.
     """
     items = state.data.items.lookup(new.item_ids)
     if (items < 0).any():

@@ -5,15 +5,15 @@ User u gives the value :math:`v_k` with probability
 .. math:: p_k \propto h_{uk}\,\big[\Phi((c_k - m) / s) - \Phi((c_{k-1} - m) / s)\big]
 
 for the score m of the pair and the standard deviation s of a new rating of it, with thresholds c between the values
-and habits h of the users: some hardly ever give the best value, whatever they think of an item. Both follow from the
-training ratings, each judged by all others: without the rating y a Gaussian posterior has
+and habits h of the users: some hardly ever give the best value, whatever the item. Both follow from the training
+ratings, each of them compared with the posterior of all others: without the rating y a Gaussian posterior has
 
 .. math:: m_- = y - \frac{y - m}{1 - \ell},\qquad s_-^2 = \frac{\sigma^2}{1 - \ell},\qquad
     \ell = \frac{s^2 - \sigma^2}{\sigma^2}
 
 with the variance :math:`\sigma^2` of the noise. The thresholds are those with which each value is as frequent as it
-was. The habit of a user is how often it gave a value, by how often that was expected of it, both with 40 ratings of an
-average user added.
+was. The habit of a user is the number of its ratings with a value, divided by the expected number, both with 40
+ratings of an average user added.
 
 Sources: McCullagh, Regression models for ordinal data, JRSS B 42, 1980 (thresholds); Cook, Weisberg, Residuals and
 influence in regression, 1982 (one rating left out).
@@ -62,7 +62,7 @@ class RatingValues(NamedTuple):
         Raises
         ------
         DataError
-            Where the training ratings have more than 101 values.
+            If the training ratings have more than 101 values.
         """
         values = checked_values(state)
         data, rng = state.data, np.random.default_rng(_SEED)

@@ -234,22 +234,22 @@ def as_rows(
     Raises
     ------
     DataError, UnknownIdError
-        Where the ratings do not fit the model.
+        If the ratings do not fit the model.
     """
     if isinstance(ratings, pd.DataFrame):
         ratings = Interactions.from_frame(ratings, allow_negative=True)
     if isinstance(ratings, Interactions):
         if weights is not None:
-            raise DataError("expected the weights within the interactions, found them beside")
+            raise DataError("expected the weights as part of the Interactions, found separate ones")
         return _rows_of_interactions(data, ratings, side, hint)
     if not sp.issparse(ratings):
         raise DataError(f"expected Interactions, a DataFrame or a SciPy sparse matrix, found {type(ratings).__name__}")
     if weights is not None and ratings.format != "csr":
-        raise DataError(f"weights stand in the order of a CSR matrix, found a matrix in the format {ratings.format}")
+        raise DataError(f"expected a CSR matrix, whose order the weights have, found the format {ratings.format}")
     n_others = data.n_items if side == "user" else data.n_users
     if ratings.ndim != 2 or ratings.shape[1] != n_others:
         other = "item" if side == "user" else "user"
-        raise DataError(f"expected {n_others} columns, one a known {other}, found shape {ratings.shape}")
+        raise DataError(f"expected {n_others} columns, one per known {other}, found shape {ratings.shape}")
     whole = checked_sparse("ratings", ratings)
     _check_pairs(whole.tocoo())
     rows = sp.csr_array(whole, dtype=np.float64)

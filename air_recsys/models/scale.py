@@ -22,7 +22,7 @@ def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:
         if outside.size:
             raise DataError(
                 f"expected ratings in {low:g}..{high:g} (the scale of the training data), found {outside[0]:g}; "
-                "clip them to rating_scale_, or fit again, with rating_scale=(low, high) where the data lack an end"
+                "clip them to rating_scale_, or fit again with rating_scale=(low, high)"
             )
     check_signs(state, ratings)
 

@@ -46,7 +46,7 @@ def list_ndcg(state: FittedState, test: Interactions, score_block: Callable[[np.
     Raises
     ------
     DataError
-        Where no known user has such an item.
+        If no known user has such an item.
     """
     users, items, _ = pairs_of(state, test)
     known = (users >= 0) & (items >= 0)

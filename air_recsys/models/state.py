@@ -253,11 +253,13 @@ class FittedState:
         Raises
         ------
         DataError
-            Where its nodes are not the users (the items) of the model, in their order.
+            If its nodes are not the users (the items) of the model, in their order.
         """
         ids = self.index(side).ids
         if not isinstance(graph, SimilarityGraph) or not np.array_equal(graph.ids, ids):
-            raise DataError(f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order")
+            raise DataError(
+                f"expected a SimilarityGraph of the model's {ids.size} {side}s in their order, found another"
+            )
         return replace(self, named={**self.named, side: graph})
 
     @property

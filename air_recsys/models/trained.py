@@ -51,7 +51,7 @@ class TrainedRecommender(PredictsDeviations):
     Parameters
     ----------
     validation_fraction : float
-        Share of the ratings held out, at random, to watch the error; the state of the lowest error is kept.
+        Share of the ratings that is held out at random to monitor the error; the state with the lowest error is kept.
     patience : int, optional
         Records without a better validation error before training stops.
     clip : bool or "binary"
@@ -63,11 +63,11 @@ class TrainedRecommender(PredictsDeviations):
     random_state : int, RandomState, Generator or None
         Source of the start and of the validation part; the same seed gives the same model.
     max_memory : int or str, optional
-        Bytes, or text such as "8GB", that training may take beside the data; more is an error before any work. None:
-        what the device has. See `memory_plan`.
+        Maximum memory of the training beside the data, in bytes or as text such as "8GB"; a training that needs more
+        is an error before any work. None: the memory of the device. See `memory_plan`.
     verbose : bool, optional
-        True says how much memory training will take, and shows a progress bar. None shows a bar where the standard
-        error is a terminal and training takes more than two seconds, and False none.
+        True prints how much memory the training needs, and shows a progress bar. None shows a bar if the standard
+        error is a terminal and the training takes more than two seconds. False shows none.
 
     Attributes
     ----------
@@ -143,45 +143,44 @@ class TrainedRecommender(PredictsDeviations):
     ) -> Self:
         """Train on interactions and return the model; see `Recommender.fit`.
 
-        Ctrl-C ends the training at the next epoch or sweep: the model is fitted with what it has learned, the
-        checkpoint is written, and `KeyboardInterrupt` goes on. A second Ctrl-C interrupts at once, and the model stays
-        as it was before. SIGTERM and SIGHUP do the same with `SystemExit`, of status 143 and 129.
+        Ctrl-C ends the training at the next epoch or sweep: the model keeps what it has learned so far, the checkpoint
+        is written, and `KeyboardInterrupt` is raised. A second Ctrl-C interrupts at once, and the model does not
+        change. SIGTERM and SIGHUP do the same with `SystemExit`, with status 143 and 129.
 
-        While a fitted model trains again, other threads read what it had learned before. A `partial_fit` of theirs
-        waits for the end, and goes into the new model.
+        While a fitted model trains again, other threads read its old state. Their calls of `partial_fit` wait for the
+        end of the training and change the new state.
 
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
         validation : Interactions, optional
-            Ratings of the same users and items to watch in place of the random part that `validation_fraction` holds
-            out: they are in `history_`, decide on `patience`, and the state with their lowest error is kept.
+            Ratings of the same users and items, in place of the random part of `validation_fraction`. Their error is
+            in `history_` and decides on `patience`, and the state with the lowest error is kept.
         callbacks : iterable of callable
         checkpoint : path, optional
             File that keeps the state of the training, replaced in one step each time.
         every : int
-            Epochs or sweeps between two checkpoints; the last one has one as well.
+            Epochs or sweeps between two checkpoints; the last epoch or sweep has one as well.
         resume_from : path, optional
-            Checkpoint to go on from, with the same data and parameters. The result is that of a training that was
-            never interrupted, to the bit on a CPU with the same number of threads.
+            Checkpoint to resume from, with the same data and parameters. The result equals that of an uninterrupted
+            training, to the bit on a CPU with the same number of threads.
         user_features, item_features : DataFrame, ndarray or SciPy sparse, optional
-            What is known of users and items beside the ratings, see `Interactions.with_features`, which the data may
-            have been given before. A posterior takes them into the mean of its prior. Users and items of the table
-            that have no rating are part of the model.
+            Features of users and items, see `Interactions.with_features`; the data may also have them already. A
+            posterior uses them in the mean of its prior. Users and items of the table that have no rating become part
+            of the model.
         user_similarity, item_similarity : SimilarityGraph, DataFrame, SciPy sparse or ndarray, optional
-            How alike users and items are, from elsewhere: symmetric, not negative, by id (a table has the ids as index
-            and as columns) or in the order of the ids. A posterior takes them into its prior as strongly as hidden
-            ratings say, see `AIR.user_graph_strength_`. Of nodes with many neighbours the ten most alike count. Ids
-            that have no rating are part of the model.
+            Given similarities of users and items: symmetric, not negative, by id (a table has the ids as index and as
+            columns) or in the order of the ids. A posterior uses them in its prior, with a strength that is chosen on
+            hidden ratings, see `AIR.user_graph_strength_`. For nodes with many neighbours the ten most similar ones
+            count. Ids that have no rating become part of the model.
         rating_scale : tuple of float, optional
-            Lowest and highest rating that there may be, see `Interactions`; by default what the data hold, or state.
+            Lowest and highest possible rating, see `Interactions`; by default the scale or the range of the data.
 
         Raises
         ------
         CheckpointError
-            Before any work where a checkpoint cannot be read or cannot stand at its path, is of other data or
-            parameters, or is written by another training at the same time. Where one cannot be written later on; the
-            model then holds what it has learned so far.
+            Before any work, if a checkpoint cannot be read or written, belongs to other data or parameters, or is in
+            use by another training. Later, if one cannot be written; the model then holds what it has learned so far.
 
         Examples
         --------
@@ -355,7 +354,7 @@ class TrainedRecommender(PredictsDeviations):
         return self._by_default(data).engine().memory_plan(data)
 
     def current_factors(self) -> Factors:
-        """Return the factors of this moment of a training, for callbacks of `fit`: ids in the order of the data.
+        """Return the present factors of a training, for callbacks of `fit`: ids in the order of the data.
 
         Raises
         ------
@@ -373,19 +372,19 @@ class TrainedRecommender(PredictsDeviations):
 
     @property
     def settings_(self) -> dict[str, Any]:
-        """What the training took for parameters that were "auto", by plain names."""
+        """Values that the training used for parameters that were "auto", by plain names."""
         state = self._fitted()
         chosen = state.chosen.values
         return state.chosen.plain_values() | self._settled(chosen).engine().values(state.data)
 
     @property
     def search_(self) -> pd.DataFrame:
-        """The search of the settings: form, trainings (share of the one that follows), RMSE on the hidden ratings."""
+        """The search of the settings: form, trainings (share of the full training), RMSE on the hidden ratings."""
         return self._fitted().chosen.table()
 
     @property
     def search_line_(self) -> str:
-        """The kind of data that `AIR.auto` saw; what the search chose and by how much, or why it did not search."""
+        """The kind of data that `AIR.auto` found; what the search chose and by how much, or why it did not search."""
         return self._fitted().chosen.line
 
     @property
@@ -396,7 +395,7 @@ class TrainedRecommender(PredictsDeviations):
     # ---------------------------------------------------------------- new rows and new ratings
 
     def row_solver(self, side: Side = "user") -> RowSolver:
-        """Return the linear solve behind `fold_in` for one side, to be used without the model.
+        """Return the linear solve behind `fold_in` for one side, for use without the model.
 
         Raises
         ------
@@ -409,25 +408,25 @@ class TrainedRecommender(PredictsDeviations):
     def fold_in(
         self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user", features: Any = None
     ) -> Folded:
-        """Return factors and biases of new users (or items) from their ratings, without training and without a trace.
+        """Return factors and biases of new users (or items) from their ratings; the model does not change.
 
-        The new rows minimise the objective with all that was trained held fixed, see
-        `air_recsys.models.engines.equations.objective_rows`. With a posterior they take their posterior mean, see
+        The new rows minimise the objective with the trained model held fixed, see
+        `air_recsys.models.engines.equations.objective_rows`. With a posterior they are posterior means, see
         `air_recsys.models.engines.equations.posterior_rows`. Use `partial_fit` to make them part of the model.
 
         Parameters
         ----------
         ratings : Interactions, DataFrame, SciPy sparse, or None
-            Interactions hold the new users by id (their items have to be known). A matrix has one row a new user and
-            one column an item of the model (with ``side="item"``: one row a new item, one column a user); its stored
-            entries are ratings, zeros included. None, with `features`: new rows without a rating.
+            Interactions have the new users by id; their items must be known. A matrix has one row per new user and one
+            column per item of the model (with ``side="item"`` one row per new item and one column per user); its
+            stored entries are ratings, zeros included. None, with `features`: new rows without a rating.
         weights : ndarray, shape (nnz,), optional
             How much each stored entry of a CSR matrix counts; Interactions bring their own.
         side : {"user", "item"}
             What the new rows are.
         features : DataFrame or ndarray, optional
-            What is known of the new rows, of models that were trained with features: by id beside Interactions, else
-            in the order of the rows. What is missing counts as the average.
+            Features of the new rows, for models that were trained with features: by id beside Interactions, else in
+            the order of the rows. Missing features count as the average.
 
         Returns
         -------
@@ -439,9 +438,10 @@ class TrainedRecommender(PredictsDeviations):
         Raises
         ------
         DataError, UnknownIdError
-            Where the ratings do not fit the model. The rules are those of `fit`: finite, a pair once, weights finite
-            and >= 0. Ratings have to lie on the scale of the training data, from the smallest to the largest one that
-            `fit` saw. Where all of these were equal there is no scale, and only negative ratings are refused.
+            If the ratings do not fit the model. The rules are those of `fit`: ratings are finite, each pair occurs
+            once, and weights are finite and >= 0. Ratings must lie on the scale of the training data, from the
+            smallest to the largest rating in `fit`. If all of these are equal there is no scale, and only negative
+            ratings are refused.
 
         Examples
         --------
@@ -464,30 +464,29 @@ class TrainedRecommender(PredictsDeviations):
         return folded
 
     def partial_fit(self, interactions: Any, *, user_features: Any = None, item_features: Any = None) -> Self:
-        """Take new ratings in without training: of known users, of new users, and of new items.
+        """Update the model with ratings of known users, new users and new items, without training.
 
-        A pair that was rated before gets its new rating. Every user of `interactions` is solved anew from all of its
-        ratings (under AIR's objective it is held by the item graph and by its neighbours in the user graph, too); then
-        every new item from all of its ratings; then those users once more, now that the new items are there. All else
-        stays. New users and items stand alone in the learned graphs until the next `fit`.
+        A new rating of a pair replaces the old one. Every user of `interactions` is solved again from all of its
+        ratings (under AIR's objective also from the item graph and its neighbours in the user graph). Then every new
+        item is solved from all of its ratings, and then those users once more, with the new items. All other rows stay
+        unchanged. New users and items have no edges in the learned graphs until the next `fit`.
 
-        The new state is made beside the old one and takes its place in one step: readers in other threads see one or
-        the other, and writers wait for each other, so no ratings are lost. The range that `clip` limits predictions to
-        stays that of `fit`.
+        The new state replaces the old one in one step: other threads read one or the other, and writers wait for each
+        other, so no ratings are lost. `clip` keeps the range of `fit`.
 
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
             As for `fit`; positions of a matrix are ids here too.
         user_features, item_features : DataFrame, optional
-            What is known of new users and items, with the columns that `fit` saw. Those without ratings come in as
-            well. What is known of others stays.
+            Features of new users and items, with the columns of `fit`. Users and items without ratings are added as
+            well. The features of known ones do not change.
 
         Raises
         ------
         DataError
-            Before anything is changed: where ratings break a rule of `fit`, or do not lie on the scale of the training
-            data, see `fold_in`.
+            Before any change, if ratings break a rule of `fit` or are outside of the scale of the training data, see
+            `fold_in`.
 
         Examples
         --------
@@ -506,16 +505,16 @@ class TrainedRecommender(PredictsDeviations):
         return self
 
     def new_users(self, ratings: Any) -> Self:
-        """Return a model of new users from their ratings, for `recommend`, `predict` and `explain`; this one stays.
+        """Return a model of new users, for `recommend`, `predict` and `explain`; this model does not change.
 
-        It is what a copy is after `partial_fit`. A posterior without features and times solves the new users alone:
-        the time then depends on the number of items and not on that of users and ratings, as a service needs it. The
-        model that is returned knows no other users.
+        Its answers equal those of a copy after `partial_fit`. A posterior without features and times solves only the
+        new users: the time then depends on the number of items, and not on the number of users and ratings. The
+        returned model then has no other users.
 
         Parameters
         ----------
         ratings : Interactions, sparse matrix, DataFrame or ndarray
-            Of users that the model does not know, for items that it knows.
+            Ratings of new users for known items.
 
         Raises
         ------
@@ -545,25 +544,25 @@ class TrainedRecommender(PredictsDeviations):
     # ---------------------------------------------------------------- explanations
 
     def feature_effects(self, side: Side = "item") -> pd.DataFrame:
-        """Return what each feature of users or items adds to a score: its learned effects.
+        """Return the learned effect of each feature of users or items on a score.
 
         Parameters
         ----------
         side : {"user", "item"}
-            Whose features.
+            Side of the features.
 
         Returns
         -------
         DataFrame
             Columns feature, effect (the mean over all users, or items for features of users) and spread (the standard
-            deviation over them: how differently they take to it), in the unit of the ratings; the largest effect
-            first. A flag is compared with its absence, a number counts by its standard deviation. These are the means
-            of the prior: what is expected before any rating of the user or item.
+            deviation over them), in the unit of the ratings; the largest effect first. The effect of a flag is
+            relative to its absence, and the effect of a number is that of one standard deviation. These are means of
+            the prior: the expectation before any rating of the user or item.
 
         Raises
         ------
         DataError
-            Where the model was trained without features of that side.
+            If the model was trained without features of that side.
 
         Examples
         --------
@@ -586,7 +585,7 @@ class TrainedRecommender(PredictsDeviations):
 
     @property
     def drift_(self) -> pd.DataFrame | None:
-        """What users and items add to ratings at a moment; None without ``time="drift"``, no row where nothing moves.
+        """How ratings of users and items change over time; None without ``time="drift"``, empty if nothing changes.
 
         Columns side ("user", "item"), lasts (the time scale, in the unit of the timestamps) and deviation (the root
         mean square of what it adds, in the unit of the ratings).
@@ -605,20 +604,20 @@ class TrainedRecommender(PredictsDeviations):
     ) -> Explanation:
         """Return which rated items and which similar users speak for a score: contributions that add up to it.
 
-        They follow from the equations that the user's factors obey, with all else held fixed; what these leave
-        unexplained is reported as the remainder. See `objective_contributions`, and for a posterior
-        `posterior_contributions`, of `air_recsys.models.engines.equations` for the definitions.
+        They follow from the equations of the user's factors, with all else held fixed. The part that these do not
+        explain is the remainder. See `objective_contributions`, and for a posterior `posterior_contributions`, of
+        `air_recsys.models.engines.equations` for the definitions.
 
         Parameters
         ----------
         user_id, item_id : hashable
             A known user and a known item, rated or not.
         n : int
-            Most rows of a table; the sums are those of all contributions.
+            Maximum number of rows of a table; the sums include all contributions.
         labels : mapping or Series, optional
-            Item id to name, such as a title, to be shown beside the ids.
+            Name of each item id, such as a title, which is shown beside the id.
         timestamp : optional
-            Explain the score at a time, for models with ``time="drift"``.
+            Time at which the score is explained, for models with ``time="drift"``.
 
         Raises
         ------

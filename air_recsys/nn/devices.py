@@ -22,12 +22,12 @@ _LITTLE = 1_000_000  # numbers, of which one thread does a step within milliseco
 
 
 def resolve_device(device: str) -> torch.device:
-    """Return the torch device of a name; "auto" is the GPU where there is one, and says once where there is none.
+    """Return the torch device of a name; "auto" is the GPU if there is one, and logs once if there is none.
 
     Raises
     ------
     DeviceError
-        Where a GPU is asked for by name and there is none.
+        If a GPU is requested by name and there is none.
     """
     check_device_name(device)
     if device == "auto":
@@ -106,8 +106,8 @@ def in_workers(function: Callable[[Item], Result], items: Sequence[Item], number
 def one_blas_thread() -> AbstractContextManager[Any]:
     """Hold the linear algebra of NumPy and SciPy to one thread for a while, torch's not among it.
 
-    For small matrices more threads bring little, and where others use the processor they wait for each other, many
-    times as long as one thread works.
+    For small matrices more threads gain little, and on a busy processor they wait for each other many times as long as
+    one thread works.
 
     Examples
     --------

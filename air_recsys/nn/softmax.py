@@ -1,6 +1,6 @@
-r"""Factors of columns, trained so that the columns of a row have large shares of a softmax over all columns.
+r"""Factors of columns, trained by a softmax over all columns in which the columns of a row should have large shares.
 
-Column j has a source :math:`p_j` and a target :math:`q_j`. A row is what its columns N(i) make it,
+Column j has a source :math:`p_j` and a target :math:`q_j`. The vector of a row follows from its columns N(i),
 
 .. math:: u_i = \sum_{j \in N(i)} w_j p_j \Big/ |\cdot|, \qquad s_{ij} = \cos(u_i, q_j) / \tau
 
@@ -10,7 +10,7 @@ and the loss of a batch is the mean over its entries (i, j) of
 
 over all columns l, or over a sample that stands for them, each exponential over the chance that its column is drawn.
 A row has no parameters, so that new rows need no training. For :math:`\kappa > 1` columns that a row does not have
-weigh more than a likelihood would let them.
+weigh more than in a likelihood.
 
 Sources: Wu et al., BSL: Understanding and Improving Softmax Loss for Recommendation, ICDE 2024 (the loss); Liang et
 al., Variational Autoencoders for Collaborative Filtering, WWW 2018 (rows made of their columns).
@@ -76,7 +76,7 @@ def softmax(
     ----------
     factors : ColumnFactors
     rows : SparsePattern
-        At least one column a row.
+        At least one column per row.
     temperature, power : float
         :math:`\tau` and :math:`\kappa`.
     sample : ColumnSample, optional

@@ -1,7 +1,7 @@
 """Figures (needs the extra ``viz``).
 
 Every function returns a `matplotlib.figure.Figure`, works without a display, and raises `MissingExtraError` without
-matplotlib. Axes are drawn on where `ax` is given; by default there is a new figure, in the theme of `use_theme`.
+matplotlib. If `ax` is given it is drawn on; by default there is a new figure, in the theme of `use_theme`.
 """
 
 from air_recsys.plotting.accuracy import plot_accuracy, plot_errors, plot_reliability

@@ -1,4 +1,4 @@
-"""How accurate a model is, whether its intervals are honest, and where it errs."""
+"""Plots of accuracy, of the reliability of intervals, and of errors by groups."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ def plot_accuracy(rows: Sequence[Mapping[str, Any]], measure: str, label: str = 
     Parameters
     ----------
     rows : sequence of mapping
-        "model", the measure, and where there is an interval its ends, as in "rmse low" and "rmse high".
+        "model", the measure, and the ends of its interval if there is one, as in "rmse low" and "rmse high".
     measure : str
     label : str
-        Of the axis; by default the measure.
+        Label of the axis; by default the measure.
     ax : Axes, optional
 
     Raises
     ------
     DataError
-        Without rows, or where one lacks the measure.
+        Without rows, or if one lacks the measure.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def plot_accuracy(rows: Sequence[Mapping[str, Any]], measure: str, label: str = 
 
 
 def plot_reliability(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
-    """Draw which share was held against the share that was meant: on the diagonal a model is honest.
+    """Draw the observed share against the stated share; a calibrated model is on the diagonal.
 
     Parameters
     ----------
     table : DataFrame
-        Columns meant, held, low and high (an interval of held), all in [0, 1]: of intervals, the share of ratings
-        that they hold; of probabilities, the share of pairs that interact.
+        Columns meant (stated), held (observed), low and high (an interval of held), all in [0, 1]: the share of
+        ratings in intervals, or the share of interacting pairs for probabilities.
     ax : Axes, optional
 
     Raises
@@ -75,7 +75,7 @@ def plot_reliability(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     --------
     >>> table = pd.DataFrame({"meant": [0.5, 0.9], "held": [0.48, 0.9], "low": [0.4, 0.88], "high": [0.5, 0.92]})
     >>> plot_reliability(table).axes[0].get_ylabel()
-    'share held'
+    'observed share'
     """
     _check(table, ("meant", "held", "low", "high"))
     figure, axes = figure_and_axes(ax, (4.2, 3.8))
@@ -85,7 +85,7 @@ def plot_reliability(table: pd.DataFrame, ax: Axes | None = None) -> Figure:
     high = max(table["meant"].max(), table["high"].max())
     margin = 0.06 * (high - low) + 0.01
     axes.set(xlim=(low - margin, high + margin), ylim=(low - margin, high + margin))
-    axes.set(xlabel="share meant", ylabel="share held")
+    axes.set(xlabel="stated share", ylabel="observed share")
     light_grid(axes)
     return figure
 
@@ -96,9 +96,9 @@ def plot_errors(table: pd.DataFrame, quantity: str, ax: Axes | None = None) -> F
     Parameters
     ----------
     table : DataFrame
-        Columns lowest and highest (what the groups are of), rmse, low and high (its interval).
+        Columns lowest and highest (ends of the groups), rmse, low and high (its interval).
     quantity : str
-        What the groups are of.
+        Name of the quantity that defines the groups.
     ax : Axes, optional
 
     Raises

@@ -75,7 +75,7 @@ def history_of(source: Recommender | pd.DataFrame) -> pd.DataFrame:
     NotFittedError
         For a model that is not fitted.
     DataError
-        Where there is no course: the model does not train in epochs.
+        If there is no course: the model does not train in epochs.
     """
     if isinstance(source, pd.DataFrame):
         history, name = source, "this table"

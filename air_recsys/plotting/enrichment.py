@@ -1,4 +1,4 @@
-"""What the top of a list of predicted interactions holds."""
+"""Plot of the hit rate at the top of a list of predicted interactions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def plot_enrichment(curve: pd.DataFrame, ax: Axes | None = None) -> Figure:
-    """Draw the share of interactions in the top of a list, and the share of all that it holds, by its size.
+    """Draw the share of interactions in the top of a list, and the share of all interactions there, by its size.
 
     Parameters
     ----------

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes | None = None) -> Figure:
     """Draw the weights of all pairs, sorted by communities, with lines between communities.
 
-    More than 1,000 nodes are drawn as means over blocks of nodes. The scale ends at the 0.99 quantile of the
-    positive values; whatever is larger has the strongest colour.
+    More than 1,000 nodes are drawn as means over blocks of nodes. The scale ends at the 0.99 quantile of the positive
+    values; larger values have the strongest colour.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
     Raises
     ------
     DataError
-        Where there is not one community a node.
+        If there is not one community per node.
 
     Examples
     --------
@@ -58,9 +58,9 @@ def plot_adjacency(graph: SimilarityGraph, *, communities: Any = None, ax: Axes 
 
 
 def plot_degrees(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
-    """Draw how many neighbours the nodes have: bars for all edges, a line for the effective number.
+    """Draw the number of neighbours of the nodes: bars for all edges, a line for the effective number.
 
-    In a dense graph every node has edges to almost all others; see `effective_neighbors` for how many of them count.
+    In a dense graph every node has edges to almost all others; `effective_neighbors` gives their effective number.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def plot_degrees(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
 
 
 def plot_weights(graph: SimilarityGraph, ax: Axes | None = None) -> Figure:
-    """Draw how the weights of the edges are distributed: a histogram on a logarithmic axis, and the median.
+    """Draw the distribution of the weights of the edges: a histogram on a logarithmic axis, and the median.
 
     A graph without edges has an empty panel that says so.
     """

@@ -22,7 +22,7 @@ def community_order(graph: SimilarityGraph, communities: Any = None) -> tuple[np
     """
     labels = np.asarray(graph.communities() if communities is None else communities)
     if labels.shape != (len(graph),):
-        raise DataError(f"expected {len(graph)} communities, one a node, found shape {labels.shape}")
+        raise DataError(f"expected {len(graph)} communities, one per node, found shape {labels.shape}")
     degrees = graph.to_scipy().sum(axis=1)
     order = np.lexsort((-degrees, labels))
     return order, labels[order]

@@ -34,7 +34,7 @@ def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure
     Raises
     ------
     DataError
-        Where the two differ in length, are empty, or hold NaN.
+        If the two differ in length, are empty, or hold NaN.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def plot_singular_values(
     Raises
     ------
     DataError
-        Where nothing was recorded.
+        If nothing was recorded.
 
     Examples
     --------

@@ -38,8 +38,8 @@ def snapshots_of(model: Recommender, kind: str) -> dict[int, SimilarityGraph]:
 def graphs_over_time(model: Recommender) -> Course:
     """Return the graphs of a model by kind and epoch: its snapshots, then the graphs that it kept.
 
-    A graph that was not learned is absent, and so is the last one where `partial_fit` has added nodes that the
-    snapshots lack.
+    A graph that was not learned is absent, and so is the last one if `partial_fit` has added nodes that the snapshots
+    lack.
 
     Examples
     --------
@@ -73,14 +73,14 @@ def plot_snapshots(model: Recommender, epochs: Iterable[int] | None = None) -> F
     model : Recommender
         Fitted with `snapshot_epochs`; the graphs that it kept are the last ones.
     epochs : iterable of int, optional
-        Which of them to draw; by default all.
+        Epochs to draw; by default all.
 
     Raises
     ------
     DataError
         For a model without graphs.
     ParameterError
-        Where there is no snapshot of one of `epochs`.
+        If there is no snapshot of one of `epochs`.
 
     Examples
     --------
@@ -131,7 +131,8 @@ def plot_self_edges(model: Recommender, ax: Axes | None = None) -> Figure:
         For a model without graphs, or with another adjacency.
     """
     if not _has_self_edges(model):
-        raise DataError("expected a model with adjacency='row_softmin': other adjacencies have no self-edges")
+        found = getattr(model, "adjacency", "no graphs")
+        raise DataError(f"expected a model with adjacency='row_softmin', which has self-edges, found {found}")
     figure, axes = _over_time(model, ax, self_edge_share, "Weight on the self-edges", "share (mean of nodes)")
     axes.set_ylim(-0.03, 1.03)
     return figure

@@ -55,7 +55,7 @@ def plot_growth(rows: Iterable[Mapping[str, Any]], exponents: Iterable[Mapping[s
     Raises
     ------
     DataError
-        Where there is nothing to draw.
+        If there is nothing to draw.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def plot_error_over_time(
     Raises
     ------
     DataError
-        Where no model has an RMSE.
+        If no model has an RMSE.
 
     Examples
     --------

@@ -26,14 +26,14 @@ _theme = "auto"
 
 
 def use_theme(name: str) -> None:
-    """Choose the theme of all figures, of those that were drawn before too.
+    """Choose the theme of all figures, including those that were drawn before.
 
     Parameters
     ----------
     name : {"auto", "light", "dark"}
-        "light" and "dark" have no background of their own, and dark or light text, in a notebook and in files. "auto",
-        the default, shows a notebook text of a middle grey on no background, which is readable in light and dark
-        ones; its files have the background of matplotlib's style, white unless that was changed.
+        "light" and "dark" have no background, and dark or light text, in notebooks and in files. "auto", the default,
+        has grey text without a background in notebooks, which is readable in light and dark ones; its files have the
+        background of matplotlib's style, by default white.
 
     Raises
     ------

@@ -32,7 +32,7 @@ def plot_theorem1(curves: dict[str, Any]) -> Figure:
     Raises
     ------
     DataError
-        Where a curve is missing.
+        If a curve is missing.
 
     Examples
     --------
@@ -81,7 +81,7 @@ def plot_theorem2(curves: dict[str, Any]) -> Figure:
     Raises
     ------
     DataError
-        Where a curve is missing.
+        If a curve is missing.
 
     Examples
     --------

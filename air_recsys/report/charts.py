@@ -1,4 +1,4 @@
-"""Charts of a page as inline SVG, in the colours of the page: a row a system, with its name and its figure as text."""
+"""Charts of a page as inline SVG, in the colours of the page: one row per system, with name and figure as text."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def dot_chart(
 
     Examples
     --------
-    >>> chart = dot_chart("RMSE, less is better", [Mark("AIR", 0.9, 0.8, 1.0), Mark("<b>", 1.1)], reference=0.9)
+    >>> chart = dot_chart("RMSE, lower is better", [Mark("AIR", 0.9, 0.8, 1.0), Mark("<b>", 1.1)], reference=0.9)
     >>> chart.count("<svg"), "&lt;b&gt;" in chart
     (2, True)
     """

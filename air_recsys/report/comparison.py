@@ -40,7 +40,7 @@ def write_comparison(comparison: Comparison, path: str | os.PathLike[str]) -> Pa
     Raises
     ------
     ParameterError
-        Where the folder does not exist.
+        If the folder does not exist.
 
     Examples
     --------
@@ -76,7 +76,7 @@ def comparison_html(comparison: Comparison) -> str:
 
 
 def _errors(comparison: Comparison, figures: ResultTable) -> Markup:
-    drawn = [_against_first(comparison, "rmse", "Error (RMSE) with its 95 % interval: less is better")]
+    drawn = [_against_first(comparison, "rmse", "Error (RMSE) with its 95 % interval: lower is better")]
     inside = _marks(comparison, "inside 90 %")
     if inside:
         title = "Share of the test ratings within 90 % intervals: near 0.9 is good"
@@ -88,8 +88,8 @@ def _lists(comparison: Comparison, figures: ResultTable) -> Markup:
     k = comparison.k
     covered = _marks(comparison, "coverage")
     drawn = [
-        _against_first(comparison, f"ndcg@{k}", f"NDCG of lists of {k} with its 95 % interval: more is better"),
-        _against_first(comparison, f"recall@{k}", f"Recall of lists of {k} with its 95 % interval: more is better"),
+        _against_first(comparison, f"ndcg@{k}", f"NDCG of lists of {k} with its 95 % interval: higher is better"),
+        _against_first(comparison, f"recall@{k}", f"Recall of lists of {k} with its 95 % interval: higher is better"),
         dot_chart("Coverage: the share of all items that are in any of the lists", covered, bars=True),
     ]
     return section("lists", "Lists of items", _lead(comparison), *drawn, _figures(figures))
@@ -99,8 +99,8 @@ def _lead(comparison: Comparison) -> Markup:
     first = comparison.rows[0]["system"]
     return element(
         "p",
-        f"The dashed line is {first}. The table has the difference of each system from it, and p: how probable so "
-        "large a difference is by the choice of users alone.",
+        f"The dashed line is {first}. The table has the difference of each system from it, and p, the probability of "
+        "such a difference by the choice of users alone.",
     )
 
 
@@ -108,8 +108,8 @@ def _costs(comparison: Comparison, figures: ResultTable) -> Markup:
     seconds = [mark for mark in _marks(comparison, "fit_seconds") if mark.value > 0]
     memory = _marks(comparison, "memory_mib")
     drawn = [
-        dot_chart("Seconds of a training, on a logarithmic scale: less is better", seconds, form=".3g", log=True),
-        dot_chart("Memory of a training in MiB: less is better", memory, form=".1f", bars=True),
+        dot_chart("Seconds of a training, on a logarithmic scale: lower is better", seconds, form=".3g", log=True),
+        dot_chart("Memory of a training in MiB: lower is better", memory, form=".1f", bars=True),
     ]
     return section("costs", "Time and memory", *drawn, _figures(figures))
 

@@ -50,7 +50,7 @@ def write_drug_target_report(model: DrugTargetAIR, path: str | os.PathLike[str],
     ------
     NotFittedError
     ParameterError
-        Where the folder does not exist.
+        If the folder does not exist.
     MissingExtraError
         Without matplotlib or networkx.
 
@@ -104,7 +104,7 @@ def _data(model: DrugTargetAIR) -> Markup:
         ("share of the regression in the scores", model.regression_weight_),
         ("a pair that is not recorded counts as", f"0, with weight {weight:g}" if weight else "missing"),
     ]
-    return section("data", "Data", table("What the model has learned from", ["measure", "value"], rows))
+    return section("data", "Data", table("Training data", ["measure", "value"], rows))
 
 
 def _given(model: DrugTargetAIR) -> str:
@@ -120,7 +120,7 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
     lead = element(
         "p",
         "Pairs that are not known to interact, the most probable first. The probability is the share of interactions "
-        "among recorded pairs with such scores, by completions that lack them; a recorded 0 counts as no interaction.",
+        "among recorded pairs with similar scores by models without them; a recorded 0 counts as no interaction.",
     )
     rows = []
     for row in found.to_dict("records"):
@@ -129,7 +129,7 @@ def _new(model: DrugTargetAIR, n: int) -> Markup:
         figures = f"{row['probability']:.3f} ± {row['deviation']:.3f}"
         whole = [element("span", row[name], class_="whole") for name in ("drug", "target")]
         rows.append([int(row["rank"]), *whole, element("span", figures, class_="whole"), recorded, reasons])
-    columns = ["rank", "drug", "target", "probability", "recorded", "speaks most for it"]
+    columns = ["rank", "drug", "target", "probability", "recorded", "largest contributions"]
     return section("new", "New interactions", lead, table(f"The first {len(rows)}", columns, rows))
 
 

@@ -24,9 +24,9 @@ from air_recsys.report.summary import advantage_text
 _RESAMPLES = 200
 _BASELINE = "counts of interactions"
 _PROTOCOL = (
-    "Every recorded pair was predicted by a model that lacks a tenth of the records, the pair among them: random "
-    "pairs are hidden, so this is the accuracy for drugs and targets of which others are known. Intervals are of a "
-    "bootstrap over drugs. Probabilities are those of a calibration that lacks the pair."
+    "Every recorded pair was predicted by a model without a tenth of the records, the pair among them. Hidden pairs "
+    "are random, so this is the accuracy for drugs and targets with other known pairs. Intervals come from a "
+    "bootstrap over drugs. Probabilities come from a calibration without the pair."
 )
 
 
@@ -36,7 +36,7 @@ def drug_target_summary(model: DrugTargetAIR) -> Markup:
     truth, score = held["interaction"].to_numpy(), held["score"].to_numpy()
     lead = _data_sentence(model)
     if truth.all():
-        nothing = note("Nothing but interactions is recorded: no measure is defined.")
+        nothing = note("Only interactions are recorded, so no measure is defined.")
         return section("accuracy", "At a glance", element("p", lead, class_="lead"), nothing)
     rows, accuracy = _compared(type(model).__name__, held)
     probability = cross_calibrated(score, truth)
@@ -91,7 +91,7 @@ def _compared(name: str, held: pd.DataFrame) -> tuple[list[list[Any]], str]:
         ]
         for row in rows
     ]
-    return shown, f"The average precision of {len(held):,} recorded pairs that it lacks is {precision}{better}."
+    return shown, f"The average precision for {len(held):,} hidden pairs is {precision}{better}."
 
 
 def _enrichment(curve: pd.DataFrame) -> Markup:

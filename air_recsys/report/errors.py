@@ -15,8 +15,8 @@ from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, picture, section, table
 
 _GROUPS = {
-    "user_ratings": ("ratings of the user", "By how active users are: their training ratings."),
-    "item_ratings": ("ratings of the item", "By how popular items are: their training ratings."),
+    "user_ratings": ("ratings of the user", "By the activity of users: their training ratings."),
+    "item_ratings": ("ratings of the item", "By the popularity of items: their training ratings."),
     "truth": ("true rating", "By the true rating."),
 }
 
@@ -38,8 +38,8 @@ def calibration_section(evaluation: Evaluation) -> Markup | None:
     deviations, users = pairs["deviation"].to_numpy(), pairs["user"].to_numpy()
     found = interval_reliability(evaluation.truth, evaluation.predicted, deviations, users)
     lead = (
-        "The model says how far a new rating may be from its prediction: an interval of 90 % is 1.645 of its standard "
-        "deviations to both sides. Above the diagonal intervals are too wide, below it too narrow."
+        "The model estimates the standard deviation of a new rating around its prediction: an interval of 90 % is "
+        "1.645 standard deviations to both sides. Intervals are too wide above the diagonal, and too narrow below it."
     )
     shares = ", ".join(f"{row['held']:.1%} within {row['meant']:.0%}" for row in found.to_dict("records"))
     drawn = picture(panel(plot_reliability, found), f"Ratings held by intervals: {shares}.", "Intervals and truth.")
@@ -49,7 +49,7 @@ def calibration_section(evaluation: Evaluation) -> Markup | None:
     ]
     caption = f"Of {len(pairs):,} test ratings"
     held = table(caption, ["interval", "ratings held", "95 % interval", "mean width"], rows)
-    return section("calibration", "Are the intervals honest?", element("p", lead), gallery(drawn, held))
+    return section("calibration", "Are the intervals right?", element("p", lead), gallery(drawn, held))
 
 
 def errors_section(evaluation: Evaluation) -> Markup | None:
@@ -61,8 +61,8 @@ def errors_section(evaluation: Evaluation) -> Markup | None:
     tables = {name: errors_by(pairs[name].to_numpy(), errors, users) for name in _GROUPS}
     drawn = [_picture(tables[name], *words) for name, words in _GROUPS.items()]
     lead = (
-        "Groups of about as many test ratings each, with 95 % intervals. Any model errs more on extreme ratings: "
-        "what it cannot know draws a prediction to the mean."
+        "Groups of about equally many test ratings, with 95 % intervals. Errors of all models are larger for extreme "
+        "ratings, because uncertainty shrinks predictions to the mean."
     )
     rows = [row for name, found in tables.items() for row in _rows(_GROUPS[name][0], found)]
     columns = ["group", "ratings", "RMSE", "95 % interval", "mean error"]

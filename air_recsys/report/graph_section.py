@@ -30,9 +30,9 @@ def graph_section(graph: SimilarityGraph | None, kind: str, name: Name) -> Marku
     counts = np.diff(graph.to_scipy().indptr)
     isolated = int(np.count_nonzero(counts == 0))
     lead = (
-        f"{len(graph):,} {kind}s, {graph.n_edges:,} edges, {isolated:,} {kind}s without any. On the mean "
-        f"{counts.mean():.1f} neighbours, of which {effective_neighbors(graph).mean():.1f} count (effective "
-        "number: the exponential of the entropy of a node's weights)."
+        f"{len(graph):,} {kind}s, {graph.n_edges:,} edges, {isolated:,} {kind}s without any. On average a {kind} "
+        f"has {counts.mean():.1f} neighbours, with an effective number of {effective_neighbors(graph).mean():.1f} "
+        "(the exponential of the entropy of a node's weights)."
     )
     if graph.n_edges == 0:
         return section(f"{kind}s", title, element("p", lead), note("There is nothing to draw."))
@@ -51,7 +51,7 @@ def _communities(graph: SimilarityGraph, name: Name) -> list[Any]:
     heatmap = picture(
         panel(plot_adjacency, strongest, communities=communities, size=(3.9, 3.4)),
         f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",
-        f"Weights of all pairs of {graph.kind}s, sorted by {communities.nunique():,} communities; lines part them.",
+        f"Weights of all pairs of {graph.kind}s, sorted by {communities.nunique():,} communities; lines divide them.",
     )
     return [
         *notes,
@@ -77,7 +77,7 @@ def _distributions(graph: SimilarityGraph) -> list[Markup]:
     degrees = picture(
         panel(plot_degrees, graph),
         f"Histogram of the neighbours of a {graph.kind}.",
-        f"How many neighbours {graph.kind}s have, and how many of them count.",
+        f"Number and effective number of neighbours of a {graph.kind}.",
     )
     text = f"Histogram of weights of edges from {weights.min():.2g} to {weights.max():.2g}."
-    return [degrees, picture(panel(plot_weights, graph), text, "How strong edges are.")]
+    return [degrees, picture(panel(plot_weights, graph), text, "Weights of the edges.")]

@@ -48,11 +48,11 @@ def _strengths(model: Recommender) -> list[Markup]:
     for side in _SIDES:
         strength = getattr(model, f"{side}_graph_strength_", 0.0)
         if strength:
-            rows.append((f"share of the prior of {side}s that follows the similarities given", strength))
+            rows.append((f"share of the prior variance of {side}s that follows the given similarities", strength))
     settings = getattr(model, "settings_", {})
     if isinstance(settings, dict):
         rows += [(f"{name} (was 'auto')", value) for name, value in settings.items()]
-    return [table("Found out from the ratings", ["what", "value"], [_shown(row) for row in rows])] if rows else []
+    return [table("Estimated from the ratings", ["what", "value"], [_shown(row) for row in rows])] if rows else []
 
 
 def _shown(row: tuple[str, Any]) -> tuple[str, Any]:
@@ -67,7 +67,7 @@ def _drift(model: Recommender) -> list[Markup]:
         return []
     rows = drift[["side", "lasts", "deviation"]].itertuples(index=False, name=None)
     columns = ["of", "lasts (unit of the timestamps)", "deviation"]
-    return [table("What users and items add to ratings at a moment", columns, rows)]
+    return [table("Changes of users and items over time", columns, rows)]
 
 
 def _effects(model: Recommender, side: Literal["user", "item"]) -> list[Markup]:
@@ -78,7 +78,7 @@ def _effects(model: Recommender, side: Literal["user", "item"]) -> list[Markup]:
     largest = np.argsort(-effects["effect"].abs().to_numpy(), kind="stable")[:_MOST_EFFECTS]
     shown = effects.iloc[np.sort(largest)]  # the largest effect first, as in the table
     rows = [(row["feature"], f"{row['effect']:+.3f}", float(row["spread"])) for row in shown.to_dict("records")]
-    caption = f"What features of {side}s add to a score"
+    caption = f"Effects of features of {side}s on a score"
     caption += f": the largest {len(rows)} of {len(effects)}" if len(rows) < len(effects) else ""
     return [table(caption, ["feature", "effect", "spread over those who rate"], rows)]
 

@@ -75,9 +75,9 @@ def write_report(
     NotFittedError
         For a model that is not fitted.
     ParameterError
-        Where the folder does not exist, or for both `test` and `evaluate`.
+        If the folder does not exist, or for both `test` and `evaluate`.
     DataError
-        Where `test` cannot be used, and for a table of titles without the column "title".
+        If `test` cannot be used, and for a table of titles without the column "title".
     MissingExtraError
         Without matplotlib or networkx.
 

@@ -17,14 +17,16 @@ def parameters_section(model: BaseEstimator) -> Markup:
     name, expected = _nearest(model, given)
     changed = [key for key in given if repr(given[key]) != repr(expected.get(key))]
     kept = [key for key in given if key not in changed]
-    parts = [element("p", f"{name}{':' if changed else '. No parameter was given another value.'}")]
+    parts = [element("p", f"{name}{':' if changed else '. All parameters have its values.'}")]
     if changed:
         rows = [(element("code", key), repr(given[key]), repr(expected.get(key))) for key in changed]
-        parts.append(table("Parameters with another value", ["parameter", "value", "there"], rows))
+        parts.append(table("Parameters with another value", ["parameter", "value", "value there"], rows))
     if kept:
         rows = [(element("code", key), repr(given[key])) for key in kept]
-        summary = element("summary", f"{len(kept)} parameters as they are there")
-        parts.append(element("details", summary, table("Parameters as they are there", ["parameter", "value"], rows)))
+        summary = element("summary", f"{len(kept)} parameters with the same value")
+        parts.append(
+            element("details", summary, table("Parameters with the same value", ["parameter", "value"], rows))
+        )
     return section("parameters", "Parameters", *parts)
 
 

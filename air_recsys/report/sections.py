@@ -49,13 +49,13 @@ _COURSES = (
 _REASONS = {  # of the end of a training
     "n_epochs": "all epochs were run",
     "n_sweeps": "all sweeps were run",
-    "patience": "the validation error fell no more",
+    "patience": "the validation error did not decrease any more",
     "stopping_delta": "the objective hardly changed",
     "callback": "a callback stopped it",
     "interrupt": "Ctrl-C or another signal ended it",
     "checkpoint": "a checkpoint could not be written",
-    "divergence": "it diverged and was set back",
-    "memory": "the device ran out of memory and it was set back",
+    "divergence": "it diverged and was reset to its last finite state",
+    "memory": "the device ran out of memory, and the last state was kept",
 }
 
 
@@ -152,7 +152,7 @@ def _narrowing(model: Recommender) -> list[Markup]:
     neighbors = picture(
         panel(plot_effective_neighbors, model),
         "Effective number of neighbours over the epochs.",
-        "How the graphs narrow: how many neighbours count.",
+        "How the graphs narrow: the effective number of neighbours.",
     )
     if getattr(model, "adjacency", None) != "row_softmin":
         return [neighbors]
@@ -188,7 +188,7 @@ def _recommendations_of(model: Recommender, user: int, name: Name) -> Markup:
         [int(row["rank"]), name(row["item"]), score, *_reasons(model, id, row["item"], name)]
         for row, score in zip(recommended.to_dict("records"), scores, strict=True)
     ]
-    columns = ["rank", "item", "score", "speaks most for it"][: len(rows[0])]
+    columns = ["rank", "item", "score", "largest contributions"][: len(rows[0])]
     return joined([head, lead, table(f"Recommended to user {id}", columns, rows)])
 
 
@@ -218,7 +218,7 @@ def _reasons(model: Recommender, user: Hashable, item: Hashable, name: Name) -> 
 
 def made_section(model: Recommender | DrugTargetAIR) -> Markup:
     """Return when, with what and where the page was made."""
-    where = "The machine is the one that wrote this page; the model may have been trained elsewhere."
+    where = "This machine wrote the page; the model may have been trained on another one."
     seed = ("seed of the model", repr(getattr(model, "random_state", None)))
     return section("made", "How this was made", machine_table(seed), note(where))
 

@@ -17,8 +17,8 @@ from air_recsys.report.sections import counts_picture, ratings_picture
 
 _NAMES = {"rmse": "RMSE", "mae": "MAE", "average_precision": "average precision", "auroc": "AUROC"}
 _HOW = (
-    "Give ratings that the model has not seen (air-recsys report --test FILE, or write_report(test=...)), or have it "
-    "fitted anew on a part of its own (--evaluate)."
+    "To measure it, give unseen ratings (air-recsys report --test FILE, or write_report(test=...)), "
+    "or let the report fit the model again on 90 % of its ratings (--evaluate)."
 )
 
 
@@ -67,7 +67,7 @@ def _data_sentence(model: Recommender) -> str:
 
 def _accuracy_sentence(model: Recommender, evaluation: Evaluation) -> str:
     if not evaluation.is_unseen:
-        return "How accurate it is on ratings that it has not seen is not known: no held-out ratings were given."
+        return "Its accuracy on unseen ratings is not known: no held-out ratings were given."
     if not evaluation.rows:
         return "No test pair has a user and an item of the training data, so there is no measure of its lists."
     own, main = evaluation.rows[0], evaluation.measure
@@ -103,7 +103,7 @@ def _last_sentence(evaluation: Evaluation) -> str:
         return _HOW
     pairs = evaluation.pairs
     if evaluation.measure != "rmse":
-        return f"They are of {pairs['user'].nunique():,} users and {pairs['item'].nunique():,} items."
+        return f"The test ratings are of {pairs['user'].nunique():,} users and {pairs['item'].nunique():,} items."
     errors = evaluation.predicted - evaluation.truth
     groups = [
         errors_by(pairs[f"{side}_ratings"].to_numpy(), errors, pairs["user"].to_numpy()).assign(side=side)
@@ -113,11 +113,11 @@ def _last_sentence(evaluation: Evaluation) -> str:
     ends = range_text(worst["lowest"], worst["highest"])
     group = f"{worst['side']}s with {ends} training ratings (RMSE {worst['rmse']:.3g})"
     if not evaluation.knows_deviations:
-        return f"Of groups by training ratings it errs most on {group}."
+        return f"Its error is largest for {group}."
     deviations, users = pairs["deviation"].to_numpy(), pairs["user"].to_numpy()
     reliability = interval_reliability(evaluation.truth, evaluation.predicted, deviations, users)
     held = float(reliability.set_index("meant").loc[0.9, "held"])
-    return f"Its 90 % intervals hold {held:.1%} of them; of groups by training ratings it errs most on {group}."
+    return f"Its 90 % intervals hold {held:.1%} of them, and its error is largest for {group}."
 
 
 def _pictures(model: Recommender, evaluation: Evaluation) -> list[Markup]:
@@ -140,7 +140,7 @@ def _accuracy_picture(evaluation: Evaluation) -> Markup:
     main = evaluation.measure
     name = measure_name(main)
     figures = "; ".join(f"{row['model']} {number_text(row[main])}" for row in evaluation.rows)
-    better = "less" if main == "rmse" else "more"
+    better = "lower" if main == "rmse" else "higher"
     drawn = panel(plot_accuracy, evaluation.rows, main, f"{name} ({better} is better)")
     return picture(drawn, f"{name} with 95 % intervals: {figures}.", f"{evaluation.title}, with 95 % intervals.")
 

@@ -38,7 +38,7 @@ def run_apart(function: Callable[..., Any], *arguments: Any, threads: int = 1) -
     Raises
     ------
     ProcessEndedError
-        Where the process ends without a result.
+        If the process ends without a result.
 
     Examples
     --------
@@ -69,7 +69,7 @@ def process_apart(threads: int = 1) -> Iterator[Callable[..., Any]]:
             except BrokenProcessPool as error:
                 name = getattr(function, "__name__", "a measurement")
                 raise ProcessEndedError(
-                    f"the process of {name} ended without a result, often for want of memory"
+                    f"the process of {name} ended without a result, often from lack of memory"
                 ) from error
 
         yield call

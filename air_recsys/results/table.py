@@ -28,7 +28,7 @@ class ResultTable:
     rows : list of dict
         One result each; floats keep full precision in JSON.
     notes : list of str
-        What a reader has to know about the figures.
+        Notes on the figures.
     """
 
     title: str
@@ -65,7 +65,7 @@ def write_json(path: str | Path, content: Any) -> None:
     Raises
     ------
     ParameterError
-        Where the folder does not exist.
+        If the folder does not exist.
     """
     target = Path(path)
     if not target.parent.is_dir():

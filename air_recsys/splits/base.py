@@ -33,9 +33,9 @@ class StrongSplit(NamedTuple):
     train : ndarray of bool, shape (n_ratings,)
         All ratings of the users that the model is trained on.
     fold_in : ndarray of bool, shape (n_ratings,)
-        The ratings of the hidden users that the trained model is shown.
+        The ratings of the hidden users that are given to the trained model.
     test : ndarray of bool, shape (n_ratings,)
-        The ratings of the hidden users that it has to predict.
+        The ratings of the hidden users to predict.
     """
 
     train: np.ndarray
@@ -84,7 +84,7 @@ def split_off(test: np.ndarray) -> Split:
     Raises
     ------
     DataError
-        Where that leaves no training or no test ratings.
+        If that leaves no training or no test ratings.
     """
     n_test = np.count_nonzero(test)
     if n_test in (0, test.size):

@@ -31,7 +31,7 @@ def cold_user_folds(interactions: Interactions, n_splits: int = 5, random_state:
     Raises
     ------
     DataError
-        Where fewer users than folds have ratings.
+        If fewer users than folds have ratings.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def cold_both_folds(interactions: Interactions, n_splits: int = 5, random_state:
     Raises
     ------
     DataError
-        Where fewer users or items than folds have ratings, or where a pair of folds would leave no training or no
+        If fewer users or items than folds have ratings, or where a pair of folds would leave no training or no
         test ratings, as sparse data in many folds does. It is raised before the first split is made.
 
     Examples

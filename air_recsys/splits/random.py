@@ -30,7 +30,7 @@ def random_holdout(interactions: Interactions, test_fraction: float = 0.1, rando
     Raises
     ------
     DataError
-        Where no rating would be left for training.
+        If no rating would be left for training.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def k_fold(interactions: Interactions, n_splits: int = 5, random_state: RandomSt
     Raises
     ------
     DataError
-        Where there are fewer ratings than folds.
+        If there are fewer ratings than folds.
 
     Examples
     --------
@@ -147,7 +147,7 @@ def user_holdout(interactions: Interactions, test_size: float | int = 0.2, rando
     Raises
     ------
     DataError
-        Where no user has enough ratings to hold one out.
+        If no user has enough ratings to hold one out.
 
     Examples
     --------

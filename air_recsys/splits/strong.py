@@ -37,7 +37,7 @@ def strong_generalisation(
     Raises
     ------
     DataError
-        Where no user has two ratings, or where no rating would be left for training.
+        If no user has two ratings, or where no rating would be left for training.
 
     Examples
     --------

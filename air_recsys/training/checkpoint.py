@@ -30,7 +30,7 @@ _ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
 
 
 class CheckpointFile:
-    """Where the state of a training is kept, whole or not at all.
+    """The file with the state of a training, complete or absent.
 
     A state is built of dictionaries with text keys, lists, tuples (which come back as lists), numbers, text, None,
     tensors, arrays and sparse CSR arrays.
@@ -45,7 +45,7 @@ class CheckpointFile:
     Raises
     ------
     CheckpointError
-        Where no file can stand at `path`.
+        If no file can stand at `path`.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class CheckpointFile:
         Raises
         ------
         CheckpointError
-            Where the file cannot be written; what stood there before still does.
+            If the file cannot be written; the old file stays.
         """
         tensors: dict[str, np.ndarray] = {}
         metadata = {
@@ -110,7 +110,7 @@ class CheckpointFile:
         Raises
         ------
         CheckpointError
-            Where the file is no whole checkpoint, or one of other data or parameters.
+            If the file is not a complete checkpoint, or belongs to other data or parameters.
         """
         if not is_file(self.path):
             raise CheckpointError(f"expected a checkpoint, found no file {self.path}")

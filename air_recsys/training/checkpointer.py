@@ -59,8 +59,7 @@ class FileCheckpointer:
     ParameterError
         For `every` below 1.
     CheckpointError
-        Where a file cannot be read or cannot stand at its path, is of other data or parameters, or where another
-        training writes to it.
+        If a file cannot be read or written, belongs to other data or parameters, or if another training writes to it.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class FileCheckpointer:
         Raises
         ------
         CheckpointError
-            Where the state is not one of such a training.
+            If the state is not one of such a training.
         """
         if self._state is None:
             return 0
@@ -165,7 +164,7 @@ def hold_checkpoint(path: Path, lock: Path | None = None) -> HeldFile:
     Raises
     ------
     CheckpointError
-        Where another training holds it, in another process or in another thread, or where it cannot be made.
+        If another training holds it, in another process or in another thread, or where it cannot be made.
     """
     try:
         return hold(lock or beside(real_place(path), "lock"))

@@ -31,10 +31,10 @@ def train(
 ) -> Result:
     """Train in place, to the last step or to what ends it early.
 
-    With held-out entries the trainee ends in the state of the lowest validation error, else in the last one. If it
-    leaves the finite numbers, or the memory, it ends in its last good state and the result carries the error. Ctrl-C,
-    and a checkpoint that cannot be written, end the training at the next position with all that it has reached, and
-    the result carries them.
+    With held-out entries the trainee ends in the state with the lowest validation error, else in the last one. If it
+    diverges to NaN or infinity, or runs out of memory, it ends in its last good state, and the result has the error.
+    Ctrl-C, and a checkpoint that cannot be written, end the training at the next position with its present state, and
+    the result has them.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ def train(
     Raises
     ------
     NumericalError
-        Where the first steps fail, so that there is no good state to end in.
+        If the first steps fail, so that there is no good state to end in.
     """
     return _Course(trainee, patience, frozenset(snapshot_epochs), list(callbacks), checkpointer, progress).run()
 

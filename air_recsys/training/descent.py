@@ -170,7 +170,7 @@ class GradientDescent:
         Raises
         ------
         ValueError
-            Where a moment does not fit its tensor.
+            If a moment does not fit its tensor.
         """
         for tensor, moments in zip(self._trained(), state["optimizer"], strict=True):
             self.optimizer.state[tensor] = _moments(moments, tensor)

@@ -1,4 +1,4 @@
-"""What a training tells while it runs, and what it leaves behind."""
+"""The records of a training while it runs, and its result."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Remembered:
 
 @dataclass
 class Result:
-    """What training leaves behind: its records, the position of the state kept, and why it stopped."""
+    """The result of a training: its records, the position of the kept state, and why it stopped."""
 
     records: list[Record] = field(default_factory=list)
     kept_epoch: int = 0

@@ -77,7 +77,7 @@ class PosteriorSweeps:
         Raises
         ------
         NumericalError
-            Where that leaves the finite numbers.
+            If it gives NaN or infinity.
         """
         with few_threads(self._work):
             self.estimate.sweep()
@@ -90,7 +90,7 @@ class PosteriorSweeps:
             )
             self._variance, *self._energies = self.posterior.check(variance, *energies)
         if not all(map(math.isfinite, self._energies)):
-            raise NumericalError("the energy of a graph left the finite numbers")
+            raise NumericalError("expected finite energies of the graphs, found NaN or infinity")
 
     def measure(self, position: int) -> Measures:
         """Return the energies that the graphs had before their last step, and the common noise."""

@@ -59,7 +59,7 @@ class Holdout:
     ParameterError
         For an unknown metric or a fraction out of its range.
     DataError
-        Where the data do not suit the metric.
+        If the data do not suit the metric.
     """
 
     def __init__(self, data: Interactions, fraction: float, metric: str, random_state: int) -> None:

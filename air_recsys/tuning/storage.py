@@ -22,9 +22,9 @@ def storage_url(storage: str | os.PathLike[str]) -> str:
     Raises
     ------
     ParameterError
-        Where the folder of the file does not exist, or the path is that of a folder.
+        If the folder of the file does not exist, or the path is that of a folder.
     DataFileError
-        Where the file is something else.
+        If the file is something else.
     """
     text = os.fspath(storage)
     if "://" in text:
@@ -51,9 +51,9 @@ def open_study(url: str | None, name: str, direction: str, search: dict[str, Any
     Raises
     ------
     ParameterError
-        Where the study of that name is another search.
+        If the study of that name is another search.
     DataFileError
-        Where the storage is damaged, or cannot be reached.
+        If the storage is damaged, or cannot be reached.
     """
     import_extra("optuna", "tune")
     try:

@@ -33,7 +33,8 @@ class Tuning:
     best_params : dict
         The parameters of the best trial, of AIR and of its solver; all others are those of `preset`.
     best_value : float
-        Its score on the validation part. It is the best of many, so it flatters: report an error on test data.
+        Its score on the validation part. It is the best of many, so it is too optimistic: report an error on test
+        data.
     metric, preset : str
     protocol : str
         One line on how the values were obtained.
@@ -84,42 +85,42 @@ def tune(
 ) -> Tuning:
     """Search the settings of AIR that suit some training data.
 
-    A random part of the data is held out once. Every trial trains on the rest and is scored on that part; the first
-    one has the preset's own settings, so the result is never worse on that part than they are. Optuna's TPE sampler
-    draws the others. A trial that is worse than the median of the earlier ones at the same share of its epochs is
-    given up, and so is one that diverges.
+    A random part of the data is held out once. Every trial trains on the rest and is scored on that part. The first
+    trial has the settings of the preset, so the result is never worse than they are on that part. Optuna's TPE sampler
+    draws the others. A trial is stopped early if it diverges, or if it is worse than the median of the earlier ones at
+    the same share of its epochs.
 
     Parameters
     ----------
     interactions : Interactions, sparse matrix, DataFrame or ndarray
-        Training data only: whoever reports a test error keeps the test part out of here.
+        Training data only: if you report a test error, leave the test part out.
     preset : {"ratings", "interactions", "completion"}
         The settings to start from.
     space : dict, optional
         Ranges ``(low, high)`` or ``(low, high, "log")`` and lists of choices, by the names of the parameters of AIR
-        and of its solver (also as ``solver__depth``). They add to `default_space` or replace its entries; a list of
-        one is a fixed value.
+        and of its solver (also as ``solver__depth``). They add to `default_space` or replace its entries; a list with
+        one entry is a fixed value.
     n_trials : int
-        Trials of the study at the end, those of earlier calls included.
+        Number of trials of the study at the end, earlier calls included.
     metric : {"rmse", "mae", "average_precision", "auroc", "ndcg_at_k"}
         See `METRICS`. The third and the fourth are for ratings 0 and 1; the last ranks all items that a user has not
         rated in training, and counts validation ratings above 0.
     validation_fraction : float
         Share of the ratings to hold out, in (0, 1).
     storage : str or Path, optional
-        A file that keeps the study (SQLite, made where there is none), or the address of a database
+        A file that keeps the study (SQLite, created if it does not exist), or the address of a database
         (``postgresql://...``). A later call with it continues where the last one ended, even one that was killed.
         One process at a time. By default the study is in memory.
     study_name : str
         Name of the study in `storage`, which can hold several.
     timeout : float, optional
-        Seconds after which no further trial is begun.
+        Seconds after which no further trial starts.
     random_state : int
         Seed of the validation part, of the sampler and of the models.
     device : str
         As for `AIR`.
     callbacks : iterable of callable
-        Optuna's: called with study and trial after every trial; ``study.stop()`` ends the search.
+        Callbacks of Optuna, called with study and trial after every trial; ``study.stop()`` ends the search.
     verbose : bool
         Let Optuna print a line after every trial, on the standard error.
 
@@ -127,12 +128,12 @@ def tune(
     ------
     ParameterError
         Before any training: for parameters out of range, unknown names in `space`, or a study in `storage` that was
-        made with other data, another preset, space, metric, validation part or seed. After it: where no trial was
+        made with other data, another preset, space, metric, validation part or seed. After it: if no trial was
         completed.
     DataError
-        For data that cannot be used, or do not suit the metric.
+        For data that cannot be used, or do not fit the metric.
     MissingExtraError
-        Without Optuna.
+        If Optuna is not installed.
 
     Source: Akiba et al., Optuna: A Next-generation Hyperparameter Optimization Framework, KDD 2019.
 
@@ -202,8 +203,8 @@ def _result(study: Study, holdout: Holdout, search: dict[str, Any], device: str)
     ended = counted(study)
     if not any(trial.state.name == "COMPLETE" for trial in ended):
         raise ParameterError(
-            f"none of {len(ended)} trial(s) came to its end, {sum(map(diverged, ended))} diverged: give more "
-            "time, or another space, above all a lower learning_rate"
+            f"expected a completed trial, found none of {len(ended)}, of which {sum(map(diverged, ended))} diverged: "
+            "give more time, or another space, above all with a lower learning_rate"
         )
     protocol = (
         f"{search['metric']} on {holdout.validation.n_ratings} validation ratings held out at random (seed "

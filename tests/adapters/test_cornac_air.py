@@ -524,7 +524,7 @@ def test_early_stopping_in_range(data, rule, message):
 
 @pytest.mark.parametrize("params", [{"n_factors": 3}, {"random_state": 1}, {"verbose": True}, ["clip"], "clip"])
 def test_air_params_are_parameters_that_are_not_our_own(data, params):
-    message = "air_params must be a dict of parameters of AIR and its solvers that CornacAIR has not itself (n_factors"
+    message = "air_params must be a dict of parameters of AIR and its solvers that are not parameters of CornacAIR (n"
     with fails(ParameterError, message):
         make(air_params=params).fit(data)
 

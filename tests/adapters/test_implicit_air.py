@@ -654,7 +654,7 @@ def test_weights_of_an_earlier_call_are_taken(model, monkeypatch):
     again = model.explain(5, LIKES, 11, user_weights=parts, N=2)
     assert again[0] == total
     assert again[1] == top[:2]
-    with fails(ValueError, "user_weights are not of this user"):
+    with fails(ValueError, "expected user_weights of the"):
         model.explain(6, LIKES, 11, user_weights=parts[:-1])
 
 

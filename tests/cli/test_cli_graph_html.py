@@ -70,7 +70,7 @@ def test_titles_that_cannot_be_used(folder, tmp_path, titles, message):
 
 def test_titles_without_a_page_and_files_without_a_folder(folder, tmp_path):
     ended = cli("graph", folder / "text.air", "--titles", tmp_path / "t.csv")
-    assert (ended.status, "needs --html" in ended.err) == (1, True)
+    assert (ended.status, "expected --titles with --html" in ended.err) == (1, True)
     ended = cli("graph", folder / "text.air", "--html", tmp_path / "none" / "g.html")
     assert ended.status == 1
     assert "none" in ended.err

@@ -132,7 +132,7 @@ MASK = "--mask {}/mask.png --out out.png"
     [
         ("{}/none.png " + MASK, ["expected an image file, found no file", "none.png"]),
         ("{}/text.png " + MASK, ["expected an image that can be read in", "text.png"]),
-        ("{}/whole.png --out out.png", ["either --mask or --missing"]),
+        ("{}/whole.png --out out.png", ["either --mask or --missing, found neither"]),
         ("{}/whole.png --missing 0.3 " + MASK, ["either --mask or --missing"]),
         ("{}/whole.png --missing 0 --out out.png", ["hides nothing"]),
         ("{}/whole.png --missing 1 --out out.png", ["hides everything"]),
@@ -145,7 +145,10 @@ MASK = "--mask {}/mask.png --out out.png"
         ("{}/whole.png --mask {}/black.png --out out.png", ["hides everything of 20 x 14"]),
         ("{}/whole.png --truth {}/small.png " + MASK, ["(20, 14), found (5, 5)"]),
         ("{}/whole.png --truth {}/none.png " + MASK, ["no file", "none.png"]),
-        ("{}/whole.png --truth {}/whole.png --missing 0.3 --out out.png", ["--truth with --mask only"]),
+        (
+            "{}/whole.png --truth {}/whole.png --missing 0.3 --out out.png",
+            ["--truth with --mask, found it with --missing"],
+        ),
         ("{}/whole.png --size 0 " + MASK, ["--size"]),
         ("{}/whole.png --mask {}/mask.png", ["--out"]),
         ("{}/whole.png --mask {}/mask.png --out out.gif", [".png, .jpg, .jpeg, found 'out.gif'"]),

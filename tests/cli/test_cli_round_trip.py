@@ -132,7 +132,10 @@ def test_titles_stand_beside_the_items(folder, tmp_path, ids, first):
         }
         assert set(named.values()) - {""} <= set(re.findall(r"Heat|Fargo, 1996", ended.out))
     ended = cli("similar", folder / f"{ids}.air", "--user", user, *titles)
-    assert (ended.status, ended.err) == (1, "error: --titles names items, so it needs --item\n")
+    assert (ended.status, ended.err) == (
+        1,
+        "error: expected --titles with --item, whose items it names, found it with --user\n",
+    )
 
 
 @pytest.mark.parametrize(("ids", "stranger", "item"), [("integer", 77, 0), ("text", "new", "i0")])

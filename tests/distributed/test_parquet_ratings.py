@@ -187,7 +187,9 @@ def test_other_solvers_need_all_ratings_on_every_rank(folders):
 
 
 def test_ratings_too_few_for_factors_are_refused(folders):
-    with pytest.raises(ParameterError, match="n_factors='auto' is 0 cannot be read in parts: set n_factors"):
+    with pytest.raises(
+        ParameterError, match="n_factors='auto' is 0 for so few ratings, which cannot be read in parts"
+    ):
         fit(sweeping(n_factors="auto"), ParquetRatings(folders / "scarce"))
 
 

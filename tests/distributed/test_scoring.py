@@ -263,7 +263,7 @@ def test_a_piece_that_kills_its_workers_is_given_up(tmp_path, model):
     worker = workers.Worker(model.save(tmp_path / "model.air"), None, tmp_path)  # type: ignore[arg-type]
     for _ in range(4):
         worker._count_try("part")
-    with fails(RuntimeError, "4 workers died over part"):
+    with fails(RuntimeError, "4 workers died on part"):
         worker._count_try("part")
 
 

@@ -23,6 +23,7 @@ PUBLIC = ["air_recsys"] + [
 ]
 NOTEBOOKS = [page for page in PAGES if any(block.language == CELL for block in blocks(page))]
 EQUATIONS = DOCS / "mathematics.md"
+WIDE = ["index", "start", "ratings", "ranking", "dti", "graphs", "measured", "compare", "similarities", "api/air"]
 
 
 @pytest.fixture(scope="module")
@@ -78,6 +79,23 @@ def test_a_page_asks_the_network_for_nothing(site):
         fetched = re.findall(r'<(?:script|img|iframe)[^>]+src="(https?:[^"]+)"', text)
         fetched += re.findall(r'<link[^>]+rel="(?:stylesheet|preload)"[^>]+href="(https?:[^"]+)"', text)
         assert fetched == [], page.name
+
+
+def test_tables_and_code_scroll_on_a_phone_and_pages_do_not(site):
+    """Wide tables and blocks have a scroll bar of their own; the text of code in a line breaks."""
+    from browsers import chromium, show
+
+    overflow = """
+    const wide = [...document.querySelectorAll("article :is(p, li, h1, h2, h3, img, code)")];
+    const held = (element) => element.closest("table, pre, math, .drawn") !== null;
+    return [document.documentElement.scrollWidth, wide.filter(
+      (element) => !held(element) && element.getBoundingClientRect().right > innerWidth).map((e) => e.textContent)];
+    """
+    with chromium() as browser:
+        show(browser, dark=False, size=(390, 844))
+        for page in WIDE:
+            browser.get((site / f"{page}.html").as_uri())
+            assert browser.execute_script(overflow) == [390, []], page
 
 
 def test_every_equation_has_its_code():

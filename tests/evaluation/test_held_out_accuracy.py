@@ -156,7 +156,7 @@ def test_likes_without_a_test_have_no_measure() -> None:
     training, _ = likes()
     found = evaluate_model(AIR.for_likes(settings={}, device="cpu", random_state=0).fit(training))
     assert found.rows == []
-    assert "it takes likes that the model has not seen" in found.notes[0]
+    assert "give likes that it has not seen" in found.notes[0]
     strange = pd.DataFrame({"user": ["nobody"], "item": ["nothing"], "rating": [1.0]})
     again = AIR.for_likes(settings={}, device="cpu", random_state=0).fit(training)
     assert evaluate_model(again, strange).rows == []

@@ -90,11 +90,11 @@ def test_a_parameter_out_of_range_is_named(name, value, message):
         ),
         (
             {"unobserved_weight": 0.1, "biases": True},
-            "unobserved_weight draws pairs to 0 and goes without biases and centring, found biases=True, center=False",
+            "unobserved_weight needs biases=False and center=False, found biases=True, center=False",
         ),
         (
             {"unobserved_weight": 0.1, "center": True},
-            "unobserved_weight draws pairs to 0 and goes without biases and centring, found biases=False, center=True",
+            "unobserved_weight needs biases=False and center=False, found biases=False, center=True",
         ),
     ],
 )

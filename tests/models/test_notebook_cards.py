@@ -37,7 +37,7 @@ def test_a_fitted_model_tells_what_it_read_and_learned(make):
     data = model.interactions_
     assert f"{data.n_users} users, {data.n_items} items, {data.n_ratings} ratings from 1 to 5" in text
     assert "learned" in text
-    assert "how good" in text
+    assert "accuracy" in text
     assert model._repr_mimebundle_() == {"text/plain": repr(model), "text/html": model._repr_html_()}
     with config_context(display="text"):
         assert model._repr_mimebundle_() == {"text/plain": repr(model)}
@@ -93,7 +93,7 @@ def test_an_explanation_tells_likes_and_dislikes_apart(name):
     told = " ".join(found.prose().split())
     assert told.startswith(f"User {USERS[0]} is expected to rate item i3 {found.score:.3g}")
     for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes")):
-        assert (f"What the user {verb} adds {rows['contribution'].sum():+.2g}: " in told) == bool(len(rows))
+        assert (f"Items that the user {verb} add {rows['contribution'].sum():+.2g}: " in told) == bool(len(rows))
     assert found.prose() in str(found)
     text = text_of(found._repr_html_())
     assert told in text

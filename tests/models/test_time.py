@@ -139,7 +139,7 @@ def test_new_ratings_are_taken_in_at_their_times():
     new = asked[asked["user"] >= 140]
     pairs = new["user"], new["item"]
     assert rmse(fitted.predict(*pairs), whole.predict(*pairs)) < 0.25
-    with pytest.raises(DataError, match="expected new ratings with timestamps, as those of the training, found none"):
+    with pytest.raises(DataError, match="expected new ratings with timestamps, as in the training, found none"):
         fitted.partial_fit(later.drop(columns="timestamp"))
     with pytest.raises(DataError, match="expected timestamps in the unit of the training"):
         fitted.partial_fit(data(later.assign(timestamp=1000 * later["timestamp"])))

@@ -113,7 +113,7 @@ def test_other_communities_can_be_given():
     order, _ = community_order(graph, halves)
     assert (order[:4] < 4).all()
     np.testing.assert_array_equal(drawn, graph.to_scipy().toarray()[np.ix_(order, order)])
-    with pytest.raises(DataError, match=r"expected 8 communities, one a node, found shape \(3,\)"):
+    with pytest.raises(DataError, match=r"expected 8 communities, one per node, found shape \(3,\)"):
         plot_adjacency(graph, communities=[0, 1, 1])
 
 
@@ -237,7 +237,7 @@ def test_self_edges_and_neighbours_over_time(model):
 def test_other_adjacencies_have_no_self_edges(adjacency):
     other = AIR.for_completion(n_epochs=5, adjacency=adjacency, **SHORT).fit(ratings())
     assert [axes.get_title() for axes in plot_vanishing(other).axes] == ["Effective number of neighbours"]
-    with pytest.raises(DataError, match="other adjacencies have no self-edges"):
+    with pytest.raises(DataError, match="which has self-edges, found"):
         plot_self_edges(other)
 
 

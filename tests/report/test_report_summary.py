@@ -49,7 +49,7 @@ def test_the_first_sentences_hold_the_figures(fitted: Any, evaluation: Evaluatio
     assert f"its RMSE is {own['rmse']:.3g} (95 % interval {own['rmse low']:.3g} to {own['rmse high']:.3g})" in text
     assert "lower than that of BiasModel" in text
     assert "Its 90 % intervals hold" in text
-    assert "training figures" not in text
+    assert "errors on training ratings" not in text
 
 
 def test_without_unseen_ratings_the_page_says_so_and_has_no_sections_on_them(fitted: Any) -> None:
@@ -66,7 +66,7 @@ def test_the_order_of_the_page(fitted: Any, evaluation: Evaluation) -> None:
     page = Page(report_html(fitted[0], evaluation))
     order = ["accuracy", "users", "items", "calibration", "errors", "recommendations", "learned"]
     assert page.values("section", "id") == [*order, "data", "training", "parameters", "made"]
-    assert page.text.index("snapshots") > page.text.index("Are the intervals honest?")
+    assert page.text.index("snapshots") > page.text.index("Are the intervals right?")
     assert " ± " in page.text
 
 
@@ -103,11 +103,11 @@ def test_a_model_without_deviations_has_errors_but_no_intervals(evaluation: Eval
 def test_parameters_are_told_apart_from_the_nearest_preset() -> None:
     page = Page(parameters_section(AIR.for_ratings(n_sweeps=7, random_state=3)))
     assert "As AIR.for_ratings():" in page.text
-    before, _, after = page.text.partition("parameters as they are there")
+    before, _, after = page.text.partition("parameters with the same value")
     assert "solver__n_sweeps7" in before
     assert "random_state3" in before
     assert "pattern_graphs" in after
-    assert "No parameter was given another value." in parameters_section(AIR.for_completion())
+    assert "All parameters have its values." in parameters_section(AIR.for_completion())
     assert "As BiasModel()" in parameters_section(BiasModel())
 
 

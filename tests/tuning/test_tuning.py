@@ -280,7 +280,7 @@ def test_diverged_trials_do_not_end_the_search():
 
 
 def test_a_search_in_which_all_diverge_says_so():
-    with fails(ParameterError, "none of 2 trial(s) came to its end, 2 diverged"):
+    with fails(ParameterError, "expected a completed trial, found none of 2, of which 2 diverged"):
         search(space=SMALL | {"learning_rate": [1e8]}, n_trials=2)
 
 

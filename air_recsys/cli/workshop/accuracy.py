@@ -84,19 +84,22 @@ def ratings(
         bool, typer.Option("--ablation", help="AIR with its parts changed one at a time, with --validation.")
     ] = False,
     features: Annotated[
-        bool, typer.Option("--features", help="Show age, gender, occupation, year and genres of MovieLens, too.")
+        bool, typer.Option("--features", help="Give the models age, gender, occupation, year and genres of MovieLens.")
     ] = False,
     graphs: Annotated[
-        bool, typer.Option("--graphs", help="Show the graphs that come with Flixster and Douban, too.")
+        bool, typer.Option("--graphs", help="Give the models the graphs of Flixster and Douban.")
     ] = False,
     times: Annotated[
-        bool, typer.Option("--times", help="Show when ratings were given, and ask for a time; MovieLens-100K alone.")
+        bool,
+        typer.Option("--times", help="Give the models the times of ratings, and ask for a time; only MovieLens-100K."),
     ] = False,
     keep: Annotated[
-        list[float] | None, typer.Option(help="Show this share of all ratings, ask for the rest; may be repeated.")
+        list[float] | None,
+        typer.Option(help="Train on this share of all ratings and test on the rest; may be repeated."),
     ] = None,
     cold: Annotated[
-        list[ColdSide] | None, typer.Option(help="Hide a tenth of the items, or of the users, whole; may be repeated.")
+        list[ColdSide] | None,
+        typer.Option(help="Hide all ratings of a tenth of the items, or of the users; may be repeated."),
     ] = None,
     settings: Annotated[
         list[str] | None,
@@ -123,7 +126,7 @@ def ratings(
     from air_recsys.evaluation.systems import air_systems, check_changes
 
     if ablation and not validation:
-        raise ParameterError("--ablation compares settings, which no test part is for: expected --validation with it")
+        raise ParameterError("--ablation compares settings on validation parts: expected --validation with it")
     if ablation and (features or times or graphs):
         raise ParameterError(
             "--ablation changes a model of ratings: expected it without --features, --graphs and --times"
@@ -188,7 +191,7 @@ def ranking(
     sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--system", help="May be repeated. By default all, EASE and RDLAE where items are few."),
+        typer.Option("--system", help="May be repeated. By default all, with EASE and RDLAE if there are few items."),
     ] = None,
     validation: Annotated[
         bool, typer.Option("--validation", help="Test on a part of the training data; the test part is left out.")
@@ -239,12 +242,12 @@ def dti(
         list[Setting] | None, typer.Option("--setting", help="May be repeated. By default cvs1.")
     ] = None,
     similarities: Annotated[
-        bool, typer.Option("--similarities", help="Show structures' and sequences' similarities too.")
+        bool, typer.Option("--similarities", help="Give the models similarities of structures and sequences.")
     ] = False,
-    seeds: Annotated[int, typer.Option(min=1, max=_N_SEEDS, help="Repetitions.")] = _N_SEEDS,
+    seeds: Annotated[int, typer.Option(min=1, max=_N_SEEDS, help="Number of repetitions.")] = _N_SEEDS,
     validation: Validation = False,
     probabilities: Annotated[
-        bool, typer.Option("--probabilities", help="Measure how well AIR's probabilities hold instead.")
+        bool, typer.Option("--probabilities", help="Measure the calibration of AIR's probabilities instead.")
     ] = False,
     air: Annotated[list[str] | None, options.pairs("--air", "A parameter of AIR; may be repeated.")] = None,
     data: options.DataFolder = None,

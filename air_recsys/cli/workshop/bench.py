@@ -51,7 +51,9 @@ def adapters(
     sets: Annotated[
         list[LikesSet] | None, typer.Option("--set", help="Likes for implicit; may be repeated. By default all three.")
     ] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Splits of these likes, from --first-seed on.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, help="Number of splits of these likes, from --first-seed on.")
+    ] = None,
     first_seed: Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")] = 25,
     data: options.DataFolder = None,
     json_file: options.JsonFile = None,
@@ -88,8 +90,8 @@ def top_n(
 def serve(
     dataset: Annotated[DataSet, typer.Option(help="Ratings to serve.")] = DataSet.ML_100K,
     data: options.DataFolder = None,
-    requests: Annotated[int, typer.Option(min=10, help="In a round, of each kind.")] = 800,
-    clients: Annotated[int, typer.Option(min=1, help="That ask at a time.")] = 8,
+    requests: Annotated[int, typer.Option(min=10, help="Requests of each kind in a round.")] = 800,
+    clients: Annotated[int, typer.Option(min=1, help="Clients that send requests at the same time.")] = 8,
     rounds: Annotated[int, typer.Option(min=1, help="Rounds; the median counts.")] = 5,
     seed: options.Seed = 0,
     json_file: options.JsonFile = None,
@@ -114,7 +116,7 @@ class GraphSet(StrEnum):
 def graphs(
     sets: Annotated[list[GraphSet] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
     data: options.DataFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Masks of Syn-Netflix.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of masks of Syn-Netflix.")] = 5,
     epochs: Annotated[int | None, typer.Option(min=1, help="In place of those of the presets.")] = None,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
@@ -170,9 +172,9 @@ def explorer(json_file: options.JsonFile = None) -> None:
 
 @bench_app.command("graph-build")
 def graph_build(
-    items: Annotated[int, typer.Option(min=2, help="Items that are made.")] = 100_000,
+    items: Annotated[int, typer.Option(min=2, help="Number of generated items.")] = 100_000,
     width: Annotated[int, typer.Option(min=1, help="Width of their factors.")] = 64,
-    k: Annotated[int, typer.Option(min=1, help="Neighbours that each chooses.")] = 50,
+    k: Annotated[int, typer.Option(min=1, help="Neighbours per item.")] = 50,
     json_file: options.JsonFile = None,
 ) -> None:
     """Time and memory of the nearest-neighbour graph of many items."""
@@ -236,9 +238,9 @@ def explanations(
     dataset: Annotated[DataSet, typer.Option(help="Ratings to train on.")] = DataSet.ML_100K,
     data: options.DataFolder = None,
     solvers: Annotated[
-        list[SolverName] | None, typer.Option("--solver", help="What trains; may be repeated. By default all.")
+        list[SolverName] | None, typer.Option("--solver", help="Solver; may be repeated. By default all.")
     ] = None,
-    pairs: Annotated[int, typer.Option(min=1, help="Random pairs to explain.")] = 1000,
+    pairs: Annotated[int, typer.Option(min=1, help="Number of random pairs to explain.")] = 1000,
     seed: options.Seed = 0,
     json_file: options.JsonFile = None,
 ) -> None:

@@ -35,7 +35,7 @@ def faults(
     flips: Annotated[int, typer.Option(min=1, help="Flipped bits, for each format.")] = 1_000,
     kills: Annotated[int, typer.Option(min=1, help="Trainings to kill, and trainings to send signals to.")] = 50,
     operations: Annotated[int, typer.Option(min=1, help="Reads and writes of a live model.")] = 10_000,
-    keep: Annotated[Path, typer.Option(help="Folder for inputs that end in an error of no kind of ours.")] = Path(
+    keep: Annotated[Path, typer.Option(help="Folder for inputs that end in an unexpected error.")] = Path(
         "fuzz-unexpected"
     ),
     seed: options.Seed = 0,

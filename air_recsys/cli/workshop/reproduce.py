@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 reproduce_app = paths.App(help="Measure again what the paper prints.", no_args_is_help=True)
 
 Out = Annotated[Path, typer.Option("--out", help="Folder of figures and of single runs, which are never repeated.")]
-Quick = Annotated[bool, typer.Option("--quick", help="A few epochs: shows that everything runs, no more.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Run only a few epochs, to check that everything runs.")]
 Seeds = Annotated[
     int | None, typer.Option(min=1, help="Run this many seeds, from --first-seed on, instead of the recipe's.")
 ]
@@ -33,7 +33,7 @@ ValidationShare = Annotated[
     float,
     typer.Option(
         "--validation",
-        help="Ask for this share of the observed entries instead of the hidden ones: to choose settings.",
+        help="Test on this share of the observed entries instead of the hidden ones, to choose settings.",
     ),
 ]
 Systems = Annotated[str, typer.Option(help="Only these of the recipe's systems, separated by commas.")]
@@ -195,7 +195,7 @@ def everything(
 def page(
     results: Annotated[Path, typer.Argument(help="Folder that the other commands wrote their results to.")],
     target: Annotated[Path, typer.Argument(callback=paths.writable, help="The Markdown file to write.")],
-    figures: Annotated[str, typer.Option(help="Folder of the figures as the page shall name it.")] = "images",
+    figures: Annotated[str, typer.Option(help="Folder of the figures as written in the page.")] = "images",
     column: Annotated[
         Path | None,
         typer.Option(

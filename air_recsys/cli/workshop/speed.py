@@ -116,17 +116,15 @@ def _measured(
 def scale(
     users: Annotated[int, typer.Option(min=2, help="Users.")] = 162_000,
     items: Annotated[int, typer.Option(min=2, help="Items.")] = 59_000,
-    ratings: Annotated[int, typer.Option(min=2, help="Ratings, where another size changes.")] = 3_000_000,
+    ratings: Annotated[int, typer.Option(min=2, help="Ratings, in sweeps of other sizes.")] = 3_000_000,
     factors: Annotated[int, typer.Option(min=1, help="Width of the factors.")] = 40,
-    neighbors: Annotated[int, typer.Option(min=1, help="Edges a node.")] = 20,
+    neighbors: Annotated[int, typer.Option(min=1, help="Edges per node.")] = 20,
     sweep: Annotated[
         list[str] | None,
-        typer.Option("--sweep", metavar="NAME=N,N,...", help="What changes, such as n_ratings=1000000,3000000."),
+        typer.Option("--sweep", metavar="NAME=N,N,...", help="Sizes to vary, such as n_ratings=1000000,3000000."),
     ] = None,
     train: Annotated[int, typer.Option(min=0, help="Ratings of a full training; 0 leaves it out.")] = 25_000_000,
-    solver: Annotated[
-        SolverName, typer.Option(help="What trains; the preset takes variational.")
-    ] = SolverName.VARIATIONAL,
+    solver: Annotated[SolverName, typer.Option(help="Solver; the preset has variational.")] = SolverName.VARIATIONAL,
     settings: options.Settings = None,
     seed: options.Seed = 0,
     threads: Threads = 1,
@@ -154,10 +152,12 @@ def scale(
 def scale_likes(
     users: Annotated[int, typer.Option(min=2, help="Users.")] = 1_000_000,
     items: Annotated[int, typer.Option(min=21, help="Items.")] = 100_000,
-    likes: Annotated[int, typer.Option(min=2, help="Likes, about.")] = 50_000_000,
+    likes: Annotated[int, typer.Option(min=2, help="Approximate number of likes.")] = 50_000_000,
     shares: Annotated[
         list[float] | None,
-        typer.Option("--share", min=0.0, max=1.0, help="Of users and likes; may be repeated. By default 0.1 and 1."),
+        typer.Option(
+            "--share", min=0.0, max=1.0, help="Share of users and likes; may be repeated. By default 0.1 and 1."
+        ),
     ] = None,
     settings: Annotated[list[str] | None, options.pairs("--set", "A parameter of AIR.for_likes.")] = None,
     seed: options.Seed = 0,
@@ -176,12 +176,14 @@ def scale_likes(
 def scale_dti(
     drugs: Annotated[int, typer.Option(min=2, help="Drugs.")] = 10_000,
     targets: Annotated[int, typer.Option(min=2, help="Targets.")] = 5000,
-    interactions: Annotated[int, typer.Option(min=2, help="Interactions, about.")] = 250_000,
+    interactions: Annotated[int, typer.Option(min=2, help="Approximate number of interactions.")] = 250_000,
     shares: Annotated[
         list[float] | None,
-        typer.Option("--share", min=0.0, max=1.0, help="Of drugs and interactions; may be repeated. By default 1."),
+        typer.Option(
+            "--share", min=0.0, max=1.0, help="Share of drugs and interactions; may be repeated. By default 1."
+        ),
     ] = None,
-    lists: Annotated[bool, typer.Option("--lists", help="Time the first list with probabilities too.")] = False,
+    lists: Annotated[bool, typer.Option("--lists", help="Also time the first list with probabilities.")] = False,
     settings: Annotated[list[str] | None, options.pairs("--set", "A parameter of DrugTargetAIR.")] = None,
     seed: options.Seed = 0,
     threads: Threads = 2,
@@ -197,7 +199,7 @@ def scale_dti(
 
 
 def reading(
-    rows: Annotated[int, typer.Option(min=1, max=10**9, help="Ratings that are drawn.")] = 3_000_000,
+    rows: Annotated[int, typer.Option(min=1, max=10**9, help="Number of generated ratings.")] = 3_000_000,
     formats: Annotated[
         list[FileFormat] | None, typer.Option("--format", help="May be repeated. By default both.")
     ] = None,
@@ -211,11 +213,12 @@ def reading(
 
 def ranks(
     n_ranks: Annotated[
-        list[int] | None, typer.Option("--ranks", min=2, help="Beside one; may be repeated. By default 2.")
+        list[int] | None,
+        typer.Option("--ranks", min=2, help="Number of ranks beside one; may be repeated. By default 2."),
     ] = None,
     data: options.DataFolder = None,
     ratings: Annotated[
-        int | None, typer.Option(min=2, help="So many planted ratings in place of MovieLens-1M.")
+        int | None, typer.Option(min=2, help="Use this number of planted ratings instead of MovieLens-1M.")
     ] = None,
     users: Annotated[int, typer.Option(min=2, help="Users of planted ratings.")] = 6040,
     items: Annotated[int, typer.Option(min=2, help="Items of planted ratings.")] = 3706,

@@ -100,13 +100,13 @@ class ObjectiveEngine:
         if any(data.n_features):
             raise ParameterError(
                 "AIR's objective reads no features and no similarities of users and items, found some: leave them "
-                "out, or take a posterior, solver='variational' or 'langevin'"
+                "out, or use a posterior, solver='variational' or 'langevin'"
             )
         if descent.bias_decay > 0 and not descent.biases:
             warn_of_unread("bias_decay", descent.bias_decay, "biases=True")
         if descent.unobserved_weight > 0 and (descent.biases or descent.center):
             raise ParameterError(
-                "unobserved_weight draws pairs to 0 and goes without biases and centring, found "
+                "unobserved_weight needs biases=False and center=False, found "
                 f"biases={descent.biases}, center={descent.center}"
             )
         transforms = parse_transforms(terms.transforms, (data.n_users, data.n_items))

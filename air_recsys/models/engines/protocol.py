@@ -107,7 +107,7 @@ class Engine(Protocol):
         Raises
         ------
         ValueError, LookupError
-            Where the arrays are not whole.
+            If the arrays are not whole.
         """
         ...
 

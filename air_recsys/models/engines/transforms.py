@@ -31,7 +31,7 @@ def parse_transforms(transforms: Any, shape: tuple[int, int]) -> tuple[Transform
     Raises
     ------
     ParameterError
-        Where a transform is unknown, too large for the matrix, or does not return a matrix.
+        If a transform is unknown, too large for the matrix, or does not return a matrix.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`Explanation`: a score, taken apart."""
+"""`Explanation`: the parts of a score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Contributions:
 
     @property
     def others(self) -> float:
-        """What the contributions without a row sum to."""
+        """Sum of the contributions without a row."""
         return self.total - float(self.rows["contribution"].to_numpy().sum())
 
 
@@ -35,29 +35,30 @@ class Explanation:
     user, item : hashable
         The explained pair.
     label : str or None
-        The name of the item, where labels were given.
+        The name of the item, if labels were given.
     score : float
-        What the model predicts for the pair.
+        Prediction of the model for the pair.
     mean, user_bias, item_bias : float
-        What the score starts from.
+        The start of the score.
     pattern : float
-        What the choice of items says that the user has rated, whatever the ratings; 0 in models without a posterior.
+        Contribution of which items the user has rated, whatever the ratings; 0 in models without a posterior.
     user_features : Contributions
-        What each feature of the user says, of models that were trained with such.
+        Contribution of each feature of the user, for models with features of users.
     rated_items, similar_users : Contributions
-        Both parts of the personal score by their sources: `rows`, and the `total` of those with and without a row.
+        Contributions to the personal score by source: `rows`, and the `total` of those with and without a row.
     graph_edges : Contributions
-        The same contributions by their way, so *not* a further part of the score: what passes each edge of the item
-        graph.
+        Another view of the same contributions, so *not* a further part of the score: the contribution through each
+        edge of the item graph.
     item_features : Contributions
-        What each feature of the item says for its bias and, for this user, its factors: a view of `item_bias` and of
-        the personal score from the item's side, so *not* a further part of the score.
+        Contribution of each feature of the item to its bias and, for this user, to its factors. It is a view of
+        `item_bias` and of the personal score from the side of the item, so *not* a further part of the score.
     time : float
-        What the user and the item add at the time asked for; 0 without one.
+        Contribution of the user and the item at the requested time; 0 without a time.
     remainder : float
-        What the model's equations leave unexplained: training that has not settled, or ratings it did not see.
+        The part that the model's equations do not explain: the training has not converged, or did not use some
+        ratings.
     clipping : float
-        What limiting the score to the range of the ratings adds; 0 for models that do not.
+        Change of the score by the limits of the rating scale; 0 for models without `clip`.
 
     Examples
     --------
@@ -97,12 +98,12 @@ class Explanation:
 
     @property
     def likes(self) -> pd.DataFrame:
-        """Rows of `items` that the user rates above what the biases of user and item say."""
+        """Rows of `items` that the user rates above the mean plus the biases of user and item."""
         return self.items.query("deviation > 0").reset_index(drop=True)
 
     @property
     def dislikes(self) -> pd.DataFrame:
-        """Rows of `items` that the user rates at or below what the biases of user and item say."""
+        """Rows of `items` that the user rates at or below the mean plus the biases of user and item."""
         return self.items.query("not deviation > 0").reset_index(drop=True)
 
     @property

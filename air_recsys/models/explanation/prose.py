@@ -31,9 +31,9 @@ def prose_of(found: Explained) -> str:
     if n_others > 0:
         sentences.append(f"The {n_others} other rated items add {found.rated_items.others:+.2g}.")
     if found.pattern:
-        sentences.append(f"Which items the user has rated at all adds {found.pattern:+.2g}.")
+        sentences.append(f"The choice of rated items adds {found.pattern:+.2g}.")
     if found.user_features.count:
-        sentences.append(f"What is known of the user adds {found.user_features.total:+.2g}.")
+        sentences.append(f"The features of the user add {found.user_features.total:+.2g}.")
     if found.similar_users.count:
         sentences.append(f"The {found.similar_users.count} most similar users add {found.similar_users.total:+.2g}.")
     if found.clipping:
@@ -80,4 +80,4 @@ def _of_items(rows: pd.DataFrame, verb: str) -> str:
     ]
     named += [f"{len(rows) - _NAMED} more"] if len(rows) > _NAMED else []
     listed = ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
-    return f"What the user {verb} adds {rows['contribution'].sum():+.2g}: {listed}."
+    return f"Items that the user {verb} add {rows['contribution'].sum():+.2g}: {listed}."

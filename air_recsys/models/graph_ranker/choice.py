@@ -174,8 +174,8 @@ def some_users(pattern: Csr, seed: int) -> Csr:
 def hidden_parts(pattern: Csr, seed: int) -> list[tuple[Csr, Csr]]:
     """Return what is left and what is hidden when a fifth of each row is hidden alike, popular first and rare first.
 
-    A random part tells how lists do if the future is like the past. Popularity is what differs most often, and no
-    part of the past tells which way.
+    A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
+    of the past shows in which direction.
 
     Examples
     --------

@@ -138,7 +138,7 @@ def explain(
 def contributions(
     terms: Mapping[str, Term], weights: Mapping[str, float], sources: np.ndarray, own: np.ndarray, user: int, item: int
 ) -> tuple[pd.DataFrame, dict[str, float]]:
-    """Return what each of a user's items adds to a score by term, one row an item, and what no item adds.
+    """Return what each of a user's items adds to a score by term, one row per item, and what no item adds.
 
     Parameters
     ----------

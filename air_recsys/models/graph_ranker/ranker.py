@@ -1,4 +1,4 @@
-"""`GraphRanker`: lists of items from who interacted with what, by a regression of the items and trained factors."""
+"""`GraphRanker`: lists of items from interactions alone, by a regression of the items and trained factors."""
 
 from __future__ import annotations
 
@@ -61,30 +61,30 @@ class GraphRanker(Recommender):
     `air_recsys.models.graph_ranker.regression`), factors Q of the items and p of the users (`air_recsys.nn.softmax`),
     sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`), and every term divided by its
     length. The factors start from singular vectors and are trained by the softmax over all items; a user's are made of
-    its items. Rows and columns of R and A are divided by powers of their numbers of interactions: how much popularity
-    is to count differs from data to data. These powers, the penalty of the regression, the temperature
-    and the weights are chosen at `fit` on a fifth of each user's interactions, hidden for the while.
-    It is hidden in three ways, all alike, popular items first and rare items first, since no data tell how popularity
-    will count in the future; the geometric mean of NDCG decides. Of more than two million interactions those of some
-    users are searched, drawn at random. The graph of the items does not take part in what is
-    chosen: its weight is 0 unless `settings` give one.
+    its items. Rows and columns of R and A are divided by powers of their numbers of interactions, because the best
+    weight of popularity differs from data set to data set. These powers, the penalty of the regression, the
+    temperature and the weights are chosen by `fit` on a hidden fifth of each user's interactions. It is hidden in
+    three ways: all items alike, popular items first, and rare items first, because the data do not show how popularity
+    will count in the future. The geometric mean of NDCG decides. With more than two million interactions, `fit`
+    searches on those of some users, drawn at random. The search does not cover the graphs: their weights are 0 unless
+    `settings` give them.
 
     Parameters
     ----------
     n_factors : int
         Width of the factors; at most as many as there are users or items.
     n_steps : int
-        Of the training of the factors, each on 1024 users.
+        Steps of the training of the factors, each on 1024 users.
     settings : mapping, optional
-        `RankerSettings` by name, the others at their defaults: nothing is hidden or chosen then.
+        `RankerSettings` by name, others at their defaults. With it `fit` hides and chooses nothing.
     time_budget : float, optional
-        Seconds that `fit` may take, about: the settings of the regression are tried for four tenths of them, and
-        factors are left out where their trainings would take longer than what is left. What is chosen depends on the
-        speed of the machine then. None: no limit.
+        Approximate limit of `fit` in seconds. The settings of the regression are tried for four tenths of it, and
+        factors are left out if their trainings would take longer than the rest. The choice then depends on the speed
+        of the machine. None: no limit.
     n_validation : int
-        Users whose lists are compared in each way of hiding, at most.
+        Maximum number of users whose lists are compared in each way of hiding.
     random_state : int
-        Of what is hidden, of the singular vectors and of the order of the users in training.
+        Seed of what is hidden, of the singular vectors, and of the order of the users in training.
     device : str
         Where the factors are trained: "cpu", "cuda", ..., or "auto", the GPU where there is one.
 
@@ -92,26 +92,26 @@ class GraphRanker(Recommender):
     ----------
     user_graph_, item_graph_ : SimilarityGraph
     user_factors_, item_factors_ : ndarray
-        Of length 1 each; a score is more than their product. Singular vectors where factors have no weight.
+        Vectors of length 1; a score is not just their product. Singular vectors if factors have no weight.
     settings_ : RankerSettings
     history_ : DataFrame
         Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding, and the
         NDCG of each way; in the last row the one chosen.
     members_ : DataFrame
-        What the best of regression, factors, and both together reached, from `history_`.
+        The best results of regression, factors, and both together, from `history_`.
     search_line_ : str
-        What was chosen and why, in a line.
+        The choice and its reason, in one line.
 
     Raises
     ------
     ParameterError
         At `fit`, for a parameter out of its range.
     DeviceError
-        Where a GPU is asked for by name and there is none.
+        If a GPU is asked for by name and there is none.
 
     Notes
     -----
-    All interactions count as 1, whatever their ratings. Scores order the items of a user; they are no ratings and
+    All interactions count as 1, whatever their ratings. Scores order the items of a user. They are not ratings, and
     cannot be compared between users.
 
     Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019 (regression); Wu et al., BSL:
@@ -183,7 +183,7 @@ class GraphRanker(Recommender):
         best = search.best()
         if not search.history:
             warnings.warn(
-                f"time_budget={self.time_budget:g} is too short to try anything: takes the regression as it is",
+                f"time_budget={self.time_budget:g} is too short to try anything: the regression keeps its defaults",
                 ParameterWarning,
                 stacklevel=5,
             )
@@ -241,17 +241,17 @@ class GraphRanker(Recommender):
         return scores
 
     def score(self, test: Any, y: None = None) -> float:
-        """Return how well the lists foresee what users took since: the mean NDCG of 10 unseen items, larger is better.
+        """Return the mean NDCG of lists of 10 unseen items on other interactions; larger is better.
 
-        This is what scikit-learn's `cross_val_score` and `GridSearchCV` ask for, see `Recommender.score`.
+        `cross_val_score` and `GridSearchCV` of scikit-learn call this method, see `Recommender.score`.
 
         Parameters
         ----------
         test : Interactions, DataFrame, sparse matrix or ndarray
-            What users took, by the ids of the training data; values do not count. Unknown users and items, and what a
-            user had taken before, are left out.
+            Interactions with the ids of the training data; values do not count. Unknown users and items, and pairs of
+            the training data, are left out.
         y : None
-            Not read: scikit-learn hands it on.
+            Ignored; scikit-learn passes it.
 
         Returns
         -------
@@ -261,7 +261,7 @@ class GraphRanker(Recommender):
         Raises
         ------
         DataError
-            Where no pair is left.
+            If no pair is left.
 
         Examples
         --------
@@ -312,9 +312,9 @@ class GraphRanker(Recommender):
         user_id, item_id : hashable
             A known user and a known item.
         n : int
-            Most rows of the table; the sums are those of all items.
+            Maximum number of rows of the table; the sums include all items.
         labels : mapping or Series, optional
-            Item id to name, such as a title, to be shown beside the ids.
+            Name of each item id, such as a title, which is shown beside the id.
 
         Raises
         ------
@@ -334,21 +334,21 @@ class GraphRanker(Recommender):
         return explain(ranking, ranking.terms, (user_id, item_id), (user, own), n, labels)
 
     def fold_in(self, interactions: Any) -> FoldedUsers:
-        """Return new users, ready to be given lists, from their items, without training and without a trace.
+        """Return new users from their items, for lists, without training; the model does not change.
 
         All terms take part; see `air_recsys.models.graph_ranker.fold_in`.
 
         Parameters
         ----------
         interactions : Interactions, DataFrame, or SciPy sparse
-            Interactions and tables hold the users by id; their items have to be known. Who has the id of a trained
-            user is not taken for its own neighbour. A matrix has one row a new user and one column an item of the
-            model. Values do not count.
+            Interactions and tables have the users by id; their items must be known. A user with the id of a trained
+            user is not its own neighbour. A matrix has one row per new user and one column per item of the model.
+            Values do not count.
 
         Raises
         ------
         DataError, UnknownIdError
-            Where the interactions do not fit the model.
+            If the interactions do not fit the model.
 
         Examples
         --------
@@ -362,9 +362,9 @@ class GraphRanker(Recommender):
         return FoldedUsers(_ranking(self._fitted()), interactions)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
-        """Raise: no index of factors holds these scores."""
+        """Raise an error: these scores are not products of factors."""
         raise ParameterError(
-            "a GraphRanker's scores are no products of factors: expected recommend in place of to_faiss"
+            "the scores of a GraphRanker are not products of factors: expected recommend in place of to_faiss"
         )
 
 

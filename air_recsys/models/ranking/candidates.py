@@ -50,7 +50,7 @@ def list_length(n: int, n_items: int, allowed: np.ndarray | None = None) -> int:
     Raises
     ------
     ParameterError
-        Where n is no integer, or below 1.
+        If n is no integer, or below 1.
     """
     return min(check_integer("n", n, minimum=1), max(n_items if allowed is None else allowed.size, 1))
 

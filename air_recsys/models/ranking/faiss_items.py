@@ -104,7 +104,7 @@ class FaissItems:
         Raises
         ------
         ParameterError
-            Where n is below 1.
+            If n is below 1.
         """
         length = list_length(n, len(self.item_ids))
 
@@ -144,7 +144,7 @@ class FaissItems:
         Raises
         ------
         ModelFileError
-            Where there is no such folder, or `path` is one.
+            If there is no such folder, or `path` is one.
         """
         target = Path(path)
         write_atomically(target, _faiss().serialize_index(self.index).tobytes())

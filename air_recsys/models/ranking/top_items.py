@@ -67,11 +67,11 @@ def top_items(
     Raises
     ------
     ParameterError
-        Where n or `block_size` is below 1 or `device` is no device.
+        If n or `block_size` is below 1 or `device` is no device.
     DataError
         For shapes that do not match, and for scores that are NaN.
     DeviceError
-        Where a GPU is asked for and there is none.
+        If a GPU is asked for and there is none.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""How strongly given graphs count: strengths judged on hidden ratings.
+"""Strengths of given graphs, chosen on hidden ratings.
 
-The evidence misleads here: most factors follow no graph, so that the most probable strength, common to all of them, is
-near 0 where 0.7 predicts best (docs/similarities.md). So each strength is trained on a part of the ratings and judged
-on the rest, a tenth of them, or 5,000 where that is more, up to three tenths; users come first, then items. One above
-0 has to win by more than the standard error of the difference.
+The evidence is misleading here: most factors follow no graph, so that the most probable common strength is near 0 even
+where 0.7 predicts best (docs/similarities.md). So each strength is trained on a part of the ratings and judged on the
+rest, a tenth of them, or 5,000 where that is more, up to three tenths; users come first, then items. One above 0 has
+to win by more than the standard error of the difference.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Effects of time: what a row, or a column, adds to its entries at a moment."""
+"""Effects of time: what a row or a column adds to its entries at a given time."""

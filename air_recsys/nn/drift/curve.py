@@ -1,4 +1,4 @@
-r"""How alike the errors of a row are by the time between its entries, and the processes that explain it.
+r"""The covariance of the errors of a row by the time between its entries, and the processes that explain it.
 
 Of a row that follows from its entries, :math:`r_e = y_e - g_e\cdot x`, the errors of two entries that share a process
 of variance v have the mean product
@@ -7,8 +7,8 @@ of variance v have the mean product
 
 up to first order in v, with s the scale of the row's noise (`air_recsys.nn.posterior.noise`), C the covariance of the
 row and h the leverage, :math:`g_e^\top C g_e` times the precision of the noise: what a row does to fit one entry moves
-the others away from it. The evidence of processes that are taken as independent of the factors is no way to their
-variances: the factors take a part of what moves, and all the more as the processes get small.
+the others away from it. The evidence of processes that are independent of the factors does not give their variances,
+because the factors absorb a part of the changes, and more of it if the processes are small.
 
 Source: Cressie, Statistics for spatial data, Wiley, 1993, chapter 2 (fitting variograms).
 """

@@ -1,4 +1,4 @@
-r"""Drift: what rows and columns add to their entries at a moment, beside factors and biases.
+r"""Drift: effects of rows and columns that change over time, beside factors and biases.
 
 .. math:: y_{ij} = p_i\cdot q_j + b_i + c_j + \sum_k z^{(k)}_i(t_{ij}) + \sum_l u^{(l)}_j(t_{ij}) + e_{ij}
 

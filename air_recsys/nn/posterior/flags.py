@@ -24,10 +24,10 @@ _SINGULAR = (
     "matrix is singular."
 )
 _ROWS = (
-    "{{}} rows of the posterior have no solution in {}: expected positive definite equations; take dtype='float64' or "
+    "{{}} rows of the posterior have no solution in {}: expected positive definite equations; use dtype='float64' or "
     "smaller weights"
 )
-_NOT_FINITE = "the posterior left the finite numbers; take dtype='float64' or smaller weights"
+_NOT_FINITE = "expected a finite posterior, found NaN or infinity; use dtype='float64' or smaller weights"
 
 
 class Flag(NamedTuple):

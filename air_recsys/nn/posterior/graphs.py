@@ -1,8 +1,8 @@
-r"""The graphs of a posterior: nodes are alike in what the ratings make of the pattern, and in their residuals.
+r"""The graphs of a posterior: nodes are similar by the part of the pattern that ratings use, and by residuals.
 
-A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place joins two vectors. In the first, each singular vector
-of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of the
-residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
+A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place consists of two vectors. In the first, each singular
+vector of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of
+the residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
 
 .. math::
     D_{ij} = \rho \sum_k |w_k|^2 (f_{ik} - f_{jk})^2 + (1 - \rho)\, |r_i - r_j|^2,
@@ -11,7 +11,7 @@ with :math:`w_k` the rows of W and :math:`\rho` the first vector's share of the 
 small for a pattern without information. Places are scaled to unit length, as a row's length is mostly how many entries
 it has.
 
-The graph is AIR's: logits descend the Dirichlet energy of the places, one plain step a sweep, so each step sees
+The graph is AIR's: logits descend the Dirichlet energy of the places, one plain step per sweep, so each step sees
 another state of the posterior. Adam's steps, which are about equal for all logits, would lose the order of distances.
 """
 

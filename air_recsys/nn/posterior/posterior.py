@@ -159,7 +159,7 @@ class Posterior(Stateful):
         Raises
         ------
         NumericalError
-            Where the last sweep found the precision of the numbers too low for the equations, or left their range.
+            If the last sweep found the precision of the numbers too low for the equations, or left their range.
         """
         tensors = [self.noise.variance, *self.noise.scales, *(prior.weights for prior in self.priors), *self.means]
         tensors += [prior.precision for prior in self.priors]

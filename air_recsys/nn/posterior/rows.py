@@ -33,7 +33,7 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     Raises
     ------
     NumericalError
-        Where the precision of the numbers is too low for the equations.
+        If the precision of the numbers is too low for the equations.
 
     Examples
     --------

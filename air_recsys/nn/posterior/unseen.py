@@ -1,19 +1,18 @@
 r"""The prior of rows without entries, from what is known of them beside the pattern.
 
 In training, rows are :math:`x_i \sim N(W^\top f_i, S)` with features of the pattern and known ones side by side, and W
-says what the known ones add to the pattern. Of a row without entries the pattern is not known, and what goes along
-with it, such as that war films are seen by other people, has to be told from the known features alone: by ridge
-regression of the rows on these,
+says what the known ones add to the pattern. For a row without entries the pattern is not known. Its effects, such as
+that war films have other viewers, must follow from the known features alone: by ridge regression of the rows on these,
 
 .. math:: x \sim N(M^\top (s, 1), C),\qquad
     M = (K^\top D K + \Lambda)^{-1} K^\top D X,\qquad C = \frac{\sum_i d_i (r_i r_i^\top + V_i)}{\sum_i d_i}
 
 with K the known features and a constant, D the numbers of entries d, in all as large as their effective number of
 rows :math:`(\sum d)^2 / \sum d^2`, r the errors of each row by the regression on all others, V the covariances of the
-rows. Rows count by their entries, as a row that is asked for has some, if unseen ones: it is one that people choose,
-not one of the many that nobody does.
+rows. Rows count by their entries, because a requested row is one that people choose, and not one of the many that
+nobody chooses.
 
-People also choose what suits them, so that entries lie above what the mean row says of them. So the bias of M and the
+People also choose what suits them, so that entries are above the prediction of the mean row. So the bias of M and the
 size of C are set to what the errors on the entries of a row, by the regression on all others, are in the mean
 (`settled`).
 """

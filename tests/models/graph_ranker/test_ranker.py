@@ -341,5 +341,5 @@ def test_parameters_out_of_range_are_errors_before_any_work(changes, message):
 
 
 def test_scores_that_are_no_products_go_to_no_index(fitted):
-    with pytest.raises(ParameterError, match="no products of factors"):
+    with pytest.raises(ParameterError, match="not products of factors"):
         fitted[0].to_faiss()

@@ -134,7 +134,7 @@ def test_a_loaded_model_folds_in_alike_and_folding_in_leaves_no_trace(tmp_path: 
 @pytest.mark.parametrize(
     ("interactions", "error", "message"),
     [
-        (sp.csr_array((1, 59)), DataError, "expected 60 columns, one a known item"),
+        (sp.csr_array((1, 59)), DataError, "expected 60 columns, one per known item"),
         (np.zeros((1, 60)), DataError, "found ndarray"),
         (pd.DataFrame({"user": ["n"], "item": [99], "rating": [1]}), UnknownIdError, "99; leave them out"),
         (pd.DataFrame({"user": ["n"], "item": [1]}), DataError, "expected the column"),

@@ -51,7 +51,7 @@ def test_each_way_of_hiding_is_told_and_their_mean_is_what_counts() -> None:
 
 
 def test_without_time_it_takes_the_regression_as_it_is_and_says_so() -> None:
-    with pytest.warns(ParameterWarning, match="time_budget=1e-09 is too short to try anything: takes the regression"):
+    with pytest.warns(ParameterWarning, match="time_budget=1e-09 is too short to try anything: the regression"):
         model = GraphRanker(time_budget=1e-9, **SMALL).fit(likes())
     assert list(model.settings_.weights) == ["regression"]
     assert model.members_.empty

@@ -96,7 +96,9 @@ def test_numbers_that_are_not_finite_end_the_sweeps(spoil, monkeypatch):
     state.check()
     state.means = [side.mean.clone() for side in state.sides]
     spoil(state)
-    with pytest.raises(AirRecsysError, match=r"^the posterior left the finite numbers; take dtype='float64' or"):
+    with pytest.raises(
+        AirRecsysError, match=r"^expected a finite posterior, found NaN or infinity; use dtype='float64'"
+    ):
         state.check()
 
 

@@ -1,4 +1,4 @@
-r"""Where a personal score comes from under AIR's objective: rated items, similar users, and what is left.
+r"""Contributions to a personal score under AIR's objective: rated items, similar users, and the remainder.
 
 The score of user u for item i is :math:`\mu + b_u + c_i + p \cdot q` with the factors p of the user and q of the item.
 In the unit of the ratings and times n_users n_items, the objective of `AIR` is quadratic in p with all else held fixed

@@ -110,7 +110,7 @@ class PosteriorArrays(NamedTuple):
         Raises
         ------
         ValueError
-            Where an array has another shape than the others ask for, a unit or variance is not above 0, or a precision
+            If an array has another shape than the others ask for, a unit or variance is not above 0, or a precision
             is not positive definite.
         """
         own = {name.removeprefix(_PREFIX): array for name, array in arrays.items() if name.startswith(_PREFIX)}

@@ -224,8 +224,8 @@ def test_a_loaded_model_folds_in_alike(tmp_path):
 @pytest.mark.parametrize(
     ("ratings", "options", "error", "message"),
     [
-        (sp.csr_array((1, 29)), {}, DataError, "expected 30 columns, one a known item"),
-        (sp.csr_array((1, 30)), {"side": "item"}, DataError, "expected 40 columns, one a known user"),
+        (sp.csr_array((1, 29)), {}, DataError, "expected 30 columns, one per known item"),
+        (sp.csr_array((1, 30)), {"side": "item"}, DataError, "expected 40 columns, one per known user"),
         (sp.csr_array((1, 30)), {"side": "row"}, ParameterError, "side must be one of"),
         (np.zeros((1, 30)), {}, DataError, "found ndarray"),
         (sp.coo_array((1, 30)), {"weights": np.zeros(0)}, DataError, "format coo"),
@@ -233,7 +233,7 @@ def test_a_loaded_model_folds_in_alike(tmp_path):
         (sp.csr_array(([1.0], ([0], [0])), shape=(1, 30)), {"weights": np.array([-1.0])}, DataError, "weights must"),
         (sp.csr_array(([1.0], ([0], [0])), shape=(1, 30)), {"weights": np.ones(2)}, DataError, "one weight for each"),
         (pd.DataFrame({"user": ["n"], "item": [99], "rating": [1]}), {}, UnknownIdError, "99"),
-        (low_noise_ratings(), {"weights": np.ones(3)}, DataError, "within the interactions"),
+        (low_noise_ratings(), {"weights": np.ones(3)}, DataError, "as part of the Interactions"),
     ],
 )
 def test_bad_rows_are_told(ratings, options, error, message):
