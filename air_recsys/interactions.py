@@ -88,7 +88,7 @@ class Interactions:
     user_index, item_index : array_like of int, shape (n_ratings,)
         Positions in `user_ids` and `item_ids`.
     ratings : array_like of float, shape (n_ratings,)
-    user_ids, item_ids : iterable of hashable
+    user_ids, item_ids : iterable of hashable, or IdIndex
         Distinct ids.
     timestamps : array_like of float, shape (n_ratings,), optional
         When each rating was given, in any unit that grows with time.
@@ -131,8 +131,8 @@ class Interactions:
         user_index: Any,
         item_index: Any,
         ratings: Any,
-        user_ids: Iterable[Hashable],
-        item_ids: Iterable[Hashable],
+        user_ids: Iterable[Hashable] | IdIndex,
+        item_ids: Iterable[Hashable] | IdIndex,
         *,
         timestamps: Any = None,
         weights: Any = None,
@@ -142,8 +142,8 @@ class Interactions:
         copy: bool = True,
     ) -> None:
         check_choice("duplicates", duplicates, get_args(Duplicates))
-        self.users = IdIndex(user_ids, "user")
-        self.items = IdIndex(item_ids, "item")
+        self.users = user_ids if isinstance(user_ids, IdIndex) else IdIndex(user_ids, "user")
+        self.items = item_ids if isinstance(item_ids, IdIndex) else IdIndex(item_ids, "item")
         self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
         self.item_index = as_index(item_index, len(self.items), "item", copy=copy)
         self.rating_scale = None if rating_scale is None else as_scale(rating_scale)
@@ -411,8 +411,8 @@ class Interactions:
             self.user_index[chosen],
             self.item_index[chosen],
             self._ratings[chosen],
-            self.user_ids,
-            self.item_ids,
+            self.users,
+            self.items,
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
             weights=None if self.weights is None else self.weights[chosen],
             allow_negative=True,

@@ -403,7 +403,7 @@ class Recommender(BaseEstimator):
         allowed = allowed_items(state.data.items, items, exclude)
         length = list_length(n, state.data.n_items, allowed)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
-        popular = best_rated(state, length, allowed)
+        popular = partial(best_rated, state, length, allowed)
         return recommend_with(best, state, user_ids, length, clips=self._clips, popular=popular)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:

@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from statistics import NormalDist
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
+import torch
 
+from air_recsys.exceptions import UnknownIdError
 from air_recsys.models.base import Recommender
 from air_recsys.models.limits import limited
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
+from air_recsys.models.ranking.candidates import allowed_items, list_length
+from air_recsys.models.ranking.lists import best_items_of
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.state import FittedState
 from air_recsys.validation import check_real
 
 _HIGHEST_LEVEL = 0.9999
+
+
+class BestItems(NamedTuple):
+    """The best items of a user, best first."""
+
+    items: np.ndarray  # (n,), ids
+    scores: np.ndarray  # (n,)
+    deviations: np.ndarray | None  # (n,), of a new rating of each; None where the model knows none
 
 
 class PredictsDeviations(Recommender):
@@ -232,6 +245,56 @@ class PredictsDeviations(Recommender):
         values = state.once("rating values", lambda: RatingValues.of(state))
         scores, known = _unlimited(state, users, items, times), (users >= 0) & (items >= 0)
         return values.probabilities(scores, _deviations(state, users, items, times), np.where(known, users, -1))
+
+    def best_items(
+        self, user_id: Hashable, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
+    ) -> BestItems:
+        """Return the best n items of one known user with scores and deviations: `recommend` without its table.
+
+        A service asks for one list at a time, and making a table of it takes as long as finding it.
+
+        Parameters
+        ----------
+        user_id : hashable
+        n, exclude_seen, items, exclude
+            As in `recommend`.
+
+        Returns
+        -------
+        BestItems
+            Item ids, scores, and standard deviations of new ratings where the model knows them.
+
+        Raises
+        ------
+        UnknownIdError
+            For an id that the model does not know.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, :5] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> best = model.best_items(0, 4, exclude=[7])
+        >>> sorted(best.items.tolist()), best.deviations.shape
+        ([0, 1, 2, 3], (4,))
+        """
+        state = self._fitted()
+        user = state.data.users.lookup([user_id])
+        if user[0] < 0:
+            raise UnknownIdError("user", [user_id])
+        allowed = allowed_items(state.data.items, items, exclude)
+        length = list_length(n, state.data.n_items, allowed)
+        found, products = best_items_of(
+            state, user, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
+        )
+        places = found[0, : np.count_nonzero(found[0] >= 0)]
+        offset = state.factors.user_biases[user[0]] + state.factors.mean
+        scores = state.limited(products[0, : places.size].astype(np.float64) + offset, self._clips)
+        equations, deviations = state.equations, None
+        if equations is not None and equations.knows_deviations:
+            deviations = equations.deviations(np.repeat(user, places.size), places)
+        return BestItems(state.data.item_ids[places], scores, deviations)
 
     def _asked(
         self, user_ids: Any, item_ids: Any, unknown: Unknown, timestamps: Any

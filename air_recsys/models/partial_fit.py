@@ -75,8 +75,8 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
         new.user_index,
         items[new.item_index],
         new.ratings,
-        new.user_ids,
-        state.data.item_ids,
+        new.users,
+        state.data.items,
         weights=new.weights,
         allow_negative=True,
     )
@@ -84,6 +84,7 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     factors = state.factors._replace(user_factors=of_users[0], user_biases=of_users[1])
     grown = equations.grown(data.n_users, data.n_items)
     draft = replace(state, data=data, factors=factors, user_graph=None, equations=grown, scale=state.rating_scale)
+    draft = replace(draft, trained=state.origin)
     return _solved(state, draft, "user", np.arange(data.n_users), data.n_items)
 
 

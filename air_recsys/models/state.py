@@ -181,6 +181,8 @@ class FittedState:
         Of a regression of the items on each other, of models that rank by one.
     source_factors : ndarray, shape (n_items, r), optional
         Of models whose users have the factors that their items make up: their part in these.
+    trained : FittedState, optional
+        Of new users alone: the state with the same items that they were solved against.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -197,6 +199,7 @@ class FittedState:
     chosen: Chosen = field(default_factory=Chosen)
     item_weights: sp.csr_array | np.ndarray | None = None
     source_factors: np.ndarray | None = None
+    trained: FittedState | None = None
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -212,6 +215,11 @@ class FittedState:
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         # Without what was computed: another thread may add to it while a copy is made.
         return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
+
+    @property
+    def origin(self) -> FittedState:
+        """The state of the training, of which items and their ratings are: `trained`, else this one."""
+        return self.trained or self
 
     @property
     def rating_scale(self) -> tuple[float, float]:

@@ -297,7 +297,7 @@ class GraphRanker(Recommender):
                 ranking.terms, ranking.settings.weights, users, length, state.data.n_items, seen=seen, allowed=allowed
             )
 
-        popular = most_liked(state, length, allowed)
+        popular = partial(most_liked, state, length, allowed)
         return recommend_with(best, state, user_ids, length, clips=False, popular=popular)
 
     def explain(
