@@ -111,7 +111,7 @@ def test_best_items_are_the_list_without_its_table(model):
     assert (best.deviations is not None) == model.knows_deviations_
     if best.deviations is not None:
         np.testing.assert_allclose(best.deviations, alone.predict("eve", best.items, return_std=True)[1])
-    with pytest.raises(UnknownIdError, match="1 user id.* 'zoe'"):
+    with pytest.raises(UnknownIdError, match=r"1 user id.* 'zoe'"):
         alone.best_items("zoe")
 
 

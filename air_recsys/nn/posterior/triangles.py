@@ -11,7 +11,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-
 _FEW = 64  # matrices or rows
 
 
