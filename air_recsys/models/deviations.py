@@ -308,7 +308,7 @@ class PredictsDeviations(Recommender):
 def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
     """Return the standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
     assert state.equations is not None
-    known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.data.ratings.std())
+    known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.origin.data.ratings.std())
     of_known = None if times is None else times[known]
     deviations[known] = state.equations.deviations(users[known], items[known], of_known)
     return deviations

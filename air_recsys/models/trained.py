@@ -507,7 +507,8 @@ class TrainedRecommender(PredictsDeviations):
     def new_users(self, ratings: Any) -> Self:
         """Return a model of new users from their ratings, for `recommend`, `predict` and `explain`; this one stays.
 
-        It is what a copy is after `partial_fit`. A posterior without features and times solves the new users alone:
+        It is what a copy is after `partial_fit`, with deviations and probabilities of the values where this model has
+        them. A posterior without features and times solves the new users alone:
         the time then depends on the number of items and not on that of users and ratings, as a service needs it. The
         model that is returned knows no other users.
 

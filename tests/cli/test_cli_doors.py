@@ -1,0 +1,43 @@
+"""Options that take what people have: probabilities, filters of whole tables, titles under other names."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from cli_cases import cli, fill, read_json
+
+from air_recsys.exceptions import DataWarning
+from air_recsys.models import Recommender
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Tables and models, good and bad."""
+    return fill(tmp_path_factory.mktemp("cli"))
+
+
+def test_predict_prints_the_probability_of_each_value(folder, tmp_path):
+    asked = ["predict", folder / "text.air", "--user", "u10", "--item", "i0", "--item", "i1", "--probabilities"]
+    ended = cli(*asked, "--json", tmp_path / "found.json", "--out", tmp_path / "found.csv")
+    assert ended.status == 0, ended.err
+    found, model = pd.read_csv(tmp_path / "found.csv"), Recommender.load(folder / "text.air")
+    names = [f"p({value:g})" for value in model.rating_values_]
+    assert list(found.columns) == ["user", "item", "score", "deviation", "source", *names]
+    assert found[names].to_numpy() == pytest.approx(model.predict_proba("u10", ["i0", "i1"]))
+    assert [row["p(5)"] for row in read_json(tmp_path / "found.json")["scores"]] == found["p(5)"].tolist()
+
+
+def test_an_unknown_id_is_told_once_beside_probabilities(folder):
+    with pytest.warns(DataWarning, match="1 of 2 pairs get a mean rating") as told:
+        ended = cli(
+            "predict", folder / "text.air", "--user", "u10", *("--item", "i0", "--item", "i99"), "--probabilities"
+        )
+    assert len(told) == 1
+    assert ended.status == 0
+    assert "user mean" in ended.out
+
+
+def test_a_model_without_probabilities_is_told(folder):
+    ended = cli("predict", folder / "bias.air", "--user", "u10", "--item", "i0", "--probabilities")
+    assert ended.status != 0
+    assert ended.err == "error: --probabilities needs a model of AIR.for_ratings(), found a BiasModel\n"
