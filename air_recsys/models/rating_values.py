@@ -119,12 +119,13 @@ def _habits(
 ) -> np.ndarray:
     """Return the habits of all users, (n_users, k), from some ratings and what all others tell of each."""
     data, (values, thresholds, _, shares) = state.data, average
+    scores, deviations = judged
     users, given = data.user_index[some], np.searchsorted(values, data.ratings[some]).clip(max=values.size - 1)
     counts, expected = (np.zeros((data.n_users, values.size)) for _ in range(2))
     np.add.at(counts, (users, given), 1.0)
     for start in range(0, users.size, _BLOCK):
         block = slice(start, start + _BLOCK)
-        np.add.at(expected, users[block], _probabilities(*(each[block] for each in judged), thresholds))
+        np.add.at(expected, users[block], _probabilities(scores[block], deviations[block], thresholds))
     added = _COUNTS * shares
     return (counts + added) / (expected + added)
 

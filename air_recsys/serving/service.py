@@ -254,15 +254,15 @@ class Service:
 
     def _new_user(self, taken: dict[Any, float]) -> Interactions:
         """Return ratings of a stranger, given at the end of the training where the model knows of time."""
-        size, times = len(taken), self._data.timestamps
-        timed = isinstance(self._model, TrainedRecommender) and self._model.drift_ is not None and times is not None
+        timed = isinstance(self._model, TrainedRecommender) and self._model.drift_ is not None
+        size, times = len(taken), self._data.timestamps if timed else None
         return Interactions(
             np.zeros(size, np.int32),
             np.arange(size),
             list(taken.values()),
             [self._guest],
             list(taken),
-            timestamps=np.full(size, times.max()) if timed else None,
+            timestamps=None if times is None else np.full(size, times.max()),
             allow_negative=True,
         )
 
