@@ -596,6 +596,23 @@ def as_interactions(data: Any, *, allow_negative: bool = False, rating_scale: Sc
     )
 
 
+def as_likes(data: Any, *, allow_negative: bool = False) -> Interactions:
+    """Return what `as_interactions` does, for models that count pairs and not values.
+
+    In a DataFrame without a column of ratings each row is a like, and a repeated one counts once.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_likes(pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["x", "y", "y"]})).n_ratings
+    2
+    """
+    unrated = isinstance(data, pd.DataFrame) and named_column("rating", list(data.columns)) is None
+    if unrated and wide_frame(data) is None:
+        return Interactions.from_frame(data, rating=None, duplicates="first")
+    return as_interactions(data, allow_negative=allow_negative)
+
+
 def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with NaN in place of None and of pandas' missing value."""
     plain = all(isinstance(kind, np.dtype) and kind.kind != "O" for kind in frame.dtypes)
@@ -611,6 +628,8 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
         hint = hint_at_columns(absent, header)
         if not hint and {"user", "item"} <= set(absent):
             hint = ": a table with a user a row and an item a column is read by Interactions.from_dense"
+        elif not hint and set(absent) == {"rating"}:
+            hint = ": likes, which have none, are read with rating=None, and AIR.for_likes() takes them as they are"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 

@@ -93,7 +93,7 @@ class Recommender(BaseEstimator):
         that fails with any other error, for good. Other threads that write wait so long.
         """
         check_callbacks(callbacks)
-        data = as_interactions(interactions)
+        data = self._as_data(interactions)
         if data.weights is not None:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
         if any(data.n_features):
@@ -105,6 +105,10 @@ class Recommender(BaseEstimator):
         with lock_of(self):
             self._state = self._fit(data)
         return self
+
+    def _as_data(self, interactions: Any) -> Interactions:
+        """Return what `fit` was given as interactions."""
+        return as_interactions(interactions)
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""

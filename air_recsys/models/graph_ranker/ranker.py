@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.interactions import Interactions, as_likes
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.explanation.explain import index_of
@@ -225,6 +225,9 @@ class GraphRanker(Recommender):
     def _graph(self, state: FittedState, side: Side) -> SimilarityGraph:
         return _graph_of(state, side)
 
+    def _as_data(self, interactions: Any) -> Interactions:
+        return as_likes(interactions)
+
     # ---------------------------------------------------------------- scores
 
     def _score_pairs(
@@ -269,7 +272,7 @@ class GraphRanker(Recommender):
         >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[np.nan, np.nan, 1, np.nan]])
         1.0
         """
-        state, data = self._fitted(), as_interactions(test, allow_negative=True)
+        state, data = self._fitted(), as_likes(test, allow_negative=True)
         return list_ndcg(state, data, partial(_scores, state))
 
     def recommend(
@@ -341,7 +344,8 @@ class GraphRanker(Recommender):
         Parameters
         ----------
         interactions : Interactions, DataFrame, or SciPy sparse
-            Interactions and tables hold the users by id; their items have to be known. Who has the id of a trained
+            Interactions and tables hold the users by id, tables with or without a column of ratings; their items have
+            to be known. Who has the id of a trained
             user is not taken for its own neighbour. A matrix has one row a new user and one column an item of the
             model. Values do not count.
 
@@ -359,7 +363,8 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        return FoldedUsers(_ranking(self._fitted()), interactions)
+        new = as_likes(interactions) if isinstance(interactions, pd.DataFrame) else interactions
+        return FoldedUsers(_ranking(self._fitted()), new)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise: no index of factors holds these scores."""
