@@ -55,6 +55,22 @@ def hint_at_columns(absent: Mapping[str, Hashable], header: Sequence[Hashable]) 
     return f"; is {python} meant, for Interactions.from_frame and read_ratings (in the shell {shell})?"
 
 
+def column_of_item_ids(header: Sequence[Hashable]) -> Hashable | None:
+    """Return the column of ids in a table about items: "id", else a usual name of a column of items; None without one.
+
+    Of several usual names it is one that ends in "id", and of these the first.
+
+    Examples
+    --------
+    >>> column_of_item_ids(["title", "ID"]), column_of_item_ids(["movie", "movieId"]), column_of_item_ids(["title"])
+    ('ID', 'movieId', None)
+    """
+    if (name := named_column("id", header)) is not None:
+        return name
+    likely = sorted(_likely("item", header), key=lambda each: not _plain(each).endswith("id"))
+    return likely[0] if likely else None
+
+
 def may_be_wide(header: Sequence[Hashable]) -> bool:
     """Return whether names can be those of a wide table: ids of users, then an item a column.
 

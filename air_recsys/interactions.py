@@ -88,7 +88,7 @@ class Interactions:
     user_index, item_index : array_like of int, shape (n_ratings,)
         Positions in `user_ids` and `item_ids`.
     ratings : array_like of float, shape (n_ratings,)
-    user_ids, item_ids : iterable of hashable
+    user_ids, item_ids : iterable of hashable, or IdIndex
         Distinct ids.
     timestamps : array_like of float, shape (n_ratings,), optional
         Time of each rating, in any unit that grows with time.
@@ -132,8 +132,8 @@ class Interactions:
         user_index: Any,
         item_index: Any,
         ratings: Any,
-        user_ids: Iterable[Hashable],
-        item_ids: Iterable[Hashable],
+        user_ids: Iterable[Hashable] | IdIndex,
+        item_ids: Iterable[Hashable] | IdIndex,
         *,
         timestamps: Any = None,
         weights: Any = None,
@@ -143,8 +143,8 @@ class Interactions:
         copy: bool = True,
     ) -> None:
         check_choice("duplicates", duplicates, get_args(Duplicates))
-        self.users = IdIndex(user_ids, "user")
-        self.items = IdIndex(item_ids, "item")
+        self.users = user_ids if isinstance(user_ids, IdIndex) else IdIndex(user_ids, "user")
+        self.items = item_ids if isinstance(item_ids, IdIndex) else IdIndex(item_ids, "item")
         self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
         self.item_index = as_index(item_index, len(self.items), "item", copy=copy)
         self.rating_scale = None if rating_scale is None else as_scale(rating_scale)
@@ -413,8 +413,8 @@ class Interactions:
             self.user_index[chosen],
             self.item_index[chosen],
             self._ratings[chosen],
-            self.user_ids,
-            self.item_ids,
+            self.users,
+            self.items,
             timestamps=None if self.timestamps is None else self.timestamps[chosen],
             weights=None if self.weights is None else self.weights[chosen],
             allow_negative=True,
@@ -598,6 +598,23 @@ def as_interactions(data: Any, *, allow_negative: bool = False, rating_scale: Sc
     )
 
 
+def as_likes(data: Any, *, allow_negative: bool = False) -> Interactions:
+    """Return what `as_interactions` does, for models that count pairs and not values.
+
+    In a DataFrame without a column of ratings each row is a like, and a repeated one counts once.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_likes(pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["x", "y", "y"]})).n_ratings
+    2
+    """
+    unrated = isinstance(data, pd.DataFrame) and named_column("rating", list(data.columns)) is None
+    if unrated and wide_frame(data) is None:
+        return Interactions.from_frame(data, rating=None, duplicates="first")
+    return as_interactions(data, allow_negative=allow_negative)
+
+
 def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with NaN in place of None and of pandas' missing value."""
     plain = all(isinstance(kind, np.dtype) and kind.kind != "O" for kind in frame.dtypes)
@@ -613,6 +630,8 @@ def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Seri
         hint = hint_at_columns(absent, header)
         if not hint and {"user", "item"} <= set(absent):
             hint = ": a table with one user per row and one item per column is read by Interactions.from_dense"
+        elif not hint and set(absent) == {"rating"}:
+            hint = ": likes without ratings are read with rating=None, and AIR.for_likes() takes them as they are"
         raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
     return {role: pd.Series(frame[name]) for role, name in found.items()}
 

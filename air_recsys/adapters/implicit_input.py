@@ -6,10 +6,12 @@ import sys
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.interactions import Interactions
 from air_recsys.reading import checked_sparse
 from air_recsys.validation import check_integer, needs_extra
 
@@ -31,6 +33,11 @@ def as_confidences(matrix: Any, alpha: float) -> sp.csr_matrix:
     >>> as_confidences(sp.csr_matrix([[0, 3, 1]]), 2.0).toarray()
     array([[0., 6., 2.]])
     """
+    if isinstance(matrix, pd.DataFrame | Interactions):
+        raise DataError(
+            f"expected a SciPy sparse matrix of users and items, as implicit takes it, found {type(matrix).__name__}: "
+            "Interactions.from_frame(frame, rating=None).to_csr() is one, and AIR.for_likes().fit(frame) keeps the ids"
+        )
     if not sp.issparse(matrix) or matrix.ndim != 2:
         raise DataError(f"expected a 2-D SciPy sparse matrix, found {type(matrix).__name__}")
     checked_sparse("the matrix", matrix)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, Self
 
 import numpy as np
@@ -15,10 +16,18 @@ from air_recsys.validation import check_choice, needs_extra
 with needs_extra("implicit"):
     from implicit.cpu.als import AlternatingLeastSquares
     from implicit.cpu.bpr import BayesianPersonalizedRanking
+    from implicit.recommender_base import RecommenderBase
 
 
 class ImplicitRanker:
-    """A model of implicit that makes lists, "als" or "bpr", with its keyword arguments, for comparisons with ours.
+    """A model of implicit that makes lists, for comparisons with ours.
+
+    Parameters
+    ----------
+    algorithm : {"als", "bpr"} or RecommenderBase
+        A name, or a model of implicit itself.
+    **parameters
+        Of the algorithm that is named.
 
     Examples
     --------
@@ -28,16 +37,20 @@ class ImplicitRanker:
     [[2], [0]]
     """
 
-    def __init__(self, algorithm: str, **parameters: Any) -> None:
+    def __init__(self, algorithm: str | RecommenderBase, **parameters: Any) -> None:
+        if isinstance(algorithm, RecommenderBase):
+            self.model: Any = algorithm
+            return
         models = {"als": AlternatingLeastSquares, "bpr": BayesianPersonalizedRanking}
         with one_blas_thread():  # implicit warns of more, and trains more slowly with them
-            self.model: Any = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
+            self.model = models[check_choice("algorithm", algorithm, tuple(models))](**parameters)
 
     def fit(self, interactions: Interactions) -> Self:
         """Train on the pattern of some interactions."""
         pattern = sp.csr_matrix(interactions.to_csr(), dtype=np.float32)
         pattern.data[:] = 1
-        with one_blas_thread():
+        with one_blas_thread(), warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Method expects CSR input")  # of its models of items, about themselves
             self.model.fit(pattern, show_progress=False)
         self._pattern = pattern
         return self
@@ -51,7 +64,7 @@ class ImplicitRanker:
         return self._lists(np.arange(rows.shape[0]), sp.csr_matrix(rows), n, recalculate_user=True)
 
     def _lists(self, users: np.ndarray, rows: sp.csr_matrix, n: int, **how: bool) -> np.ndarray:
-        n = min(n, self.model.item_factors.shape[0])
+        n = min(n, self._pattern.shape[1])  # type: ignore[index]
         items, scores = self.model.recommend(users, rows, N=n, **how)
         left = np.asarray(scores) > np.finfo(np.float32).min  # the score of items that it leaves out
         return np.where(left, items, -1).astype(np.int64)

@@ -221,6 +221,43 @@ class SurpriseAIR(AlgoBase):
             raise PredictionImpossible("User or item is unknown.")
         return float(self._user_vectors[user][-2] + model.global_mean_ if knows_user else self._item_vectors[item][-1])
 
+    @property
+    def rating_values_(self) -> np.ndarray:
+        """The values of the training ratings in ascending order: the columns of `predict_proba`."""
+        return self.model_.rating_values_
+
+    def predict_proba(self, uid: Any, iid: Any) -> np.ndarray:
+        """Return the probability of each value of `rating_values_` for new ratings of pairs, see `AIR.predict_proba`.
+
+        Parameters
+        ----------
+        uid, iid : raw id or sequence of raw ids
+            Pairs, position by position, as in `predict`. An unknown id has the probabilities of a mean rating.
+
+        Returns
+        -------
+        ndarray of float64, shape (n, k)
+            Rows add up to 1.
+
+        Raises
+        ------
+        NotFittedError
+            Before `fit`, and where the solver leaves no posterior ("adam").
+        DataError
+            Where the trainset has more than 101 values of ratings.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from surprise import Dataset, Reader
+        >>> table = pd.DataFrame({"user": list("aabbcc"), "item": list("xyxzyz"), "rating": [5, 1, 4, 2, 1, 2]})
+        >>> trainset = Dataset.load_from_df(table, Reader(rating_scale=(1, 5))).build_full_trainset()
+        >>> algo = SurpriseAIR(n_sweeps=20, device="cpu", random_state=0).fit(trainset)
+        >>> algo.rating_values_, algo.predict_proba("a", ["x", "z"]).shape
+        (array([1., 2., 4., 5.]), (2, 4))
+        """
+        return self.model_.predict_proba(uid, iid, unknown="mean")
+
     # ---------------------------------------------------------------- similarities
 
     def compute_similarities(self) -> sp.csr_array:

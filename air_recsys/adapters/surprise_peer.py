@@ -13,11 +13,11 @@ from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.validation import needs_extra
 
 with needs_extra("surprise"):
-    from surprise import prediction_algorithms
+    from surprise import AlgoBase, prediction_algorithms
 
 
 class SurpriseModel:
-    """A class of `surprise.prediction_algorithms`, such as "SVD", with its keyword arguments.
+    """A class of `surprise.prediction_algorithms`, such as "SVD", with its keyword arguments; or an algorithm itself.
 
     Examples
     --------
@@ -26,11 +26,14 @@ class SurpriseModel:
     (1,)
     """
 
-    def __init__(self, algorithm: str, **parameters: Any) -> None:
+    def __init__(self, algorithm: str | AlgoBase, **parameters: Any) -> None:
+        if isinstance(algorithm, AlgoBase):
+            self.algorithm: Any = algorithm
+            return
         kind = getattr(prediction_algorithms, algorithm, None)
         if not isinstance(kind, type):
             raise ParameterError(f"algorithm must be a class of surprise.prediction_algorithms, found {algorithm!r}")
-        self.algorithm: Any = kind(**parameters)
+        self.algorithm = kind(**parameters)
 
     def fit(self, interactions: Any) -> Self:
         """Train on whatever `as_interactions` accepts."""

@@ -5,13 +5,18 @@ from __future__ import annotations
 from enum import StrEnum
 from itertools import product
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from air_recsys.cli import options, paths
 from air_recsys.cli.models import ModelFile
 from air_recsys.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from air_recsys.models import Recommender
 
 
 class Unknown(StrEnum):
@@ -37,6 +42,9 @@ def predict(
             help="Pairs with an unknown id: a mean with a warning (warn), a mean (mean), or an error (error)."
         ),
     ] = Unknown.WARN,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="Also the probability of each value of the ratings, a column each.")
+    ] = False,
     out: Annotated[
         Path | None,
         typer.Option(callback=paths.writable, help="Write the table to this CSV file, and print only its size."),
@@ -59,9 +67,23 @@ def predict(
     sides = zip(asked, (data.user_ids, data.item_ids), strict=True)
     users, items = (options.as_ids([str(each) for each in ids], known) for ids, known in sides)
     found = loaded.predict_table(users, items, unknown=unknown.value)
+    if probabilities:
+        found = found.join(_probabilities(loaded, users, items))
     if out is None:
         options.show_frame(found, json_file)
         return
     replace_file(out, found.to_csv(index=False).encode())
     typer.echo(f"wrote {len(found)} scores to {out}")
     options.write_figures(json_file, {"scores": found.to_dict("records")}, origin=False)
+
+
+def _probabilities(model: Recommender, users: Any, items: Any) -> pd.DataFrame:
+    """Return a column for each value of the ratings, named "p(value)"."""
+    import pandas as pd
+
+    from air_recsys.models.deviations import PredictsDeviations
+
+    if not isinstance(model, PredictsDeviations):
+        raise ParameterError(f"--probabilities needs a model of AIR.for_ratings(), found a {type(model).__name__}")
+    shares = model.predict_proba(users, items, unknown="mean")  # what is unknown has been told
+    return pd.DataFrame(shares, columns=[f"p({value:g})" for value in model.rating_values_])

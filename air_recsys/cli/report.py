@@ -24,7 +24,9 @@ def report(
     evaluate: Annotated[
         bool, typer.Option("--evaluate", help="Fit the model again on 90 % of the ratings, and measure on the others.")
     ] = False,
-    titles: Annotated[Path | None, typer.Option(help="CSV with the columns id and title, for the items.")] = None,
+    titles: Annotated[
+        Path | None, typer.Option(help="CSV with the columns id (or item, movieId, ...) and title.")
+    ] = None,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
     rating: options.RatingColumn = "rating",

@@ -35,6 +35,8 @@ def score(
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Include items that the user has rated.")
     ] = False,
+    only: Annotated[list[str] | None, typer.Option("--item", help="Only this item; may be repeated.")] = None,
+    exclude: Annotated[list[str] | None, typer.Option("--exclude", help="Not this item; may be repeated.")] = None,
     user: options.UserColumn = "user",
     item: options.ItemColumn = "item",
     unknown: Annotated[
@@ -58,11 +60,14 @@ def score(
     given |= {} if unknown is None else {"unknown": unknown.value}
     given |= {} if batch_size is None else {"batch_size": batch_size}
     if pairs:
-        if n is not None or include_seen:
-            raise ParameterError("--n and --include-seen go with lists of items, found --pairs")
+        if n is not None or include_seen or only or exclude:
+            raise ParameterError("--n, --include-seen, --item and --exclude go with lists of items, found --pairs")
         done = scoring.predict(model, table, output, item=item, **given)
     else:
-        wanted = min(10, Recommender.load(model).interactions_.n_items) if n is None else n
+        data = Recommender.load(model).interactions_
+        given |= {"items": options.as_ids(only, data.item_ids)} if only else {}
+        given |= {"exclude": options.as_ids(exclude, data.item_ids)} if exclude else {}
+        wanted = min(10, data.n_items) if n is None else n
         done = scoring.recommend(model, table, output, n=wanted, exclude_seen=not include_seen, **given)
     typer.echo(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")
     typer.echo(f"wrote {done.n_written} rows to {done.folder}")

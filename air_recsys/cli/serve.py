@@ -15,7 +15,9 @@ def serve(
     host: Annotated[str, typer.Option(help="Address to listen at; this machine alone by default.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
     workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the model's memory.")] = 1,
-    titles: Annotated[Path | None, typer.Option(help="CSV with the columns id and title of the items.")] = None,
+    titles: Annotated[
+        Path | None, typer.Option(help="CSV with the columns id (or item, movieId, ...) and title.")
+    ] = None,
     public: Annotated[
         bool, typer.Option("--public", help="Let other machines ask; there are no passwords and no encryption.")
     ] = False,

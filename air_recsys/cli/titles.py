@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 ItemTitles = Annotated[
-    Path | None, typer.Option("--titles", help="CSV with the columns id and title: titles of the items.")
+    Path | None, typer.Option("--titles", help="CSV with the columns id (or item, movieId, ...) and title.")
 ]
 
 

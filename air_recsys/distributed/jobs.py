@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from itertools import compress
 from typing import Protocol
@@ -38,6 +39,8 @@ class RecommendJob:
     n: int
     exclude_seen: bool
     skip: bool  # leave unknown users out
+    items: tuple[Hashable, ...] | None  # that may be recommended; None stands for all
+    exclude: tuple[Hashable, ...] | None  # that may not
     schema: pa.Schema  # of the lists, so that files without a row have it too; see `list_schema`
 
     @property
@@ -50,7 +53,9 @@ class RecommendJob:
         users = ids_of(table[self.user])
         trained = model.interactions_.users.lookup(users) >= 0
         asked = list(compress(users, trained)) if self.skip else users
-        lists = model.recommend(asked, self.n, self.exclude_seen)
+        named = {"items": self.items, "exclude": self.exclude}
+        chosen = {name: None if ids is None else list(ids) for name, ids in named.items()}
+        lists = model.recommend(asked, self.n, self.exclude_seen, **chosen)
         return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~trained).sum())
 
 

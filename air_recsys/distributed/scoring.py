@@ -8,7 +8,7 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from air_recsys.distributed.jobs import Job, PredictJob, RecommendJob, list_schema
 from air_recsys.distributed.known_ids import check_pairs, check_users
@@ -17,7 +17,7 @@ from air_recsys.distributed.workers import run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.candidates import list_length
+from air_recsys.models.ranking.candidates import allowed_items, as_item_ids, list_length
 from air_recsys.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
@@ -49,6 +49,8 @@ def recommend(
     *,
     n: int = 10,
     exclude_seen: bool = True,
+    items: Any = None,
+    exclude: Any = None,
     user: str = "user",
     unknown: Literal["popular", "skip", "error"] = "popular",
     batch_size: int = 10_000,
@@ -69,6 +71,8 @@ def recommend(
         Fewer rows are written for a user with fewer items left.
     exclude_seen : bool
         Leave out items that the user has rated.
+    items, exclude
+        As in `Recommender.recommend`: the items that may be recommended, such as what is in stock, and that may not.
     user : str
         The column with the ids of users.
     unknown : {"popular", "skip", "error"}
@@ -91,7 +95,8 @@ def recommend(
         Before any work: a setting out of range, a folder that exists, no model, a table that cannot be read, is
         empty, lacks the column, holds ids of another kind than the model's, or a user twice.
     UnknownIdError
-        Before any work: with ``unknown="error"``; with "skip" where no user is known.
+        Before any work: with ``unknown="error"``; with "skip" where no user is known; for an id of `items` or
+        `exclude`.
     AirRecsysError
         If the workers fail.
 
@@ -113,11 +118,12 @@ def recommend(
     """
     check_choice("unknown", unknown, ("popular", "skip", "error"))
     target, data = _checked(model, output, batch_size, concurrency)
-    list_length(n, data.n_items)
+    list_length(n, data.n_items, allowed_items(data.items, items, exclude))
+    candidates, left_out = (None if ids is None else tuple(as_item_ids(ids).tolist()) for ids in (items, exclude))
     table = ParquetTable(Path(users), {user: data.user_ids})
     check_users(table, user, data.users, unknown)
     schema = list_schema(table.schema.field(user).type, data.item_ids)
-    job = RecommendJob(user, n, exclude_seen, unknown == "skip", schema)
+    job = RecommendJob(user, n, exclude_seen, unknown == "skip", candidates, left_out, schema)
     return _score(model, table, target, job, batch_size, concurrency, verbose)
 
 

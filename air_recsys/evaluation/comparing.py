@@ -15,7 +15,7 @@ from air_recsys.evaluation.answers import answer, place_of_work
 from air_recsys.evaluation.comparison import Comparison
 from air_recsys.evaluation.measuring import Measures, Run, Task, measure
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
-from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, System, comparable_systems, installed, named
+from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, System, comparable_systems, installed, named, of_host
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.validation import check_integer, check_real
@@ -46,9 +46,9 @@ def compare(
     ----------
     models : iterable of str or model, mapping of str to str or model, or None
         Names of systems (`air_recsys.evaluation.systems.comparable_systems`), and models of your own, which have
-        ``fit(interactions)`` and ``predict(user_ids, item_ids)``, or ``lists(users, n)`` by positions, or both; they
-        are copied before each training. The others are tested against the first one. None is the installed ones of
-        `FOR_RATINGS` or `FOR_LIKES`, in the same module.
+        ``fit(interactions)`` and ``predict(user_ids, item_ids)``, or ``lists(users, n)`` by positions, or both, or
+        are an algorithm of Surprise or a model of implicit; they are copied before each training. The others are
+        tested against the first one. None is the installed ones of `FOR_RATINGS` or `FOR_LIKES`, in the same module.
     data : Interactions, DataFrame, SciPy sparse matrix or ndarray
         All ratings, or with `test` those of the training.
     split : {"random", "time", "last"}, int, Split or sequence of Split, optional
@@ -171,12 +171,19 @@ def _system(model: Any) -> System:
     """Return a system of a model of the caller's, or of one that is a system already."""
     if isinstance(model, System):
         return model
+    if (found := of_host(model)) is not None:
+        return found
     answers = hasattr(model, "predict") or hasattr(model, "lists")
     if isinstance(model, type) or not hasattr(model, "fit") or not answers:
         raise ParameterError(
-            f"expected the name of a system or a model with fit, and with predict or lists, found {model!r}"
+            "expected the name of a system, a model with fit, and with predict or lists, or one of Surprise or "
+            f"implicit, found {_shown(model)}"
         )
     return System(partial(_fit_copy, model), repr(model))
+
+
+def _shown(model: Any) -> str:
+    return f"the class {model.__name__}: make a model of it" if isinstance(model, type) else repr(model)
 
 
 def _fit_copy(model: Any, shown: Interactions) -> Any:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
 from functools import partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple
@@ -225,6 +227,33 @@ def ratings_alone(data: Interactions) -> Interactions:
     """
     pairs = data.user_index, data.item_index
     return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, allow_negative=True)
+
+
+def of_host(model: Any) -> System | None:
+    """Return the system of a model of Surprise or implicit as these make it; None for other objects.
+
+    Each training takes a copy. Only what is imported is looked at: an object of a library has imported it.
+    """
+    for module, base, train in (
+        ("surprise", "AlgoBase", _train_given_surprise),
+        ("implicit.recommender_base", "RecommenderBase", _train_given_implicit),
+    ):
+        if module in sys.modules and isinstance(model, getattr(sys.modules[module], base)):
+            kind = type(model)
+            return System(partial(train, model), f"{kind.__module__}.{kind.__qualname__}, as given")
+    return None
+
+
+def _train_given_surprise(algorithm: Any, shown: Interactions) -> Any:
+    from air_recsys.adapters.surprise_peer import SurpriseModel
+
+    return SurpriseModel(deepcopy(algorithm)).fit(shown)
+
+
+def _train_given_implicit(model: Any, shown: Interactions) -> Any:
+    from air_recsys.adapters.implicit_ranker import ImplicitRanker
+
+    return ImplicitRanker(deepcopy(model)).fit(shown)
 
 
 def _train_on_ratings_alone(train: Callable[[Interactions], Any], shown: Interactions) -> Any:

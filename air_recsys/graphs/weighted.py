@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Hashable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import pandas as pd
@@ -39,6 +39,23 @@ class WeightedGraph:
         self._nodes = Nodes(ids, kind, attributes, label)
         self._adjacency = _clean(adjacency, len(self._nodes.ids))
         self._support = None if support is None else _of_entries(support, self._adjacency)
+
+    @classmethod
+    def taking(cls, adjacency: sp.csr_array, ids: Iterable[Hashable], kind: str = "node") -> Self:
+        """Return the graph of an adjacency that nobody changes; its arrays are kept, not copied, where they are clean.
+
+        Those of a model file that is mapped so stay in the file.
+
+        Examples
+        --------
+        >>> adjacency = sp.csr_array([[0.0, 2.0], [2.0, 0.0]])
+        >>> WeightedGraph.taking(adjacency, ["a", "b"]).n_edges
+        1
+        """
+        graph = cls(adjacency, ids, kind)
+        if _are_equal(graph._adjacency, adjacency):
+            graph._adjacency = adjacency
+        return graph
 
     # ---------------------------------------------------------------- contents
 
@@ -189,6 +206,12 @@ class WeightedGraph:
         for target, content in contents:
             replace_file(target, content)
         return targets[0][0]
+
+
+def _are_equal(clean: sp.csr_array, given: sp.csr_array) -> bool:
+    """Return whether two matrices have the same arrays, of the same types."""
+    pairs = [(getattr(clean, name), getattr(given, name)) for name in ("data", "indices", "indptr")]
+    return all(own.dtype == other.dtype and np.array_equal(own, other) for own, other in pairs)
 
 
 def _clean(adjacency: Any, size: int) -> sp.csr_array:

@@ -90,7 +90,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         with another error, the old state stays. Other threads that write wait until then.
         """
         check_callbacks(callbacks)
-        data = as_interactions(interactions)
+        data = self._as_data(interactions)
         if data.weights is not None:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
         if any(data.n_features):
@@ -102,6 +102,10 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         with lock_of(self):
             self._state = self._fit(data)
         return self
+
+    def _as_data(self, interactions: Any) -> Interactions:
+        """Return what `fit` was given as interactions."""
+        return as_interactions(interactions)
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""
@@ -381,7 +385,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         allowed = allowed_items(state.data.items, items, exclude)
         length = list_length(n, state.data.n_items, allowed)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
-        popular = best_rated(state, length, allowed)
+        popular = partial(best_rated, state, length, allowed)
         return recommend_with(best, state, user_ids, length, clips=self._clips, popular=popular)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from statistics import NormalDist
-from typing import Any, Literal, overload
+from typing import Any, Literal, NamedTuple, overload
 
 import numpy as np
 import pandas as pd
+import torch
 
-from air_recsys.exceptions import NotFittedError
+from air_recsys.exceptions import NotFittedError, UnknownIdError
 from air_recsys.models.base import Recommender
 from air_recsys.models.limits import limited
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
+from air_recsys.models.ranking.candidates import allowed_items, list_length
+from air_recsys.models.ranking.lists import best_items_of
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState
 from air_recsys.validation import check_choice, check_real
 
 _HIGHEST_LEVEL = 0.9999
+
+
+class BestItems(NamedTuple):
+    """The best items of a user, best first."""
+
+    items: np.ndarray  # (n,), ids
+    scores: np.ndarray  # (n,)
+    deviations: np.ndarray | None  # (n,), of a new rating of each; None where the model knows none
 
 
 class PredictsDeviations(Recommender):
@@ -276,6 +288,56 @@ class PredictsDeviations(Recommender):
         scores, known = _unlimited(state, users, items, times), (users >= 0) & (items >= 0)
         return values.probabilities(scores, _deviations(state, users, items, times), np.where(known, users, -1))
 
+    def best_items(
+        self, user_id: Hashable, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
+    ) -> BestItems:
+        """Return the best n items of one known user with scores and deviations: `recommend` without its table.
+
+        A service asks for one list at a time, and making a table of it takes as long as finding it.
+
+        Parameters
+        ----------
+        user_id : hashable
+        n, exclude_seen, items, exclude
+            As in `recommend`.
+
+        Returns
+        -------
+        BestItems
+            Item ids, scores, and standard deviations of new ratings where the model knows them.
+
+        Raises
+        ------
+        UnknownIdError
+            For an id that the model does not know.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, :5] = np.nan
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings)
+        >>> best = model.best_items(0, 4, exclude=[7])
+        >>> sorted(best.items.tolist()), best.deviations.shape
+        ([0, 1, 2, 3], (4,))
+        """
+        state = self._fitted()
+        user = state.data.users.lookup([user_id])
+        if user[0] < 0:
+            raise UnknownIdError("user", [user_id])
+        allowed = allowed_items(state.data.items, items, exclude)
+        length = list_length(n, state.data.n_items, allowed)
+        found, products = best_items_of(
+            state, user, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
+        )
+        places = found[0, : np.count_nonzero(found[0] >= 0)]
+        offset = state.factors.user_biases[user[0]] + state.factors.mean
+        scores = state.limited(products[0, : places.size].astype(np.float64) + offset, self._clips)
+        equations, deviations = state.equations, None
+        if equations is not None and equations.knows_deviations:
+            deviations = equations.deviations(np.repeat(user, places.size), places)
+        return BestItems(state.data.item_ids[places], scores, deviations)
+
     def _asked(
         self, user_ids: Any, item_ids: Any, unknown: Unknown, timestamps: Any
     ) -> tuple[FittedState, tuple[np.ndarray, np.ndarray], np.ndarray | None]:
@@ -288,7 +350,7 @@ class PredictsDeviations(Recommender):
 def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
     """Return the standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
     assert state.equations is not None
-    known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.data.ratings.std())
+    known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.origin.data.ratings.std())
     of_known = None if times is None else times[known]
     deviations[known] = state.equations.deviations(users[known], items[known], of_known)
     return deviations

@@ -75,8 +75,8 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
         new.user_index,
         items[new.item_index],
         new.ratings,
-        new.user_ids,
-        state.data.item_ids,
+        new.users,
+        state.data.items,
         weights=new.weights,
         allow_negative=True,
     )
@@ -86,7 +86,7 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
     ending = state.ending._replace(snapshots=None)  # which are of other users
     named = {side: graph for side, graph in state.named.items() if side == "item"}
     changed = {"data": data, "factors": factors, "equations": grown, "scale": state.rating_scale, "ending": ending}
-    draft = replace(state, user_graph=None, named=named, **changed)
+    draft = replace(state, user_graph=None, named=named, trained=state.origin, **changed)
     return _solved(state, draft, "user", np.arange(data.n_users), data.n_items)
 
 

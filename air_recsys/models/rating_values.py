@@ -49,37 +49,37 @@ class RatingValues(NamedTuple):
         Between them, on the scale of the scores.
     habits : ndarray, shape (n_users, k)
         Of the users; 1 is average.
+    shares : ndarray, shape (k,)
+        How often each value was given.
     """
 
     values: np.ndarray
     thresholds: np.ndarray
     habits: np.ndarray
+    shares: np.ndarray
 
     @classmethod
     def of(cls, state: FittedState) -> Self:
-        """Return those of a model with a posterior.
+        """Return those of a model with a posterior; new users alone have habits, and the rest is that of the training.
 
         Raises
         ------
         DataError
             If the training ratings have more than 101 values.
         """
-        values = checked_values(state)
+        values, trained = checked_values(state), state.trained
+        if trained is not None:
+            known = trained.once("rating values", lambda: cls.of(trained))
+            every = np.arange(state.data.n_ratings)
+            return known._replace(habits=_habits(state, every, _without_each(state, every), known))
         data, rng = state.data, np.random.default_rng(_SEED)
         some = np.arange(data.n_ratings)
         if some.size > _MOST_RATINGS:
             some = np.sort(rng.choice(some.size, _MOST_RATINGS, replace=False))
-        users, given = data.user_index[some], np.searchsorted(values, data.ratings[some])
-        scores, deviations = _without_each(state, some)
+        given, judged = np.searchsorted(values, data.ratings[some]), _without_each(state, some)
         shares = np.bincount(given, minlength=values.size) / given.size
-        thresholds = _thresholds(scores, deviations, shares)
-        counts, expected = (np.zeros((data.n_users, values.size)) for _ in range(2))
-        np.add.at(counts, (users, given), 1.0)
-        for start in range(0, users.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            np.add.at(expected, users[block], _probabilities(scores[block], deviations[block], thresholds))
-        added = _COUNTS * shares
-        return cls(values, thresholds, (counts + added) / (expected + added))
+        average = cls(values, _thresholds(*judged, shares), np.ones((data.n_users, values.size)), shares)
+        return average._replace(habits=_habits(state, some, judged, average))
 
     def probabilities(self, scores: np.ndarray, deviations: np.ndarray, users: np.ndarray) -> np.ndarray:
         """Return the probability of each value for pairs with these scores and deviations, (n, k).
@@ -88,7 +88,7 @@ class RatingValues(NamedTuple):
 
         Examples
         --------
-        >>> stars = RatingValues(np.array([1.0, 2.0]), np.array([1.5]), np.array([[1.0, 3.0]]))
+        >>> stars = RatingValues(np.array([1.0, 2.0]), np.array([1.5]), np.array([[1.0, 3.0]]), np.array([0.5, 0.5]))
         >>> stars.probabilities(np.array([1.5, 1.5]), np.array([1.0, 1.0]), np.array([-1, 0]))
         array([[0.5 , 0.5 ],
                [0.25, 0.75]])
@@ -104,13 +104,30 @@ class RatingValues(NamedTuple):
 
 def checked_values(state: FittedState) -> np.ndarray:
     """Return the values of the training ratings, or raise `DataError` where they are too many to be values."""
-    values = state.once("values of ratings", lambda: np.unique(state.data.ratings))
+    origin = state.origin
+    values = origin.once("values of ratings", lambda: np.unique(origin.data.ratings))
     if values.size > MOST_VALUES:
         raise DataError(
             f"expected ratings of at most {MOST_VALUES} values, found {values.size}: a rating is a number then, "
             "with the deviation of predict(..., return_std=True)"
         )
     return values
+
+
+def _habits(
+    state: FittedState, some: np.ndarray, judged: tuple[np.ndarray, np.ndarray], average: RatingValues
+) -> np.ndarray:
+    """Return the habits of all users, (n_users, k), from some ratings and what all others tell of each."""
+    data, (values, thresholds, _, shares) = state.data, average
+    scores, deviations = judged
+    users, given = data.user_index[some], np.searchsorted(values, data.ratings[some]).clip(max=values.size - 1)
+    counts, expected = (np.zeros((data.n_users, values.size)) for _ in range(2))
+    np.add.at(counts, (users, given), 1.0)
+    for start in range(0, users.size, _BLOCK):
+        block = slice(start, start + _BLOCK)
+        np.add.at(expected, users[block], _probabilities(scores[block], deviations[block], thresholds))
+    added = _COUNTS * shares
+    return (counts + added) / (expected + added)
 
 
 def _without_each(state: FittedState, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -188,6 +188,8 @@ class FittedState:
         Of models whose users have the factors that their items make up: their part in these.
     named : mapping
         By side, similarities that took the place of those that the model makes, such as ones with labels.
+    trained : FittedState, optional
+        Of new users alone: the state with the same items that they were solved against.
 
     Several threads may read a state: it never changes, and what is computed from it is kept whole or not at all.
     """
@@ -205,6 +207,7 @@ class FittedState:
     item_weights: sp.csr_array | np.ndarray | None = None
     source_factors: np.ndarray | None = None
     named: Mapping[str, SimilarityGraph] = field(default_factory=dict)
+    trained: FittedState | None = None
     _values: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -220,6 +223,11 @@ class FittedState:
     def __reduce__(self) -> tuple[type[Self], tuple[Any, ...]]:
         # Without what was computed: another thread may add to it while a copy is made.
         return type(self), tuple(getattr(self, each.name) for each in fields(self) if each.init)
+
+    @property
+    def origin(self) -> FittedState:
+        """The state of the training, of which items and their ratings are: `trained`, else this one."""
+        return self.trained or self
 
     @property
     def rating_scale(self) -> tuple[float, float]:

@@ -507,9 +507,9 @@ class TrainedRecommender(PredictsDeviations):
     def new_users(self, ratings: Any) -> Self:
         """Return a model of new users, for `recommend`, `predict` and `explain`; this model does not change.
 
-        Its answers equal those of a copy after `partial_fit`. A posterior without features and times solves only the
-        new users: the time then depends on the number of items, and not on the number of users and ratings. The
-        returned model then has no other users.
+        Its answers equal those of a copy after `partial_fit`, with deviations and probabilities of the values if this
+        model has them. A posterior without features and times solves only the new users: the time then depends on the
+        number of items, and not on the number of users and ratings. The returned model then has no other users.
 
         Parameters
         ----------

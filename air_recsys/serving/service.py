@@ -126,8 +126,7 @@ class Service:
         """
         known = self._user(user)
         chosen = self._choice(include_seen, items, exclude)
-        frame = self._model.recommend([known], n, **chosen)
-        return {"user": known, "items": self._listed(frame, known, self._model)}
+        return {"user": known, "items": self._listed(self._model, known, n, chosen)}
 
     def fold_in(
         self,
@@ -164,11 +163,12 @@ class Service:
         chosen = self._choice(include_seen, items, exclude)
         if isinstance(self._model, GraphRanker):
             folded = self._model.fold_in(new)
-            return {"user": None, "items": self._listed(folded.recommend(n, **chosen), self._guest, folded, reasons)}
+            frame = folded.recommend(n, **chosen)
+            return {"user": None, "items": self._with_reasons(self._rows(frame), folded, reasons)}
         assert isinstance(self._model, TrainedRecommender)
         alone = self._model.new_users(new)
-        listed = self._listed(alone.recommend([self._guest], n, **chosen), self._guest, alone, reasons)
-        return {"user": None, "items": listed}
+        listed = self._listed(alone, self._guest, n, chosen)
+        return {"user": None, "items": self._with_reasons(listed, alone, reasons)}
 
     def similar(self, side: str, id: Any, n: int = 10) -> Row:
         """Return the n users or items most alike to one."""
@@ -219,17 +219,27 @@ class Service:
 
     # ---------------------------------------------------------------- internals
 
-    def _listed(self, frame: pd.DataFrame, user: Any, lists: Any, reasons: int = 0) -> list[Row]:
-        ids = frame["item"].tolist()
-        deviations = self._deviations(lists, user, ids)
-        rows = [
+    def _listed(self, model: Recommender, user: Any, n: int, chosen: Row) -> list[Row]:
+        if not isinstance(model, PredictsDeviations):
+            return self._rows(model.recommend([user], n, **chosen))
+        best = model.best_items(user, n, **chosen)
+        deviations = None if best.deviations is None else best.deviations.tolist()
+        return self._ranked(best.items.tolist(), best.scores.tolist(), deviations)
+
+    def _rows(self, frame: pd.DataFrame) -> list[Row]:
+        return self._ranked(frame["item"].tolist(), frame["score"].tolist(), None)
+
+    def _ranked(self, ids: list[Any], scores: list[float], deviations: list[float] | None) -> list[Row]:
+        """Return the rows of a list, best first, with None for deviations that are not known."""
+        found = zip(ids, scores, deviations or [None] * len(ids), strict=True)
+        return [
             {"item": id, "title": self._title(id), "score": score, "deviation": deviation, "rank": rank}
-            for id, score, deviation, rank in zip(
-                ids, frame["score"].tolist(), deviations, frame["rank"].tolist(), strict=True
-            )
+            for rank, (id, score, deviation) in enumerate(found, start=1)
         ]
+
+    def _with_reasons(self, rows: list[Row], lists: Any, reasons: int) -> list[Row]:
         for row in rows if reasons else []:
-            row["reasons"] = self._reasons(lists.explain(user, row["item"], reasons).items)
+            row["reasons"] = self._reasons(lists.explain(self._guest, row["item"], reasons).items)
         return rows
 
     def _reasons(self, table: pd.DataFrame) -> list[Row]:
@@ -244,12 +254,17 @@ class Service:
 
     def _new_user(self, taken: dict[Any, float]) -> Interactions:
         """Return ratings of a stranger, given at the end of the training where the model knows of time."""
-        columns = {"user": [self._guest] * len(taken), "item": list(taken), "rating": list(taken.values())}
         timed = isinstance(self._model, TrainedRecommender) and self._model.drift_ is not None
-        if timed and self._data.timestamps is not None:
-            columns["timestamp"] = [self._data.timestamps.max()] * len(taken)
-        timestamp = "timestamp" if "timestamp" in columns else None
-        return Interactions.from_frame(pd.DataFrame(columns), timestamp=timestamp, allow_negative=True)
+        size, times = len(taken), self._data.timestamps if timed else None
+        return Interactions(
+            np.zeros(size, np.int32),
+            np.arange(size),
+            list(taken.values()),
+            [self._guest],
+            list(taken),
+            timestamps=None if times is None else np.full(size, times.max()),
+            allow_negative=True,
+        )
 
     def _taken(self, ratings: dict[Any, float], likes: Sequence[Any]) -> dict[Any, float]:
         """Return the ratings of a new user by known ids; a like is the best rating."""

@@ -12,6 +12,7 @@ import sys
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
@@ -331,6 +332,8 @@ def test_a_fit_needs_likes_in_a_sparse_matrix():
     for other in (LIKES.toarray(), None, sp.coo_array(np.ones(3))):
         with fails(DataError, f"expected a 2-D SciPy sparse matrix, found {type(other).__name__}"):
             small().fit(other)
+    with fails(DataError, "Interactions.from_frame(frame, rating=None).to_csr() is one"):
+        small().fit(pd.DataFrame({"user": [1], "item": [2]}))
 
 
 @pytest.mark.parametrize(

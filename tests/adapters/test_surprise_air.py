@@ -493,3 +493,15 @@ def test_similarities_tell_of_items_that_the_trainset_lacks():
     algo = make(item_similarity=alike, item_graph_strength=0.7, n_sweeps=12).fit(trainset_of(frame))
     assert algo.predict("u0", f"i{N_ITEMS}").est > algo.predict("u0", f"i{N_ITEMS + 1}").est + 0.3  # 9 is odd
     assert algo.model_.item_graph_strength_ == 0.7
+
+
+def test_probabilities_are_those_of_the_model():
+    algo = make().fit(trainset_of())
+    shares = algo.predict_proba(["u0", "u1", "nobody"], ["i3", "i4", "i5"])
+    assert algo.rating_values_.tolist() == [1, 2, 3, 4, 5]
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_array_equal(shares[:2], algo.model_.predict_proba(["u0", "u1"], ["i3", "i4"]))
+    with fails(NotFittedError, "solver"):
+        by_adam().fit(trainset_of()).predict_proba("u0", "i3")
+    with fails(NotFittedError, "call fit first"):
+        make().predict_proba("u0", "i3")

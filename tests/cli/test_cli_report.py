@@ -75,7 +75,7 @@ def test_a_model_without_graphs(folder, tmp_path):
         (["{}/missing.air"], "expected a model file"),
         (["{}/text.air", "--test", "{}/words.csv"], "many"),
         (["{}/text.air", "--test", "{}/text.csv", "--evaluate"], "expected --test or --evaluate, found both"),
-        (["{}/text.air", "--titles", "{}/text.csv"], "expected the column id and at least one more"),
+        (["{}/text.air", "--titles", "{}/text.csv"], "must be distinct, found 'i0' twice"),
         (["{}/text.air", "--titles", "{}/missing.csv"], "expected a CSV with the model's item ids"),
         (["{}/text.air", "--titles", "{}/empty.csv"], "expected a CSV with the model's item ids"),
         (["{}/text.air", "--titles", "{}/binary.csv"], "expected a CSV with the model's item ids"),

@@ -242,6 +242,17 @@ def test_unknown_users_are_skipped_or_named(in_process, tmp_path, model):
     assert not (tmp_path / "other").exists()
 
 
+def test_lists_are_of_the_items_that_may_be_recommended(in_process, tmp_path, model):
+    ids, items = users_of(model), model.interactions_.item_ids.tolist()
+    users = write(tmp_path / "users.parquet", pd.DataFrame({"user": ids}))
+    for number, (some, others) in enumerate([(items[:6], None), (set(items[:6]), items[2]), (None, items[:25])]):
+        done = scoring.recommend(model, users, tmp_path / f"out {number}", items=some, exclude=others, batch_size=9)
+        same(read(done.folder), model.recommend(ids, items=some, exclude=others))
+    with fails(UnknownIdError, "1 item id(s)"):
+        scoring.recommend(model, users, tmp_path / "other", exclude="nothing" if isinstance(items[0], str) else 77)
+    assert not (tmp_path / "other").exists()
+
+
 def test_unknown_pairs_are_named(in_process, tmp_path, model):
     pairs = model.interactions_.to_frame()
     pairs["item"] = pairs["item"].mask(pairs.index == 4, 77 if pairs["item"].dtype == int else "nothing")
@@ -407,5 +418,8 @@ def test_the_command_writes_lists_and_pairs(in_process, tmp_path, model, capsys)
     assert json.loads((tmp_path / "done.json").read_text())["n_unknown"] == 1
     command(file, write(tmp_path / "pairs.parquet", pairs), tmp_path / "scores", "--pairs", "--batch-size", 50)
     same(read(tmp_path / "scores"), pairs.assign(score=model.predict(pairs["user"], pairs["item"], unknown="mean")))
-    with fails(ParameterError, "--n and --include-seen go with lists of items, found --pairs"):
+    first, second = model.interactions_.item_ids[:2].tolist()
+    command(file, users, tmp_path / "some", *("--item", first), *("--item", second), "--exclude", first)
+    same(read(tmp_path / "some"), model.recommend(users_of(model), items=[second]))
+    with fails(ParameterError, "--n, --include-seen, --item and --exclude go with lists of items, found --pairs"):
         command(file, tmp_path / "pairs.parquet", tmp_path / "other", "--pairs", "--n", 3)

@@ -1,12 +1,15 @@
 """Comparisons: figures are those of the models, parts are those that were asked for, no system stops others."""
 
 import math
+from copy import deepcopy
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from air_recsys import Interactions
+from air_recsys.adapters.implicit_ranker import ImplicitRanker
+from air_recsys.adapters.surprise_peer import SurpriseModel
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.evaluation import compare, comparing
 from air_recsys.evaluation.answers import answer, place_of_work
@@ -228,14 +231,39 @@ def test_models_of_the_caller_stay_as_they_are(data, split):
     [
         (["Suprise SVD"], "no system is called 'Suprise SVD': did you mean Surprise SVD"),
         ("AIR", "models must be a list of names or models, found the text 'AIR'"),
-        ([BiasModel], "expected the name of a system or a model with fit"),
-        ([3], "expected the name of a system or a model with fit"),
+        ([BiasModel], "expected the name of a system, a model with fit.*found the class BiasModel: make a model"),
+        ([3], "expected the name of a system, a model with fit.*one of Surprise or implicit, found 3"),
         ([], "expected a system to compare"),
     ],
 )
 def test_what_is_no_system_is_refused(data, models, message):
     with pytest.raises(ParameterError, match=message):
         compare(models, data, **QUICK)
+
+
+def test_algorithms_of_surprise_are_compared_as_they_are(data, split):
+    surprise = pytest.importorskip("surprise")
+    algorithm = surprise.SVD(n_factors=3, random_state=0)
+    found = compare([algorithm, GlobalMean()], data, split, **QUICK)
+    train, test = data.select(split.train), data.select(split.test)
+    expected = SurpriseModel("SVD", n_factors=3, random_state=0).fit(train).predict(*ids(test)).clip(1, 5)
+    assert found.to_frame().loc["SVD", "rmse"] == pytest.approx(rmse(test.ratings, expected))
+    assert found.settings["SVD"].endswith("SVD, as given")
+    assert not hasattr(algorithm, "trainset")  # a copy was trained
+
+
+@pytest.mark.parametrize("name", ["als", "item-item"])
+def test_models_of_implicit_are_compared_by_their_lists(data, split, name):
+    pytest.importorskip("implicit")
+    from implicit.nearest_neighbours import CosineRecommender
+
+    make = {"als": lambda: ImplicitRanker("als", factors=3, random_state=0, num_threads=1).model}
+    model = make.get(name, lambda: CosineRecommender(K=5, num_threads=1))()
+    found = compare({"given": model, "popular": "Popularity"}, data, split, **QUICK).to_frame()
+    assert "rmse" not in found
+    expected = ImplicitRanker(deepcopy(model)).fit(data.select(split.train))
+    again = compare({"given": System(lambda _: expected, ""), "popular": "Popularity"}, data, split, **QUICK)
+    assert found.loc["given", "ndcg@3"] == pytest.approx(again.to_frame().loc["given", "ndcg@3"])
 
 
 def test_a_system_that_fails_is_a_line_and_the_others_go_on(data):

@@ -94,3 +94,31 @@ def test_a_row_that_is_tied_to_all_others_is_refused():
     model = AIR.for_completion(n_epochs=3, tv_reg=0.1, device="cpu", random_state=0).fit(ratings())
     with pytest.raises(ParameterError, match="tie a row to all others"):
         model.new_users(NEW)
+
+
+def test_a_new_user_alone_is_what_it_is_among_others(model):
+    alone, together = model.new_users(NEW[:3]), model.new_users(NEW)
+    items = model.interactions_.item_ids
+    np.testing.assert_allclose(alone.predict("eve", items), together.predict("eve", items), rtol=1e-5)
+
+
+def test_best_items_are_the_list_without_its_table(model):
+    alone = model.new_users(NEW)
+    best, frame = alone.best_items("eve", 4, items=["i3", "i4", "i6", "i8", "i1"]), alone.recommend("eve", n=N_ITEMS)
+    expected = frame[frame["item"].isin(["i3", "i4", "i6", "i8"])]
+    assert best.items.tolist() == expected["item"].tolist()  # i1 is rated
+    np.testing.assert_allclose(best.scores, expected["score"])
+    assert (best.deviations is not None) == model.knows_deviations_
+    if best.deviations is not None:
+        np.testing.assert_allclose(best.deviations, alone.predict("eve", best.items, return_std=True)[1])
+    with pytest.raises(UnknownIdError, match=r"1 user id.* 'zoe'"):
+        alone.best_items("zoe")
+
+
+def test_an_item_taken_in_later_is_listed():
+    grown = trained("variational").new_users(NEW)
+    grown.recommend("eve")
+    grown.partial_fit(pd.DataFrame({"user": ["eve", "fay"], "item": ["new", "new"], "rating": [5.0, 5.0]}))
+    lists = grown.recommend("eve", n=N_ITEMS + 1, exclude_seen=False)
+    assert "new" in lists["item"].tolist()
+    assert len(lists) == N_ITEMS + 1

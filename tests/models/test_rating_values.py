@@ -204,3 +204,35 @@ def test_probabilities_of_movielens_are_calibrated(solver, data_root):
             for each in np.unique(bins)
         ]
         assert sum(gaps) < 0.03
+
+
+def test_new_users_have_the_values_of_the_training(fitted):
+    shown = stars()[0]
+    some = shown.select(shown.user_index < 3).to_frame()
+    new = some.assign(user=some["user"] + 1000)
+    alone, beside = fitted.new_users(new), fitted.new_users(new[new["user"] == 1001])
+    assert alone.rating_values_.tolist() == [1, 2, 3, 4, 5]
+    shares = alone.predict_proba(1001, range(20))
+    np.testing.assert_allclose(shares.sum(axis=1), 1)
+    np.testing.assert_allclose(beside.predict_proba(1001, range(20)), shares, atol=0.02)  # draws know who else is new
+    trained = fitted.predict_proba(1, range(20))
+    assert np.abs(shares - trained).sum(axis=1).mean() < 0.35  # the same user, by the prior of new rows
+
+
+def test_the_habits_of_a_new_user_are_its_own():
+    shown, _ = stars()
+    fitted = model().fit(shown)
+    generous = pd.DataFrame({"user": -1, "item": range(40), "rating": 5.0})
+    average = pd.DataFrame({"user": -2, "item": range(40), "rating": np.tile([1.0, 2.0, 3.0, 4.0, 5.0], 8)})
+    alone = fitted.new_users(pd.concat([generous, average]))
+    habits = alone._fitted().once("rating values", lambda: RatingValues.of(alone._fitted())).habits
+    best, others = (habits[alone.interactions_.users.lookup([user])[0]] for user in (-1, -2))
+    assert best[4] > 1.0
+    assert best[:4].max() < 1.0
+    assert np.abs(others - 1).max() < np.abs(best - 1).max()
+
+
+def test_a_rating_between_the_values_counts_as_one_of_them():
+    shown, _ = stars()
+    alone = model().fit(shown).new_users(pd.DataFrame({"user": -1, "item": [0, 1], "rating": [2.5, 4.9]}))
+    np.testing.assert_allclose(alone.predict_proba(-1, range(5)).sum(axis=1), 1)

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.interactions import Interactions, as_likes
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.explanation.explain import index_of
@@ -225,6 +225,9 @@ class GraphRanker(Recommender):
     def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
         return _graph_of(state, side)
 
+    def _as_data(self, interactions: Any) -> Interactions:
+        return as_likes(interactions)
+
     # ---------------------------------------------------------------- scores
 
     def _score_pairs(
@@ -269,7 +272,7 @@ class GraphRanker(Recommender):
         >>> GraphRanker(settings={}, device="cpu").fit(seen).score([[np.nan, np.nan, 1, np.nan]])
         1.0
         """
-        state, data = self._fitted(), as_interactions(test, allow_negative=True)
+        state, data = self._fitted(), as_likes(test, allow_negative=True)
         return list_ndcg(state, data, partial(_scores, state))
 
     def recommend(
@@ -297,7 +300,7 @@ class GraphRanker(Recommender):
                 ranking.terms, ranking.settings.weights, users, length, state.data.n_items, seen=seen, allowed=allowed
             )
 
-        popular = most_liked(state, length, allowed)
+        popular = partial(most_liked, state, length, allowed)
         return recommend_with(best, state, user_ids, length, clips=False, popular=popular)
 
     def explain(
@@ -341,9 +344,9 @@ class GraphRanker(Recommender):
         Parameters
         ----------
         interactions : Interactions, DataFrame, or SciPy sparse
-            Interactions and tables have the users by id; their items must be known. A user with the id of a trained
-            user is not its own neighbour. A matrix has one row per new user and one column per item of the model.
-            Values do not count.
+            Interactions and tables have the users by id, tables with or without a column of ratings; their items must
+            be known. A user with the id of a trained user is not its own neighbour. A matrix has one row per new user
+            and one column per item of the model. Values do not count.
 
         Raises
         ------
@@ -359,7 +362,8 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        return FoldedUsers(_ranking(self._fitted()), interactions)
+        new = as_likes(interactions) if isinstance(interactions, pd.DataFrame) else interactions
+        return FoldedUsers(_ranking(self._fitted()), new)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise an error: these scores are not products of factors."""

@@ -79,8 +79,19 @@ def as_queried_ids(ids: Any) -> np.ndarray:
     return as_id_array(queried)
 
 
+def as_item_ids(ids: Any) -> np.ndarray:
+    """Return one id, or an array_like or a set of ids, as a 1-D array.
+
+    Examples
+    --------
+    >>> as_item_ids({3}), as_item_ids("ab")
+    (array([3]), array(['ab'], dtype=object))
+    """
+    return as_queried_ids(list(ids) if isinstance(ids, set | frozenset) else ids)
+
+
 def _positions(index: IdIndex, ids: Any) -> np.ndarray:
-    queried = as_queried_ids(list(ids) if isinstance(ids, set | frozenset) else ids)
+    queried = as_item_ids(ids)
     places = index.lookup(queried)
     if (places < 0).any():
         raise UnknownIdError(index.kind, queried[places < 0].tolist(), "leave it out")

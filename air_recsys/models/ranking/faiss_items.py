@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +112,7 @@ class FaissItems:
         def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             return self._best(users, length, exclude_seen)
 
-        popular = best_rated(self._state, length)
+        popular = partial(best_rated, self._state, length)
         return recommend_with(best, self._state, user_ids, length, clips=self._clips, popular=popular)
 
     def queries(self, user_ids: Any) -> np.ndarray:

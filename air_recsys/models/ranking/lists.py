@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +18,7 @@ from air_recsys.models.ranking.top_items import as_arrays, top_items_of
 from air_recsys.models.state import FittedState
 
 _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
+_SOURCES = pd.Series(["popular", "model"]).array
 FindBest = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]  # users to items and products + item biases, (b, n)
 
 
@@ -35,16 +37,19 @@ class Popular(NamedTuple):
 
 
 def recommend_with(
-    best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip, popular: Popular
+    best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip, popular: Callable[[], Popular]
 ) -> pd.DataFrame:
     """Return the table of `Recommender.recommend` from a search for the best items of known users.
 
-    n is at most the number of items; `popular` is the list of unknown users, of n places.
+    n is at most the number of items; `popular` returns the list of unknown users, of n places, where there are any.
     """
     queried = as_queried_ids(user_ids)
     block = max(1, _BLOCK_ENTRIES // n)
     starts = range(0, max(1, queried.size), block)
+    popular = cache(popular)
     frames = [_recommend_block(best, state, queried[start : start + block], popular, clips) for start in starts]
+    if len(frames) == 1:
+        return frames[0]
     # An empty column has no type of its own and would spoil that of the others.
     return pd.concat([frame for frame in frames if not frame.empty] or frames[:1], ignore_index=True)
 
@@ -78,7 +83,8 @@ def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray |
 
     if allowed is not None:
         return make(allowed)
-    return state.once("catalogue", make) if device.type == "cpu" else make()
+    same = state.origin.factors.item_factors is state.factors.item_factors
+    return (state.origin if same else state).once("catalogue", make) if device.type == "cpu" else make()
 
 
 def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
@@ -103,14 +109,17 @@ def _first(scores: np.ndarray, counts: np.ndarray, n: int, allowed: np.ndarray |
 
 
 def _recommend_block(
-    best: FindBest, state: FittedState, ids: np.ndarray, popular: Popular, clips: Clip
+    best: FindBest, state: FittedState, ids: np.ndarray, popular: Callable[[], Popular], clips: Clip
 ) -> pd.DataFrame:
     users, factors = state.data.users.lookup(ids), state.factors
     known = users >= 0
-    items, scores = (np.tile(each, (users.size, 1)) for each in popular)
-    items[known], products = best(users[known])
+    found, products = best(users[known])
     offsets = factors.user_biases[users[known], None] + factors.mean
-    scores[known] = state.limited(products.astype(np.float64) + offsets, clips)
+    of_known = state.limited(products.astype(np.float64) + offsets, clips)
+    if known.all():
+        return recommendation_frame(ids, state.data.item_ids, found, of_known, known)
+    items, scores = (np.tile(each, (users.size, 1)) for each in popular())
+    items[known], scores[known] = found, of_known
     return recommendation_frame(ids, state.data.item_ids, items, scores, known)
 
 
@@ -139,13 +148,12 @@ def recommendation_frame(
     """
     rows, ranks = np.nonzero(items >= 0)
     users = user_ids[rows]
-    sources = pd.Series(["popular", "model"]).array
     return pd.DataFrame(
         {
             "user": users.tolist() if users.dtype == object else users,  # a list finds its own type
             "item": item_ids[items[rows, ranks]],
             "score": scores[rows, ranks],
             "rank": ranks + 1,
-            "source": sources.take(known[rows].astype(np.intp)),
+            "source": _SOURCES.take(known[rows].astype(np.intp)),
         }
     )

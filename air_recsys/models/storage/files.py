@@ -247,7 +247,7 @@ def graph_from_arrays(
     """Return what `graph_to_arrays` was given, None where there is no graph of that name."""
     if f"{name}data" not in arrays:
         return None
-    return SimilarityGraph(_adjacency(name, ids.size, arrays), ids, kind)
+    return SimilarityGraph.taking(_adjacency(name, ids.size, arrays), ids, kind)
 
 
 def _ids_to_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:

@@ -56,6 +56,11 @@ def of_rows(unsolved: Tensor, dtype: torch.dtype) -> Flag:
     return Flag(unsolved, _ROWS.format(dtype))
 
 
+def unsolved_rows(number: int, dtype: torch.dtype) -> str:
+    """Return the message of rows without a solution."""
+    return _ROWS.format(dtype).format(number)
+
+
 def of_finite(tensors: Sequence[Tensor]) -> Flag:
     """Return the flag of tensors with a number that is not finite."""
     # One such number makes the sum so, and each tensor is read once.

@@ -5,6 +5,9 @@ r"""The noise: a variance of its own for every row and every column, shrunk towa
 
 from __future__ import annotations
 
+from typing import TypeVar
+
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -14,8 +17,10 @@ from air_recsys.nn.posterior.state import Stateful
 _COUNTS = 10.0  # nu
 _SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
 
+Numbers = TypeVar("Numbers", Tensor, np.ndarray)
 
-def expected_scales(counts: Tensor, errors: Tensor) -> Tensor:
+
+def expected_scales(counts: Numbers, errors: Numbers) -> Numbers:
     """Return the mean of scales given sums of weights and of squared errors, as in `Noise.update`."""
     return (_COUNTS + counts) / (_COUNTS + errors)
 

@@ -13,7 +13,7 @@ from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, equations, solve
 from air_recsys.nn.posterior.noise import expected_scales
 
-_STEPS = 5  # of mean and scale in turn; scores then are within 2e-5 of the fixed point on MovieLens-100K, on average
+STEPS = 5  # of mean and scale in turn; scores then are within 2e-5 of the fixed point on MovieLens-100K, on average
 
 
 class Known(NamedTuple):
@@ -49,7 +49,7 @@ def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[R
     scales, prior_mean = torch.ones_like(counts), features @ known.weights
     rows = Rows(prior_mean)
     found = []
-    for _ in range(_STEPS):
+    for _ in range(STEPS):
         solution = solve(system, scales, prior_mean, known.precision)
         found.append(flags.of_rows(solution.unsolved, features.dtype))
         rows = Rows(solution.mean, solution.covariance())

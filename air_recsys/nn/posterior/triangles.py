@@ -7,8 +7,11 @@ from functools import cache
 from math import isqrt
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
+
+_FEW = 64  # matrices or rows
 
 
 class Span(NamedTuple):
@@ -26,6 +29,18 @@ def spans(width: int) -> tuple[Span, ...]:
     return tuple(Span(row, *ends) for row, ends in enumerate(itertools.pairwise(starts)))
 
 
+@cache
+def _corner(width: int) -> tuple[Tensor, Tensor]:
+    """Return the rows and the columns of the entries of a triangle."""
+    rows, columns = torch.triu_indices(width, width)
+    return rows, columns
+
+
+def _are_few(matrices: Tensor) -> bool:
+    """Return whether picking the entries of triangles one by one is faster than the rows of triangles."""
+    return len(matrices) <= _FEW and matrices.device.type == "cpu"
+
+
 def size_of(width: int) -> int:
     """Return the entries of a triangle, d (d + 1) / 2."""
     return width * (width + 1) // 2
@@ -34,6 +49,21 @@ def size_of(width: int) -> int:
 def width_of(size: int) -> int:
     """Return the rows of a triangle of so many entries."""
     return (isqrt(8 * size + 1) - 1) // 2
+
+
+@cache
+def places_in_triangle(width: int) -> np.ndarray:
+    """Return where each entry of a symmetric matrix of `width` rows lies in its triangle, (d, d).
+
+    Examples
+    --------
+    >>> places_in_triangle(2)
+    array([[0, 1],
+           [1, 2]])
+    """
+    places = np.zeros((width, width), dtype=np.int64)
+    places[np.triu_indices(width)] = np.arange(size_of(width))
+    return places + np.triu(places, 1).T
 
 
 def packed(matrices: Tensor) -> Tensor:
@@ -45,6 +75,8 @@ def packed(matrices: Tensor) -> Tensor:
     tensor([[1., 2., 3.]])
     """
     width = matrices.shape[-1]
+    if _are_few(matrices):
+        return matrices[:, *_corner(width)]
     triangles = matrices.new_empty(len(matrices), size_of(width))
     for row, start, stop in spans(width):
         triangles[:, start:stop] = matrices[:, row, row:]
@@ -76,6 +108,9 @@ def symmetric(triangles: Tensor) -> Tensor:
 def squares(rows: Tensor) -> Tensor:
     """Return the triangles of x x^T for rows x (m, d)."""
     width = rows.shape[1]
+    if _are_few(rows):
+        first, second = _corner(width)
+        return rows[:, first] * rows[:, second]
     triangles = rows.new_empty(len(rows), size_of(width))
     for row, start, stop in spans(width):
         torch.mul(rows[:, row, None], rows[:, row:], out=triangles[:, start:stop])
@@ -94,6 +129,13 @@ def diagonal(width: int, device: torch.device) -> Tensor:
     return rows * width - rows * (rows - 1) // 2
 
 
+@cache
+def _times(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """Return how often each entry of a triangle stands in its matrix: off the diagonal twice."""
+    times = torch.full((size,), 2.0, dtype=dtype, device=device)
+    return times.index_fill_(0, diagonal(width_of(size), device), 1.0)
+
+
 def inner(left: Tensor, right: Tensor) -> Tensor:
     """Return the sums over all entries of the products of two symmetric matrices each, (m,).
 
@@ -102,7 +144,4 @@ def inner(left: Tensor, right: Tensor) -> Tensor:
     >>> inner(torch.tensor([[1.0, 2.0, 3.0]]), torch.tensor([[1.0, 1.0, 1.0]]))
     tensor([8.])
     """
-    width = width_of(left.shape[1])
-    times = left.new_full((left.shape[1],), 2.0)  # off the diagonal each entry stands for two
-    times.index_fill_(0, diagonal(width, left.device), 1.0)
-    return (left * right) @ times
+    return (left * right) @ _times(left.shape[1], left.dtype, left.device)

@@ -4,12 +4,13 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import torch
 
-from air_recsys import Interactions
-from air_recsys.exceptions import ModelFileError, ParameterError
+from air_recsys import AIR, Interactions
+from air_recsys.exceptions import DataError, ModelFileError, ParameterError
 from air_recsys.models.graph_ranker import choice, holdout, ranker, regression
 from air_recsys.models.graph_ranker.choice import Search, hidden_parts
 from air_recsys.models.graph_ranker.factors import item_axes, trained_factors
@@ -343,3 +344,29 @@ def test_parameters_out_of_range_are_errors_before_any_work(changes, message):
 def test_scores_that_are_no_products_go_to_no_index(fitted):
     with pytest.raises(ParameterError, match="not products of factors"):
         fitted[0].to_faiss()
+
+
+def test_a_table_of_likes_needs_no_column_of_ratings():
+    rng = np.random.default_rng(0)
+    pairs = rng.integers(12, size=(150, 2))
+    table = pd.DataFrame({"user": [f"u{user}" for user, _ in pairs], "item": [f"i{item}" for _, item in pairs]})
+    once = table.drop_duplicates().assign(rating=1.0)
+    plain, rated = (AIR.for_likes(settings={}, device="cpu", random_state=0).fit(each) for each in (table, once))
+    users = rated.interactions_.user_ids
+    pd.testing.assert_frame_equal(plain.recommend(users), rated.recommend(users))
+    new = pd.DataFrame({"user": ["eve", "eve", "eve"], "item": ["i1", "i2", "i2"]})
+    found = [plain.fold_in(each).recommend(4) for each in (new, new.drop_duplicates().assign(rating=1.0))]
+    pd.testing.assert_frame_equal(*found)
+    unseen = pd.DataFrame({"user": users, "item": [plain.recommend(user, 1)["item"][0] for user in users]})
+    assert plain.score(unseen) == 1.0
+
+
+def test_ratings_below_zero_are_no_likes():
+    table = pd.DataFrame({"user": [1, 1, 2], "item": [1, 2, 1], "rating": [1.0, -1.0, 1.0]})
+    with pytest.raises(DataError, match="ratings must be >= 0"):
+        AIR.for_likes(settings={}, device="cpu").fit(table)
+
+
+def test_a_model_of_ratings_tells_what_takes_likes():
+    with pytest.raises(DataError, match=r"expected the column\(s\) \['rating'\].*AIR.for_likes\(\) takes them"):
+        AIR.for_ratings().fit(pd.DataFrame({"user": [1, 2], "item": [1, 2]}))

@@ -1,5 +1,6 @@
 """Models whose arrays are those of the file: the same answers, one copy of what is large, and no fault unseen."""
 
+import mmap
 import subprocess
 import sys
 from pathlib import Path
@@ -47,6 +48,20 @@ def test_a_mapped_model_answers_as_one_that_was_read(file):
     np.testing.assert_array_equal(mapped.predict(users, 3), read.predict(users, 3))
     pd.testing.assert_frame_equal(mapped.similar_items(3), read.similar_items(3))
     assert mapped.save(file.with_suffix(".again")).read_bytes() == file.read_bytes()
+
+
+def test_learned_graphs_are_those_of_the_file(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(30, size=(300, 2)), columns=["user", "item"]).drop_duplicates()
+    model = AIR.for_ratings(n_factors=3, random_state=0, device="cpu").fit(frame.assign(rating=frame["item"] % 5))
+    file = model.save(tmp_path / "model.air")
+    for mapped in (True, False):
+        graph = Recommender.load(file, mapped=mapped).item_graph_
+        found: object = graph._adjacency.data
+        while isinstance(getattr(found, "base", None), np.ndarray):
+            found = found.base
+        assert isinstance(getattr(found, "base", None), mmap.mmap) == mapped
+        np.testing.assert_array_equal(graph.to_scipy().data, model.item_graph_.to_scipy().data)
 
 
 def test_what_is_written_to_an_array_stays_with_the_process(file):

@@ -15,6 +15,7 @@ from air_recsys.models.rows import SIDES, Side
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty
 from air_recsys.nn.posterior.features import Projection, with_known
+from air_recsys.nn.posterior.one_row import Columns, Prior
 from air_recsys.nn.posterior.rows import Known
 from air_recsys.nn.posterior.triangles import inner, packed, spans, squares, width_of
 from air_recsys.nn.posterior.unseen import UnseenPrior
@@ -194,6 +195,10 @@ class PosteriorArrays(NamedTuple):
         """Return how many features of a side are known beside the pattern."""
         return max(getattr(self, f"{side}_weights").shape[1] - getattr(self, f"{side}_basis").shape[1] - 2, 0)
 
+    def n_pattern(self, side: Side) -> int:
+        """Return how many features come from the pattern, the degree and the constant not among them."""
+        return max(getattr(self, f"{side}_weights").shape[1] - 2 - self.n_known(side), 0)
+
     def used(self, side: Side, known: np.ndarray) -> np.ndarray:
         """Return what the posterior saw of known numbers: new rows have no places, as have none of strength 0."""
         kept = known[:, : self.n_known(side)]
@@ -209,6 +214,7 @@ class PosteriorArrays(NamedTuple):
         basis, logarithm = getattr(self, f"{side}_basis"), self.log_degrees[0 if side == "user" else 1]
         assert ratings.shape is not None  # SciPy types it as optional
         seen = ratings if ratings.shape[1] == len(basis) else ratings[:, : len(basis)]
+        basis = basis if len(basis) else np.zeros((1, basis.shape[1]))  # of new users alone
         columns = np.unique(np.append(seen.indices, 0))  # at least one
         project = Projection(double(basis[columns], device), double(logarithm, device))
         starts, places = seen.indptr.astype(np.int64), np.searchsorted(columns, seen.indices)
@@ -228,9 +234,24 @@ class PosteriorArrays(NamedTuple):
         weights, precisions = (double(getattr(self, f"{side}_{name}"), device) for name in ("weights", "precisions"))
         if new:
             weights, precisions = weights.clone(), _NEW_PRECISION * precisions
-            weights[:, : weights.shape[1] - 2 - self.n_known(side)] *= _NEW_WEIGHTS
+            weights[:, : self.n_pattern(side)] *= _NEW_WEIGHTS
         priors = enumerate(zip(weights, precisions, strict=True))
         return [Known(Rows(draws[:, draw].contiguous(), covariance), noise, *prior) for draw, prior in priors]
+
+    def of_row(self, side: Side, columns: np.ndarray, features: np.ndarray, *, new: bool) -> tuple[Columns, Prior]:
+        """Return the same for a single row with these columns and features (1, k), trained or new."""
+        other = "item" if side == "user" else "user"
+        means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
+        draws = (means if means.ndim == 3 else means[:, None]).swapaxes(0, 1).astype(np.float64)
+        noise = self.scales[1] * getattr(self, f"{other}_noise")[columns].astype(np.float64)
+        weights, precisions = (
+            getattr(self, f"{side}_{name}").astype(np.float64) for name in ("weights", "precisions")
+        )
+        if new:
+            features = np.where(np.arange(features.shape[1]) < self.n_pattern(side), _NEW_WEIGHTS, 1.0) * features
+            precisions *= _NEW_PRECISION
+        covariances = None if covariances is None else covariances[columns].astype(np.float64)
+        return Columns(draws, covariances, noise), Prior((features @ weights)[:, 0], precisions)
 
     def effects(self, side: Side) -> np.ndarray:
         """Return mean and standard deviation, over the other side, of what a known feature adds to a score, (g, 2).

@@ -35,7 +35,9 @@ from air_recsys.nn.devices import device_or_cpu
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.one_row import solve_row
 from air_recsys.nn.posterior.rows import solve_rows
+from air_recsys.nn.posterior.triangles import packed
 
 _BLOCK = 2048  # rows solved at a time
 _MANY = 256  # rows of a block that are worth the copies to a device
@@ -220,12 +222,17 @@ class PosteriorSolver:
             rows = np.flatnonzero((new == some) & ~unseen)
             for start in range(0, rows.size, _BLOCK):
                 block = rows[start : start + _BLOCK]
-                confidence = None if confidences is None else confidences[block].data
-                yield block, self._gaussians(ratings[block], confidence, some, None if known is None else known[block])
+                of_block, confidence = ratings, weights
+                if block.size < new.size:
+                    of_block = ratings[block]
+                    confidence = None if confidences is None else confidences[block].data
+                yield block, self._gaussians(of_block, confidence, some, None if known is None else known[block])
 
     def _gaussians(
         self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
     ) -> Gaussians:
+        if len(ratings.indptr) == 2:
+            return self._gaussian(ratings, weights, new, known)
         device = self._device if len(ratings.indptr) > _MANY else torch.device("cpu")
         columns = np.unique(np.append(ratings.indices, 0))  # at least one
         starts, places = ratings.indptr.astype(np.int64), np.searchsorted(columns, ratings.indices)
@@ -237,6 +244,19 @@ class PosteriorSolver:
         draws = self._arrays.known(self._side, columns, new=new, device=device)
         solved = (solve_rows(entries, features, draw) for draw in draws)
         return [(_on_cpu(rows), scales.cpu()) for rows, scales in solved]
+
+    def _gaussian(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
+    ) -> Gaussians:
+        """Return those of a single row, see `solve_row`."""
+        features = self._arrays.features(self._side, ratings, known).numpy()
+        columns, prior = self._arrays.of_row(self._side, ratings.indices, features, new=new)
+        row = solve_row((ratings.data - self._mean) / self._unit, weights, columns, prior)
+        means, covariances, scales = (torch.from_numpy(part) for part in row)
+        return [
+            (Rows(means[draw : draw + 1], packed(covariances[draw : draw + 1])), scales[draw : draw + 1])
+            for draw in range(len(means))
+        ]
 
 
 def _on_cpu(rows: Rows) -> Rows:
