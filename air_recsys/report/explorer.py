@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -15,6 +16,7 @@ from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
 from air_recsys.plotting.snapshots import snapshots_of
 from air_recsys.report.content import graph_content
+from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
 from air_recsys.report.single_page import single_page
 from air_recsys.validation import check_integer
 from air_recsys.writing import replace_file
@@ -86,6 +88,20 @@ def write_explorer(
     ...     page.name, "<html" in page.read_text(encoding="utf-8")
     ('items.html', True)
     """
+    return _write(path, graphs, snapshots=snapshots, ratings=ratings, title=title, max_nodes=max_nodes)
+
+
+def _write(
+    path: str | os.PathLike[str],
+    graphs: SimilarityGraph | Mapping[str, SimilarityGraph],
+    *,
+    snapshots: Mapping[str, Snapshots] | None,
+    ratings: Interactions | None,
+    title: str | None,
+    max_nodes: int = 10_000,
+    fold_in: dict[str, Any] | None = None,
+) -> Path:
+    """Write the page; `fold_in` is what it needs to recommend to new users, for the graph "items"."""
     target = Path(path)
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
@@ -94,14 +110,19 @@ def write_explorer(
     steps = dict(snapshots or {})
     _check(named, steps)
     heading = "Similarity graphs" if title is None else title
-    data = {
+    data: dict[str, Any] = {
         "title": heading,
         "max_nodes": max_nodes,
         "graphs": [
             graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()
         ],
     }
-    page = single_page("explorer.html", title=heading, data=data, styles=["explorer.css"], scripts=_SCRIPTS)
+    styles, scripts = ["explorer.css"], list(_SCRIPTS)
+    if fold_in is not None:
+        data["fold_in"] = fold_in
+        styles.append("explorer-pick.css")
+        scripts[-1:-1] = fold_in_scripts(fold_in)
+    page = single_page("explorer.html", title=heading, data=data, styles=styles, scripts=scripts)
     replace_file(target, page.encode("utf-8", "replace"))
     return target
 
@@ -113,8 +134,12 @@ def explorer_of(
     *,
     title: str | None = None,
     first: str = "items",
+    recommend: bool | None = None,
 ) -> Path:
     """Write the explorer page of a fitted model: its graphs and, where it kept any, their snapshots.
+
+    With `recommend` the page takes in a new user by itself, without a server: one picks items, and it lists what the
+    model recommends, see `air_recsys.models.portable`.
 
     Parameters
     ----------
@@ -128,6 +153,8 @@ def explorer_of(
         Heading of the page; else it names the model's class.
     first : {"items", "users"}
         The graph that is shown first.
+    recommend : bool, optional
+        Whether the page holds what fold-in needs, at most 5 MB. By default it does where that takes at most 2 MB.
 
     Raises
     ------
@@ -135,6 +162,8 @@ def explorer_of(
         Where the model is not fitted.
     DataError
         Where it has learned no graph.
+    ParameterError
+        With ``recommend=True``, where the model folds no new users in, has no graph of items, or takes more than 5 MB.
 
     Examples
     --------
@@ -154,6 +183,7 @@ def explorer_of(
     learned = {name: graph for name, graph in graphs.items() if graph is not None}
     if not learned:
         raise DataError(f"this {type(model).__name__} has learned no graph")
+    fold_in = fold_in_content(model, recommend)
     snapshots = {name: snapshots_of(model, name.removesuffix("s")) for name in learned}
     if titles is not None and "items" in learned:
         columns = [column for column in titles.columns if column != "item"]
@@ -161,7 +191,9 @@ def explorer_of(
         learned["items"] = learned["items"].with_attributes(titles, label=label)
     ordered = {name: learned[name] for name in sorted(learned, key=lambda name: name != first)}
     heading = f"Graphs learned by {type(model).__name__}" if title is None else title
-    return write_explorer(path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading)
+    return _write(
+        path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading, fold_in=fold_in
+    )
 
 
 def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:

@@ -15,6 +15,7 @@ const LinkState = {
     if (looks.size) parts.set("size", looks.size);
     if (explorer.moved) parts.set("edges", byId("threshold").value);
     for (const [community, name] of graph.renamed) parts.append("name", `${community} ${name}`);
+    explorer.picks?.write(parts);
     return parts.toString();
   },
 
@@ -41,6 +42,7 @@ const LinkState = {
       explorer.setHops(hops);
     }
     if (node >= 0 && !explorer.large) explorer.view.fitMarked();
+    explorer.picks?.read(parts);
   },
 };
 

@@ -25,6 +25,7 @@ class View {
     this.moving = false;
     this.placed = [];
     this.linkText = () => "";
+    this.overlay = () => new Set(); // draws marks, and returns the nodes that it has named
     this.canvas = new ForceGraph(element)
       .enablePointerInteraction(false)
       .enableNodeDrag(false)
@@ -224,9 +225,10 @@ class View {
     this.placed = [];
     context.textAlign = "center";
     context.lineJoin = "round";
+    const named = this.overlay(context, scale);
     for (const node of ordered) {
       if (this.placed.length >= room) break;
-      if (node.seen) this.drawLabel(node, context, scale);
+      if (node.seen && !named.has(node)) this.drawLabel(node, context, scale);
     }
   }
 

@@ -11,6 +11,7 @@ class Explorer {
     });
     this.view.linkText = (link) => this.linkText(link);
     this.search = new Search(this);
+    this.picks = data.fold_in ? new Picks(this, data.fold_in) : null;
     this.buildSwitch();
     this.listen();
     LinkState.read(this, location.hash.slice(1));
@@ -269,6 +270,7 @@ class Explorer {
     this.chosen = chosen;
     if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
     else describeNode(this.graph, chosen.node, (node) => this.choose({ node }), (community) => this.choose({ community }));
+    this.picks?.describe();
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
     if (first) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
@@ -315,10 +317,8 @@ function ends(link, chosen) {
 
 /** The search box: a list that follows what is typed. */
 class Search {
-  constructor(explorer) {
-    this.explorer = explorer;
-    this.input = byId("search");
-    this.list = byId("found");
+  constructor(explorer, { input = byId("search"), list = byId("found"), graph = () => explorer.graph, onChoose = null } = {}) {
+    Object.assign(this, { explorer, input, list, graph, onChoose });
     this.input.addEventListener("input", () => this.update());
     this.input.addEventListener("focus", () => this.update());
     this.input.addEventListener("blur", () => this.close());
@@ -326,7 +326,7 @@ class Search {
   }
 
   update() {
-    const { graph } = this.explorer;
+    const graph = this.graph();
     this.nodes = graph.search(this.input.value);
     const entries = this.nodes.map((node, index) => this.entry(graph, node, index));
     const none = this.input.value.trim() && !entries.length;
@@ -342,7 +342,7 @@ class Search {
       element("span", { className: "what", text: graph.labels[node] }),
       element("span", { className: "id", text: id }),
     ];
-    const made = element("li", { id: `found-${index}`, role: "option" }, parts);
+    const made = element("li", { id: `${this.list.id}-${index}`, role: "option" }, parts);
     made.addEventListener("pointerdown", (event) => {
       event.preventDefault(); // the focus stays in the box until the choice is made
       this.choose(index);
@@ -373,6 +373,7 @@ class Search {
   choose(index) {
     const node = this.nodes[index];
     this.close();
+    if (this.onChoose) return this.onChoose(node);
     this.explorer.choose({ node });
     if (!this.explorer.large) this.explorer.view.fitMarked();
   }
