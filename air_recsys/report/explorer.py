@@ -191,9 +191,7 @@ def explorer_of(
         learned["items"] = learned["items"].with_attributes(titles, label=label)
     ordered = {name: learned[name] for name in sorted(learned, key=lambda name: name != first)}
     heading = f"Graphs learned by {type(model).__name__}" if title is None else title
-    return _write(
-        path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading, fold_in=fold_in
-    )
+    return _write(path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading, fold_in=fold_in)
 
 
 def _check(graphs: Mapping[str, SimilarityGraph], snapshots: Mapping[str, Snapshots]) -> None:

@@ -11,7 +11,7 @@ from air_recsys.models.engines.equations.objective_rows import ObjectiveRows
 from air_recsys.models.rows import LeastSquaresRows, made_definite
 from air_recsys.models.state import FittedState
 
-_LEAST = 1e-9  # eigenvalue of the equations without ratings, as a fraction of the largest
+_LEAST = 1e-11  # eigenvalue of the equations without ratings, as a fraction of what is largest in those with one
 
 
 def portable_objective(state: FittedState, equations: ObjectiveRows, solver: LeastSquaresRows) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def portable_objective(state: FittedState, equations: ObjectiveRows, solver: Lea
     factors = solver.others.astype(np.float64)
     base = made_definite(solver.penalty + solver.unobserved_weight * (factors.T @ factors))
     values = np.linalg.eigvalsh(base)
-    if values[0] < _LEAST * values[-1]:
+    if values[0] < _LEAST * max(values[-1], np.square(factors).sum(axis=1).max()):
         raise ParameterError(
             "expected a model whose new users are held by a weight decay or a prior, found equations that are "
             "singular without ratings: fold_in solves them in Python"

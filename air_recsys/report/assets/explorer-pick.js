@@ -76,7 +76,9 @@ class Picks {
     this.toggle.setAttribute("aria-expanded", String(open));
     this.explorer.view.resize();
     if (open) this.render();
-    if (open && focus) byId("pick-search").focus({ preventScroll: true });
+    if (!open || !focus) return;
+    byId("pick-search").focus({ preventScroll: true });
+    this.section.scrollIntoView({ block: "nearest" });
   }
 
   onKey(event) {
@@ -146,6 +148,7 @@ class Picks {
     byId("picked").replaceChildren(...picks.map((pick) => this.pickEntry(pick)));
     byId("clear-picks").hidden = !picks.length;
     this.listed = picks.length ? this.solve(picks) : [];
+    this.digits = this.digitsOf();
     byId("recommended").replaceChildren(...this.listed.map((item) => this.entry(item)));
     byId("more").hidden = !this.listed.length || this.listed.length < this.count;
     byId("recommended-title").hidden = !picks.length;
@@ -163,6 +166,16 @@ class Picks {
     const about = { posterior: "Score, and an interval meant to hold 90 % of such ratings", objective: "Score of each item" };
     byId("recommended-about").textContent = about[this.data.kind] || "Scores order the items; they are no ratings";
     return bestOf(this.scores, this.ratings, this.count);
+  }
+
+  /** Digits of a score: about a hundredth of the scale. */
+  digitsOf() {
+    const [low, high] = this.rated ? this.data.range : [0, Math.abs(this.scores?.[this.listed[0]] ?? 1)];
+    return Math.min(6, Math.max(0, 2 - Math.floor(Math.log10(high - low || 1))));
+  }
+
+  scoreText(score) {
+    return score.toFixed(this.digits);
   }
 
   pickEntry({ item, rating }) {
@@ -212,9 +225,9 @@ class Picks {
     const line = element("span", { className: "line" }, [
       swatch(graph.communities[item]),
       element("span", { className: "what", text: graph.labels[item], title: graph.labels[item] }),
-      element("span", { className: "count", text: scoreText(score) }),
+      element("span", { className: "count", text: this.scoreText(score) }),
     ]);
-    const why = [interval && interval.map(scoreText).join(" – "), this.because(reasons)].filter(Boolean).join(" · ");
+    const why = [interval && interval.map((end) => this.scoreText(end)).join(" – "), this.because(reasons)].filter(Boolean).join(" · ");
     const parts = [line, ...(interval ? [this.bar(score, interval)] : []), element("span", { className: "why", text: why })];
     const button = element("button", { type: "button" }, parts);
     button.addEventListener("click", () => this.select(item));
@@ -242,8 +255,8 @@ class Picks {
   /** The picks that add most to a score, in words. */
   because({ picks }) {
     const items = [...this.ratings.keys()];
-    const best = [...picks.keys()].filter((at) => picks[at] > 0).sort((a, b) => picks[b] - picks[a]);
-    return best.length ? `for ${best.slice(0, 2).map((at) => this.graph.labels[items[at]]).join(", ")}` : "";
+    const best = [...picks.keys()].filter((at) => picks[at] >= 10 ** -this.digits).sort((a, b) => picks[b] - picks[a]);
+    return best.slice(0, 2).map((at) => `${this.graph.labels[items[at]]} ${signed(picks[at], this.digits)}`).join(" · ");
   }
 
   select(item) {
@@ -296,10 +309,6 @@ class Picks {
     else this.render();
     this.describe();
   }
-}
-
-function scoreText(score) {
-  return Math.abs(score) < 1 ? Number(score.toPrecision(3)).toString() : score.toFixed(2);
 }
 
 function drawRing(view, node, context, scale) {
