@@ -13,8 +13,12 @@ import tempfile
 import time
 from pathlib import Path
 
+import pandas as pd
+
+from air_recsys import AIR
 from air_recsys.cli import main
-from air_recsys.report import write_explorer
+from air_recsys.datasets import make_planted_ratings
+from air_recsys.report import explorer_of, write_explorer
 
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"
@@ -45,8 +49,25 @@ def explorer(folder: Path) -> None:
     try:
         _photograph(browser, page, "light", None)
         _photograph(browser, page, "dark", "velvet lantern")
+        _photograph_picks(browser, _made_catalogue(folder, items.labels.tolist()))
     finally:
         browser.quit()
+
+
+def _made_catalogue(folder: Path, titles: list[str]) -> Path:
+    """Write the page of a model of generated ratings, which recommends."""
+    ratings = make_planted_ratings(1500, 900, 60_000, star=1.0).interactions
+    model = AIR.for_ratings(random_state=0, device="cpu").fit(ratings)
+    named = pd.DataFrame({"title": titles[: ratings.n_items]})
+    return explorer_of(model, folder / "picks.html", named, title="A cinema that never was", recommend=True)
+
+
+def _photograph_picks(browser, page: Path) -> None:  # noqa: ANN001
+    """Photograph three picks, the list, and where the first score comes from."""
+    _open(browser, page.as_uri() + "#pick=5+10&pick=5+21&pick=2+40", "light")
+    browser.find_element("css selector", "#recommended summary").click()
+    time.sleep(2)
+    browser.save_screenshot(str(IMAGES / "explorer-picks.png"))
 
 
 def _browser(folder: Path):  # noqa: ANN202  (selenium is imported where it is needed)
@@ -62,17 +83,21 @@ def _browser(folder: Path):  # noqa: ANN202  (selenium is imported where it is n
 def _photograph(browser, page: Path, scheme: str, searched: str | None) -> None:  # noqa: ANN001
     from selenium.webdriver.common.keys import Keys
 
-    colours = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colours})
-    size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-    browser.get(page.as_uri())
-    while browser.execute_script("return document.documentElement.dataset.ready === undefined"):
-        time.sleep(0.1)
+    _open(browser, page.as_uri(), scheme)
     if searched is not None:
         browser.find_element("css selector", "#search").send_keys(searched, Keys.ENTER)
     time.sleep(2)  # until the picture stands still
     browser.save_screenshot(str(IMAGES / f"explorer-{scheme}.png"))
+
+
+def _open(browser, address: str, scheme: str) -> None:  # noqa: ANN001
+    colours = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": colours})
+    size = {"width": 1280, "height": 800, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    browser.get(address)
+    while browser.execute_script("return document.documentElement.dataset.ready === undefined"):
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":

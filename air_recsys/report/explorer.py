@@ -117,7 +117,8 @@ def _write(
             graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()
         ],
     }
-    styles, scripts = ["explorer.css"], list(_SCRIPTS)
+    styles: list[str] = ["explorer.css"]
+    scripts: list[str] = [*_SCRIPTS]
     if fold_in is not None:
         data["fold_in"] = fold_in
         styles.append("explorer-pick.css")
