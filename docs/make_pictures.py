@@ -15,12 +15,13 @@ import time
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from PIL import Image
 
 from air_recsys import AIR
 from air_recsys.cli import main
 from air_recsys.datasets import make_planted_ratings
-from air_recsys.report import write_explorer, write_report
+from air_recsys.report import explorer_of, write_explorer, write_report
 
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"
@@ -65,6 +66,7 @@ def explorer(folder: Path) -> None:
     try:
         _photograph(browser, page, "explorer-light", size=LAPTOP)
         _photograph(browser, page, "explorer-dark", size=LAPTOP, searched="velvet lantern")
+        _photograph_picks(browser, _made_catalogue(folder, items.labels.tolist()))
     finally:
         browser.quit()
 
@@ -75,6 +77,21 @@ def _titles(ids: np.ndarray) -> dict[int, str]:
     return {
         id: f"{rng.choice(CASES['FIRST'])} {rng.choice(CASES['SECOND'])} ({1930 + id % 70})" for id in ids.tolist()
     }
+
+
+def _made_catalogue(folder: Path, titles: list[str]) -> Path:
+    """Write the page of a model of generated ratings, which recommends."""
+    ratings = make_planted_ratings(1500, 900, 60_000, star=1.0).interactions
+    model = AIR.for_ratings(random_state=0, device="cpu").fit(ratings)
+    named = pd.DataFrame({"title": titles[: ratings.n_items]})
+    return explorer_of(model, folder / "picks.html", named, title="A cinema that never was", recommend=True)
+
+
+def _photograph_picks(browser, page: Path) -> None:  # noqa: ANN001
+    """Photograph three picks, the list, and where the first score comes from."""
+    _open(browser, page.as_uri() + "#pick=5+10&pick=5+21&pick=2+40", dark=False, size=LAPTOP)
+    browser.find_element("css selector", "#recommended summary").click()
+    _save(browser, "explorer-picks")
 
 
 def _browser(folder: Path):  # noqa: ANN202  (selenium is imported where it is needed)
@@ -90,22 +107,30 @@ def _browser(folder: Path):  # noqa: ANN202  (selenium is imported where it is n
 def _photograph(browser, page: Path, name: str, *, size: tuple[int, int], searched: str | None = None) -> None:  # noqa: ANN001
     from selenium.webdriver.common.keys import Keys
 
-    scheme = [{"name": "prefers-color-scheme", "value": "dark" if name.endswith("dark") else "light"}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
-    screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size is PHONE}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    browser.get(page.as_uri())
-    if name.startswith("explorer"):
-        while browser.execute_script("return document.documentElement.dataset.ready === undefined"):
-            time.sleep(0.1)
+    _open(browser, page.as_uri(), dark=name.endswith("dark"), size=size)
     if size is PHONE:
         browser.execute_script("document.querySelector('section').scrollIntoView()")
     if searched is not None:
         browser.find_element("css selector", "#search").send_keys(searched, Keys.ENTER)
+    _save(browser, name)
+
+
+def _save(browser, name: str) -> None:  # noqa: ANN001
     time.sleep(2)  # until the picture stands still
     shot = Image.open(io.BytesIO(browser.get_screenshot_as_png())).convert("RGB")
     colours = shot.quantize(256, Image.Quantize.FASTOCTREE, dither=Image.Dither.NONE)  # a quarter of the bytes
     colours.save(IMAGES / f"{name}.png", optimize=True)
+
+
+def _open(browser, address: str, *, dark: bool, size: tuple[int, int]) -> None:  # noqa: ANN001
+    scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
+    screen = {"width": size[0], "height": size[1], "deviceScaleFactor": 1, "mobile": size is PHONE}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
+    browser.get(address)
+    is_drawing = "return Boolean(window.ForceGraph) && document.documentElement.dataset.ready === undefined"
+    while browser.execute_script(is_drawing):
+        time.sleep(0.1)
 
 
 if __name__ == "__main__":

@@ -277,6 +277,13 @@ def graph(
     titles: Annotated[
         Path | None, typer.Option(help="CSV with a column id and columns about the items: title, year, ...")
     ] = None,
+    recommend: Annotated[
+        bool | None,
+        typer.Option(
+            "--recommend/--no-recommend",
+            help="Let the page recommend to who picks items, in at most 5 MB; by default where 2 MB are enough.",
+        ),
+    ] = None,
     json_file: options.JsonFile = None,
 ) -> None:
     """Describe a learned graph: size and communities. Write it for other programs, or as a page to explore."""
@@ -286,6 +293,8 @@ def graph(
 
     if titles is not None and html is None:
         raise ParameterError("expected --titles with --html, for the items of the page, found it alone")
+    if recommend is not None and html is None:
+        raise ParameterError("expected --recommend with --html, for the page, found it alone")
     loaded = Recommender.load(model)
     chosen = loaded.user_graph_ if side is Side.USERS else loaded.item_graph_
     if chosen is None:
@@ -300,7 +309,7 @@ def graph(
         typer.echo(f"wrote {chosen.to_csv(csv)}")
     if html is not None:
         about_items = None if titles is None else read_titles(titles, loaded.interactions_.item_ids)
-        typer.echo(f"wrote {explorer_of(loaded, html, about_items, first=side.value)}")
+        typer.echo(f"wrote {explorer_of(loaded, html, about_items, first=side.value, recommend=recommend)}")
     community_of = {str(node): int(number) for node, number in communities.items()}
     figures = {"nodes": len(chosen), "edges": chosen.n_edges, "communities": community_of}
     options.write_figures(json_file, figures, origin=False)

@@ -6,6 +6,7 @@ import copy
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 
@@ -17,6 +18,7 @@ from air_recsys.models.partial_fit import widened
 from air_recsys.plotting.snapshots import snapshots_of
 from air_recsys.report.certainty import Measures, add_measures, uncertainties
 from air_recsys.report.content import graph_content
+from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
 from air_recsys.report.single_page import single_page
 from air_recsys.validation import check_integer
 from air_recsys.writing import replace_file
@@ -114,8 +116,12 @@ def _write(
     title: str | None,
     max_nodes: int = 10_000,
     measures: Mapping[str, Measures] | None = None,
+    fold_in: dict[str, Any] | None = None,
 ) -> Path:
-    """Write the page; `measures` are attributes of the nodes by which communities are not named."""
+    """Write the page; `measures` are attributes of the nodes by which communities are not named.
+
+    `fold_in` is what the page needs to recommend to new users, for the graph "items".
+    """
     target = Path(path)
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
@@ -127,10 +133,13 @@ def _write(
     contents = [graph_content(name, graph, steps.get(name, {}), max_nodes, ratings) for name, graph in named.items()]
     for content in contents:
         add_measures(content["attributes"], (measures or {}).get(content["name"], {}))
-    data = {"title": heading, "max_nodes": max_nodes, "graphs": contents}
-    page = single_page(
-        "explorer.html", title=heading, data=data, styles=["explorer.css", "explorer-tools.css"], scripts=_SCRIPTS
-    )
+    data: dict[str, Any] = {"title": heading, "max_nodes": max_nodes, "graphs": contents}
+    styles, scripts = ["explorer.css", "explorer-tools.css"], [*_SCRIPTS]
+    if fold_in is not None:
+        data["fold_in"] = fold_in
+        styles.append("explorer-pick.css")
+        scripts[-1:-1] = fold_in_scripts(fold_in)
+    page = single_page("explorer.html", title=heading, data=data, styles=styles, scripts=scripts)
     replace_file(target, page.encode("utf-8", "replace"))
     return target
 
@@ -142,10 +151,13 @@ def explorer_of(
     *,
     title: str | None = None,
     first: str = "items",
+    recommend: bool | None = None,
 ) -> Path:
     """Write the explorer page of a fitted model: its graphs and, where it kept any, their snapshots.
 
-    Of a model with a posterior nodes have the attribute "uncertainty", the one of `AIR.uncertainty`.
+    Of a model with a posterior nodes have the attribute "uncertainty", the one of `AIR.uncertainty`. With `recommend`
+    the page takes in a new user by itself, without a server: one picks items, and it lists what the model recommends,
+    see `air_recsys.models.portable`.
 
     Parameters
     ----------
@@ -159,6 +171,8 @@ def explorer_of(
         Heading of the page; else it names the model's class.
     first : {"items", "users"}
         The graph that is shown first.
+    recommend : bool, optional
+        Whether the page holds what fold-in needs, at most 5 MB. By default it does where that takes at most 2 MB.
 
     Raises
     ------
@@ -166,6 +180,8 @@ def explorer_of(
         Where the model is not fitted.
     DataError
         Where it has learned no graph.
+    ParameterError
+        With ``recommend=True``, where the model folds no new users in, has no graph of items, or takes more than 5 MB.
 
     Examples
     --------
@@ -185,6 +201,7 @@ def explorer_of(
     learned = {name: graph for name, graph in graphs.items() if graph is not None}
     if not learned:
         raise DataError(f"this {type(model).__name__} has learned no graph")
+    fold_in = fold_in_content(model, recommend)
     snapshots = {name: _steps_of(model, name.removesuffix("s"), graph) for name, graph in learned.items()}
     if titles is not None and "items" in learned:
         columns = [column for column in titles.columns if column != "item"]
@@ -192,8 +209,15 @@ def explorer_of(
         learned["items"] = learned["items"].with_attributes(titles, label=label)
     ordered = {name: learned[name] for name in sorted(learned, key=lambda name: name != first)}
     heading = f"Graphs learned by {type(model).__name__}" if title is None else title
-    measures = uncertainties(model, ordered)
-    return _write(path, ordered, snapshots=snapshots, ratings=model.interactions_, title=heading, measures=measures)
+    return _write(
+        path,
+        ordered,
+        snapshots=snapshots,
+        ratings=model.interactions_,
+        title=heading,
+        measures=uncertainties(model, ordered),
+        fold_in=fold_in,
+    )
 
 
 def _steps_of(model: Recommender, kind: str, graph: SimilarityGraph) -> dict[int, SimilarityGraph]:

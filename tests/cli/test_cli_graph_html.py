@@ -77,3 +77,14 @@ def test_titles_without_a_page_and_files_without_a_folder(folder, tmp_path):
     ended = cli("graph", folder / "text.air", "--html", tmp_path / "g.html", "--titles", tmp_path / "t.csv")
     assert ended.status == 1
     assert "t.csv" in ended.err
+
+
+def test_the_page_recommends_where_it_is_asked_to(folder, tmp_path):
+    page = tmp_path / "g.html"
+    assert cli("graph", folder / "text.air", "--html", page, "--recommend").status == 0
+    assert "class FoldIn" in page.read_text(encoding="utf-8")
+    assert cli("graph", folder / "text.air", "--html", page, "--no-recommend").status == 0
+    assert "class FoldIn" not in page.read_text(encoding="utf-8")
+    ended = cli("graph", folder / "text.air", "--recommend")
+    assert ended.status == 1
+    assert "--recommend is for the page, so it needs --html" in ended.err

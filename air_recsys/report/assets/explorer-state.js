@@ -19,6 +19,7 @@ const LinkState = {
     explorer.selected.write(parts);
     if (explorer.moved) parts.set("edges", byId("threshold").value);
     for (const [community, name] of graph.renamed) parts.append("name", `${community} ${name}`);
+    explorer.picks?.write(parts);
     return parts.toString();
   },
 
@@ -52,6 +53,7 @@ const LinkState = {
       explorer.setHops(hops);
     }
     if (node >= 0 && !explorer.large) explorer.view.fitMarked();
+    explorer.picks?.read(parts);
   },
 };
 

@@ -24,6 +24,7 @@ class View {
     this.painter = new Painter(this);
     this.detail = new Detail(this);
     this.linkText = () => "";
+    this.overlay = () => new Set(); // draws marks, and returns the nodes that it has named
     this.canvas = new ForceGraph(element)
       .enablePointerInteraction(false)
       .enableNodeDrag(false)
@@ -284,9 +285,10 @@ class View {
   /** Labels of the marked nodes in their order, else of what matters most; those that have room, never over another. */
   drawLabels(context, scale) {
     this.placed = [];
+    const named = this.overlay(context, scale);
     for (const node of this.detail.labelled()) {
       if (this.placed.length >= this.roomForLabels()) break;
-      if (node.seen && this.detail.isInView(node)) this.drawLabel(node, context, scale);
+      if (node.seen && !named.has(node) && this.detail.isInView(node)) this.drawLabel(node, context, scale);
     }
   }
 

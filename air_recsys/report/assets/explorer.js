@@ -17,6 +17,7 @@ class Explorer {
     this.minimap = new Minimap(this.view);
     this.filterControls = new FilterControls(() => this.refresh());
     this.source = new EdgeSource(this);
+    this.picks = data.fold_in ? new Picks(this, data.fold_in) : null;
     this.buildSwitch();
     this.listen();
     LinkState.read(this, location.hash.slice(1));
@@ -324,6 +325,7 @@ class Explorer {
     else if (chosen.node === undefined) describeCommunity(this.graph, chosen.community, (node) => this.choose({ node }));
     else describeNode(this.graph, chosen.node, (node) => this.choose({ node }), (community) => this.choose({ community }));
     this.path.show(chosen);
+    this.picks?.describe();
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
     if (first) this.hops = this.large && chosen.node !== undefined ? 1 : 0;

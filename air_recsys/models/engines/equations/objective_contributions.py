@@ -85,9 +85,8 @@ class Row(NamedTuple):
     solution: np.ndarray  # (r,), p*
 
 
-def contributions_of(state: FittedState, model: Contributing, user: int, item: int) -> ScoreContributions:
+def contributions_of(state: FittedState, shared: Equations, user: int, item: int) -> ScoreContributions:
     """Return what the personal score of a pair comes from."""
-    shared = state.once("equations of the users", lambda: equations(state, model))
     row = equation_of(state, shared, user)
     reach = np.linalg.solve(row.matrix, shared.items[item])  # M^-1 q
     alone = np.linalg.solve(row.matrix + shared.pull, shared.items[item])  # M_0^-1 q

@@ -24,7 +24,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import NotFittedError, ParameterError
-from air_recsys.models.engines.equations.objective_contributions import Contributing, contributions_of
+from air_recsys.models.engines.equations.objective_contributions import (
+    Contributing,
+    Equations,
+    contributions_of,
+    equations,
+)
 from air_recsys.models.engines.scaling import energy_weight
 from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
@@ -119,10 +124,14 @@ class ObjectiveRows:
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
         """Return what a personal score comes from."""
+        return contributions_of(state, self.of_users(state), user, item)
+
+    def of_users(self, state: FittedState) -> Equations:
+        """Return what the equations of all users share."""
         self.check()
         weights = self._weight(state, "user"), self._weight(state, "item")
         shared = Contributing(self.solver(state, "user"), weights, self.weight_decay > 0)
-        return contributions_of(state, shared, user, item)
+        return state.once("equations of the users", lambda: equations(state, shared))
 
     def feature_effects(self, side: Side) -> np.ndarray:
         """Raise: an objective reads no features."""

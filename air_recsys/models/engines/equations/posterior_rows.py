@@ -145,6 +145,8 @@ class PosteriorSolver:
     ----------
     others : ndarray, shape (n_others, r)
         The factors of the fixed side.
+    maps : list of ndarray, shape (d - 1, r)
+        What turns factors of the posterior into those of the model, one a draw.
     """
 
     def __init__(
@@ -159,7 +161,7 @@ class PosteriorSolver:
         self._arrays, self._mean, self._unit = arrays, factors.mean, float(arrays.scales[0])
         self._side: Side = side
         self._device, self._known = device, known
-        self._maps = _maps(arrays, side, self.others)
+        self.maps = _maps(arrays, side, self.others)
 
     def solve(
         self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, known: np.ndarray | None = None
@@ -202,7 +204,7 @@ class PosteriorSolver:
 
     def _folded(self, solved: Gaussians) -> Folded:
         means = [state.mean.numpy() for state, _ in solved]
-        factors = np.mean([mean[:, :-1] @ map for mean, map in zip(means, self._maps, strict=True)], axis=0)
+        factors = np.mean([mean[:, :-1] @ map for mean, map in zip(means, self.maps, strict=True)], axis=0)
         return Folded(factors.astype(self.others.dtype), self._unit * np.mean([mean[:, -1] for mean in means], axis=0))
 
     def _blocks(
@@ -273,6 +275,11 @@ def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.nd
     draws = partners[:trained, :, :-1].astype(np.float64)  # (n, s, r)
     solved = np.linalg.lstsq(others[:trained].astype(np.float64), draws.reshape(trained, -1), rcond=None)[0]
     return [unit * map.T for map in np.moveaxis(solved.reshape(len(solved), *draws.shape[1:]), 1, 0)]
+
+
+def draws_of_new_rows(n_draws: int, width: int) -> np.ndarray:
+    """Return the standard normal numbers that a single new row is drawn with, (n_draws, width)."""
+    return np.random.default_rng(_SEED).standard_normal((n_draws, width))
 
 
 def _drawn(state: Rows, rng: np.random.Generator) -> np.ndarray:

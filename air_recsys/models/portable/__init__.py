@@ -1,0 +1,1 @@
+"""The fold-in of new users as plain numbers, for programs that solve it without the library."""
