@@ -53,9 +53,8 @@ class RecommendJob:
         users = ids_of(table[self.user])
         trained = model.interactions_.users.lookup(users) >= 0
         asked = list(compress(users, trained)) if self.skip else users
-        named = {"items": self.items, "exclude": self.exclude}
-        chosen = {name: None if ids is None else list(ids) for name, ids in named.items()}
-        lists = model.recommend(asked, self.n, self.exclude_seen, **chosen)
+        items, exclude = (None if ids is None else list(ids) for ids in (self.items, self.exclude))
+        lists = model.recommend(asked, self.n, self.exclude_seen, items=items, exclude=exclude)
         return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~trained).sum())
 
 
