@@ -37,6 +37,8 @@ _SCRIPTS = (
     "explorer-lasso.js",
     "explorer-selected.js",
     "explorer-minimap.js",
+    "explorer-edges.js",
+    "explorer-theme.js",
     "explorer-state.js",
     "explorer.js",
 )

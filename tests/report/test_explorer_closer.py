@@ -201,7 +201,7 @@ def test_filters_by_numbers_and_texts(opened, films, path):
     inside = opened.script("return explorer.graph.members.get(arguments[0])", community)
     assert seen(opened) == sorted(set(both) & set(inside))
     assert set(saved_csv(opened)["id"]) == set(both) & set(inside)
-    opened.wait(lambda: "1965" in opened.script("return location.hash"))
+    opened.wait(lambda: "only=" in opened.script("return location.hash"))
     go(opened, path, opened.script("return location.hash"))
     assert seen(opened) == sorted(set(both) & set(inside))
     assert opened.script("return document.querySelector('[aria-label=\"year at least\"]').value") == "1965"
