@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from browsers import CONTRAST, chromium, webdriver
-from explorer_cases import HOSTILE
+from explorer_cases import HOSTILE, planted
 from explorer_page import Page, downloads
 from scipy.sparse.csgraph import dijkstra
 from selenium.webdriver.common.keys import Keys
@@ -389,3 +389,29 @@ def test_texts_of_the_tools_stand_out(opened, path, page, dark):
     selectors = TOOLS.split(", ")
     ratios = dict(zip(selectors, page.script(CONTRAST, selectors), strict=True))
     assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+# -------------------------------------------------------------------- large graphs
+
+
+def test_the_tools_work_where_communities_are_drawn(page, tmp_path):
+    graph = planted(200, 4)
+    page.open(write_explorer(tmp_path / "g.html", graph, max_nodes=199))
+    first = page.script("return explorer.graph.members.get(0)")
+    page.script("explorer.filters.setWanted('group', new Set(['shelf 1'])); explorer.refresh()")
+    shown = page.script("return explorer.view.scene.nodes.filter((n) => n.seen).map((n) => n.key)")
+    having = np.flatnonzero(graph.attributes["group"] == "shelf 1")
+    assert set(shown) == {graph.communities().iloc[node] for node in having}
+    page.script("explorer.filters.clear(); explorer.refresh(); explorer.selected.take(({ x }) => true)")
+    assert page.text("#show-selected") == "200 selected"
+    assert set(first) <= set(page.script("return [...explorer.selected.nodes]"))
+    page.search(str(graph.ids[0]))
+    page.press(Keys.ENTER)
+    type_into(page, "#path-to", str(graph.ids[199]), Keys.ENTER)
+    path = page.texts("#path-list .what")
+    assert path[0] == graph.labels[0]
+    assert path[-1] == graph.labels[199]
+    assert page.number("#drawn") >= len(path) - 1
+    keys = page.script("return explorer.view.scene.nodes.map((n) => n.label)")
+    assert sorted(keys) == sorted(path)
+    assert page.errors() == []
