@@ -333,6 +333,15 @@ def test_a_selection_by_keys(opened, films):
     assert opened.hidden("#selected")
 
 
+def test_a_selection_or_a_community_has_no_surroundings(opened):
+    for choice in ("{ selected: true }", "{ community: 0 }"):
+        opened.script("explorer.selected.set([1, 2]); explorer.choose({ node: 5 })")
+        opened.find("#ego label:nth-of-type(2)").click()
+        assert len(seen(opened)) < 42
+        opened.script(f"explorer.choose({choice})")
+        assert len(seen(opened)) == 42
+
+
 def test_a_click_with_shift_adds_and_removes(opened):
     opened.drawn_pixels()
     place = opened.script("""

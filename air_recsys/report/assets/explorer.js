@@ -190,7 +190,8 @@ class Explorer {
     this.view.onPath = onPath.size ? onPath : null;
     let count = 0;
     for (const link of this.view.scene.links) {
-      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.slider.kept || ends(link, chosen) || onPath.has(link.rank));
+      const asked = this.overview || link.rank < this.slider.kept || ends(link, chosen) || onPath.has(link.rank);
+      link.seen = link.source.seen && link.target.seen && asked;
       count += link.seen;
     }
     byId("drawn").textContent = number(count);
@@ -268,7 +269,7 @@ class Explorer {
     this.path.show(chosen);
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
-    if (first) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
+    if (first || chosen.node === undefined) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
     document.querySelector(`input[name="ego"][value="${this.hops}"]`).checked = true;
     byId("panel").hidden = false;
     this.view.resize();
