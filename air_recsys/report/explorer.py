@@ -46,6 +46,8 @@ _SCRIPTS = (
     "explorer-selected.js",
     "explorer-minimap.js",
     "explorer-source.js",
+    "explorer-edges.js",
+    "explorer-theme.js",
     "explorer-state.js",
     "explorer.js",
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from browsers import CONTRAST, chromium, webdriver
-from explorer_cases import HOSTILE
+from explorer_cases import HOSTILE, planted
 from explorer_page import Page, downloads
 from scipy.sparse.csgraph import dijkstra
 from selenium.webdriver.common.keys import Keys
@@ -201,7 +201,7 @@ def test_filters_by_numbers_and_texts(opened, films, path):
     inside = opened.script("return explorer.graph.members.get(arguments[0])", community)
     assert seen(opened) == sorted(set(both) & set(inside))
     assert set(saved_csv(opened)["id"]) == set(both) & set(inside)
-    opened.wait(lambda: "1965" in opened.script("return location.hash"))
+    opened.wait(lambda: "only=" in opened.script("return location.hash"))
     go(opened, path, opened.script("return location.hash"))
     assert seen(opened) == sorted(set(both) & set(inside))
     assert opened.script("return document.querySelector('[aria-label=\"year at least\"]').value") == "1965"
@@ -246,6 +246,16 @@ def draw(page: Page, places: list[list[float]], shift: bool = True) -> None:
     (actions.key_up(Keys.SHIFT) if shift else actions).perform()
 
 
+def draw_by_finger(page: Page, places: list[list[float]]) -> None:
+    page.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": True, "maxTouchPoints": 1})
+    left, top = page.script("const b = explorer.view.element.getBoundingClientRect(); return [b.left, b.top]")
+    for number, (x, y) in enumerate(places):
+        finger = {"type": "touchMove" if number else "touchStart", "touchPoints": [{"x": left + x, "y": top + y}]}
+        page.browser.execute_cdp_cmd("Input.dispatchTouchEvent", finger)
+    page.browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.browser.execute_cdp_cmd("Emulation.setTouchEmulationEnabled", {"enabled": False})
+
+
 def left_half(page: Page) -> tuple[list[list[float]], list[int]]:
     """A loop round the left half of the picture, and which nodes are in it."""
     page.drawn_pixels()
@@ -259,14 +269,17 @@ def left_half(page: Page) -> tuple[list[list[float]], list[int]]:
     return [[2, 2], [middle, 2], [middle, height - 2], [2, height - 2], [2, 2]], sorted(inside)
 
 
-@pytest.mark.parametrize("by_button", [False, True], ids=["shift", "button"])
-def test_a_loop_selects(opened, films, path, by_button):
+@pytest.mark.parametrize("how", ["shift", "button", "finger"])
+def test_a_loop_selects(opened, path, how):
     camera = "const c = explorer.view.canvas; return [c.centerAt().x, c.centerAt().y, c.zoom()]"
     loop, inside = left_half(opened)
     before = opened.script(camera)
-    if by_button:
+    if how != "shift":
         opened.find("#lasso").click()
-    draw(opened, loop, shift=not by_button)
+    if how == "finger":
+        draw_by_finger(opened, loop)
+    else:
+        draw(opened, loop, shift=how == "shift")
     assert 0 < len(inside) < 42
     assert opened.text("#name") == "Selection"
     assert opened.text("#show-selected") == f"{len(inside)} selected"
@@ -293,8 +306,8 @@ def test_what_sets_a_selection_apart_is_told_as_for_communities(opened, films):
     n_traits = opened.script("return traitsOf(explorer.graph).length")
     expected = fit(chosen, traits["Comedy"], n_traits)
     share, of_all = (f"{100 * value:.0f} %" for value in (expected.share, expected.share_of_all))
-    assert told["Comedy"].startswith(f"{share} of them, {of_all} of all, p\u00a0=\u00a0")
-    assert float(told["Comedy"].split("=\u00a0")[1]) == pytest.approx(expected.p_value, rel=0.5)
+    assert told["Comedy"].startswith(f"{share} of them, {of_all} of all, p = ")
+    assert float(told["Comedy"].split("= ")[1]) == pytest.approx(expected.p_value, rel=0.5)
     exact = "return standingOut(traitsOf(explorer.graph), [...explorer.selected.nodes]).map((t) => [t.text, t.pValue])"
     assert dict(opened.script(exact))["Comedy"] == pytest.approx(expected.p_value, rel=1e-9)
     assert "War" not in told
@@ -318,6 +331,15 @@ def test_a_selection_by_keys(opened, films):
     assert not opened.hidden("#selected")
     opened.press(Keys.ESCAPE)
     assert opened.hidden("#selected")
+
+
+def test_a_selection_or_a_community_has_no_surroundings(opened):
+    for choice in ("{ selected: true }", "{ community: 0 }"):
+        opened.script("explorer.selected.set([1, 2]); explorer.choose({ node: 5 })")
+        opened.find("#ego label:nth-of-type(2)").click()
+        assert len(seen(opened)) < 42
+        opened.script(f"explorer.choose({choice})")
+        assert len(seen(opened)) == 42
 
 
 def test_a_click_with_shift_adds_and_removes(opened):
@@ -376,3 +398,29 @@ def test_texts_of_the_tools_stand_out(opened, path, page, dark):
     selectors = TOOLS.split(", ")
     ratios = dict(zip(selectors, page.script(CONTRAST, selectors), strict=True))
     assert {name: ratio for name, ratio in ratios.items() if ratio < 4.5} == {}
+
+
+# -------------------------------------------------------------------- large graphs
+
+
+def test_the_tools_work_where_communities_are_drawn(page, tmp_path):
+    graph = planted(200, 4)
+    page.open(write_explorer(tmp_path / "g.html", graph, max_nodes=199))
+    first = page.script("return explorer.graph.members.get(0)")
+    page.script("explorer.filters.setWanted('group', new Set(['shelf 1'])); explorer.refresh()")
+    shown = page.script("return explorer.view.scene.nodes.filter((n) => n.seen).map((n) => n.key)")
+    having = np.flatnonzero(graph.attributes["group"] == "shelf 1")
+    assert set(shown) == {graph.communities().iloc[node] for node in having}
+    page.script("explorer.filters.clear(); explorer.refresh(); explorer.selected.take(({ x }) => true)")
+    assert page.text("#show-selected") == "200 selected"
+    assert set(first) <= set(page.script("return [...explorer.selected.nodes]"))
+    page.search(str(graph.ids[0]))
+    page.press(Keys.ENTER)
+    type_into(page, "#path-to", str(graph.ids[199]), Keys.ENTER)
+    path = page.texts("#path-list .what")
+    assert path[0] == graph.labels[0]
+    assert path[-1] == graph.labels[199]
+    assert page.number("#drawn") >= len(path) - 1
+    keys = page.script("return explorer.view.scene.nodes.map((n) => n.label)")
+    assert sorted(keys) == sorted(path)
+    assert page.errors() == []

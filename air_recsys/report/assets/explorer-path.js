@@ -122,8 +122,8 @@ class PathFinder {
       return `No path: the ${number(graph.step.weights.length)} edges of this page do not join it to ${graph.labels[to]}.`;
     }
     const weakest = Math.min(...found.slice(1).map(({ weight }) => weight));
-    const edges = found.length === 2 ? "1 edge" : `${number(found.length - 1)} edges`;
-    return `Strongest path: ${edges}, the weakest of weight ${weightText(weakest)}.`;
+    if (found.length === 2) return `Strongest path: 1 edge of weight ${weightText(weakest)}.`;
+    return `Strongest path: ${number(found.length - 1)} edges, the weakest of weight ${weightText(weakest)}.`;
   }
 
   clear() {

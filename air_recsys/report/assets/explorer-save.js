@@ -30,6 +30,34 @@ function nodeTable(graph, nodes) {
   return [["id", "label", "community", "community name", ...names], ...nodes.map(row)];
 }
 
+/** What the buttons for tables and files do. */
+function listenToSaving(explorer) {
+  const table = () => nodeTable(explorer.graph, listed(explorer));
+  const name = (ending) => `${explorer.graph.name}.${ending}`;
+  byId("show-table").addEventListener("click", () => showTable(table()));
+  byId("close-table").addEventListener("click", () => byId("table").close());
+  byId("save-csv").addEventListener("click", () => save(name("csv"), "text/csv", csvText(table())));
+  byId("save-svg").addEventListener("click", () => save(name("svg"), "image/svg+xml", svgOf(explorer.view)));
+  byId("save-png").addEventListener("click", () => {
+    explorer.view.toPng((picture) => save(name("png"), "image/png", picture));
+  });
+}
+
+/**
+ * The nodes for a table: the chosen path, the chosen node and its neighbours, those of the chosen community, those that
+ * are selected, else all that are seen; beside the path and the chosen node only those that pass the filters.
+ */
+function listed(explorer) {
+  const { graph, chosen, filters, path, selected } = explorer;
+  const passing = (nodes) => nodes.filter((node) => filters.passes(node));
+  if (path.steps.length) return path.nodes;
+  if (chosen?.node !== undefined) return [chosen.node, ...passing(explorer.near())];
+  if (chosen?.community !== undefined) return passing(graph.members.get(chosen.community));
+  if (selected.nodes.size) return passing([...selected.nodes]);
+  if (explorer.overview) return graph.byStrength.filter((node) => explorer.passes(node));
+  return explorer.view.scene.byKnown.filter((node) => node.seen).map((node) => node.key);
+}
+
 /** The picture as it is seen, as SVG. Texts are text nodes, which XML escapes. */
 function svgOf(view) {
   const { clientWidth: width, clientHeight: height } = view.element;

@@ -117,8 +117,9 @@ class Selected {
 
 function traitRow({ name, text, share, shareOfAll, pValue }) {
   const percent = (value) => `${Math.round(100 * value)} %`;
-  const told = `${percent(share)} of them, ${percent(shareOfAll)} of all, p\u00a0=\u00a0${pValue.toExponential(0)}`;
-  return [element("dt", { text, title: name }), element("dd", { text: told })];
+  const told = `${percent(share)} of them, ${percent(shareOfAll)} of all, `;
+  const chance = element("span", { className: "whole", text: `p = ${pValue.toExponential(0)}` });
+  return [element("dt", { text, title: name }), element("dd", {}, [told, chance])];
 }
 
 /** How many of the nodes the commonest communities have. */

@@ -17,7 +17,7 @@ const LinkState = {
     if (looks.size) parts.set("size", looks.size);
     graph.filters.write(parts);
     explorer.selected.write(parts);
-    if (explorer.moved) parts.set("edges", byId("threshold").value);
+    if (explorer.slider.moved) parts.set("edges", byId("threshold").value);
     for (const [community, name] of graph.renamed) parts.append("name", `${community} ${name}`);
     explorer.picks?.write(parts);
     return parts.toString();
@@ -37,7 +37,7 @@ const LinkState = {
     explorer.source.choose(parts.get("source") === "pattern" ? "pattern" : "learned");
     explorer.setLooks(parts.get("color") || "", parts.get("size") || "");
     const edges = whole(parts.get("edges"), 1001);
-    if (edges !== null) explorer.moveThreshold(edges);
+    if (edges !== null) explorer.slider.move(edges);
     const keys = (parts.get("only") || "").split(" ").map(Number);
     explorer.filtered = new Set(keys.filter((key) => parts.get("only") && legendGroups(graph).some((group) => group.key === key)));
     const node = graph.ids.indexOf(parts.get("node"));

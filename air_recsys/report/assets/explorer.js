@@ -15,6 +15,8 @@ class Explorer {
     this.selected = new Selected(this);
     this.view.drawMarks = (context, scale) => this.selected.draw(context, scale);
     this.minimap = new Minimap(this.view);
+    this.slider = new EdgeSlider(() => this.refresh());
+    listenToSaving(this);
     this.filterControls = new FilterControls(() => this.refresh());
     this.source = new EdgeSource(this);
     this.picks = data.fold_in ? new Picks(this, data.fold_in) : null;
@@ -37,11 +39,9 @@ class Explorer {
   }
 
   listen() {
-    byId("threshold").addEventListener("input", () => this.moveThreshold(byId("threshold").valueAsNumber));
     byId("color").addEventListener("change", () => this.setLooks(byId("color").value, byId("size").value));
     byId("size").addEventListener("change", () => this.setLooks(byId("color").value, byId("size").value));
     byId("new-name").addEventListener("change", () => this.rename(byId("new-name").value.trim()));
-    this.listenToSaving();
     byId("step").addEventListener("input", () => this.setStep(byId("step").valueAsNumber));
     byId("all").addEventListener("click", () => this.filter(null));
     byId("close").addEventListener("click", () => this.clear());
@@ -55,17 +55,6 @@ class Explorer {
     asListbox(byId("list"));
     arrowKeys(byId("legend"));
     document.addEventListener("keydown", (event) => this.onKey(event));
-  }
-
-  listenToSaving() {
-    const table = () => nodeTable(this.graph, this.listed());
-    byId("show-table").addEventListener("click", () => showTable(table()));
-    byId("close-table").addEventListener("click", () => byId("table").close());
-    byId("save-csv").addEventListener("click", () => save(`${this.graph.name}.csv`, "text/csv", csvText(table())));
-    byId("save-svg").addEventListener("click", () => save(`${this.graph.name}.svg`, "image/svg+xml", svgOf(this.view)));
-    byId("save-png").addEventListener("click", () => {
-      this.view.toPng((picture) => save(`${this.graph.name}.png`, "image/png", picture));
-    });
   }
 
   onKey(event) {
@@ -119,7 +108,7 @@ class Explorer {
     byId("panel").hidden = true;
     this.view.resize();
     this.describe();
-    this.initialThreshold();
+    this.slider.open(graph);
     this.setLooks(this.looks.color || "", this.looks.size || "");
     this.chooseAgain(kept);
   }
@@ -142,21 +131,6 @@ class Explorer {
     if (name) this.graph.renamed.set(community, name);
     else this.graph.renamed.delete(community);
     this.choose({ community }, false);
-  }
-
-  /**
-   * The nodes for a table: the chosen path, the chosen node and its neighbours, those of the chosen community, those
-   * that are selected, else all that are seen; beside the path and the chosen node only those that pass the filters.
-   */
-  listed() {
-    const { graph, chosen, filters } = this;
-    const passing = (nodes) => nodes.filter((node) => filters.passes(node));
-    if (this.path.steps.length) return this.path.nodes;
-    if (chosen?.node !== undefined) return [chosen.node, ...passing(this.near())];
-    if (chosen?.community !== undefined) return passing(graph.members.get(chosen.community));
-    if (this.selected.nodes.size) return passing([...this.selected.nodes]);
-    if (this.overview) return graph.byStrength.filter((node) => this.passes(node));
-    return this.view.scene.byKnown.filter((node) => node.seen).map((node) => node.key);
   }
 
   linkText(link) {
@@ -187,33 +161,6 @@ class Explorer {
     if (!inPage) notes.push(`This graph has no edges: no two ${graph.kind}s are alike.`);
     byId("note").textContent = notes.join(" ");
     byId("note").hidden = !notes.length;
-  }
-
-  /** About three edges a node are easy on the eye; the slider brings the others. */
-  initialThreshold() {
-    const total = this.graph.step.weights.length;
-    const wanted = Math.min(total, Math.max(3 * this.graph.size, 2000));
-    byId("threshold").value = String(total ? Math.floor(1000 * (1 - Math.sqrt(wanted / total))) : 0);
-    byId("threshold").disabled = !total;
-    this.moved = false;
-    this.readThreshold();
-  }
-
-  /** The slider counts edges, not weight, which most edges have little of; its square root gives few edges room. */
-  readThreshold() {
-    const { weights } = this.graph.step;
-    const share = (1 - byId("threshold").valueAsNumber / 1000) ** 2;
-    this.kept = weights.length ? this.graph.withTies(Math.round(share * weights.length)) : 0;
-    const text = this.kept ? weightText(weights[this.kept - 1]) : "–";
-    byId("weight").textContent = text;
-    byId("threshold").setAttribute("aria-valuetext", `weight at least ${text}`);
-  }
-
-  moveThreshold(value) {
-    byId("threshold").value = String(value);
-    this.moved = true;
-    this.readThreshold();
-    this.refresh();
   }
 
   // ------------------------------------------------------------ what is drawn
@@ -249,7 +196,8 @@ class Explorer {
     this.view.onPath = onPath.size ? onPath : null;
     let count = 0;
     for (const link of this.view.scene.links) {
-      link.seen = link.source.seen && link.target.seen && (this.overview || link.rank < this.kept || ends(link, chosen) || onPath.has(link.rank));
+      const asked = this.overview || link.rank < this.slider.kept || ends(link, chosen) || onPath.has(link.rank);
+      link.seen = link.source.seen && link.target.seen && asked;
       count += link.seen;
     }
     byId("drawn").textContent = number(count);
@@ -328,7 +276,7 @@ class Explorer {
     this.picks?.describe();
     byId("ego").hidden = chosen.node === undefined || !this.graph.degree(chosen.node);
     document.querySelector('input[name="ego"][value="0"]').parentElement.hidden = this.large;
-    if (first) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
+    if (first || chosen.node === undefined) this.hops = this.large && chosen.node !== undefined ? 1 : 0;
     document.querySelector(`input[name="ego"][value="${this.hops}"]`).checked = true;
     byId("panel").hidden = false;
     this.view.resize();
@@ -380,19 +328,6 @@ class Explorer {
 /** Whether a link is one of the chosen node's: those are drawn whatever the slider says. */
 function ends(link, chosen) {
   return chosen?.node !== undefined && (link.source.key === chosen.node || link.target.key === chosen.node);
-}
-
-/** Light or dark: as the system has it, until the button says otherwise. */
-function startTheme(onChange) {
-  const dark = matchMedia("(prefers-color-scheme: dark)");
-  const apply = (isDark) => {
-    document.documentElement.dataset.theme = isDark ? "dark" : "light";
-    byId("theme").setAttribute("aria-pressed", String(isDark));
-    onChange();
-  };
-  dark.addEventListener("change", () => apply(dark.matches));
-  byId("theme").addEventListener("click", () => apply(document.documentElement.dataset.theme !== "dark"));
-  apply(dark.matches);
 }
 
 var explorer = new Explorer(JSON.parse(byId("data").textContent));
