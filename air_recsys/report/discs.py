@@ -20,6 +20,8 @@ def disc_places(positions: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, n
     >>> bool(np.linalg.norm(centres[0] - centres[1]) > radii[0] + radii[1]), (radii[0] / radii[2]).round(6).item()
     (True, 2.0)
     """
+    if not len(positions):
+        return positions, np.zeros(0)
     sides = np.maximum(np.ptp(positions, axis=0), 1.0)
     radii = np.sqrt(_COVERED * sides.prod() * sizes / (np.pi * sizes.sum()))
     reach = radii + 0.5 * _GAP * radii.mean()

@@ -82,7 +82,8 @@ def write_explorer(
     title : str, optional
         Heading of the page.
     max_nodes : int
-        A graph of more nodes is drawn as a graph of its communities, with the surroundings of one node at a time.
+        A graph of more nodes is drawn as a graph of its communities, which show their members when one zooms in, with
+        the surroundings of one node at a time.
 
     Raises
     ------
@@ -94,7 +95,7 @@ def write_explorer(
 
     Notes
     -----
-    At most 100,000 edges of a graph (4 a node, where that is more) and 20,000 of a snapshot go into the page: the
+    At most 200,000 edges of a graph (4 a node, where that is more) and 20,000 of a snapshot go into the page: the
     largest k at every node. Communities are those of these edges. The page says how many there are in all.
 
     Examples

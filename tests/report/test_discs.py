@@ -35,6 +35,11 @@ def test_discs_that_have_room_stay_where_they_are():
     assert (disc_places(places, np.array([1, 1, 1]))[0] == places).all()
 
 
+def test_no_disc_has_no_place():
+    centres, radii = disc_places(np.zeros((0, 2)), np.zeros(0, dtype=int))
+    assert (len(centres), len(radii)) == (0, 0)
+
+
 @pytest.mark.parametrize("n", [1, 2, 5])
 def test_discs_at_one_place_part(n):
     centres, radii = disc_places(np.zeros((n, 2)), np.full(n, 3))

@@ -10,6 +10,7 @@ from browsers import Page as AnyPage
 from browsers import chromium, show, webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
+from air_recsys import SimilarityGraph
 from air_recsys.benchmarks.explorer.made import GraphSize, made_graph
 from air_recsys.report import write_explorer
 
@@ -167,7 +168,9 @@ def test_edges_are_not_drawn_again_while_the_picture_moves_a_little(nodes):
     """)
     nodes.drag((10, 5), (10, 5), (10, 5))
     nodes.rest()
-    assert nodes.script("return begun") == [False]  # once, when it has come to rest
+    begun = nodes.script("return begun")
+    assert begun
+    assert not any(begun)  # only when it has come to rest
 
 
 def test_what_a_choice_fades_comes_back(nodes):
@@ -270,6 +273,16 @@ def test_a_member_can_be_picked_and_the_way_back_leads_where_one_was(overview, g
     overview.rest()
     assert overview.script("return explorer.view.place()") == pytest.approx(before, rel=1e-3)
     assert 1 in overview.opened()
+
+
+def test_a_large_graph_without_edges_has_no_communities_and_its_nodes_can_be_found(page, tmp_path):
+    empty = SimilarityGraph(np.zeros((20, 20)), range(20))
+    page.open(write_explorer(tmp_path / "empty.html", empty, max_nodes=5))
+    assert page.script("return explorer.view.scene.nodes") == []
+    page.script("explorer.choose({ node: 7 })")
+    page.rest()
+    assert page.script("return explorer.view.scene.nodes.map((node) => node.key)") == [7]
+    assert page.browser.get_log("browser") == []
 
 
 def test_a_link_to_a_community_opens_it(page, written):

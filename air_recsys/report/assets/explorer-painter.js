@@ -13,8 +13,9 @@ class Painter {
   constructor(view) {
     this.view = view;
     this.content = null;
-    this.ready = null; // {canvas, place, content, page}
+    this.ready = null; // {canvas, place, margin, content}
     this.job = null;
+    this.isNew = true;
     this.sprites = new Map();
   }
 
@@ -23,15 +24,20 @@ class Painter {
     this.stale = true;
   }
 
-  /** Forget the picture: the next frame shows another scene. */
+  /** Another scene: it is shown at once, and the picture of before only until its places are known. */
   reset() {
-    this.ready = null;
+    this.isNew = true;
     this.job = null;
     this.changed();
   }
 
   get isDone() {
-    return Boolean(this.ready) && !this.stale && !this.job && this.ready.content === this.content;
+    return Boolean(this.ready) && !this.isNew && !this.stale && !this.job && this.ready.content === this.content;
+  }
+
+  /** Draw a frame of the picture of before. */
+  hold(context) {
+    if (this.ready) this.show(context, placeOf(context));
   }
 
   get nEdges() {
@@ -44,7 +50,7 @@ class Painter {
     if (!place.width || !place.height) return;
     if (this.stale) this.look();
     if (!this.job && this.wants(place)) this.job = this.begin(place);
-    if (this.job) this.proceed(this.ready ? MILLISECONDS[this.view.moving ? "moving" : "resting"] : Infinity);
+    if (this.job) this.proceed(this.isNew ? Infinity : MILLISECONDS[this.view.moving ? "moving" : "resting"]);
     if (this.job || (!this.view.moving && this.wants(place))) this.view.ask();
     this.show(context, place);
   }
@@ -58,7 +64,7 @@ class Painter {
 
   wants(place) {
     const { ready } = this;
-    if (!ready || ready.content !== this.content) return true;
+    if (this.isNew || ready.content !== this.content) return true;
     const zoom = place.scale / ready.place.scale;
     if (this.view.moving) return zoom > 1.5 || zoom < 0.75 || !covers(ready.place, place);
     return !["scale", "x", "y", "width", "height"].every((each) => ready.place[each] === place[each]);
@@ -91,6 +97,7 @@ class Painter {
     }
     this.ready = job;
     this.job = null;
+    this.isNew = false;
   }
 
   newCanvas() {

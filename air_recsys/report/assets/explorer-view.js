@@ -38,7 +38,7 @@ class View {
       .onZoom(() => this.move())
       .onEngineStop(() => this.settle())
       .onRenderFramePre((context, scale) => {
-        if (this.fitting) return; // places are still to come
+        if (this.fitting) return this.painter.hold(context); // places are still to come
         this.painter.paint(context);
         this.drawMarked(context, scale);
         this.drawMarks(context, scale);
