@@ -15,7 +15,8 @@ class Search {
     this.nodes = graph.search(this.input.value);
     const entries = this.nodes.map((node, index) => this.entry(graph, node, index));
     const none = this.input.value.trim() && !entries.length;
-    this.list.replaceChildren(...entries, ...(none ? [element("li", { className: "hint", role: "option", ariaDisabled: "true", text: "Nothing found" })] : []));
+    const nothing = { className: "hint", role: "option", ariaDisabled: "true", text: "Nothing found" };
+    this.list.replaceChildren(...entries, ...(none ? [element("li", nothing)] : []));
     this.list.hidden = !this.list.children.length;
     this.input.setAttribute("aria-expanded", String(!this.list.hidden));
     this.point(0);

@@ -330,6 +330,7 @@ function ends(link, chosen) {
   return chosen?.node !== undefined && (link.source.key === chosen.node || link.target.key === chosen.node);
 }
 
+// `var`: a property of the window, which is all of a page that a driver of Firefox reaches.
 var explorer = new Explorer(JSON.parse(byId("data").textContent));
 startTheme(() => {
   explorer.view.readTheme();
