@@ -106,6 +106,10 @@ def explanations() -> Names:
     return {"model": model, "titles": labels}
 
 
+def story() -> Names:
+    return shell_files() | {"ratings": table()}
+
+
 def explorer() -> Names:
     names = shell_files()
     items, users = names["model"].item_graph_, names["model"].user_graph_
@@ -231,6 +235,7 @@ SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/compare.md": comparison,
     "docs/dti.md": drugs,
     "docs/explorer.md": explorer,
+    "docs/story.md": story,
     "docs/plots.md": plots,
     "docs/gpu-and-scale.md": scale,
     "docs/distributed.md": distributed,
