@@ -23,7 +23,7 @@ PUBLIC = ["air_recsys"] + [
 ]
 NOTEBOOKS = [page for page in PAGES if any(block.language == CELL for block in blocks(page))]
 EQUATIONS = DOCS / "mathematics.md"
-WIDE = ["index", "start", "ratings", "ranking", "dti", "graphs", "measured", "compare", "similarities", "api/air"]
+WIDE = ["index", "start", "ratings", "dti", "graphs", "measured", "compare", "similarities", "plots", "api/air"]
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +87,7 @@ def test_tables_and_code_scroll_on_a_phone_and_pages_do_not(site):
 
     overflow = """
     const wide = [...document.querySelectorAll("article :is(p, li, h1, h2, h3, img, code)")];
-    const held = (element) => element.closest("table, pre, math, .drawn") !== null;
+    const held = (element) => element.closest("table, pre, math, .drawn, .cell_output") !== null;
     return [document.documentElement.scrollWidth, wide.filter(
       (element) => !held(element) && element.getBoundingClientRect().right > innerWidth).map((e) => e.textContent)];
     """
