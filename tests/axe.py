@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("axe_playwright_python", reason="axe-core comes with axe-playwright-python")
+pytest.importorskip("axe_selenium_python", reason="axe-core comes with axe-selenium-python-nhsuk")
 
 # By the driver, which the policy of a page does not bind. Rows of a table are alike, and so are the parts of a figure,
 # which is an image with a name: without most of them it takes a third of the time.
@@ -29,5 +29,5 @@ def barriers(browser: Any) -> list[str]:
 
     It leaves the page without most rows of its tables and parts of its figures.
     """
-    source = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
+    source = files("axe_selenium_python").joinpath("node_modules", "axe-core", "axe.min.js").read_text(encoding="utf-8")
     return browser.execute_async_script(source + RUN)
