@@ -63,11 +63,13 @@ def describe(labels: np.ndarray, traits: Sequence[Trait], names: Sequence[str], 
     """
     groups = np.unique(labels[labels >= 0])
     order = np.argsort(np.negative(known), kind="stable")
+    shares = _shares(labels, traits)
     rows = []
     for group in groups.tolist():
         inside = labels == group
         best = [str(names[node]) for node in order[inside[order]][:_N_KNOWN].tolist()]
-        fits = _standing_out(inside, traits, max(1, groups.size * len(traits)))
+        common = [trait for trait, share in zip(traits, shares, strict=True) if share[group] >= _LEAST_SHARE]
+        fits = _standing_out(inside, common, max(1, groups.size * len(traits)))
         name = " · ".join(each.trait.text for each in fits) or ", ".join(best[:_MOST_MEMBERS])
         rows.append({"community": group, "size": int(inside.sum()), "name": name} | _figures(fits) | {"members": best})
     _tell_apart(rows)
@@ -75,10 +77,20 @@ def describe(labels: np.ndarray, traits: Sequence[Trait], names: Sequence[str], 
     return pd.DataFrame(rows, columns=columns)
 
 
+def _shares(labels: np.ndarray, traits: Sequence[Trait]) -> list[np.ndarray]:
+    """Return which share of the members of every community >= 0 has each trait, of those of whom it is known."""
+    inside, most = labels >= 0, int(labels.max(initial=-1)) + 1
+
+    def count(nodes: np.ndarray) -> np.ndarray:
+        return np.bincount(labels[nodes & inside], minlength=most)
+
+    return [count(trait.known & trait.holders) / np.maximum(count(trait.known), 1) for trait in traits]
+
+
 def _standing_out(inside: np.ndarray, traits: Sequence[Trait], n_tests: int) -> list[Fit]:
-    """Return the traits that name a community, the least probable first."""
+    """Return the traits that name a community, of those that enough of it have, the least probable first."""
     fits = (fit(inside, trait, n_tests) for trait in traits)
-    clear = [each for each in fits if each.p_value < LEVEL and each.share >= _LEAST_SHARE]
+    clear = [each for each in fits if each.p_value < LEVEL]
     ordered = sorted(clear, key=lambda each: (each.p_value, -each.log_odds))
     first = ordered[:1]
     return first + [each for each in ordered[1:] if _adds(each.trait, first[0].trait)][: _MOST_TRAITS - 1]

@@ -52,9 +52,11 @@ def _of_column(name: str, column: pd.Series) -> Iterator[Trait]:
     codes, texts = pd.factorize(np.array([text for texts in values for text in texts], dtype=object))
     counts = np.bincount(codes, minlength=len(texts))
     common = np.flatnonzero((counts >= _LEAST_HOLDERS) & (counts < known.sum()))
+    by_code = rows[np.argsort(codes, kind="stable")]
+    ends = np.cumsum(counts)
     for code in common[np.argsort(np.negative(counts[common]), kind="stable")][:_MOST_VALUES].tolist():
         holders = np.zeros(known.size, dtype=bool)
-        holders[rows[codes == code]] = True
+        holders[by_code[ends[code] - counts[code] : ends[code]]] = True
         yield Trait(name, str(texts[code]), holders, known)
 
 

@@ -12,13 +12,15 @@ from scipy.optimize import linear_sum_assignment
 
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions
+from air_recsys.report.discs import disc_places
 from air_recsys.report.layout import node_positions
 from air_recsys.report.rated import add_ratings
 
-_MAX_EDGES = 100_000  # and at least _EDGES_PER_NODE times the nodes
+_MAX_EDGES = 200_000  # and at least _EDGES_PER_NODE times the nodes
 _EDGES_PER_NODE = 4
 _MAX_STEP_EDGES = 20_000
 _MAX_COMMUNITIES = 300  # in the graph of communities
+_EDGES_PER_COMMUNITY = 3
 ISOLATED = -1
 
 
@@ -137,16 +139,19 @@ def _names(graph: SimilarityGraph, labels: list[int], attributes: dict[str, list
 
 
 def _overview(graph: SimilarityGraph, labels: np.ndarray) -> dict[str, Any]:
-    """Return a graph of communities: sizes, positions, and the summed weights between them."""
+    """Return a graph of communities: sizes, discs for the members, and the largest summed weights between them."""
     n_shown = min(_MAX_COMMUNITIES, int(labels.max(initial=-1)) + 1)
     inside = np.flatnonzero((labels >= 0) & (labels < n_shown))
     member = sp.csr_array((np.ones(inside.size), (inside, labels[inside])), shape=(len(graph), n_shown))
     between = sp.triu(member.T @ graph.to_scipy() @ member, k=1)
     whole = SimilarityGraph(between + between.T, range(n_shown), kind="community")
+    sizes = np.bincount(labels[inside], minlength=n_shown)
+    positions, radii = disc_places(node_positions(whole), sizes)
     return {
-        "sizes": np.bincount(labels[inside], minlength=n_shown).tolist(),
-        "positions": node_positions(whole).round(3).tolist(),
-        **_edges(whole),
+        "sizes": sizes.tolist(),
+        "positions": positions.round(3).tolist(),
+        "radii": radii.round(3).tolist(),
+        **_edges(strongest(whole, _EDGES_PER_COMMUNITY * n_shown)),
     }
 
 

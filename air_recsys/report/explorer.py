@@ -26,6 +26,11 @@ _SCRIPTS = (
     "force-graph.min.js",
     "explorer-graph.js",
     "explorer-looks.js",
+    "explorer-lines.js",
+    "explorer-painter.js",
+    "explorer-places.js",
+    "explorer-detail.js",
+    "explorer-scenes.js",
     "explorer-view.js",
     "explorer-list.js",
     "explorer-panel.js",
@@ -73,7 +78,8 @@ def write_explorer(
     title : str, optional
         Heading of the page.
     max_nodes : int
-        A graph of more nodes is drawn as a graph of its communities, with the surroundings of one node at a time.
+        A graph of more nodes is drawn as a graph of its communities, which show their members when one zooms in, with
+        the surroundings of one node at a time.
 
     Raises
     ------
@@ -85,7 +91,7 @@ def write_explorer(
 
     Notes
     -----
-    At most 100,000 edges of a graph (4 a node, where that is more) and 20,000 of a snapshot go into the page: the
+    At most 200,000 edges of a graph (4 a node, where that is more) and 20,000 of a snapshot go into the page: the
     largest k at every node. Communities are those of these edges. The page says how many there are in all.
 
     Examples

@@ -16,6 +16,7 @@ from air_recsys.graphs.places import places
 _N_DIMS = 128  # of the places
 _PERPLEXITY = 20.0
 _STEPS_AND_MOST = ((500, 5_000), (300, 10**9))  # steps of t-SNE, and up to how many nodes
+_ANGLE_AND_MOST = ((0.5, 1_000), (0.8, 10**9))  # how roughly t-SNE sums up far nodes, and up to how many nodes
 _NOISE = 0.01  # length of what is added to places, which have length 1
 _FEWEST = 8  # nodes; fewer stand where spectral coordinates have them
 _GAP = 0.1  # between any two nodes, in units in which the median distance of nearest nodes is 0.15
@@ -58,8 +59,9 @@ def _embedded(adjacency: sp.csr_array, start: np.ndarray) -> np.ndarray:
     size = len(start)
     steps = next(steps for steps, most in _STEPS_AND_MOST if size <= most)
     perplexity = min(_PERPLEXITY, (size - 1) / 5)
+    angle = next(angle for angle, most in _ANGLE_AND_MOST if size <= most)
     rate = max(size / 48, min(50.0, size / 4))  # scikit-learn's is at least 50, too much for few nodes
-    given: Any = {"init": 1e-4 * start, "learning_rate": rate}
+    given: Any = {"init": 1e-4 * start, "learning_rate": rate, "angle": angle}
     model = TSNE(2, perplexity=perplexity, max_iter=steps, random_state=0, **given)
     with threadpool_limits(1):  # sums of several threads differ in their last bits, and so would the picture
         found = places(adjacency, _N_DIMS)

@@ -158,6 +158,16 @@ def graph_layout(
     options.publish([bench_layout(cases, "Star Wars (1977)")], json_file)
 
 
+@bench_app.command("explorer")
+def explorer(json_file: options.JsonFile = None) -> None:
+    """Measure what pages of the explorer cost to write, and how fast they are in Chromium, on three made graphs."""
+    from air_recsys.benchmarks.explorer import bench_explorer, markdown
+
+    report = bench_explorer()
+    options.publish([report], json_file)
+    typer.echo(markdown(report.rows))
+
+
 @bench_app.command("graph-build")
 def graph_build(
     items: Annotated[int, typer.Option(min=2, help="Items that are made.")] = 100_000,

@@ -17,8 +17,15 @@ class Graph {
     this.step = this.steps[index];
     this.stepIndex = index;
     this.communities = this.step.communities;
+    this.places = new Map();
     this.indexEdges();
     this.indexCommunities();
+  }
+
+  /** Places of members of a community in a disc of radius 1, computed once a step. */
+  placesIn(community, members) {
+    if (!this.places.has(community)) this.places.set(community, placesOf(this, members));
+    return this.places.get(community);
   }
 
   /** Neighbours as slices of `others` and `edges`; the edges come strongest first, and so do the slices. */
@@ -31,13 +38,15 @@ class Graph {
     this.others = new Int32Array(2 * weights.length);
     this.edges = new Int32Array(2 * weights.length);
     this.strength = new Float64Array(this.size);
-    weights.forEach((weight, edge) => {
-      for (const [node, other] of [[sources[edge], targets[edge]], [targets[edge], sources[edge]]]) {
-        this.others[next[node]] = other;
-        this.edges[next[node]++] = edge;
-        this.strength[node] += weight;
-      }
-    });
+    const add = (node, other, edge) => {
+      this.others[next[node]] = other;
+      this.edges[next[node]++] = edge;
+      this.strength[node] += weights[edge];
+    };
+    for (let edge = 0; edge < weights.length; edge++) {
+      add(sources[edge], targets[edge], edge);
+      add(targets[edge], sources[edge], edge);
+    }
     this.byStrength = Array.from(this.strength.keys()).sort((a, b) => this.strength[b] - this.strength[a] || a - b);
   }
 

@@ -72,17 +72,17 @@ function svgOf(view) {
   const round = (value) => value.toFixed(1);
   const root = make("svg", { xmlns: space, viewBox: `0 0 ${width} ${height}`, width, height });
   root.append(make("rect", { width, height, fill: view.colors.page }));
-  for (const link of view.scene.links.filter((each) => each.seen)) {
+  for (const link of view.drawnLinks()) {
     const [from, to] = [at(link.source), at(link.target)];
     const color = view.touches(link) ? view.colors.mark : `rgb(${view.colors.edge})`;
     const ends = { x1: round(from.x), y1: round(from.y), x2: round(to.x), y2: round(to.y) };
     root.append(make("line", { ...ends, stroke: color, "stroke-opacity": view.touches(link) ? 0.7 : 0.15 }));
   }
   const scale = view.canvas.zoom();
-  for (const node of view.scene.nodes.filter((each) => each.seen)) {
+  for (const node of view.drawnNodes().reverse()) {
     const { x, y } = at(node);
     const fill = node.color || view.colors.faint;
-    const opacity = view.faded(node) ? 0.25 : 1;
+    const opacity = node.isOpen ? 0.1 : view.faded(node) ? 0.25 : 1;
     root.append(make("circle", { cx: round(x), cy: round(y), r: round(view.radius(node, scale) * scale), fill, opacity }));
   }
   const font = { "font-family": "system-ui, sans-serif", "font-size": 12, "text-anchor": "middle", fill: view.colors.ink };

@@ -1,17 +1,10 @@
 "use strict";
 
-// Each at least 3:1 against both backgrounds.
-const PALETTE = [
-  "#4878d0", "#df6a1a", "#3b9d65", "#d65f5f", "#9a6fc9", "#1899ab", "#d465ad", "#a48b1c", "#8a6248", "#6f8f2f",
-  "#5667b8", "#c2566f", "#3b9997", "#c37c2b", "#7588d7", "#a35d9e", "#549c42", "#c9774f", "#4c8fb0", "#8f7f4a",
-];
-// `key` and `rank`, because force-graph numbers nodes and links by `index` as it likes.
-const SCALE = 60; // canvas units for one unit of the positions
-const EDGES_WHILE_MOVING = 3000;
+const MOST_ZOOM = 12;
 const EDGES_UNDER_POINTER = 20000;
 const ROOM_OF_LABEL = 27000; // square pixels
 
-/** The picture: a scene of nodes and links, drawn by force-graph, and what of it is to be seen. */
+/** The picture: a scene of nodes and links, and what of it is to be seen; force-graph moves it and places few nodes. */
 class View {
   constructor(element, tip, { onPick, onDrawn }) {
     this.element = element;
@@ -21,28 +14,33 @@ class View {
     this.selected = null;
     this.near = new Set();
     this.marked = [];
+    this.markedLinks = [];
     this.hovered = null;
     this.moving = false;
+    this.fitting = true; // until there is a scene with places
     this.placed = [];
     this.onPath = null; // ranks of the links of a path, which are marked in place of those of the selected node
     this.drawMarks = () => {}; // over the nodes and under their labels
+    this.passes = () => true; // whether a member of an open community is shown
+    this.painter = new Painter(this);
+    this.detail = new Detail(this);
     this.linkText = () => "";
     this.canvas = new ForceGraph(element)
       .enablePointerInteraction(false)
       .enableNodeDrag(false)
       .nodeRelSize(1)
       .nodeVal(1)
-      .minZoom(0.02)
-      .maxZoom(12)
+      .minZoom(1e-4)
+      .maxZoom(MOST_ZOOM)
       .cooldownTicks(0)
-      .nodeVisibility((node) => node.seen)
-      .nodeCanvasObject((node, context, scale) => this.drawNode(node, context, scale))
-      .linkVisibility((link) => link.seen && (!this.moving || link.rank < EDGES_WHILE_MOVING || this.touches(link)))
-      .linkColor((link) => this.linkColor(link))
-      .linkWidth((link) => (this.touches(link) ? (this.onPath ? 2.5 : 1.6) : 0.7))
+      .nodeCanvasObject(() => {})
+      .linkVisibility(false)
       .onZoom(() => this.move())
       .onEngineStop(() => this.settle())
-      .onRenderFramePost((context, scale) => {
+      .onRenderFramePre((context, scale) => {
+        if (this.fitting) return this.painter.hold(context); // places are still to come
+        this.painter.paint(context);
+        this.drawMarked(context, scale);
         this.drawMarks(context, scale);
         this.drawLabels(context, scale);
         onDrawn();
@@ -74,15 +72,22 @@ class View {
   }
 
   /** Show other nodes; where `layout` is true the forces find their places. */
-  show(scene, { layout = false } = {}) {
+  show(scene, { layout = false, camera = null } = {}) {
     this.scene = scene;
     this.fitting = true;
-    this.canvas.warmupTicks(layout ? 150 : 0).graphData(scene);
+    this.camera = camera;
+    this.painter.reset();
+    const nearest = Math.min(...scene.nodes.map(({ reach }) => reach || Infinity)); // every community can be opened
+    this.canvas.maxZoom(Math.max(MOST_ZOOM, (6 * OPEN_FROM.pixels) / nearest));
+    this.canvas.warmupTicks(layout ? 150 : 0).graphData({ nodes: scene.nodes, links: layout ? scene.links : [] });
   }
 
   settle() {
-    if (this.fitting) this.fit(0);
+    if (!this.fitting) return;
     this.fitting = false;
+    if (this.camera) this.canvas.centerAt(this.camera.x, this.camera.y).zoom(this.camera.zoom);
+    else this.fit(0);
+    this.draw();
   }
 
   fit(duration = 300) {
@@ -94,8 +99,17 @@ class View {
     }
   }
 
+  /** Draw what is seen now. */
   draw() {
-    this.canvas.nodeColor(() => ""); // any accessor that is set asks for a new frame
+    this.detail.update();
+    this.markedLinks = this.scene.links.filter((link) => link.seen && this.touches(link));
+    this.painter.changed();
+    this.ask();
+  }
+
+  /** Ask for a frame. */
+  ask() {
+    this.canvas.nodeColor(() => ""); // any accessor that is set does
   }
 
   move() {
@@ -103,8 +117,24 @@ class View {
     clearTimeout(this.rest);
     this.rest = setTimeout(() => {
       this.moving = false;
-      this.draw();
+      if (this.detail.update()) this.painter.changed();
+      this.ask();
     }, 160);
+  }
+
+  /** Come so near to a community of the picture of communities that its members are drawn. */
+  approach(community, duration = 400) {
+    const disc = this.scene.nodes.find((node) => node.key === community);
+    if (!disc || disc.isOpen) return;
+    const { clientWidth, clientHeight } = this.element;
+    const zoom = Math.max(0.4 * Math.min(clientWidth, clientHeight), 1.2 * this.detail.openFrom()) / disc.reach;
+    if (this.fitting) this.camera = { x: disc.x, y: disc.y, zoom };
+    else this.canvas.centerAt(disc.x, disc.y, duration).zoom(zoom, duration);
+  }
+
+  /** Where the picture stands, for `show`. */
+  place() {
+    return { ...this.canvas.centerAt(), zoom: this.canvas.zoom() };
   }
 
   zoomBy(factor) {
@@ -127,23 +157,28 @@ class View {
   /** The node under the pointer, or null. */
   nodeAt(event) {
     const box = this.element.getBoundingClientRect();
-    const scale = this.canvas.zoom();
     const at = this.canvas.screen2GraphCoords(event.clientX - box.left, event.clientY - box.top);
+    return this.nearest(this.detail.nodes, at, 3) || this.nearest(this.scene.nodes, at, 6);
+  }
+
+  /** The node that is nearest to a place, at most some pixels away from it, or null. */
+  nearest(nodes, at, pixels) {
+    const scale = this.canvas.zoom();
     let best = null;
-    let nearest = Infinity;
-    for (const node of this.scene.nodes) {
+    let nearest = pixels / scale;
+    for (const node of nodes) {
       const gap = Math.hypot(node.x - at.x, node.y - at.y) - this.radius(node, scale);
       if (node.seen && gap < nearest) [best, nearest] = [node, gap];
     }
-    return nearest * scale < 6 ? best : null;
+    return best;
   }
 
   /** The edge under the pointer, of those of the chosen node, or of all where they are few; or null. */
   linkAt(event) {
     const box = this.element.getBoundingClientRect();
     const at = this.canvas.screen2GraphCoords(event.clientX - box.left, event.clientY - box.top);
-    const links = this.scene.links.filter((link) => link.seen && (this.selected === null || this.touches(link)));
-    if (links.length > EDGES_UNDER_POINTER) return null;
+    if (this.selected === null && this.painter.nEdges > EDGES_UNDER_POINTER) return null;
+    const links = this.selected === null ? this.scene.links.filter((link) => link.seen) : this.markedLinks;
     let best = null;
     let nearest = 5 / this.canvas.zoom();
     for (const link of links) {
@@ -192,65 +227,101 @@ class View {
     return this.selected !== null && (link.source.key === this.selected || link.target.key === this.selected);
   }
 
-  linkColor(link) {
-    if (this.touches(link)) return this.colors.mark;
-    const alpha = this.selected !== null ? 0.05 : Math.max(0.07, Math.min(0.4, 900 / this.scene.links.length));
-    const same = link.source.color === link.target.color ? link.source.color : null;
-    return same ? same + Math.round(alpha * 255).toString(16).padStart(2, "0") : `rgba(${this.colors.edge},${alpha})`;
+  opacity(nLinks) {
+    return Math.max(0.07, Math.min(0.4, 900 / nLinks));
+  }
+
+  /** What the painter draws, the strongest first. */
+  drawnLinks() {
+    return [...this.scene.links, ...this.detail.links].filter((link) => link.seen);
+  }
+
+  drawnNodes() {
+    return [...this.detail.nodes, ...this.scene.nodes].filter((node) => node.seen);
+  }
+
+  /** Whether all but what is marked is faint. */
+  get fades() {
+    return this.selected !== null && !this.detail.isOverview;
   }
 
   radius(node, scale) {
-    return (node.radius * Math.min(1.7, Math.max(0.8, Math.sqrt(scale)))) / scale;
+    return node.reach || (node.radius * Math.min(1.7, Math.max(0.8, Math.sqrt(scale)))) / scale;
   }
 
   faded(node) {
-    return this.selected !== null && node.key !== this.selected && !this.near.has(node.key);
+    return this.fades && node.key !== this.selected && !this.near.has(node.key);
+  }
+
+  /** The edges of the chosen node, and it and its neighbours over them. */
+  drawMarked(context, scale) {
+    context.beginPath();
+    for (const { source, target } of this.markedLinks) {
+      const [x0, y0, x1, y1] = endsOf(source, target);
+      context.moveTo(x0, y0);
+      context.lineTo(x1, y1);
+    }
+    context.lineWidth = (this.onPath ? 2.5 : 1.6) / scale;
+    context.strokeStyle = this.colors.mark;
+    context.stroke();
+    for (const node of [...this.marked].reverse()) if (node.seen) this.drawNode(node, context, scale);
   }
 
   drawNode(node, context, scale) {
     const isSelected = node.key === this.selected;
-    const radius = this.radius(node, scale) * (isSelected ? 1.6 : 1);
-    context.globalAlpha = this.faded(node) ? 0.22 : 1;
     context.beginPath();
-    context.arc(node.x, node.y, radius, 0, 2 * Math.PI);
+    context.arc(node.x, node.y, this.radius(node, scale) * (isSelected && !node.reach ? 1.6 : 1), 0, 2 * Math.PI);
     context.fillStyle = node.color || this.colors.faint;
-    context.fill();
+    if (!node.reach) context.fill();
     context.lineWidth = (isSelected ? 2.5 : 0.6) / scale;
     context.strokeStyle = isSelected ? this.colors.ink : this.colors.page;
     context.stroke();
-    context.globalAlpha = 1;
   }
 
-  /** Labels of the marked nodes in their order, else of the strongest; those that have room, never over another. */
+  roomForLabels() {
+    return (this.element.clientWidth * this.element.clientHeight) / ROOM_OF_LABEL;
+  }
+
+  /** Labels of the marked nodes in their order, else of what matters most; those that have room, never over another. */
   drawLabels(context, scale) {
-    const ordered = this.selected === null ? this.scene.byKnown : this.marked;
-    const room = (this.element.clientWidth * this.element.clientHeight) / ROOM_OF_LABEL;
     this.placed = [];
-    context.textAlign = "center";
-    context.lineJoin = "round";
-    for (const node of ordered) {
-      if (this.placed.length >= room) break;
-      if (node.seen) this.drawLabel(node, context, scale);
+    for (const node of this.detail.labelled()) {
+      if (this.placed.length >= this.roomForLabels()) break;
+      if (node.seen && this.detail.isInView(node)) this.drawLabel(node, context, scale);
     }
   }
 
   drawLabel(node, context, scale) {
     const at = this.canvas.graph2ScreenCoords(node.x, node.y);
     const text = node.label.length > 30 ? `${node.label.slice(0, 29)}…` : node.label;
-    context.font = `${node.key === this.selected ? 700 : 500} ${12 / scale}px system-ui, "DejaVu Sans", sans-serif`;
-    const half = (context.measureText(text).width * scale) / 2 + 3;
-    const radius = this.radius(node, scale) * scale * (node.key === this.selected ? 1.6 : 1);
-    const box = [at.y + radius + 13, at.y - radius - 5] // below, else above
+    const isStrong = node.isCommunity || node.key === this.selected;
+    const ratio = context.canvas.width / this.element.clientWidth;
+    context.save();
+    context.setTransform(ratio, 0, 0, ratio, 0, 0); // fonts of one size, which the browser keeps
+    context.font = `${isStrong ? 700 : 500} ${node.isCommunity ? 13 : 12}px system-ui, "DejaVu Sans", sans-serif`;
+    const half = context.measureText(text).width / 2 + 3;
+    const box = this.heightsOfLabel(node, at, scale)
       .map((y) => ({ text, x: at.x, y, left: at.x - half, right: at.x + half, top: y - 13, bottom: y + 4 }))
       .find((each) => this.hasRoom(each));
-    if (!box) return;
+    if (box) this.drawText(box, context);
+    context.restore();
+  }
+
+  drawText(box, context) {
     this.placed.push(box);
-    const y = node.y + (box.y - at.y) / scale;
-    context.lineWidth = 3.5 / scale;
+    Object.assign(context, { textAlign: "center", lineJoin: "round", lineWidth: 3.5 });
     context.strokeStyle = this.colors.page;
-    context.strokeText(text, node.x, y);
+    context.strokeText(box.text, box.x, box.y);
     context.fillStyle = this.colors.ink;
-    context.fillText(text, node.x, y);
+    context.fillText(box.text, box.x, box.y);
+  }
+
+  /** Where the base line of a label may be: nodes have it below, else above; communities within, open ones above. */
+  heightsOfLabel(node, at, scale) {
+    if (node.isCommunity && !node.isOpen) return [at.y + 5];
+    const radius = this.radius(node, scale) * scale * (node.key === this.selected && !node.reach ? 1.6 : 1);
+    const [below, above] = [at.y + radius + 13, at.y - radius - 5];
+    return node.isOpen ? [above, Math.max(above, 18), below] : [below, above];
   }
 
   hasRoom({ left, right, top, bottom }) {
@@ -276,55 +347,4 @@ function distanceTo(point, from, to) {
   const along = ((point.x - from.x) * x + (point.y - from.y) * y) / (x * x + y * y || 1);
   const share = Math.max(0, Math.min(1, along));
   return Math.hypot(point.x - from.x - share * x, point.y - from.y - share * y);
-}
-
-/** The colour of a community; small ones share the grey of the theme, which is "". */
-function communityColor(community) {
-  return community >= 0 && community < PALETTE.length ? PALETTE[community] : "";
-}
-
-/** All nodes of a graph, or some of them without places, and the edges between them. */
-function nodeScene(graph, only = null) {
-  const { of: color } = graph.looks.colors(graph.looks.color || "");
-  const size = graph.looks.sizes(graph.looks.size || "");
-  const make = (key) => ({
-    key,
-    label: graph.labels[key],
-    community: graph.communities[key],
-    color: color(key),
-    radius: 2.4 + 3.2 * size(key),
-    seen: true,
-    ...(only ? {} : { x: graph.positions[key][0] * SCALE, y: graph.positions[key][1] * SCALE }),
-  });
-  const nodes = graph.byStrength.filter((node) => !only || only.has(node)).map(make);
-  const counts = graph.attributes["number of ratings"];
-  const byKnown = counts ? [...nodes].sort((a, b) => counts[b.key] - counts[a.key]) : nodes;
-  return { nodes, byKnown, links: linksBetween(nodes, graph.step) };
-}
-
-/** The graph of communities. */
-function communityScene(graph) {
-  const { sizes, positions } = graph.overview;
-  const largest = Math.max(...sizes);
-  const nodes = sizes.map((size, community) => ({
-    key: community,
-    label: `${graph.communityName(community)} · ${size.toLocaleString("en")}`,
-    community,
-    color: communityColor(community),
-    radius: 4 + 22 * Math.sqrt(size / largest),
-    seen: true,
-    x: positions[community][0] * SCALE,
-    y: positions[community][1] * SCALE,
-  }));
-  return { nodes, byKnown: nodes, links: linksBetween(nodes, graph.overview) };
-}
-
-function linksBetween(nodes, { sources, targets, weights }) {
-  const byKey = new Map(nodes.map((node) => [node.key, node]));
-  const links = [];
-  for (let rank = 0; rank < sources.length; rank++) {
-    const [source, target] = [byKey.get(sources[rank]), byKey.get(targets[rank])];
-    if (source && target) links.push({ rank, source, target, weight: weights[rank], seen: true });
-  }
-  return links;
 }

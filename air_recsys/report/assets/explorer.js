@@ -14,6 +14,7 @@ class Explorer {
     this.path = new PathFinder(this);
     this.selected = new Selected(this);
     this.view.drawMarks = (context, scale) => this.selected.draw(context, scale);
+    this.view.passes = (node) => this.passes(node);
     this.minimap = new Minimap(this.view);
     this.slider = new EdgeSlider(() => this.refresh());
     listenToSaving(this);
@@ -148,7 +149,8 @@ class Explorer {
     if (this.large) {
       notes.push(
         `${number(graph.size)} ${graph.kind}s are more than the ${number(this.data.max_nodes)} that this page draws ` +
-          "at once: it shows their communities. Search for one, or choose a community, to see its surroundings.",
+          "at once: it shows their communities. Zoom in, or choose a community, to see its members; search for one " +
+          "to see its surroundings.",
       );
     }
     if (inPage < graph.step.n_edges) {
@@ -163,10 +165,12 @@ class Explorer {
 
   showScene() {
     const { graph, chosen } = this;
+    if (this.overview && this.view.detail.graph === graph) graph.camera = this.view.place();
     this.overview = this.large && chosen?.node === undefined;
-    if (this.overview) this.view.show(communityScene(graph));
+    if (this.overview) this.view.show(communityScene(graph), { camera: graph.camera });
     else if (this.large) this.view.show(nodeScene(graph, this.surroundings()), { layout: true });
     else this.view.show(nodeScene(graph));
+    this.view.detail.show(graph, this.overview);
     byId("back").hidden = !this.large || this.overview;
     byId("threshold").parentElement.hidden = this.overview;
     this.refresh();
@@ -256,7 +260,7 @@ class Explorer {
 
   pick(node) {
     if (!node) this.clear();
-    else if (this.overview) this.choose({ community: node.key });
+    else if (this.overview && !node.isMember) this.choose({ community: node.key });
     else this.choose({ node: node.key });
   }
 
@@ -306,8 +310,9 @@ class Explorer {
   }
 
   update() {
-    if (this.large) this.showScene();
-    else this.refresh();
+    if (!this.large || (this.overview && this.chosen?.node === undefined)) this.refresh();
+    else this.showScene();
+    if (this.overview && this.chosen) this.view.approach(this.chosen.community);
   }
 
   /** Tell when the first picture was there, in milliseconds since the page was asked for. */
