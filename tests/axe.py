@@ -29,5 +29,7 @@ def barriers(browser: Any) -> list[str]:
 
     It leaves the page without most rows of its tables and parts of its figures.
     """
-    source = files("axe_selenium_python").joinpath("node_modules", "axe-core", "axe.min.js").read_text(encoding="utf-8")
+    source = (
+        files("axe_selenium_python").joinpath("node_modules", "axe-core", "axe.min.js").read_text(encoding="utf-8")
+    )
     return browser.execute_async_script(source + RUN)

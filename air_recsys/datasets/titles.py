@@ -54,8 +54,8 @@ def _column_of_ids(file: Path, header: list[str], item_ids: np.ndarray) -> str:
         return str(name)
     with open_text(file) as lines:
         some = pd.read_csv(lines, dtype=str, nrows=_LOOKED_AT)
-    known = {str(each) for each in item_ids.tolist()}
-    holding = [each for each in header if len(header) > 1 and some[each].isin(known).any()]
+    known = [str(each) for each in item_ids.tolist()]
+    holding = [each for each in header if len(header) > 1 and bool(pd.Series(some[each]).isin(known).any())]
     hint = f"; rename {quoted(holding[0])}, which holds ids of the model, to id" if len(holding) == 1 else ""
     raise DataFileError(
         f"expected the column id (or item, movieId, ...) and at least one more, found {quoted(header)}{hint}"

@@ -43,11 +43,12 @@ class Detail {
   }
 
   get nodes() {
-    return [...this.opened.values()].flatMap(({ nodes }) => nodes);
+    return [...this.opened.values()].flatMap(({ nodes }) => nodes).filter((node) => this.view.passes(node.key));
   }
 
   get links() {
-    return [...this.opened.values()].flatMap(({ links }) => links);
+    const { passes } = this.view;
+    return [...this.opened.values()].flatMap(({ links }) => links).filter(({ source, target }) => passes(source.key) && passes(target.key));
   }
 
   isInView({ x, y }, margin = 0) {

@@ -55,7 +55,10 @@ class Minimap {
     const context = sized(this.dots, width, height);
     for (const node of nodes) {
       context.fillStyle = node.color || this.view.colors.faint;
-      context.fillRect((node.x - left) * scale + x - 1, (node.y - top) * scale + y - 1, 2, 2);
+      const radius = Math.max(1, (node.reach || 0) * scale);
+      context.beginPath();
+      context.arc((node.x - left) * scale + x, (node.y - top) * scale + y, radius, 0, 2 * Math.PI);
+      context.fill();
     }
   }
 
@@ -90,11 +93,11 @@ function sized(canvas, width, height) {
 
 function boxOf(nodes) {
   const box = { left: Infinity, top: Infinity, right: -Infinity, bottom: -Infinity };
-  for (const { x, y } of nodes) {
-    box.left = Math.min(box.left, x);
-    box.right = Math.max(box.right, x);
-    box.top = Math.min(box.top, y);
-    box.bottom = Math.max(box.bottom, y);
+  for (const { x, y, reach = 0 } of nodes) {
+    box.left = Math.min(box.left, x - reach);
+    box.right = Math.max(box.right, x + reach);
+    box.top = Math.min(box.top, y - reach);
+    box.bottom = Math.max(box.bottom, y + reach);
   }
   return box;
 }

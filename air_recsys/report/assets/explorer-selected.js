@@ -23,9 +23,9 @@ class Selected {
   /** Select the seen nodes of which the place on the screen is inside a loop; of communities their members. */
   take(isInside) {
     const { view, graph, overview } = this.explorer;
-    const places = view.scene.nodes.filter((node) => node.seen && isInside(view.canvas.graph2ScreenCoords(node.x, node.y)));
-    const keys = places.map((node) => node.key);
-    const found = overview ? keys.flatMap((key) => graph.members.get(key) || []).filter((node) => this.explorer.passes(node)) : keys;
+    const places = view.drawnNodes().filter((node) => isInside(view.canvas.graph2ScreenCoords(node.x, node.y)));
+    const members = ({ key, isOpen }) => (isOpen ? [] : (graph.members.get(key) || []).filter((node) => this.explorer.passes(node)));
+    const found = places.flatMap((node) => (overview && !node.isMember ? members(node) : [node.key]));
     if (found.length) this.set(found);
     else byId("status").textContent = `No ${graph.kind} inside`;
   }
@@ -36,8 +36,8 @@ class Selected {
   }
 
   click(event) {
-    const node = this.explorer.overview ? null : this.explorer.view.nodeAt(event);
-    if (node) this.toggle(node.key);
+    const node = this.explorer.view.nodeAt(event);
+    if (node && (node.isMember || !this.explorer.overview)) this.toggle(node.key);
   }
 
   /** Add a node, or take it out. */
@@ -91,10 +91,10 @@ class Selected {
   /** Rings round the selected nodes, unless all others are faded. */
   draw(context, scale) {
     const { view, overview, chosen } = this.explorer;
-    if (!this.nodes.size || overview || chosen?.selected) return;
+    if (!this.nodes.size || (chosen?.selected && !overview)) return;
     context.beginPath();
-    for (const node of view.scene.nodes) {
-      if (!node.seen || !this.nodes.has(node.key)) continue;
+    for (const node of view.drawnNodes()) {
+      if ((overview && !node.isMember) || !this.nodes.has(node.key)) continue;
       const radius = view.radius(node, scale) + 2 / scale;
       context.moveTo(node.x + radius, node.y);
       context.arc(node.x, node.y, radius, 0, 2 * Math.PI);

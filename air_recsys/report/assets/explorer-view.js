@@ -21,6 +21,7 @@ class View {
     this.placed = [];
     this.onPath = null; // ranks of the links of a path, which are marked in place of those of the selected node
     this.drawMarks = () => {}; // over the nodes and under their labels
+    this.passes = () => true; // whether a member of an open community is shown
     this.painter = new Painter(this);
     this.detail = new Detail(this);
     this.linkText = () => "";

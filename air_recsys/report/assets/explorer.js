@@ -14,6 +14,7 @@ class Explorer {
     this.path = new PathFinder(this);
     this.selected = new Selected(this);
     this.view.drawMarks = (context, scale) => this.selected.draw(context, scale);
+    this.view.passes = (node) => this.passes(node);
     this.minimap = new Minimap(this.view);
     this.slider = new EdgeSlider(() => this.refresh());
     listenToSaving(this);
