@@ -97,7 +97,7 @@ def communities(graph: SimilarityGraph) -> np.ndarray:
 
 
 def _names(graph: SimilarityGraph, labels: list[int], attributes: dict[str, list[str | None]]) -> list[dict[str, Any]]:
-    """Return the name of every community of the trained graph, and what it rests on."""
+    """Return the name of every community of a step, and what it rests on."""
     counts = attributes.get("number of ratings")
     known = None if counts is None else pd.Series([float(count or 0) for count in counts], index=pd.Index(graph.ids))
     described = graph.describe_communities(pd.Series(labels, index=pd.Index(graph.ids)), known)

@@ -68,13 +68,20 @@ def snapshots_from_contents(entries: Any, arrays: Mapping[str, np.ndarray], data
         found[epoch] = Snapshot(
             None if entry["users"] is None else graph("user", data.user_ids, entry["users"], "user"),
             None if entry["items"] is None else graph("item", data.item_ids, entry["items"], "item"),
-            [graph("node", np.arange(size), size, str(number)) for number, size in enumerate(entry["others"])],
+            [
+                graph("node", np.arange(_n_rows(epoch, str(number), arrays)), size, str(number))
+                for number, size in enumerate(entry["others"])
+            ],
         )
     return found
 
 
 def _prefix(epoch: int, name: str) -> str:
     return f"snapshot_{epoch}_{name}_"
+
+
+def _n_rows(epoch: int, name: str, arrays: Mapping[str, np.ndarray]) -> int:
+    return arrays[f"{_prefix(epoch, name)}indptr"].size - 1
 
 
 def _narrow(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -117,6 +117,7 @@ def test_a_model_of_new_users_has_no_snapshots_of_others(tmp_path):
             "expected whole numbers in a snapshot, found -1",
         ),
         ([{"epoch": 0, "users": 10**9, "items": None, "others": []}], "expected a snapshot of at most"),
+        ([{"epoch": 0, "users": None, "items": None, "others": [10**15]}], "snapshot_0_0_indptr"),
         ([{"epoch": 9, "users": 3, "items": None, "others": []}], "in the snapshot of epoch 9, found none"),
     ],
 )
