@@ -89,7 +89,7 @@ TimestampColumn = Annotated[
 Duplicates = Annotated[
     Repeated, typer.Option("--duplicates", help="Which rating counts of a pair that is there twice.")
 ]
-Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0.")]
+Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0: say nothing of them.")]
 RatingScale = Annotated[
     str | None,
     typer.Option("--rating-scale", metavar="LOW,HIGH", help="Lowest and highest rating; else found from the data."),

@@ -66,8 +66,8 @@ class TrainedRecommender(PredictsDeviations):
         Bytes, or text such as "8GB", that training may take beside the data; more is an error before any work. None:
         what the device has. See `memory_plan`.
     verbose : bool, optional
-        True says how much memory training will take, and shows a progress bar. None shows a bar where the standard
-        error is a terminal and training takes more than two seconds, and False none.
+        True says how much memory training will take, and shows a progress bar. None shows a bar on a terminal
+        and in a notebook where training takes more than two seconds, and False none.
 
     Attributes
     ----------
