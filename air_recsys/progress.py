@@ -37,7 +37,7 @@ def progress_bar(progress: bool | None, **options: Any) -> Any:
     Parameters
     ----------
     progress : bool, optional
-        Whether it is shown. None shows it after two seconds on a terminal and in a notebook, and leaves nothing behind;
+        Whether it is shown. None shows it after two seconds on a terminal and in a notebook, and leaves nothing;
         in a notebook the variable TQDM_DISABLE of the environment turns it off.
     **options
         Of tqdm. In a notebook with ipywidgets it is a widget.

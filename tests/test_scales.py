@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -105,11 +106,12 @@ def test_models_clip_to_a_stated_scale_and_take_new_ratings_on_it(tmp_path) -> N
 @pytest.mark.parametrize("values", [[-2, -1, 5], [-1, 1], [-1.5, 0, 1.5], [-3, -2]])
 def test_ratings_below_zero_are_a_scale_and_said(values):
     frame = pd.DataFrame({"user": range(len(values)), "item": range(len(values)), "rating": values})
-    for read, data in (
+    readers: list[tuple[Any, Any]] = [
         (Interactions.from_frame, frame),
         (as_interactions, frame),
         (Interactions.from_dense, [values]),
-    ):
+    ]
+    for read, data in readers:
         with pytest.warns(DataWarning, match="ratings below 0 are taken as part of the scale: state rating_scale="):
             assert read(data).ratings.min() == min(values)
         with pytest.raises(DataError, match="ratings must be >= 0"):
