@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Iterable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.exceptions import DataError
-from air_recsys.scales import hint_at_scale
+from air_recsys.exceptions import DataError, DataWarning
+from air_recsys.scales import found_below_zero, hint_at_scale
+
+_STACKLEVEL = 6  # of a warning: the caller of a model's fit
 
 
 def index_type(size: int) -> type[np.signedinteger]:
@@ -71,14 +74,24 @@ def narrowed(numbers: np.ndarray) -> np.ndarray:
     return half if np.array_equal(half, numbers) else numbers
 
 
-def as_ratings(values: Any, size: int, allow_negative: bool, *, copy: bool = True) -> np.ndarray:
-    """Return finite ratings, shape (size,), as float32 where that loses nothing, else as float64."""
+def as_ratings(values: Any, size: int, allow_negative: bool | None, *, copy: bool = True) -> np.ndarray:
+    """Return finite ratings, shape (size,), as float32 where that loses nothing, else as float64.
+
+    None for `allow_negative` takes negative ones with a warning where they are part of the scale.
+    """
     kind = values.dtype.type if type(values) is np.ndarray else None
     ratings = values.astype(kind, copy=copy) if kind in (np.float32, np.float64) else as_float(values)
     if ratings.shape != (size,):
         raise DataError(f"expected one rating for each of {size} pairs, found shape {ratings.shape}")
     _require(np.isfinite(ratings), ratings, "ratings must be finite", "NaN or infinite", "; drop those rows")
     if not allow_negative and (ratings < 0).any():
+        if allow_negative is None and found_below_zero(ratings):
+            warnings.warn(
+                f"ratings below 0 are taken as part of the scale: state {hint_at_scale(ratings)} where it is that",
+                DataWarning,
+                stacklevel=_STACKLEVEL,
+            )
+            return ratings if ratings.dtype == np.float32 else narrowed(ratings)
         hint = f"; if these are no code for missing, state {hint_at_scale(ratings)}, or pass allow_negative=True"
         _require(ratings >= 0, ratings, "ratings must be >= 0", "negative", f"{hint} (in the shell --negative)")
     return ratings if ratings.dtype == np.float32 else narrowed(ratings)

@@ -72,8 +72,10 @@ class Interactions:
     The rules, applied by every constructor:
 
     * A repeated pair is an error unless `duplicates` says which value counts (its weight likewise).
-    * NaN and infinite ratings are errors (in a dense array NaN means "not rated"); so are negative ratings, which
-      are mostly a code for "missing", unless `allow_negative` or `rating_scale` has some.
+    * NaN and infinite ratings are errors (in a dense array NaN means "not rated"). Negative ratings are errors here,
+      unless `allow_negative` or `rating_scale` has some. The constructors from tables and matrices take them, with a
+      warning, where several values are negative or the only one is the largest with the other sign: a single one, as
+      -1 beside 1..10, is mostly a code for "missing".
     * Ratings outside of `rating_scale` are errors. Where none is stated, 99, 999, ... are errors in a caller's table
       or matrix if they are further from all other ratings than these are from each other.
     * Users and items without ratings are kept where the container has them (matrix rows and columns); a table of
@@ -96,8 +98,8 @@ class Interactions:
         How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
     duplicates : {"error", "first", "last", "mean", "sum"}
         The value of a repeated pair.
-    allow_negative : bool
-        Accept negative ratings.
+    allow_negative : bool, optional
+        Accept negative ratings; None accepts them with a warning where they are part of the scale, see the rules.
     rating_scale : tuple of float, optional
         Lowest and highest possible rating: models clip to it and refuse new ratings outside of it. By default the
         range of the data.
@@ -138,7 +140,7 @@ class Interactions:
         timestamps: Any = None,
         weights: Any = None,
         duplicates: Duplicates = "error",
-        allow_negative: bool = False,
+        allow_negative: bool | None = False,
         rating_scale: Scale | None = None,
         copy: bool = True,
     ) -> None:
@@ -148,7 +150,8 @@ class Interactions:
         self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
         self.item_index = as_index(item_index, len(self.items), "item", copy=copy)
         self.rating_scale = None if rating_scale is None else as_scale(rating_scale)
-        allow_negative = allow_negative or (self.rating_scale is not None and self.rating_scale[0] < 0)
+        if self.rating_scale is not None:
+            allow_negative = allow_negative or self.rating_scale[0] < 0
         self._ratings = as_ratings(ratings, self.user_index.size, allow_negative, copy=copy)
         if self.rating_scale is not None:
             check_stated(self._ratings, self.rating_scale)
@@ -174,7 +177,7 @@ class Interactions:
         timestamp: str | None = None,
         weight: str | None = None,
         duplicates: Duplicates = "error",
-        allow_negative: bool = False,
+        allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
     ) -> Interactions:
         """Read a table with one rating per row; ``rating=None`` gives every row the rating 1.
@@ -209,7 +212,7 @@ class Interactions:
         item_ids: Iterable[Hashable] | None = None,
         *,
         duplicates: Duplicates = "error",
-        allow_negative: bool = False,
+        allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
     ) -> Interactions:
         """Read any SciPy sparse matrix or array (users x items); stored entries are the ratings.
@@ -241,7 +244,7 @@ class Interactions:
         user_ids: Iterable[Hashable] | None = None,
         item_ids: Iterable[Hashable] | None = None,
         *,
-        allow_negative: bool = False,
+        allow_negative: bool | None = None,
         rating_scale: Scale | None = None,
     ) -> Interactions:
         """Read a 2-D array (users x items) in which NaN means "not rated".
@@ -575,7 +578,9 @@ def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: i
     return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
 
 
-def as_interactions(data: Any, *, allow_negative: bool = False, rating_scale: Scale | None = None) -> Interactions:
+def as_interactions(
+    data: Any, *, allow_negative: bool | None = None, rating_scale: Scale | None = None
+) -> Interactions:
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
     A DataFrame has one rating per row, in the columns user, item and rating, or one user per row and one item per

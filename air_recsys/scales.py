@@ -85,6 +85,29 @@ def check_no_code(ratings: np.ndarray) -> None:
     )
 
 
+def found_below_zero(ratings: np.ndarray) -> bool:
+    """Return whether finite ratings, some of them negative, lie on a scale that has negative ones.
+
+    They do where several values are negative, or the only one is the largest value with the other sign. A single other
+    one is mostly a code for missing, such as -1 beside 1..10.
+
+    Raises
+    ------
+    DataError
+        Where they hold another code for missing, see `check_no_code`.
+
+    Examples
+    --------
+    >>> found_below_zero(np.array([-10.0, -2.5, 7.0])), found_below_zero(np.array([-1.0, 1.0]))
+    (True, True)
+    >>> found_below_zero(np.array([-1.0, 4.0, 10.0]))
+    False
+    """
+    check_no_code(ratings)
+    below = ratings[ratings < 0]
+    return bool(below.min() < below.max() or ratings.max() == -below[0])
+
+
 def hint_at_scale(ratings: np.ndarray) -> str:
     """Return how to state the scale of finite ratings, codes for missing left out.
 

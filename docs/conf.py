@@ -1,5 +1,6 @@
 """Settings of the documentation site: ``sphinx-build -W -n docs build/site``."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -35,6 +36,7 @@ myst_heading_anchors = 4
 # Pages with the kernel "python3" run from top to bottom; an error ends the build.
 nb_execution_mode = "auto"
 nb_execution_in_temp = True
+os.environ["TQDM_DISABLE"] = "1"  # in the kernels of the pages: a slow machine would add bars to what they show
 nb_execution_raise_on_error = True
 nb_execution_timeout = 300
 nb_merge_streams = True

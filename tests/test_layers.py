@@ -15,7 +15,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
     {"exceptions", "validation", "parameters", "ids", "columns", "headers", "scales", "repeated", "reading", "writing"}
-    | {"held_files", "digests", "tensor_files", "markup"},
+    | {"held_files", "digests", "tensor_files", "markup", "progress"},
     {"features"},
     {"metrics", "interactions", "interactions_card", "splits"},
     {"graphs"},

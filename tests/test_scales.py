@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from air_recsys import AIR, Interactions
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.exceptions import DataError, DataWarning, ParameterError
 from air_recsys.interactions import as_interactions
 from air_recsys.scales import as_scale, check_no_code
 
@@ -45,7 +46,7 @@ def test_negative_ratings_are_told_how_to_be_stated() -> None:
     with pytest.raises(
         DataError, match=re.escape("state rating_scale=(-9.5, 10) (in the shell --rating-scale=-9.5,10)")
     ):
-        as_interactions(WIDE)
+        as_interactions(WIDE, allow_negative=False)
 
 
 def test_a_stated_scale_goes_with_the_data() -> None:
@@ -100,3 +101,30 @@ def test_models_clip_to_a_stated_scale_and_take_new_ratings_on_it(tmp_path) -> N
         np.testing.assert_array_equal(model.predict([0, 1], [0, 1]), before)
     with pytest.raises(DataError, match=r"expected ratings in 5\.\.20"):
         AIR.for_ratings(**how).fit(Interactions.from_dense(ratings), rating_scale=(5, 20))
+
+
+@pytest.mark.parametrize("values", [[-2, -1, 5], [-1, 1], [-1.5, 0, 1.5], [-3, -2]])
+def test_ratings_below_zero_are_a_scale_and_said(values):
+    frame = pd.DataFrame({"user": range(len(values)), "item": range(len(values)), "rating": values})
+    readers: list[tuple[Any, Any]] = [
+        (Interactions.from_frame, frame),
+        (as_interactions, frame),
+        (Interactions.from_dense, [values]),
+    ]
+    for read, data in readers:
+        with pytest.warns(DataWarning, match="ratings below 0 are taken as part of the scale: state rating_scale="):
+            assert read(data).ratings.min() == min(values)
+        with pytest.raises(DataError, match="ratings must be >= 0"):
+            read(data, allow_negative=False)
+        assert read(data, rating_scale=(-9, 9)).rating_scale == (-9, 9)  # without a word
+
+
+@pytest.mark.parametrize("values", [[-1, 1, 10], [-1, 0, 4], [-1, -1, 3]])
+def test_a_single_value_below_zero_is_no_scale(values):
+    with pytest.raises(DataError, match="if these are no code for missing"):
+        Interactions.from_dense([values])
+
+
+def test_a_code_for_missing_is_named_before_a_scale_below_zero():
+    with pytest.raises(DataError, match=r"found 1 of 4 to be 99, where all others lie in -10\.\.10"):
+        Interactions.from_dense([[-10, -3, 10, 99]])

@@ -121,7 +121,11 @@ def run(arguments: list[str] | None = None) -> int:
 
 def _warn(message: Warning | str, category: type[Warning], *place: Any, **how: Any) -> None:
     """Write a warning as one line, without the place in the code that it comes from."""
-    sys.stderr.write(f"warning: {' '.join(str(message).split())}\n")
+    text = f"warning: {' '.join(str(message).split())}\n"
+    if "tqdm" in sys.modules:  # there may be a bar
+        sys.modules["tqdm"].tqdm.write(text, file=sys.stderr, end="")
+    else:
+        sys.stderr.write(text)
 
 
 def _fail(message: str, status: int) -> int:

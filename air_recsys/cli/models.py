@@ -77,7 +77,7 @@ def train(
     from air_recsys.models import AIR, GraphRanker
 
     how: dict[str, Any] = {"user": user, "item": item, "rating": rating, "sep": sep}
-    how |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative}
+    how |= {"columns": options.fields_of(columns), "duplicates": duplicates.value, "allow_negative": negative or None}
     how |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
     if ranking:
         given = {

@@ -89,7 +89,7 @@ TimestampColumn = Annotated[
     typer.Option("--timestamp-column", help="Column of times; AIR then learns effects of time (time=drift)."),
 ]
 Duplicates = Annotated[Repeated, typer.Option("--duplicates", help="Which rating counts for a repeated pair.")]
-Negative = Annotated[bool, typer.Option("--negative", help="Accept ratings below 0.")]
+Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0; print no note about them.")]
 RatingScale = Annotated[
     str | None,
     typer.Option(

@@ -50,7 +50,7 @@ class Rules(NamedTuple):
     """How ratings of a caller are taken, see `read_ratings`."""
 
     duplicates: Duplicates = "error"
-    allow_negative: bool = False
+    allow_negative: bool | None = None
     rating_scale: tuple[float, float] | None = None
     missing: float | None = None
 

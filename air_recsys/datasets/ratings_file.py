@@ -34,7 +34,7 @@ def read_ratings(
     timestamp: str | None = None,
     sep: str | None = None,
     duplicates: Duplicates = "error",
-    allow_negative: bool = False,
+    allow_negative: bool | None = None,
     progress: bool | None = None,
     *,
     columns: Sequence[str] | None = None,
@@ -68,8 +68,9 @@ def read_ratings(
         tab, semicolon and bar for which the header has the named columns.
     duplicates : {"error", "first", "last", "mean", "sum"}
         The value of a repeated pair.
-    allow_negative : bool
-        Accept negative ratings.
+    allow_negative : bool, optional
+        Accept negative ratings; None accepts them, with a warning, where they are part of the scale, see
+        `Interactions`.
     progress : bool, optional
         Show a progress bar; by default for more than 100 MB.
     columns : sequence of str, optional

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from tqdm import tqdm
 
 from air_recsys.evaluation.answers import answer, place_of_work
 from air_recsys.evaluation.comparison import Comparison
@@ -18,6 +17,7 @@ from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, 
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, System, comparable_systems, installed, named, of_host
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.interactions import Interactions, as_interactions
+from air_recsys.progress import messages_beside, progress_bar
 from air_recsys.validation import check_integer, check_real
 
 Models = Mapping[str, Any] | Iterable[Any] | None
@@ -197,7 +197,8 @@ def _run(
 ) -> tuple[list[Run], list[str]]:
     """Return the systems on all folds, and a line for each that failed."""
     runs, failed, cause = [], [], None
-    with tqdm(total=len(systems) * len(tasks), disable=not progress, unit="fit", desc="compare") as bar:
+    shown = progress_bar(progress, total=len(systems) * len(tasks), unit="fit", desc="compare")
+    with shown as bar, messages_beside(bar):
         for name, system in systems.items():
             bar.set_postfix_str(name)
             try:

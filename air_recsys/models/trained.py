@@ -66,8 +66,8 @@ class TrainedRecommender(PredictsDeviations):
         Maximum memory of the training beside the data, in bytes or as text such as "8GB"; a training that needs more
         is an error before any work. None: the memory of the device. See `memory_plan`.
     verbose : bool, optional
-        True prints how much memory the training needs, and shows a progress bar. None shows a bar if the standard
-        error is a terminal and the training takes more than two seconds. False shows none.
+        True prints how much memory the training needs, and shows a progress bar. None shows a bar on a terminal and in
+        a notebook if the training takes more than two seconds. False shows none.
 
     Attributes
     ----------

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from tqdm import tqdm
 
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, NumericalError
+from air_recsys.progress import messages_beside, progress_bar
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.interrupts import interruptible, interruption
 from air_recsys.training.result import Callback, Fault, Record, Remembered, Result
@@ -73,9 +73,6 @@ def asks_to_stop(answer: Any) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
-_ON_A_TERMINAL = {"disable": None, "delay": 2, "leave": False}
-
-
 class _Course:
     def __init__(
         self,
@@ -89,8 +86,7 @@ class _Course:
         self.trainee, self.patience, self.snapshot_epochs = trainee, patience, snapshot_epochs
         self.callbacks, self.checkpointer = callbacks, checkpointer
         self.result = Result(stopped_by=f"n_{trainee.unit}s")
-        shown: dict[str, Any] = _ON_A_TERMINAL if progress is None else {"disable": not progress}
-        self.bar = tqdm(total=trainee.n_steps, unit=trainee.unit, desc="training", **shown)
+        self.bar = progress_bar(progress, total=trainee.n_steps, unit=trainee.unit, desc="training")
         self.start = time.perf_counter()
 
     @property
@@ -113,7 +109,7 @@ class _Course:
         return self.result
 
     def _run(self, interrupted: Callable[[], int]) -> None:
-        with self.bar:
+        with self.bar, messages_beside(self.bar):
             for position in range(self._begin(), self.trainee.n_steps + 1):
                 self._take_snapshot(position)
                 if position >= self.trainee.first_record and self._ends_at(position, interrupted):

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from cli_cases import cli, fill, read_json
 
-from air_recsys.models import Recommender
+from air_recsys import AIR
 
 
 @pytest.fixture(scope="module")
@@ -21,7 +21,7 @@ def test_predict_prints_the_probability_of_each_value(folder, tmp_path):
     asked = ["predict", folder / "text.air", "--user", "u10", "--item", "i0", "--item", "i1", "--probabilities"]
     ended = cli(*asked, "--json", tmp_path / "found.json", "--out", tmp_path / "found.csv")
     assert ended.status == 0, ended.err
-    found, model = pd.read_csv(tmp_path / "found.csv"), Recommender.load(folder / "text.air")
+    found, model = pd.read_csv(tmp_path / "found.csv"), AIR.load(folder / "text.air")
     names = [f"p({value:g})" for value in model.rating_values_]
     assert list(found.columns) == ["user", "item", "score", "deviation", "source", *names]
     assert found[names].to_numpy() == pytest.approx(model.predict_proba("u10", ["i0", "i1"]))

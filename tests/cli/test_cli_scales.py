@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -24,13 +25,34 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [([], "--negative"), (["--negative"], "--duplicates"), (["--negative", "--duplicates", "x"], "mean")],
+    [
+        (["--missing", "4"], "--duplicates"),
+        (["--negative"], "--duplicates"),
+        (["--negative", "--duplicates", "x"], "mean"),
+    ],
 )
 def test_each_is_refused_with_its_option_until_it_is_meant(folder: Path, options: list[str], message: str) -> None:
     for command in ("train", "evaluate", "tune"):
         ended = cli(command, folder / "scale.csv", *options)
         assert ended.status in (1, 2)
         assert message in ended.err
+
+
+def test_a_scale_with_negative_ratings_is_found_and_said(folder: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("default")
+        ended = cli("train", folder / "scale.csv", "--model", folder / "found.air", "--duplicates", "mean", *SHORT)
+    assert ended.status == 0
+    told = "ratings below 0 are taken as part of the scale: state rating_scale=(-9.5, 5) (in the shell --rating-scale="
+    assert ended.err.count(told) == 1
+    assert AIR.load(folder / "found.air").rating_scale_ == (-9.5, 5)
+
+
+def test_a_single_value_below_zero_is_a_code_until_it_is_meant(folder: Path) -> None:
+    (folder / "code.csv").write_text("user,item,rating\na,x,-1\na,y,7\nb,x,10\nb,y,-1\n", encoding="utf-8")
+    ended = cli("train", folder / "code.csv", "--model", folder / "code.air", *SHORT)
+    assert ended.status == 1
+    assert "found 2 negative, the first in row 0: -1; if these are no code for missing" in ended.err
 
 
 def test_a_scale_with_negative_ratings_is_trained_asked_and_measured(folder: Path) -> None:

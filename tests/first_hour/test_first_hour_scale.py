@@ -43,7 +43,7 @@ def room(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_each_refusal_says_what_to_write_next(room: Path) -> None:
     n_missing, train = np.count_nonzero(jokes() == 99), f"air-recsys train {room}/jokes.csv {SHORT}"
     for command in (train, f"air-recsys evaluate {room}/jokes.csv", f"air-recsys tune {room}/jokes.csv --trials 1"):
-        refuses(command, "if these are no code for missing, state rating_scale=(-10, 10)", "--rating-scale=-10,10")
+        refuses(command, f"found {n_missing} of 480 to be 99, where all others lie in -10..10", "--missing 99")
     refuses(f"{train} --rating-scale=-10,10", f"found {n_missing} outside, the first in row", ": 99;", "--missing 99")
     refuses(
         f"{train} --negative", f"found {n_missing} of 480 to be 99, where all others lie in -10..10", "--missing 99"
@@ -79,7 +79,6 @@ def test_scores_are_on_the_scale_and_unknown_ids_are_told(room: Path) -> None:
 
 def test_systems_are_compared_on_it(room: Path) -> None:
     line = f"air-recsys compare {room}/jokes.csv --models GlobalMean,Biases --k 3"
-    refuses(line, "if these are no code for missing, state rating_scale=(-10, 10)")
     told = shell(f"{line} --rating-scale=-10,10 --missing 99")
     assert told.status == 0
     errors = next(words for words in map(str.split, told.out.splitlines()) if words[:1] == ["GlobalMean"])
@@ -124,8 +123,10 @@ def test_new_ratings_have_to_lie_on_the_scale(room: Path) -> None:
 def test_the_same_in_python(room: Path) -> None:
     table = jokes()
     how = {"n_sweeps": 20, "n_factors": 2, "random_state": 0, "device": "cpu", "clip": True}
-    with pytest.raises(DataError, match=re.escape("state rating_scale=(-10, 10)")):
+    with pytest.raises(DataError, match=r"to be 99, where all others lie in -10\.\.10"):
         AIR.for_ratings(**how).fit(table)
+    with pytest.warns(DataWarning, match=re.escape("part of the scale: state rating_scale=(-10, 10)")):
+        assert AIR.for_ratings(**how).fit(table.replace(99, np.nan)).rating_scale_ == (-10, 10)
     with pytest.raises(DataError, match=r"expected ratings in -10\.\.10 \(rating_scale\), .*: 99;"):
         AIR.for_ratings(**how).fit(table, rating_scale=(-10, 10))
     model = AIR.for_ratings(**how).fit(table.replace(99, np.nan), rating_scale=(-10, 10))

@@ -10,8 +10,9 @@ import pytest
 import torch
 from training_cases import FORMS, build, passed_on_the_way, plan, same, train
 
+from air_recsys import progress as bars
 from air_recsys.exceptions import DivergenceError
-from air_recsys.training import SCHEDULES, course
+from air_recsys.training import SCHEDULES
 
 
 class Watch:
@@ -250,7 +251,7 @@ class Terminal(io.StringIO):
 def test_by_default_long_trainings_have_a_bar_on_a_terminal(monkeypatch, stream, delay, shown):
     errors = stream()
     monkeypatch.setattr(sys, "stderr", errors)
-    monkeypatch.setitem(course._ON_A_TERMINAL, "delay", delay)
+    monkeypatch.setitem(bars._BY_DEFAULT, "delay", delay)
     train(build(), plan(), progress=None)
     assert ("training" in errors.getvalue()) is shown
 

@@ -4,6 +4,7 @@ import mmap
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -57,7 +58,9 @@ def test_learned_graphs_are_those_of_the_file(tmp_path):
     file = model.save(tmp_path / "model.air")
     for mapped in (True, False):
         graph = Recommender.load(file, mapped=mapped).item_graph_
-        found: object = graph._adjacency.data
+        assert graph is not None
+        assert model.item_graph_ is not None
+        found: Any = graph._adjacency.data
         while isinstance(getattr(found, "base", None), np.ndarray):
             found = found.base
         assert isinstance(getattr(found, "base", None), mmap.mmap) == mapped

@@ -1,0 +1,83 @@
+"""Progress bars where somebody looks: on terminals and in notebooks, after a while, and not broken by messages."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Any
+
+from tqdm import tqdm
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # in a notebook without ipywidgets it tells to install them
+    from tqdm.contrib.logging import logging_redirect_tqdm
+
+_BY_DEFAULT: dict[str, Any] = {"delay": 2, "leave": False}
+_SHOW_WARNING = warnings.showwarning
+
+
+def in_notebook() -> bool:
+    """Return whether an IPython kernel runs this code, whose standard error is no terminal and is shown all the same.
+
+    Examples
+    --------
+    >>> in_notebook()
+    False
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return getattr(shell, "kernel", None) is not None
+
+
+def progress_bar(progress: bool | None, **options: Any) -> Any:
+    """Return a bar of tqdm.
+
+    Parameters
+    ----------
+    progress : bool, optional
+        Whether it is shown. None shows it after two seconds on a terminal and in a notebook, and leaves nothing;
+        in a notebook the variable TQDM_DISABLE of the environment turns it off.
+    **options
+        Of tqdm. In a notebook with ipywidgets it is a widget.
+    """
+    notebook = in_notebook()
+    if progress is not None:
+        options["disable"] = not progress
+    else:
+        options |= _BY_DEFAULT | ({} if notebook else {"disable": None})  # None: unless it is a terminal
+    if notebook and find_spec("ipywidgets"):
+        from tqdm.notebook import tqdm as widget
+
+        return widget(**options)
+    return tqdm(**options)
+
+
+@contextmanager
+def messages_beside(bar: Any) -> Iterator[None]:
+    """Let warnings and messages of loggers stand above a bar that is shown, in place of within its line."""
+    if bar.disable:
+        yield
+        return
+    is_default = warnings.showwarning is _SHOW_WARNING  # others, such as that of the command line, do as they do
+    if is_default:
+        warnings.showwarning = _written
+    try:
+        with logging_redirect_tqdm():
+            yield
+    finally:
+        if is_default and warnings.showwarning is _written:
+            warnings.showwarning = _SHOW_WARNING
+
+
+def _written(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: Any = None,
+    line: str | None = None,
+) -> None:
+    text = warnings.formatwarning(message, category, filename, lineno, line)
+    tqdm.write(text, file=sys.stderr if file is None else file, end="")
