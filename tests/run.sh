@@ -8,15 +8,14 @@ python3 -m venv "$venv"
 "$venv/bin/ruff" format --check .
 "$venv/bin/ruff" check .
 "$venv/bin/pyright" --pythonpath "$venv/bin/python"
-# What depends on the order of scores, computed as on older processors and with one or two threads.
+# What depends on the order of scores, computed as on older processors, with one and with two threads.
 # Only their files are imported: each of the runs would import all of those folders in both of its processes.
 read -r -a ordered <<<"$(grep -rl --include="test_*.py" "mark\.order" tests/{adapters,distributed,dti,metrics,models} | xargs)"
-for kind in old haswell; do
-  for threads in 1 2; do
-    read -r -a settings <<<"$("$venv/bin/python" tests/processors.py "$kind" "$threads")"
-    echo "the order of lists with ${settings[*]}"
-    env "${settings[@]}" "$venv/bin/python" -m pytest -q -n 2 --dist loadfile -m order "${ordered[@]}"
-  done
+for machine in "old 1" "haswell 2"; do
+  read -r kind threads <<<"$machine"
+  read -r -a settings <<<"$("$venv/bin/python" tests/processors.py "$kind" "$threads")"
+  echo "the order of lists with ${settings[*]}"
+  env "${settings[@]}" "$venv/bin/python" -m pytest -q -n 2 --dist loadfile -m order "${ordered[@]}"
 done
 # Two at a time, the tests of a file together; with more threads each would wait for the other.
 OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"
