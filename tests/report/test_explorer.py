@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,7 @@ from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.report import explorer, explorer_of, write_explorer
 from air_recsys.report.content import communities, graph_content, matched, strongest
+from air_recsys.report.fold_in import fold_in_scripts
 from air_recsys.report.layout import node_positions
 from air_recsys.report.single_page import single_page
 
@@ -60,6 +62,16 @@ def test_the_page_is_the_same_every_time(tmp_path):
     graph = planted(150, 3)
     first, second = (write_explorer(tmp_path / name, graph).read_bytes() for name in ("a.html", "b.html"))
     assert first == second
+
+
+@pytest.mark.parametrize("kind", ["posterior", "objective", "lists"])
+def test_no_two_scripts_of_a_page_declare_the_same_name(kind):
+    """Scripts share their names at the top, and a name that is declared twice ends the second script."""
+    names = (*explorer._SCRIPTS[1:], *fold_in_scripts({"kind": kind}))
+    texts = [files("air_recsys.report.assets").joinpath(name).read_text(encoding="utf-8") for name in names]
+    declared = re.findall(r"^(?:const|let|var|class|function) (\w+)", "\n".join(texts), re.MULTILINE)
+    assert len(declared) > 50
+    assert sorted(set(declared)) == sorted(declared)
 
 
 def test_the_policy_names_exactly_the_scripts_of_the_page(tmp_path):

@@ -1,6 +1,6 @@
 "use strict";
 
-const STEPS = 5; // of mean and scale of the noise in turn, as in Python
+const ROUNDS = 5; // of mean and scale of the noise in turn, as in Python
 const COUNTS = 10; // prior weight of the scale
 
 /** The fold-in of one new user by a posterior: a mean and a covariance for each draw of the items. */
@@ -75,7 +75,7 @@ class FoldIn {
     const system = this.system(draw, items, values);
     const prior = times(precision, says);
     let [scale, mean, covariance] = [1, null, null];
-    for (let step = 0; step < STEPS; step++) {
+    for (let step = 0; step < ROUNDS; step++) {
       const lower = cholesky(system.matrix.map((value, at) => precision[at] + scale * value), width);
       mean = solveWith(lower, prior.map((value, k) => value + scale * system.right[k]));
       covariance = inverseOf(lower, width);
