@@ -1,5 +1,7 @@
 """What similar_users and similar_items look at: the learned graphs, with the pattern of the ratings if wanted."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +22,7 @@ def chosen_pairs(seed=0):
     return Interactions(rows, columns, rng.integers(1, 6, rows.size), range(40), range(30))
 
 
-def small(**options):
+def small(**options) -> Any:
     return AIR.for_ratings(**CPU | {"n_factors": 3, "graph_neighbors": 5} | options)
 
 
