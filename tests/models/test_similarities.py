@@ -125,7 +125,7 @@ def test_groups_that_only_the_pattern_knows_are_found(side, size):
 def test_a_refit_and_a_file_have_similarities_of_their_own(tmp_path):
     model = small().fit(chosen_pairs())
     first = model.item_similarities_
-    loaded = AIR.load(model.save(tmp_path / "model.air"))
+    loaded: Any = AIR.load(model.save(tmp_path / "model.air"))
     np.testing.assert_allclose(loaded.item_similarities_.to_scipy().data, first.to_scipy().data, rtol=1e-6)
     model.fit(chosen_pairs(seed=1))
     assert model.item_similarities_ is not first
