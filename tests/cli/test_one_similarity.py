@@ -80,6 +80,7 @@ def test_all_doors_show_one_number_and_one_order(case, side):
         assert dict(zip(mine["target"], mine["weight"], strict=True)) == dict(expected[id])
         shown = service.similar(side, id, 100)["alike"]
         assert [(row["id"], row["weight"]) for row in shown] == expected[id]
+    id = ids[-1]
     ended = cli("similar", folder / "model.air", f"--{side}", id, "--n", 100, "--json", folder / "similar.json")
     assert ended.status == 0
     assert [(row[side], row["weight"]) for row in read_json(folder / "similar.json")] == expected[id]

@@ -43,9 +43,9 @@ def test_unrated_users_do_not_make_ratings_scarce():
 def test_scarce_ratings_get_biases_alone_and_graphs_without_edges(fitted):
     assert fitted.settings_ == {"n_factors": 0, "pattern_features": "degrees"}
     assert fitted.user_factors_.shape == (400, 0)
-    assert fitted.user_graph_ is not None
-    assert fitted.user_graph_.to_scipy().shape == (400, 400)
-    assert fitted.user_graph_.to_scipy().nnz == 0
+    assert fitted.user_adjacency_ is not None
+    assert fitted.user_adjacency_.shape == (400, 400)
+    assert fitted.user_adjacency_.nnz == 0
 
 
 def test_what_is_given_is_not_touched():

@@ -1,5 +1,7 @@
 """What similar_users and similar_items look at: the learned graphs, with the pattern of the ratings if wanted."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -20,7 +22,7 @@ def chosen_pairs(seed=0):
     return Interactions(rows, columns, rng.integers(1, 6, rows.size), range(40), range(30))
 
 
-def small(**options):
+def small(**options) -> Any:
     return AIR.for_ratings(**CPU | {"n_factors": 3, "graph_neighbors": 5} | options)
 
 
@@ -123,7 +125,7 @@ def test_groups_that_only_the_pattern_knows_are_found(side, size):
 def test_a_refit_and_a_file_have_similarities_of_their_own(tmp_path):
     model = small().fit(chosen_pairs())
     first = model.item_similarities_
-    loaded = AIR.load(model.save(tmp_path / "model.air"))
+    loaded: Any = AIR.load(model.save(tmp_path / "model.air"))
     np.testing.assert_allclose(loaded.item_similarities_.to_scipy().data, first.to_scipy().data, rtol=1e-6)
     model.fit(chosen_pairs(seed=1))
     assert model.item_similarities_ is not first

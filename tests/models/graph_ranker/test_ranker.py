@@ -64,7 +64,7 @@ def scores_by_hand(model, data):
 
 
 def graph(model, side):
-    return getattr(model, f"{side}_graph_").to_scipy().toarray()
+    return getattr(model, f"{side}_adjacency_").toarray()
 
 
 EVERY_TERM: dict[str, Any] = {
