@@ -26,7 +26,6 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--missing", "4"], "--duplicates"),
         (["--negative"], "--duplicates"),
         (["--negative", "--duplicates", "x"], "mean"),
     ],
