@@ -87,4 +87,4 @@ def test_the_page_recommends_where_it_is_asked_to(folder, tmp_path):
     assert "class FoldIn" not in page.read_text(encoding="utf-8")
     ended = cli("graph", folder / "text.air", "--recommend")
     assert ended.status == 1
-    assert "--recommend is for the page, so it needs --html" in ended.err
+    assert "expected --recommend with --html" in ended.err

@@ -77,8 +77,8 @@ def arrays(fitted: AIR) -> dict[str, np.ndarray]:
         name: getattr(fitted, f"{name}_") for name in ("user_factors", "item_factors", "user_biases", "item_biases")
     }
     for name in ("user_graph", "item_graph"):
-        if (graph := getattr(fitted, f"{name}_")) is not None:
-            found[name] = graph.to_scipy().toarray()
+        if (learned := getattr(fitted, name.replace("graph", "adjacency_"))) is not None:
+            found[name] = learned.toarray()
     history = fitted.history_.drop(columns="seconds")
     return found | {f"history_{name}": history[name].to_numpy() for name in history}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.benchmarks.scarce import scarce_ratings
@@ -46,6 +47,13 @@ def test_scarce_ratings_get_biases_alone_and_graphs_without_edges(fitted):
     assert fitted.user_adjacency_ is not None
     assert fitted.user_adjacency_.shape == (400, 400)
     assert fitted.user_adjacency_.nnz == 0
+
+
+def test_nodes_without_learned_edges_get_those_of_the_pattern_where_it_is_wanted(fitted):
+    plain = clone(fitted).set_params(pattern_graphs=False).fit(drawn()[0])
+    assert fitted.user_graph_.n_edges > 0
+    assert plain.user_graph_.n_edges == 0
+    np.testing.assert_array_equal(plain.predict(range(9), range(9)), fitted.predict(range(9), range(9)))
 
 
 def test_what_is_given_is_not_touched():

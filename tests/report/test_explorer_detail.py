@@ -150,7 +150,7 @@ def test_opacity_mixes_colours(nodes):
 
 
 def test_the_picture_that_was_moved_away_and_back_is_the_same(nodes):
-    nodes.script("explorer.moveThreshold(0)")
+    nodes.script("explorer.slider.move(0)")
     before = nodes.pixels()
     nodes.drag((120, 80))
     assert nodes.pixels() != before

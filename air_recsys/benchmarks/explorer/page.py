@@ -58,7 +58,7 @@ def measure_page(driver: Any, path: Path) -> dict[str, float]:
     """Return seconds and frames a second of a page, with all of its edges drawn where it draws nodes."""
     first = median(_open(driver, path) for _ in range(_OPENED))
     figures = {"first picture s": first}
-    slider = _until_drawn(driver, "explorer.moveThreshold(0);")
+    slider = _until_drawn(driver, "explorer.slider.move(0);")
     if not driver.execute_script("return explorer.overview"):
         figures |= {"slider s": slider}
     for kind in ("drag", "zoom"):

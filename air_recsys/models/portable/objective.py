@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.engines.equations.objective_rows import ObjectiveRows
 from air_recsys.models.rows import LeastSquaresRows, made_definite
 from air_recsys.models.state import FittedState
 
+_MOST_EDGES = 20_000
 _LEAST = 1e-11  # eigenvalue of the equations without ratings, as a fraction of what is largest in those with one
 
 
@@ -24,6 +26,7 @@ def portable_objective(state: FittedState, equations: ObjectiveRows, solver: Lea
         base (r, r) : the equations of a user without ratings; unobserved : what a pair without a rating weighs
         bias_decay : a number, or None for users without a bias
         pull (r, r), edge_strength : what the edges of the item graph add, for contributions
+        edges (3, e) : both ends and the weight in the objective of each of these edges, the 20,000 strongest
 
     Raises
     ------
@@ -49,4 +52,11 @@ def portable_objective(state: FittedState, equations: ObjectiveRows, solver: Lea
         "bias_decay": None if solver.bias_decay is None else float(solver.bias_decay),
         "pull": shared.pull,
         "edge_strength": float(shared.item_edges.strength),
+        "edges": _strongest(shared.item_edges.adjacency),
     }
+
+
+def _strongest(adjacency: sp.csr_array) -> np.ndarray:
+    upper = sp.triu(adjacency, k=1).tocoo()
+    best = np.argsort(np.negative(upper.data), kind="stable")[:_MOST_EDGES]
+    return np.stack([upper.row[best], upper.col[best], upper.data[best]]).astype(np.float64)

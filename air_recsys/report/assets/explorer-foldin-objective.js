@@ -75,12 +75,17 @@ class FoldIn {
     return { picks, pattern: 0, parts, edges: this.edge_strength ? () => this.edgesFor(target) : null };
   }
 
-  /** What passes an edge of the item graph from one end to the other, for the score of an item. */
+  /** What passes each edge of the item graph from one end to the other, for the score of an item: [to, from, value]. */
   edgesFor(target) {
     this.lowerAlone ??= cholesky(this.matrix.map((value, at) => value + this.pull[at]), this.rank);
     const alone = solveWith(this.lowerAlone, target);
-    return (to, from, weight) => {
-      return this.edge_strength * weight * dot(this.factors, alone, this.rank, to * this.rank) * this.personal(from);
+    const passed = (to, from, weight) => {
+      return [to, from, this.edge_strength * weight * dot(this.factors, alone, this.rank, to * this.rank) * this.personal(from)];
     };
+    const count = this.edges.length / 3;
+    return Array.from({ length: count }, (_, at) => {
+      const [one, other, weight] = [this.edges[at], this.edges[count + at], this.edges[2 * count + at]];
+      return [passed(one, other, weight), passed(other, one, weight)];
+    }).flat();
   }
 }

@@ -43,13 +43,7 @@ function pickText({ graph, rated }, item, rating, weights) {
 /** The edges of the item graph that carry most of the score, where they take part in it. */
 function edgeRows({ graph }, { edges }, digits) {
   if (!edges) return [];
-  const { sources, targets, weights } = graph.steps.at(-1);
-  const told = edges();
-  const found = weights.flatMap((weight, at) => [
-    [targets[at], sources[at], told(targets[at], sources[at], weight)],
-    [sources[at], targets[at], told(sources[at], targets[at], weight)],
-  ]);
-  const best = found.sort((a, b) => Math.abs(b[2]) - Math.abs(a[2])).slice(0, MOST_EDGES);
+  const best = edges().sort((a, b) => Math.abs(b[2]) - Math.abs(a[2])).slice(0, MOST_EDGES);
   const terms = best.flatMap(([to, from, value]) => [
     element("dt", { text: `${graph.labels[from]} → ${graph.labels[to]}` }),
     element("dd", { text: signed(value, digits) }),

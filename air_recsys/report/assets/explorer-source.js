@@ -27,7 +27,7 @@ class EdgeSource {
     graph.setStep(graph.stepIndex);
     this.check(graph);
     explorer.describe();
-    explorer.initialThreshold();
+    explorer.slider.open(graph);
     explorer.setLooks(explorer.looks.color, explorer.looks.size);
     view.fitting = false; // the picture stays where it is
     if (explorer.chosen) explorer.choose(explorer.chosen, false);

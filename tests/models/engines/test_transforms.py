@@ -171,7 +171,7 @@ def test_rows_and_columns_as_transforms_are_the_graphs_of_users_and_items(side, 
     strengths = {f"{other}_graph_reg": 1e-2 if other == side else 0.0 for other in ("user", "item")}
     refresh = {} if neighbors is None else {"graph_refresh": 20}
     plain = short(graph_neighbors=neighbors, **refresh, **strengths).fit(frame())
-    expected = getattr(plain, f"{side}_graph_").to_scipy().toarray()
+    expected = getattr(plain, f"{side}_adjacency_").toarray()
     for name in names:
         model = short(transforms=[(name, 1e-2, neighbors)], **refresh, **PLAIN).fit(frame())
         assert model.user_graph_ is model.item_graph_ is None

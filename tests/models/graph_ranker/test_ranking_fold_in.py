@@ -137,7 +137,7 @@ def test_a_loaded_model_folds_in_alike_and_folding_in_leaves_no_trace(tmp_path: 
         (sp.csr_array((1, 59)), DataError, "expected 60 columns, one per known item"),
         (np.zeros((1, 60)), DataError, "found ndarray"),
         (pd.DataFrame({"user": ["n"], "item": [99], "rating": [1]}), UnknownIdError, "99; leave them out"),
-        (pd.DataFrame({"user": ["n"], "item": [1]}), DataError, "expected the column"),
+        (pd.DataFrame({"user": ["n"], "rating": [1]}), DataError, "expected the column"),
     ],
 )
 def test_what_does_not_fit_the_model_is_told(interactions: Any, error: type[Exception], message: str) -> None:

@@ -57,14 +57,14 @@ def test_learned_graphs_are_those_of_the_file(tmp_path):
     model = AIR.for_ratings(n_factors=3, random_state=0, device="cpu").fit(frame.assign(rating=frame["item"] % 5))
     file = model.save(tmp_path / "model.air")
     for mapped in (True, False):
-        graph = Recommender.load(file, mapped=mapped).item_graph_
+        graph = Recommender.load(file, mapped=mapped)._fitted().graph("item")
         assert graph is not None
-        assert model.item_graph_ is not None
+        assert model.item_adjacency_ is not None
         found: Any = graph._adjacency.data
         while isinstance(getattr(found, "base", None), np.ndarray):
             found = found.base
         assert isinstance(getattr(found, "base", None), mmap.mmap) == mapped
-        np.testing.assert_array_equal(graph.to_scipy().data, model.item_graph_.to_scipy().data)
+        np.testing.assert_array_equal(graph.to_scipy().data, model.item_adjacency_.data)
 
 
 def test_what_is_written_to_an_array_stays_with_the_process(file):
