@@ -79,7 +79,7 @@ CHANGES: dict[str, tuple[Any, dict[str, Any]]] = {
     "item_graph": (None, {}),
     "n_neighbors": (1, {}),
 }
-# A posterior knows the pattern: the parameter shows where nodes lack learned edges, in tests/models/test_scarce_ratings.
+# A posterior knows the pattern: this shows where nodes lack learned edges (tests/models/test_scarce_ratings.py).
 OF_SCARCE = {("variational", "pattern_graphs"), ("langevin", "pattern_graphs")}
 # Of these tests/models/settings has the tests: they need data that are large enough to hide a part of.
 SEARCH = {"settings", "search_budget"}
