@@ -11,10 +11,6 @@ from typing import Any
 
 from tqdm import tqdm
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore")  # in a notebook without ipywidgets it tells to install them
-    from tqdm.contrib.logging import logging_redirect_tqdm
-
 _BY_DEFAULT: dict[str, Any] = {"delay": 2, "leave": False}
 _SHOW_WARNING = warnings.showwarning
 
@@ -60,6 +56,8 @@ def messages_beside(bar: Any) -> Iterator[None]:
     if bar.disable:
         yield
         return
+    with warnings.catch_warnings(action="ignore"):  # in a notebook without ipywidgets it tells to install them
+        from tqdm.contrib.logging import logging_redirect_tqdm
     is_default = warnings.showwarning is _SHOW_WARNING  # others, such as that of the command line, do as they do
     if is_default:
         warnings.showwarning = _written

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import shutil
 import signal
 import sys
@@ -127,7 +128,8 @@ def _add(count: Count, further: Count) -> None:
 
 
 def _feed(name: str, start: int, stop: int, seed: int, place: Path, kept: Path) -> Count:
-    """Read the inputs start .. stop - 1 of a reader."""
+    """Read the inputs start .. stop - 1 of a reader, in a process of its own."""
+    logging.disable(logging.WARNING)  # of Optuna, which tells of every study
     reader, count = all_loaders()[name], Count()
     workplace = Workplace(reader, place / "files", seed)
     limit_memory()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import shutil
 import warnings
 from pathlib import Path
@@ -25,7 +24,6 @@ class Workplace:
 
     def __init__(self, reader: Loader, folder: Path, seed: int) -> None:
         self._reader, self._folder, self._seed = reader, folder, seed
-        logging.disable(logging.WARNING)  # of Optuna, which tells of every study
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         reader.make(folder)
