@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.columns import index_type
-from air_recsys.exceptions import DataError, quoted
+from air_recsys.exceptions import DataError, UnknownIdError, quoted
 
 _MOST_COMPARED = 20_000  # names: part of a second
 
@@ -206,6 +206,19 @@ class IdIndex:
             return self._index.get_indexer(pd.Index(queried, dtype=queried.dtype)).astype(np.int64)
         except TypeError:
             raise _unhashable(queried, self.kind) from None
+
+    def place(self, id: Hashable) -> int:
+        """Return the index of one id, or raise `UnknownIdError`.
+
+        Examples
+        --------
+        >>> IdIndex(["ann", "bob"], "user").place("bob")
+        1
+        """
+        place = int(self.lookup([id])[0])
+        if place < 0:
+            raise UnknownIdError(self.kind, [id])
+        return place
 
 
 def _all_hashable(ids: Iterable[Any]) -> bool:

@@ -19,6 +19,8 @@ import pandas as pd
 from PIL import Image
 
 from air_recsys import AIR
+from air_recsys.benchmarks.explorer.chromium import chromium
+from air_recsys.benchmarks.made_titles import ADJECTIVES, NOUNS
 from air_recsys.cli import main
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.report import explorer_of, write_explorer, write_report
@@ -26,7 +28,6 @@ from air_recsys.report import explorer_of, write_explorer, write_report
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"
 CASES = runpy.run_path(str(DOCS.parent / "tests" / "report" / "explorer_cases.py"))
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars")
 LAPTOP, PHONE = (1280, 800), (390, 780)
 
 
@@ -45,12 +46,9 @@ def report(folder: Path) -> None:
     made = make_planted_ratings(900, 600, 60_000, 12, 10).interactions
     model = AIR.for_ratings(random_state=0, device="cpu").fit(made)
     page = write_report(model, folder / "report.html", evaluate=True, titles=_titles(made.item_ids))
-    browser = _browser(folder)
-    try:
+    with _browser(folder) as browser:
         _photograph(browser, page, "report-light", size=LAPTOP)
         _photograph(browser, page, "report-phone", size=PHONE)
-    finally:
-        browser.quit()
 
 
 def explorer(folder: Path) -> None:
@@ -62,21 +60,16 @@ def explorer(folder: Path) -> None:
         snapshots={"items": {500: CASES["weaker"](items, 0.3), 2000: CASES["weaker"](items, 0.6)}},
         title="Films with made-up titles",
     )
-    browser = _browser(folder)
-    try:
+    with _browser(folder) as browser:
         _photograph(browser, page, "explorer-light", size=LAPTOP)
         _photograph(browser, page, "explorer-dark", size=LAPTOP, searched="velvet lantern")
         _photograph_picks(browser, _made_catalogue(folder, items.labels.tolist()))
-    finally:
-        browser.quit()
 
 
 def _titles(ids: np.ndarray) -> dict[int, str]:
     """Return a made-up title for each item."""
     rng = np.random.default_rng(0)
-    return {
-        id: f"{rng.choice(CASES['FIRST'])} {rng.choice(CASES['SECOND'])} ({1930 + id % 70})" for id in ids.tolist()
-    }
+    return {id: f"{rng.choice(ADJECTIVES)} {rng.choice(NOUNS)} ({1930 + id % 70})" for id in ids.tolist()}
 
 
 def _made_catalogue(folder: Path, titles: list[str]) -> Path:
@@ -94,14 +87,8 @@ def _photograph_picks(browser, page: Path) -> None:  # noqa: ANN001
     _save(browser, "explorer-picks")
 
 
-def _browser(folder: Path):  # noqa: ANN202  (selenium is imported where it is needed)
-    from selenium import webdriver
-
-    options = webdriver.ChromeOptions()
-    options.binary_location = shutil.which("chromium") or ""
-    for flag in (*FLAGS, f"--user-data-dir={folder / 'profile'}"):
-        options.add_argument(flag)
-    return webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+def _browser(folder: Path):  # noqa: ANN202
+    return chromium("--hide-scrollbars", f"--user-data-dir={folder / 'profile'}")
 
 
 def _photograph(browser, page: Path, name: str, *, size: tuple[int, int], searched: str | None = None) -> None:  # noqa: ANN001

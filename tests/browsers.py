@@ -11,8 +11,9 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's test
 import firefox  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 
-CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
-if CHROMIUM is None or DRIVER is None:
+from air_recsys.benchmarks.explorer import chromium as programs  # noqa: E402
+
+if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
     pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)
 
 # What a fixture of browsers takes as `params`.
@@ -21,9 +22,16 @@ BOTH = [
     pytest.param("firefox", marks=pytest.mark.skipif(firefox.FIREFOX is None, reason="no Firefox on this machine")),
 ]
 
-FLAGS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-FLAGS += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage"]
-
+# What a page's policy has to refuse: addresses, and a script that got in. Refusals are in `refused`.
+TRESPASS = """
+window.refused = [];
+document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
+fetch("https://example.invalid/").catch(() => {});
+new Image().src = "https://example.invalid/a.png";
+const script = document.createElement("script");
+script.textContent = "window.hacked = 1";
+document.body.append(script);
+"""
 LUMINANCE = """
 const parse = (text) => (text.match(/[\\d.]+/g) || []).map(Number);
 const luminance = ([r, g, b]) => {
@@ -54,16 +62,8 @@ return arguments[0].map((selector) => {
 @contextmanager
 def chromium(*flags: str, logs: tuple[str, ...] = ("browser",)) -> Iterator[Any]:
     """A browser that keeps these logs, until the end of the block."""
-    options = webdriver.ChromeOptions()
-    options.binary_location = CHROMIUM
-    for flag in (*FLAGS, *flags):
-        options.add_argument(flag)
-    options.set_capability("goog:loggingPrefs", dict.fromkeys(logs, "ALL"))
-    browser = webdriver.Chrome(options=options, service=webdriver.ChromeService(executable_path=DRIVER))
-    try:
+    with programs.chromium(*flags, logs=logs) as browser:
         yield browser
-    finally:
-        browser.quit()
 
 
 @contextmanager

@@ -94,7 +94,9 @@ class AnalysedGraph(WeightedGraph):
         if check_choice("method", method, ("louvain", "spectral")) == "louvain":
             if n_communities is not None:
                 raise ParameterError(f"Louvain finds the number of communities itself, found {n_communities=}")
-            return self._nodes.series(louvain(self._adjacency, resolution, seed), "community")
+            if (resolution, seed) not in self._divided:
+                self._divided[resolution, seed] = louvain(self._adjacency, resolution, seed)
+            return self._nodes.series(self._divided[resolution, seed].copy(), "community")
         if resolution != 1:
             raise ParameterError(f"resolution is for Louvain: set n_communities, found {resolution=}")
         if n_communities is not None:

@@ -39,6 +39,7 @@ class WeightedGraph:
         self._nodes = Nodes(ids, kind, attributes, label)
         self._adjacency = _clean(adjacency, len(self._nodes.ids))
         self._support = None if support is None else _of_entries(support, self._adjacency)
+        self._divided: dict[tuple[float, int], np.ndarray] = {}  # communities that were asked for, as it never changes
 
     @classmethod
     def taking(cls, adjacency: sp.csr_array, ids: Iterable[Hashable], kind: str = "node") -> Self:
@@ -106,7 +107,8 @@ class WeightedGraph:
         Of equal weights that with more support comes first, then the first in the order of the ids.
         """
         upper = sp.triu(self.to_scipy(), k=1).tocoo()
-        support = np.zeros(upper.nnz) if self.support is None else sp.triu(self.support, k=1).tocoo().data
+        known = self.support
+        support = np.zeros(upper.nnz) if known is None else sp.triu(known, k=1).tocoo().data
         order = np.lexsort((upper.col, upper.row, np.negative(support), np.negative(upper.data)))
         return sp.coo_array((upper.data[order], (upper.row[order], upper.col[order])), shape=upper.shape)
 

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.shown import support_of_ties, to_similarities
 from air_recsys.interactions import Interactions
@@ -163,9 +163,7 @@ class KnowsSimilarities:
             return graph.neighbors(id, n)
         check_integer("n", n, minimum=1)
         index, factors = state.index(side), state.factors.of(side)[0]
-        row = index.lookup([id])[0]
-        if row < 0:
-            raise UnknownIdError(side, [id])
+        row = index.place(id)
         units = unit_rows(factors)
         cosine = units @ units[row]
         cosine[row] = -np.inf  # itself is not among them

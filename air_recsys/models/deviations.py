@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import torch
 
-from air_recsys.exceptions import NotFittedError, UnknownIdError
+from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
 from air_recsys.models.limits import limited
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
 from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import best_items_of
+from air_recsys.models.ranking.lists import best_items_of, list_scores
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState
@@ -322,17 +322,14 @@ class PredictsDeviations(Recommender):
         ([0, 1, 2, 3], (4,))
         """
         state = self._fitted()
-        user = state.data.users.lookup([user_id])
-        if user[0] < 0:
-            raise UnknownIdError("user", [user_id])
+        user = np.array([state.data.users.place(user_id)])
         allowed = allowed_items(state.data.items, items, exclude)
         length = list_length(n, state.data.n_items, allowed)
         found, products = best_items_of(
             state, user, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
         )
         places = found[0, : np.count_nonzero(found[0] >= 0)]
-        offset = state.factors.user_biases[user[0]] + state.factors.mean
-        scores = state.limited(products[0, : places.size].astype(np.float64) + offset, self._clips)
+        scores = list_scores(state, user, products[:, : places.size], self._clips)[0]
         equations, deviations = state.equations, None
         if equations is not None and equations.knows_deviations:
             deviations = equations.deviations(np.repeat(user, places.size), places)

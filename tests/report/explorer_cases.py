@@ -7,9 +7,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys import SimilarityGraph
-
-FIRST = ("Silent", "Crimson", "Last", "Golden", "Hidden", "Velvet", "Hollow", "Iron", "Quiet", "Frozen", "Paper")
-SECOND = ("Harbor", "River", "Garden", "Signal", "Mountain", "Letters", "Orchard", "Machine", "Lantern", "Voyage")
+from air_recsys.benchmarks.made_titles import ADJECTIVES, NOUNS
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",
@@ -29,7 +27,9 @@ def planted(n_nodes: int = 3706, n_groups: int = 18, n_neighbors: int = 13, kind
     inside = low + (rng.random(rows.size) * (high - low)).astype(int)
     columns = np.where(rng.random(rows.size) < 0.9, inside, rng.integers(n_nodes, size=rows.size))
     half = sp.csr_array((rng.gamma(2.0, size=rows.size), (rows, columns)), shape=(n_nodes, n_nodes))
-    titles = [f"{FIRST[rng.integers(11)]} {SECOND[rng.integers(10)]} ({1930 + number % 70})" for number in rows[::13]]
+    titles = [
+        f"{ADJECTIVES[rng.integers(11)]} {NOUNS[rng.integers(10)]} ({1930 + number % 70})" for number in rows[::13]
+    ]
     table: dict[str, Any] = {
         "title": titles,
         "year": [float(title[-5:-1]) for title in titles],

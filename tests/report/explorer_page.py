@@ -1,11 +1,20 @@
 """The explorer in a browser, and what its tests ask it."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from browsers import Page as AnyPage
-from browsers import show, webdriver
+from browsers import chromium, show, webdriver
 from selenium.webdriver.support.ui import WebDriverWait
+
+
+@contextmanager
+def explorer_in_chromium(profile: Path) -> Iterator["Page"]:
+    """Chromium with a profile of its own, for the explorer's tests, until the end of the block."""
+    with chromium(f"--user-data-dir={profile}", logs=("browser", "performance")) as browser:
+        yield Page(browser)
 
 
 class Page(AnyPage):

@@ -8,9 +8,9 @@ from xml.etree import ElementTree
 import numpy as np
 import pandas as pd
 import pytest
-from browsers import CONTRAST, chromium, webdriver
+from browsers import CONTRAST, TRESPASS, webdriver
 from explorer_cases import HOSTILE, planted, ring, weaker
-from explorer_page import Page, choose_option, downloads
+from explorer_page import Page, choose_option, downloads, explorer_in_chromium
 from selenium.webdriver.common.keys import Keys
 
 from air_recsys import Interactions, SimilarityGraph
@@ -19,10 +19,9 @@ from air_recsys.report import write_explorer
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Iterator[Page]:
-    """One browser, with a profile of its own, for all tests here."""
-    profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
-    with chromium(profile, logs=("browser", "performance")) as browser:
-        yield Page(browser)
+    """One browser for all tests here."""
+    with explorer_in_chromium(tmp_path_factory.mktemp("profile")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")
@@ -87,15 +86,7 @@ def test_no_error_and_no_request(full, large):
 
 
 def test_the_policy_refuses_the_network(films):
-    films.script("""
-        window.refused = [];
-        document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
-        fetch("https://example.invalid/").catch(() => {});
-        new Image().src = "https://example.invalid/a.png";
-        const script = document.createElement("script");
-        script.textContent = "window.hacked = 1";
-        document.body.append(script);
-    """)
+    films.script(TRESPASS)
     films.wait(lambda: len(films.script("return refused")) == 3)
     assert set(films.script("return refused")) == {"connect-src", "img-src", "script-src-elem"}
     assert films.script("return window.hacked ?? null") is None

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from browsers import CONTRAST, chromium, webdriver
+from browsers import CONTRAST, webdriver
 from explorer_cases import HOSTILE, planted
-from explorer_page import Page, downloads
+from explorer_page import Page, downloads, explorer_in_chromium
 from scipy.sparse.csgraph import dijkstra
 from selenium.webdriver.common.keys import Keys
 
@@ -30,9 +30,8 @@ N_JOINED = 40  # films in two groups; two more know only each other
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Iterator[Page]:
     """One browser for all tests here."""
-    profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
-    with chromium(profile, logs=("browser", "performance")) as browser:
-        yield Page(browser)
+    with explorer_in_chromium(tmp_path_factory.mktemp("profile")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

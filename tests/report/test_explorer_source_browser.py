@@ -5,9 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from browsers import chromium
+from explorer_page import Page, explorer_in_chromium
 from selenium.webdriver.common.keys import Keys
-from test_explorer_browser import Page
 
 from air_recsys import AIR
 from air_recsys.report import explorer_of
@@ -17,10 +16,9 @@ PLACES = "return explorer.view.scene.nodes.map((n) => [n.key, n.x, n.y, n.color]
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory) -> Iterator[Page]:
-    """One browser, with a profile of its own, for all tests here."""
-    profile = f"--user-data-dir={tmp_path_factory.mktemp('profile')}"
-    with chromium(profile, logs=("browser", "performance")) as browser:
-        yield Page(browser)
+    """One browser for all tests here."""
+    with explorer_in_chromium(tmp_path_factory.mktemp("profile")) as found:
+        yield found
 
 
 @pytest.fixture(scope="module")

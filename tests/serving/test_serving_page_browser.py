@@ -2,7 +2,7 @@
 
 import pytest
 from axe import barriers
-from browsers import BOTH, CONTRAST, browser_named, show, webdriver
+from browsers import BOTH, CONTRAST, TRESPASS, browser_named, show, webdriver
 from browsers import Page as AnyPage
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -160,15 +160,7 @@ def test_hostile_titles_are_shown_and_never_run(page, ratings):
 
 def test_the_policy_refuses_other_addresses_and_scripts(page, ratings):
     page.open(ratings)
-    page.script("""
-        window.refused = [];
-        document.addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
-        fetch("https://example.invalid/").catch(() => {});
-        new Image().src = "https://example.invalid/a.png";
-        const script = document.createElement("script");
-        script.textContent = "window.hacked = 1";
-        document.body.append(script);
-    """)
+    page.script(TRESPASS)
     page.wait("refused.length === 3")
     assert set(page.script("return refused")) == {"connect-src", "img-src", "script-src-elem"}
     assert page.script("return window.hacked ?? null") is None

@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.benchmarks.made_titles import ADJECTIVES, NOUNS
 from air_recsys.graphs import SimilarityGraph
 
 _NEAR, _SAME_GROUP = 0.6, 0.3  # shares of the edges within circles and within groups; others lead anywhere
 _CIRCLE = 25  # nodes, about
-_FIRST = ("Silent", "Crimson", "Last", "Golden", "Hidden", "Velvet", "Hollow", "Iron", "Quiet", "Frozen", "Paper")
-_SECOND = ("Harbor", "River", "Garden", "Signal", "Mountain", "Letters", "Orchard", "Machine", "Lantern", "Voyage")
 
 
 class GraphSize(NamedTuple):
@@ -39,9 +38,9 @@ def made_graph(size: GraphSize) -> SimilarityGraph:
     group = np.sort(rng.choice(size.groups, size.nodes, p=rng.dirichlet(np.full(size.groups, 4.0))))
     rows, columns = _pairs(group, size, rng)
     half = sp.csr_array((rng.gamma(2.0, size=rows.size), (rows, columns)), shape=(size.nodes, size.nodes))
-    names = rng.integers(len(_FIRST), size=size.nodes), rng.integers(len(_SECOND), size=size.nodes)
+    names = rng.integers(len(ADJECTIVES), size=size.nodes), rng.integers(len(NOUNS), size=size.nodes)
     years = rng.integers(1930, 2020, size.nodes)
-    titles = [f"{_FIRST[a]} {_SECOND[b]} ({year})" for a, b, year in zip(*names, years, strict=True)]
+    titles = [f"{ADJECTIVES[a]} {NOUNS[b]} ({year})" for a, b, year in zip(*names, years, strict=True)]
     table = pd.DataFrame({"title": titles, "year": years, "shelf": [f"shelf {number}" for number in group]})
     table.index = pd.RangeIndex(1, size.nodes + 1)
     return SimilarityGraph(half + half.T, table.index, kind="item").with_attributes(table, label="title")

@@ -41,12 +41,12 @@ _UNTIL_DRAWN = """
 const done = arguments[arguments.length - 1];
 const start = performance.now();
 {action}
-requestAnimationFrame(function frame() {{
+requestAnimationFrame(function frame() {
   const { view } = explorer;
   if (!view.fitting && !view.moving && view.painter.isDone) done((performance.now() - start) / 1000);
   else requestAnimationFrame(frame);
-}});
-""".replace("{{", "{").replace("}}", "}")
+});
+"""
 _NODES = """
 const { graph } = explorer;
 const step = Math.floor(graph.size / arguments[0]);

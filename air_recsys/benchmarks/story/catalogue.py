@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.benchmarks.made_titles import ADJECTIVES
 from air_recsys.interactions import Interactions
 
 _SHELVES = {  # with their kinds, and nouns for titles of each
@@ -26,7 +27,6 @@ _SHELVES = {  # with their kinds, and nouns for titles of each
         "rivers": "Ferry Willow Delta Weir",
     },
 }
-_ADJECTIVES = ["Silent", "Crimson", "Last", "Golden", "Hidden", "Velvet", "Hollow", "Iron", "Quiet", "Frozen", "Paper"]
 _N_READERS, _N_BOOKS = 96, 120
 _MEAN, _LOW, _HIGH, _STAR = 3.2, 1.0, 5.0, 0.5
 _SHARE, _NOISE = 0.4, 0.3  # of the pairs that are rated, and its standard deviation in stars
@@ -86,7 +86,7 @@ def _books(groups: np.ndarray, kinds: list[str], rng: np.random.Generator) -> pd
     for place, group in enumerate(groups):
         number = int(np.count_nonzero(groups[:place] == group))
         words = nouns[kinds[group]]
-        adjective = _ADJECTIVES[(number // len(words) * 3 + group) % len(_ADJECTIVES)]
+        adjective = ADJECTIVES[(number // len(words) * 3 + group) % len(ADJECTIVES)]
         titles.append(f"The {adjective} {words[number % len(words)]}")
     table = pd.DataFrame({"title": titles, "kind": [kinds[group] for group in groups]})
     table.insert(1, "shelf", [shelf_of[kind] for kind in table["kind"]])

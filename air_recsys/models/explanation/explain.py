@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.exceptions import UnknownIdError
 from air_recsys.models.explanation.explanation import Explanation
 from air_recsys.models.explanation.tables import Labels, Similarities, Tables, check_labels, label_of
 from air_recsys.models.limits import Clip
@@ -38,7 +37,7 @@ def explain(
     `similarities` are the graphs of users and of items that `similar_users` and `similar_items` look at.
     """
     check_integer("n", n, minimum=1)
-    user, item = index_of(state, "user", pair[0]), index_of(state, "item", pair[1])
+    user, item = state.data.users.place(pair[0]), state.data.items.place(pair[1])
     names, factors = check_labels(labels), state.factors
     from_sources = equations.contributions(state, user, item)
     tables = Tables(state, from_sources.sources, n, names, clips, similarities)
@@ -63,12 +62,3 @@ def explain(
         remainder=personal - from_sources.explained,
         clipping=float(state.limited(np.array(unlimited), clips)) - unlimited,
     )
-
-
-def index_of(state: FittedState, kind: str, id: Hashable) -> int:
-    """Return the position of a "user" or an "item", or raise `UnknownIdError`."""
-    index = state.data.users if kind == "user" else state.data.items
-    place = int(index.lookup([id])[0])
-    if place < 0:
-        raise UnknownIdError(kind, [id])
-    return place

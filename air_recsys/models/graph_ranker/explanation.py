@@ -21,7 +21,6 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.markup import card, card_table
-from air_recsys.models.explanation.explain import index_of
 from air_recsys.models.explanation.tables import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.factors import FactorTerm
 from air_recsys.models.graph_ranker.ranker_state import RankerState
@@ -122,7 +121,7 @@ def explain(
     check_integer("n", n, minimum=1)
     names, weights, data = check_labels(labels), ranker.settings.weights, ranker.fitted.data
     user, own = places
-    item = index_of(ranker.fitted, "item", pair[1])
+    item = data.items.place(pair[1])
     table, rest = contributions(terms, weights, ranker.sources, own, user, item)
     parts = dict(zip(map(str, table), table.to_numpy().sum(axis=0).tolist(), strict=True)) | rest
     table["contribution"] = table.sum(axis=1)

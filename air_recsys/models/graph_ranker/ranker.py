@@ -17,7 +17,6 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_likes
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
-from air_recsys.models.explanation.explain import index_of
 from air_recsys.models.explanation.tables import Labels
 from air_recsys.models.graph_ranker import regression, smoothings
 from air_recsys.models.graph_ranker.choice import (
@@ -332,7 +331,7 @@ class GraphRanker(Recommender):
         ([1, 0], True)
         """
         state = self._fitted()
-        user = index_of(state, "user", user_id)
+        user = state.data.users.place(user_id)
         ranking, own = _ranking(state), state.statistics.seen[[user]].indices
         return explain(ranking, ranking.terms, (user_id, item_id), (user, own), n, labels)
 

@@ -73,6 +73,12 @@ def best_items_of(
     return among(allowed, found), scores
 
 
+def list_scores(state: FittedState, users: np.ndarray, products: np.ndarray, clips: Clip) -> np.ndarray:
+    """Return the scores of the lists of some users from their products + item biases, (b, n)."""
+    offsets = state.factors.user_biases[users, None] + state.factors.mean
+    return state.limited(products.astype(np.float64) + offsets, clips)
+
+
 def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray | None = None) -> Catalogue:
     """Return the items of a model to be ranked; all of them, on a CPU, are kept, as a service asks often."""
 
@@ -111,11 +117,10 @@ def _first(scores: np.ndarray, counts: np.ndarray, n: int, allowed: np.ndarray |
 def _recommend_block(
     best: FindBest, state: FittedState, ids: np.ndarray, popular: Callable[[], Popular], clips: Clip
 ) -> pd.DataFrame:
-    users, factors = state.data.users.lookup(ids), state.factors
+    users = state.data.users.lookup(ids)
     known = users >= 0
     found, products = best(users[known])
-    offsets = factors.user_biases[users[known], None] + factors.mean
-    of_known = state.limited(products.astype(np.float64) + offsets, clips)
+    of_known = list_scores(state, users[known], products, clips)
     if known.all():
         return recommendation_frame(ids, state.data.item_ids, found, of_known, known)
     items, scores = (np.tile(each, (users.size, 1)) for each in popular())

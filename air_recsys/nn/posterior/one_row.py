@@ -65,10 +65,8 @@ def solve_row(values: np.ndarray, weights: np.ndarray | None, columns: Columns, 
     array([[0.9765, 0.9765]])
     """
     weights = np.ones(values.size) if weights is None else weights
-    count, (precision, right, squares) = (
-        weights.sum(keepdims=True),
-        _equations(values, weights / columns.noise, columns),
-    )
+    count = weights.sum(keepdims=True)
+    precision, right, squares = _equations(values, weights / columns.noise, columns)
     of_prior = (prior.precisions @ prior.means[:, :, None])[:, :, 0]
     scales, covariances, means = np.ones(len(prior.means)), prior.precisions, prior.means
     for step in range(STEPS):
