@@ -72,7 +72,8 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
     array([[0., 2.],
            [2., 0.]])
     """
-    blocks = [_strongest(rows[start:stop], others, k, own[start:stop]) for start, stop in _cuts(rows, others)]
+    columns = sp.csr_array(others.T)
+    blocks = [_strongest(rows[start:stop], columns, k, own[start:stop]) for start, stop in _cuts(rows, others)]
     return sp.csr_array(sp.vstack(blocks))
 
 
@@ -86,12 +87,12 @@ def strongest_entries(matrix: Csr, k: int) -> Csr:
            [0., 1., 0.]])
     """
     kept = sp.csr_array(matrix, copy=True)
-    kept.sort_indices()
     for first, last in zip(kept.indptr[:-1], kept.indptr[1:], strict=True):
         if last - first > k:
             row = kept.data[first:last]
-            row[~_are_largest(row, k)] = 0
+            row[~_are_largest(row, kept.indices[first:last], k)] = 0
     kept.eliminate_zeros()
+    kept.sort_indices()
     return kept
 
 
@@ -120,16 +121,18 @@ def _cuts(rows: Csr, others: Csr) -> list[tuple[int, int]]:
     return list(itertools.pairwise(edges))
 
 
-def _strongest(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
-    products = sp.csr_array(rows @ others.T)
-    products.sort_indices()
+def _strongest(rows: Csr, columns: Csr, k: int, own: np.ndarray) -> Csr:
+    products = sp.csr_array(rows @ columns)
     products.data[np.repeat(own, np.diff(products.indptr)) == products.indices] = 0
     return strongest_entries(products, k)
 
 
-def _are_largest(values: np.ndarray, k: int) -> np.ndarray:
-    """Return which k values are the largest, the first of equal ones; `argpartition` chooses by the processor."""
+def _are_largest(values: np.ndarray, columns: np.ndarray, k: int) -> np.ndarray:
+    """Return which k values are the largest, those of the first columns of equal ones.
+
+    `argpartition` chooses among equal ones by the processor.
+    """
     least = np.partition(values, values.size - k)[values.size - k]
-    chosen, equal = values > least, values == least
-    chosen[np.flatnonzero(equal)[: k - chosen.sum()]] = True
+    chosen, equal = values > least, np.flatnonzero(values == least)
+    chosen[equal[np.argsort(columns[equal])[: k - chosen.sum()]]] = True
     return chosen

@@ -165,42 +165,29 @@ def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int =
     products = sp.csr_array(chosen.maximum(chosen.T))
     own = np.bincount(evened.rows.indices, evened.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
-    place = np.full(n_items, -1)
     with one_blas_thread():
-        columns_of = [_regression(products, own, item, nearest, penalty, place) for item in range(n_items)]
+        columns_of = [_regression(products, own, item, nearest, penalty) for item in range(n_items)]
     indices, values = (np.concatenate(parts) for parts in zip(*columns_of, strict=True))
     indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)])
     return sp.csr_array(sp.csr_array((values, indices, indptr), shape=products.shape).T)
 
 
 def _regression(
-    products: Csr, own: np.ndarray, item: int, nearest: Csr, penalty: float, place: np.ndarray
+    products: Csr, own: np.ndarray, item: int, nearest: Csr, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions and the values of a column of H; `place` (n_items,) is -1 everywhere, before and after."""
+    """Return the positions and the values of a column of H."""
     from scipy.linalg import solve
 
     span = slice(*nearest.indptr[item : item + 2])
     neighbors, targets = nearest.indices[span], nearest.data[span].astype(np.float64)
     if not neighbors.size:
         return np.array([item]), np.array([own[item] / (own[item] + penalty)])
-    place[neighbors] = np.arange(neighbors.size)
-    rows, columns, entries = _entries_of(products, neighbors)
-    among = place[columns] >= 0
-    gram = np.zeros((neighbors.size, neighbors.size))
-    gram[rows[among], place[columns[among]]] = entries[among]
-    place[neighbors] = -1
+    gram = products[neighbors][:, neighbors].toarray().astype(np.float64)
     gram.flat[:: neighbors.size + 1] = own[neighbors] + penalty
     # Products too weak to be kept are missing: what is left need not be positive definite.
     weights = solve(gram, targets, assume_a="sym", check_finite=False)
     gamma = penalty / (own[item] + penalty - targets @ weights)
     return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
-
-
-def _entries_of(matrix: Csr, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the stored entries of some rows: places among these rows, columns and values."""
-    starts, counts = matrix.indptr[rows], np.diff(matrix.indptr)[rows]
-    entries = np.repeat(starts - np.cumsum(counts) + counts, counts) + np.arange(counts.sum())
-    return np.repeat(np.arange(rows.size), counts), matrix.indices[entries], matrix.data[entries]
 
 
 def filtered(evened: EvenedItems, own: np.ndarray, penalties: Sequence[float]) -> list[np.ndarray]:
