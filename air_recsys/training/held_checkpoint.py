@@ -11,7 +11,7 @@ from typing import Any, Self
 from air_recsys.exceptions import CheckpointError
 from air_recsys.held_files import HeldError, HeldFile, hold
 from air_recsys.training.checkpoint import CheckpointFile, Upgrade
-from air_recsys.validation import check_integer
+from air_recsys.validation import check_integer, check_path
 from air_recsys.writing import beside, real_place, remove_leftovers
 
 
@@ -81,6 +81,13 @@ class HeldCheckpoint:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def check_paths(**paths: Any) -> None:
+    """Raise `ParameterError` where one of these is neither None nor a path."""
+    for name, path in paths.items():
+        if path is not None:
+            check_path(name, path)
 
 
 def hold_checkpoint(path: Path, lock: Path | None = None) -> HeldFile:

@@ -59,15 +59,18 @@ class SoftmaxCourse:
 
     Examples
     --------
+    >>> from torch.nn.functional import normalize
     >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
-    >>> start = ColumnFactors(torch.eye(4), torch.eye(4), torch.ones(4))
-    >>> one, other = (SoftmaxCourse(pattern, start, SoftmaxTraining(8), 0) for _ in range(2))
-    >>> one.advance(3)
-    >>> other.load_state(one.state())
-    >>> for course in (one, other):
-    ...     course.advance(8)
-    >>> torch.equal(one.factors.targets, other.factors.targets)
-    True
+    >>> columns = torch.linspace(-1, 1, 12).reshape(4, 3)
+    >>> start = ColumnFactors(columns, columns.flip(0), torch.ones(4))
+    >>> course = SoftmaxCourse(pattern, start, SoftmaxTraining(200), 0)
+    >>> course.advance(120)
+    >>> other = SoftmaxCourse(pattern, start, SoftmaxTraining(200), 0)
+    >>> other.load_state(course.state())
+    >>> other.advance(200)
+    >>> rows = other.factors.row_sums(row_pattern(pattern[[0, 5]]))
+    >>> (rows @ normalize(other.factors.targets, dim=1).T).topk(2).indices.sort().values.tolist()
+    [[0, 1], [2, 3]]
     """
 
     def __init__(self, pattern: sp.csr_array, start: ColumnFactors, training: SoftmaxTraining, seed: int) -> None:
@@ -133,31 +136,6 @@ class SoftmaxCourse:
             own = moments_of(moments, tensor)
             self._optimizer.state[tensor] = {part: moment.clone() for part, moment in own.items()}
         self._start_at(int(state["step"]))
-
-
-def train_softmax(
-    pattern: sp.csr_array,
-    start: ColumnFactors,
-    training: SoftmaxTraining,
-    seed: int,
-    watch: Watch | None = None,
-) -> ColumnFactors:
-    """Return factors of columns after all steps of a `SoftmaxCourse`, which has the same parameters.
-
-    Examples
-    --------
-    >>> from torch.nn.functional import normalize
-    >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
-    >>> columns = torch.linspace(-1, 1, 12).reshape(4, 3)
-    >>> start = ColumnFactors(columns, columns.flip(0), torch.ones(4))
-    >>> trained = train_softmax(pattern, start, SoftmaxTraining(200), 0)
-    >>> rows = trained.row_sums(row_pattern(pattern[[0, 5]]))
-    >>> (rows @ normalize(trained.targets, dim=1).T).topk(2).indices.sort().values.tolist()
-    [[0, 1], [2, 3]]
-    """
-    course = SoftmaxCourse(pattern, start, training, seed)
-    course.advance(training.n_steps, watch)
-    return course.factors
 
 
 def row_pattern(rows: sp.csr_array, device: torch.device | str = "cpu") -> SparsePattern:
