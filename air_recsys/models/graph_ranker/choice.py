@@ -11,9 +11,9 @@ import pandas as pd
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import Start
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
-from air_recsys.models.graph_ranker.progress import Progress
+from air_recsys.models.graph_ranker.search.progress import Progress
+from air_recsys.models.graph_ranker.search.steps import StepChoice
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
-from air_recsys.models.graph_ranker.steps import StepChoice
 from air_recsys.nn.devices import in_workers, one_blas_thread
 
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden

@@ -32,8 +32,8 @@ from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import FactorCourse, over_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.ranker_state import RankerState
+from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
 from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.candidates import allowed_items, list_length

@@ -15,8 +15,8 @@ from air_recsys.models.graph_ranker import choice, holdout, ranker, regression
 from air_recsys.models.graph_ranker.choice import Search, hidden_parts
 from air_recsys.models.graph_ranker.factors import FactorCourse, item_axes, trained_factors
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
-from air_recsys.models.graph_ranker.progress import Progress
 from air_recsys.models.graph_ranker.ranker import GraphRanker
+from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining

@@ -18,10 +18,11 @@ from air_recsys import AIR, Interactions
 from air_recsys.cli import main
 from air_recsys.exceptions import CheckpointError, ParameterError
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import choice, time_budget
+from air_recsys.models.graph_ranker import choice
 from air_recsys.models.graph_ranker import ranker as module
 from air_recsys.models.graph_ranker.factors import FactorCourse
 from air_recsys.models.graph_ranker.holdout import HeldOut
+from air_recsys.models.graph_ranker.search import time_budget
 from air_recsys.training.checkpoint import CheckpointFile
 from air_recsys.training.interrupts import Terminated
 

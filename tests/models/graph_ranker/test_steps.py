@@ -12,9 +12,9 @@ from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker.choice import hidden_parts
 from air_recsys.models.graph_ranker.factors import FactorCourse
 from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.progress import Progress
+from air_recsys.models.graph_ranker.search.progress import Progress
+from air_recsys.models.graph_ranker.search.steps import StepChoice
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.steps import StepChoice
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 

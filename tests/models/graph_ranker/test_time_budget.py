@@ -13,11 +13,12 @@ import torch
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import choice, time_budget
+from air_recsys.models.graph_ranker import choice
 from air_recsys.models.graph_ranker.choice import Search
 from air_recsys.models.graph_ranker.factors import FactorCourse
-from air_recsys.models.graph_ranker.progress import Progress
-from air_recsys.models.graph_ranker.time_budget import TimeBudget
+from air_recsys.models.graph_ranker.search import time_budget
+from air_recsys.models.graph_ranker.search.progress import Progress
+from air_recsys.models.graph_ranker.search.time_budget import TimeBudget
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
@@ -99,7 +100,7 @@ def test_factors_are_trained_as_far_as_there_is_time(
     clock = Watch()
     monkeypatch.setattr(time_budget, "time", clock)
     monkeypatch.setattr(SlowCourse, "clock", clock, raising=False)
-    monkeypatch.setattr("air_recsys.models.graph_ranker.steps._PATIENCE", 5)
+    monkeypatch.setattr("air_recsys.models.graph_ranker.search.steps._PATIENCE", 5)
     ways = choice.hidden_parts(likes().to_csr().astype(np.float32), 0)
 
     def slow(pattern: sp.csr_array) -> FactorCourse:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 from air_recsys.models.graph_ranker.factors import ItemFactors, Start
 from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.progress import Progress, State
+from air_recsys.models.graph_ranker.search.progress import Progress, State
 from air_recsys.training.checkpoint import of_this_training
 
 _PARTS = 6  # of a training; its lists are measured after the second, and after each one that follows

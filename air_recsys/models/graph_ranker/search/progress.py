@@ -7,8 +7,8 @@ from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from air_recsys.models.graph_ranker.factors import FactorCourse, ItemFactors
+from air_recsys.models.graph_ranker.search.time_budget import TimeBudget
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
-from air_recsys.models.graph_ranker.time_budget import TimeBudget
 from air_recsys.training.checkpoint import of_this_training
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.interrupts import interruptible, interruption
