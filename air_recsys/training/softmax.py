@@ -128,6 +128,9 @@ class SoftmaxCourse:
         ValueError
             If the state does not fit.
         """
+        step, last = int(state["step"]), self._training.n_steps
+        if not 0 < step <= last:
+            raise ValueError(f"expected a step from 1 to {last}, found {step}")
         for name, moments in zip(("sources", "targets"), state["moments"], strict=True):
             tensor = getattr(self.factors, name)
             if state[name].shape != tensor.shape:
@@ -135,7 +138,7 @@ class SoftmaxCourse:
             tensor.copy_(state[name])
             own = moments_of(moments, tensor)
             self._optimizer.state[tensor] = {part: moment.clone() for part, moment in own.items()}
-        self._start_at(int(state["step"]))
+        self._start_at(step)
 
 
 def row_pattern(rows: sp.csr_array, device: torch.device | str = "cpu") -> SparsePattern:

@@ -114,5 +114,7 @@ def test_a_state_of_another_training_is_refused() -> None:
     state = course.state()
     with pytest.raises(ValueError, match=r"expected sources of shape \(12, 4\), found \(3, 4\)"):
         course.load_state(state | {"sources": torch.zeros(3, 4)})
+    with pytest.raises(ValueError, match="expected a step from 1 to 5, found 6"):
+        course.load_state(state | {"step": 6})
     with pytest.raises(ValueError, match="expected moments of a tensor of shape"):
         course.load_state(state | {"moments": [each | {"exp_avg": torch.zeros(1)} for each in state["moments"]]})

@@ -82,8 +82,10 @@ class HeldOut:
     Attributes
     ----------
     factors : ItemFactors
-        Those that were last used; without any values before.
+        Those that `use_factors` was last given.
     """
+
+    factors: ItemFactors
 
     def __init__(self, shown: Csr, hidden: Csr, seed: int, n_users: int) -> None:
         self.shown, self._k = shown, min(_LENGTH, shown.shape[1])
@@ -97,7 +99,6 @@ class HeldOut:
         self._products = lru_cache(1)(lambda exponent, share: item_products(self._evened(exponent, share)))
         self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
         self._regression = lru_cache(1)(self._regression_of)
-        self.factors = ItemFactors(*2 * (np.zeros((shown.shape[1], 0), np.float32),))
         self._scores = lru_cache(1)(self._scores_of_factors)
 
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:

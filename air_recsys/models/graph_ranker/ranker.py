@@ -86,8 +86,8 @@ class GraphRanker(Recommender):
         `RankerSettings` by name, others at their defaults. With it `fit` hides and chooses nothing.
     time_budget : float, optional
         Approximate limit of `fit` in seconds. The settings of the regression are tried for four tenths of it, and
-        factors are left out if their trainings would take longer than the rest. The choice then depends on the speed
-        of the machine. None: no limit.
+        factors are left out if even short trainings would take longer than the rest. The choice then depends on the
+        speed of the machine. None: no limit.
     n_validation : int
         Maximum number of users whose lists are compared in each way of hiding.
     random_state : int

@@ -118,7 +118,7 @@ def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
 
 def all_steps(model: GraphRanker) -> tuple[int, int]:
     """Return the steps that the search of a model takes, and those of all its training."""
-    searched = 3 * int(model.history_["n_steps"].max())
+    searched = 3 * int(model.history_["n_steps"].to_numpy().max())
     return searched, searched + model.n_steps_
 
 

@@ -93,7 +93,7 @@ class Progress:
         if self._file.file is None:
             course.advance(until)
             return
-        while course.step < until:
+        while course.step < min(until, course.n_steps):
             course.advance(course.step + 1)
             if course.step % self._file.every == 0:
                 self.keep(parts)

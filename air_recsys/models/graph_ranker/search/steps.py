@@ -48,7 +48,6 @@ class StepChoice:
         self._courses = [start(way.shown) for way in ways]
         self._speed = 0.0  # seconds of a step, over all courses so far
         self._best, self._kept = 0, list[ItemFactors]()
-        self._ended = False
         if _NAME in progress.state:
             with of_this_training():
                 self._load(progress.state[_NAME])
@@ -61,9 +60,9 @@ class StepChoice:
         measure : callable
             Returns how good lists are with the factors that the ways have, after so many steps.
         """
-        if not self._ended:
+        if self._courses:
             self._search(measure)
-            self._ended = True
+            self._courses.clear()  # several times the bytes of the factors
             self._progress.keep(self._state)
         for way, factors in zip(self._ways, self._kept, strict=False):
             way.use_factors(factors)
@@ -123,14 +122,15 @@ class StepChoice:
         return self._state()
 
     def _state(self) -> State:
-        courses = [] if self._ended else [course.state() for course in self._courses]
+        courses = [course.state() for course in self._courses]
         return {_NAME: {"courses": courses, "speed": self._speed, "best": self._best, "kept": self._kept}}
 
     def _load(self, state: State) -> None:
-        self._ended = not state["courses"]
-        for course, own in zip(self._courses, state["courses"], strict=not self._ended):
-            course.load_state(own)
         self._speed, self._best = float(state["speed"]), int(state["best"])
         self._kept = [ItemFactors(*each) for each in state["kept"]]
         for course, factors in zip(self._courses, self._kept, strict=bool(self._best)):
             course.check(factors)
+        if not state["courses"]:
+            self._courses.clear()
+        for course, own in zip(self._courses, state["courses"], strict=True):
+            course.load_state(own)
