@@ -62,7 +62,9 @@ def train(
             help="File with the state of the training; if it exists, the training resumes from it.",
         ),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help="Epochs or sweeps between two checkpoints.")] = 50,
+    every: Annotated[
+        int, typer.Option(min=1, help="Epochs, sweeps, or steps with --ranking, between two checkpoints.")
+    ] = 50,
     snapshots: Annotated[
         int | None,
         typer.Option(min=1, help="Keep the graphs at so many steps of the training, for `graph --html` and `report`."),
@@ -87,7 +89,6 @@ def train(
             "--item-features": item_features is not None,
             "--user-similarity": user_similarity is not None,
             "--item-similarity": item_similarity is not None,
-            "--checkpoint": checkpoint is not None,
             "--snapshots": snapshots is not None,
         }
         options.refuse_unread("--ranking", given)
@@ -95,7 +96,10 @@ def train(
             settings, GraphRanker()
         )
         likes = read_ratings(file, **options.of_likes(how))
-        _train_ranker(GraphRanker(**of_ranker), likes, model, json_file)
+        typer.echo(repr(likes))
+        ranker = GraphRanker(**of_ranker)
+        _fit_ranker(ranker, likes, checkpoint, every)
+        _write_ranker(ranker, model, json_file)
         return
     of_time = {} if timestamp is None else {"time": "drift"}
     given = options.parse_settings(settings)
@@ -125,9 +129,7 @@ def train(
         raise typer.Exit(status)
 
 
-def _train_ranker(ranker: GraphRanker, data: Interactions, model: Path, json_file: Path | None) -> None:
-    typer.echo(repr(data))
-    ranker.fit(data)
+def _write_ranker(ranker: GraphRanker, model: Path, json_file: Path | None) -> None:
     tried, chosen = len(ranker.history_) - 1, ranker.history_.iloc[-1]
     if tried:
         typer.echo(f"chose among {tried} settings: {ranker.search_line_}")
@@ -137,19 +139,39 @@ def _train_ranker(ranker: GraphRanker, data: Interactions, model: Path, json_fil
     options.write_figures(json_file, {name: float(chosen[name]) for name in chosen.index}, origin=False)
 
 
+def _fit_ranker(ranker: GraphRanker, data: Interactions, checkpoint: Path | None, every: int) -> None:
+    """Train, or end with the status of the signal that cut the training short, which leaves no usable model."""
+    from air_recsys.training.interrupts import Terminated
+
+    try:
+        ranker.fit(data, checkpoint=checkpoint, every=every, resume_from=_present(checkpoint))
+    except (KeyboardInterrupt, Terminated) as interrupt:
+        if not str(interrupt):  # nothing is written: a second Ctrl-C, or no checkpoint
+            raise
+        raise typer.Exit(_told_status(interrupt, checkpoint)) from None
+
+
 def _fit(model: AIR, data: Interactions, checkpoint: Path | None, every: int) -> int:
     """Train, and return 0, or the status of the signal that cut the training short, with a usable model."""
     from air_recsys.training.interrupts import Terminated
 
-    go_on = checkpoint if checkpoint is not None and checkpoint.exists() else None
     try:
-        model.fit(data, checkpoint=checkpoint, every=every, resume_from=go_on)
+        model.fit(data, checkpoint=checkpoint, every=every, resume_from=_present(checkpoint))
     except (KeyboardInterrupt, Terminated) as interrupt:
         if getattr(model, "stopped_by_", None) != "interrupt":
             raise
-        typer.echo(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
-        return interrupt.status if isinstance(interrupt, Terminated) else _INTERRUPTED
+        return _told_status(interrupt, checkpoint)
     return 0
+
+
+def _present(checkpoint: Path | None) -> Path | None:
+    return checkpoint if checkpoint is not None and checkpoint.exists() else None
+
+
+def _told_status(interrupt: KeyboardInterrupt | SystemExit, checkpoint: Path | None) -> int:
+    """Print how to go on, and return the status of the signal."""
+    typer.echo(f"{interrupt}" + ("" if checkpoint is None else f"; the same command goes on from {checkpoint}"))
+    return getattr(interrupt, "status", _INTERRUPTED)
 
 
 def recommend(

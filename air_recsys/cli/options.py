@@ -294,9 +294,9 @@ def refuse_unread(option: str, given: dict[str, bool]) -> None:
 
     Examples
     --------
-    >>> refuse_unread("--ranking", {"--preset": False, "--checkpoint": True})
+    >>> refuse_unread("--ranking", {"--preset": False, "--snapshots": True})
     Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: --ranking does not read --checkpoint: leave one of them out
+    air_recsys.exceptions.ParameterError: --ranking does not read --snapshots: leave one of them out
     """
     for other in [name for name, is_given in given.items() if is_given]:
         raise ParameterError(f"{option} does not read {other}: leave one of them out")

@@ -29,7 +29,7 @@ from air_recsys.exceptions import CheckpointError
 from air_recsys.held_files import HeldFile
 from air_recsys.reading import parse_json
 from air_recsys.training.checkpoint import compare
-from air_recsys.training.checkpointer import hold_checkpoint
+from air_recsys.training.held_checkpoint import hold_checkpoint
 from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys checkpoint"

@@ -90,6 +90,13 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         with another error, the old state stays. Other threads that write wait until then.
         """
         check_callbacks(callbacks)
+        data = self._checked_data(interactions)
+        with lock_of(self):
+            self._state = self._fit(data)
+        return self
+
+    def _checked_data(self, interactions: Any) -> Interactions:
+        """Return what `fit` was given as interactions, or raise where it cannot train on them."""
         data = self._as_data(interactions)
         if data.weights is not None:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
@@ -99,9 +106,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
                 "with some"
             )
         self.check(data)
-        with lock_of(self):
-            self._state = self._fit(data)
-        return self
+        return data
 
     def _as_data(self, interactions: Any) -> Interactions:
         """Return what `fit` was given as interactions."""

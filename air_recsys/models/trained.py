@@ -38,7 +38,8 @@ from air_recsys.solvers import defaults_of
 from air_recsys.splits import random_holdout
 from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
-from air_recsys.validation import RandomState, check_choice, check_path
+from air_recsys.training.held_checkpoint import check_paths
+from air_recsys.validation import RandomState, check_choice
 
 Path = str | os.PathLike[str]
 _NOTHING_CHOSEN = Chosen()
@@ -309,9 +310,7 @@ class TrainedRecommender(PredictsDeviations):
         self, data: Interactions, validation: Any, checkpoint: Path | None, every: int, resume_from: Path | None
     ) -> FileCheckpointer:
         """Return what keeps the states of a training; a file to go on from is read here."""
-        for name, path in (("checkpoint", checkpoint), ("resume_from", resume_from)):
-            if path is not None:
-                check_path(name, path)
+        check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
             mark = self.fingerprint(data, validation)

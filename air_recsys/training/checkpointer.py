@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import os
-import weakref
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol
 
 import numpy as np
 
 from air_recsys.exceptions import CheckpointError
-from air_recsys.held_files import HeldError, HeldFile, hold
-from air_recsys.training.checkpoint import CheckpointFile, Upgrade, of_this_training
+from air_recsys.training.checkpoint import Upgrade, of_this_training
+from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.result import Record, Remembered, Result
 from air_recsys.training.trainee import Trainee
-from air_recsys.validation import RandomState, as_generator, check_integer
-from air_recsys.writing import beside, real_place, remove_leftovers
+from air_recsys.validation import RandomState, as_generator
 
 
 class Checkpointer(Protocol):
@@ -31,35 +28,15 @@ class Checkpointer(Protocol):
         ...
 
 
-class FileCheckpointer:
+class FileCheckpointer(HeldCheckpoint):
     """Keeps the newest state in one file, and brings one back: from then on all goes as if it had never stopped.
 
-    A training holds its file until `close`, or until its process ends: another one is refused.
-
-    Parameters
-    ----------
-    fingerprint : mapping
-        What a training that goes on from the file has to agree with, see `CheckpointFile`.
-    checkpoint : path, optional
-        File for the state of the training; None keeps none.
-    every : int
-        Positions between two states; the last position, interrupted or not, has one as well.
-    resume_from : path, optional
-        File to go on from; it is read here, before any work.
-    upgrade : callable, optional
-        See `CheckpointFile.read`.
+    The parameters are those of `HeldCheckpoint`. The last position, interrupted or not, has a state as well.
 
     Attributes
     ----------
     chosen : dict, optional
         What the training took for settings that it found, as JSON holds it; None before it has, and in older files.
-
-    Raises
-    ------
-    ParameterError
-        For `every` below 1.
-    CheckpointError
-        If a file cannot be read or written, belongs to other data or parameters, or if another training writes to it.
     """
 
     def __init__(
@@ -70,42 +47,16 @@ class FileCheckpointer:
         resume_from: str | os.PathLike[str] | None = None,
         upgrade: Upgrade | None = None,
     ) -> None:
-        self._every = check_integer("every", every, minimum=1)
-        self._resume_from, self._file = resume_from, None
-        self._state: dict[str, Any] | None = None
+        super().__init__(fingerprint, checkpoint, every, resume_from, upgrade)
         self._start: dict[str, Any] = {}
         self._kept = 0
-        self.chosen: Any = None
-        if checkpoint is not None:
-            self._file = CheckpointFile(checkpoint, fingerprint)
-            self._release = weakref.finalize(self, hold_checkpoint(self._file.path).remove)
-        try:
-            if resume_from is not None:
-                self._state = CheckpointFile(resume_from, fingerprint).read(upgrade)
-                self.chosen = self._state.get("chosen")
-            if self._file is not None:
-                self._file.check_replaceable()
-                remove_leftovers(self._file.path)
-        except BaseException:
-            self.close()
-            raise
-
-    def close(self) -> None:
-        """Let other trainings have the file."""
-        if self._file is not None:
-            self._release()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        self.chosen: Any = None if self.state is None else self.state.get("chosen")
 
     def generator(self, random_state: RandomState) -> np.random.Generator:
         """Return the generator that the training starts with, at the position where it stood then."""
         rng = as_generator(random_state)
-        if self._state is not None:
-            rng = generator_at(self._state.get("start"))
+        if self.state is not None:
+            rng = generator_at(self.state.get("start"))
         self._start = position_of(rng)
         return rng
 
@@ -117,10 +68,10 @@ class FileCheckpointer:
         CheckpointError
             If the state is not one of such a training.
         """
-        if self._state is None:
+        if self.state is None:
             return 0
         with of_this_training():
-            course, self._state = self._state["course"], None
+            course, self.state = self.state["course"], None
             trainee.load_step_state(course["steps"])
             result.records[:] = [Record(int(epoch), *map(float, rest)) for epoch, *rest in course["records"]]
             result.snapshots |= {int(position): list(graphs) for position, graphs in course["snapshots"]}
@@ -130,7 +81,7 @@ class FileCheckpointer:
 
     def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
         """Write the state at a position, where it is due."""
-        if self._file is None or position <= self._kept or not (ends or position % self._every == 0):
+        if self.file is None or position <= self._kept or not (ends or position % self.every == 0):
             return
         remembered = result.remembered
         assert remembered is not None
@@ -145,7 +96,7 @@ class FileCheckpointer:
             "remembered": states,
             "best_rmse": remembered.best_rmse,
         }
-        self._file.write({"start": self._start, "chosen": self.chosen, "course": course})
+        self.file.write({"start": self._start, "chosen": self.chosen, "course": course})
         self._kept = position
 
 
@@ -156,24 +107,6 @@ def _remembered(course: Mapping[str, Any], trainee: Trainee) -> Remembered:
     for _, state in (*states.values(), present):
         trainee.load_state(state)  # shows that it can be gone back to
     return Remembered(states.get("last_good", present), states.get("best", present), float(course["best_rmse"]))
-
-
-def hold_checkpoint(path: Path, lock: Path | None = None) -> HeldFile:
-    """Hold the lock file of a checkpoint, by default beside it.
-
-    Raises
-    ------
-    CheckpointError
-        If another training holds it, in another process or in another thread, or where it cannot be made.
-    """
-    try:
-        return hold(lock or beside(real_place(path), "lock"))
-    except HeldError as error:
-        holder = "" if error.args[0] is None else f" (process {error.args[0]})"
-        raise CheckpointError(f"another training{holder} writes to {path}; give another path") from None
-    except (OSError, ValueError) as error:  # a ValueError for a path with a null byte
-        reason = getattr(error, "strerror", None) or error
-        raise CheckpointError(f"cannot write the checkpoint {path}: {reason}") from None
 
 
 def position_of(rng: np.random.Generator) -> dict[str, Any]:

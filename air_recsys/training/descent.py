@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.objective import Objective, Observations, State
+from air_recsys.training.moments import moments_of
 from air_recsys.training.plan import LEAST_REFRESH, Plan
 from air_recsys.training.result import Record
 from air_recsys.training.schedules import SCHEDULES
@@ -173,16 +174,8 @@ class GradientDescent:
             If a moment does not fit its tensor.
         """
         for tensor, moments in zip(self._trained(), state["optimizer"], strict=True):
-            self.optimizer.state[tensor] = _moments(moments, tensor)
+            self.optimizer.state[tensor] = moments_of(moments, tensor)
         self._previous_objective = float(state["previous_objective"])
 
     def _trained(self) -> Sequence[Tensor]:
         return [tensor for group in self.optimizer.param_groups for tensor in group["params"]]
-
-
-def _moments(moments: dict[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:
-    """Return Adam's state of a tensor, on its device."""
-    step, *running = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
-    if step.shape != () or any((mean.shape, mean.dtype) != (tensor.shape, tensor.dtype) for mean in running):
-        raise ValueError(f"expected moments of a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}")
-    return {name: moment.to(tensor.device) for name, moment in moments.items()}

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator
-from typing import NamedTuple, cast
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +12,7 @@ import torch
 
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
+from air_recsys.training.moments import moments_of
 from air_recsys.training.schedules import linear
 
 _MOST_COLUMNS = 50_000  # of more a step takes the exponentials of a sample
@@ -31,15 +32,8 @@ class SoftmaxTraining(NamedTuple):
 Watch = Callable[[int, float], None]  # of the number of a step, from 0, and its loss
 
 
-@torch.no_grad()
-def train_softmax(
-    pattern: sp.csr_array,
-    start: ColumnFactors,
-    training: SoftmaxTraining,
-    seed: int,
-    watch: Watch | None = None,
-) -> ColumnFactors:
-    """Return factors of columns after so many steps from `start`, with a step size that falls to 0 evenly.
+class SoftmaxCourse:
+    """A training of factors of columns, a number of steps at a time, with a step size that falls to 0 evenly.
 
     Of more than 50,000 columns a step takes the exponentials of about 25,000, drawn with chances that follow the
     square roots of their numbers of entries: the cost of a step has a limit.
@@ -55,8 +49,13 @@ def train_softmax(
         their turn.
     seed : int
         Of the order of the rows and of the columns that are drawn.
-    watch : callable, optional
-        Called after each step.
+
+    Attributes
+    ----------
+    factors : ColumnFactors
+        After the last step; the next one changes them in place.
+    step : int
+        How many have been taken.
 
     Examples
     --------
@@ -64,26 +63,82 @@ def train_softmax(
     >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
     >>> columns = torch.linspace(-1, 1, 12).reshape(4, 3)
     >>> start = ColumnFactors(columns, columns.flip(0), torch.ones(4))
-    >>> trained = train_softmax(pattern, start, SoftmaxTraining(200), 0)
-    >>> rows = trained.row_sums(row_pattern(pattern[[0, 5]]))
-    >>> (rows @ normalize(trained.targets, dim=1).T).topk(2).indices.sort().values.tolist()
+    >>> course = SoftmaxCourse(pattern, start, SoftmaxTraining(200), 0)
+    >>> course.advance(120)
+    >>> other = SoftmaxCourse(pattern, start, SoftmaxTraining(200), 0)
+    >>> other.load_state(course.state())
+    >>> other.advance(200)
+    >>> rows = other.factors.row_sums(row_pattern(pattern[[0, 5]]))
+    >>> (rows @ normalize(other.factors.targets, dim=1).T).topk(2).indices.sort().values.tolist()
     [[0, 1], [2, 3]]
     """
-    factors = ColumnFactors(start.sources.clone(), start.targets.clone(), start.weights)
-    device, trained = start.sources.device, [factors.sources, factors.targets]
-    optimizer = torch.optim.Adam(trained, fused=True)
-    batches, samples = _batches(pattern, training.batch_rows, seed), _samples(pattern, seed, device)
-    for step, rows, sample in zip(range(training.n_steps), batches, samples, strict=False):
-        found = softmax(factors, row_pattern(rows, device), training.temperature, training.power, sample)
-        for tensor, gradient in zip(trained, found[1:], strict=True):
-            tensor.grad = gradient
-        optimizer.param_groups[0]["lr"] = training.learning_rate * linear(step / training.n_steps)
-        optimizer.step()
-        if watch is not None:
-            watch(step, float(found.loss))
-    for tensor in trained:
-        tensor.grad = None
-    return factors
+
+    def __init__(self, pattern: sp.csr_array, start: ColumnFactors, training: SoftmaxTraining, seed: int) -> None:
+        self.factors = ColumnFactors(start.sources.clone(), start.targets.clone(), start.weights)
+        self.step = 0
+        self._pattern, self._training, self._seed = pattern, training, seed
+        self._optimizer = torch.optim.Adam([self.factors.sources, self.factors.targets], fused=True)
+        self._start_at(0)
+
+    def _start_at(self, step: int) -> None:
+        """Take the draws of the steps before as drawn."""
+        device = self.factors.sources.device
+        self.step = step
+        self._batches = itertools.islice(_batches(self._pattern, self._training.batch_rows, self._seed), step, None)
+        self._samples = itertools.islice(_samples(self._pattern, self._seed, device), step, None)
+
+    @torch.no_grad()
+    def advance(self, until: int, watch: Watch | None = None) -> None:
+        """Take the steps that are missing to a number of them, at most those of the training.
+
+        Parameters
+        ----------
+        until : int
+        watch : callable, optional
+            Called after each step.
+        """
+        training, trained = self._training, (self.factors.sources, self.factors.targets)
+        missing = range(self.step, min(until, training.n_steps))
+        for step, rows, sample in zip(missing, self._batches, self._samples, strict=False):
+            batch = row_pattern(self._pattern[rows], trained[0].device)
+            found = softmax(self.factors, batch, training.temperature, training.power, sample)
+            for tensor, gradient in zip(trained, found[1:], strict=True):
+                tensor.grad = gradient
+            self._optimizer.param_groups[0]["lr"] = training.learning_rate * linear(step / training.n_steps)
+            self._optimizer.step()
+            self.step = step + 1
+            if watch is not None:
+                watch(step, float(found.loss))
+        self.step = max(self.step, missing.stop)  # where no row has a column
+        for tensor in trained:
+            tensor.grad = None
+
+    def state(self) -> dict[str, Any]:
+        """Return what changes in a training, for `load_state`, after its first step; not copied."""
+        trained = self.factors.sources, self.factors.targets
+        moments = [dict(self._optimizer.state[tensor]) for tensor in trained]
+        return {"step": self.step, "sources": trained[0], "targets": trained[1], "moments": moments}
+
+    @torch.no_grad()
+    def load_state(self, state: Mapping[str, Any]) -> None:
+        """Go to where another course of the same training stood, perhaps in another process.
+
+        Raises
+        ------
+        ValueError
+            If the state does not fit.
+        """
+        step, last = int(state["step"]), self._training.n_steps
+        if not 0 < step <= last:
+            raise ValueError(f"expected a step from 1 to {last}, found {step}")
+        for name, moments in zip(("sources", "targets"), state["moments"], strict=True):
+            tensor = getattr(self.factors, name)
+            if state[name].shape != tensor.shape:
+                raise ValueError(f"expected {name} of shape {tuple(tensor.shape)}, found {tuple(state[name].shape)}")
+            tensor.copy_(state[name])
+            own = moments_of(moments, tensor)
+            self._optimizer.state[tensor] = {part: moment.clone() for part, moment in own.items()}
+        self._start_at(step)
 
 
 def row_pattern(rows: sp.csr_array, device: torch.device | str = "cpu") -> SparsePattern:
@@ -93,14 +148,14 @@ def row_pattern(rows: sp.csr_array, device: torch.device | str = "cpu") -> Spars
     return SparsePattern(starts, columns, cast("tuple[int, int]", rows.shape)[1])
 
 
-def _batches(pattern: sp.csr_array, size: int, seed: int) -> Iterator[sp.csr_array]:
-    """Yield rows without end; nothing where no row has a column."""
+def _batches(pattern: sp.csr_array, size: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield positions of rows without end; nothing where no row has a column."""
     random = np.random.default_rng(seed)
     filled = np.flatnonzero(np.diff(pattern.indptr))
     while filled.size:
         order = random.permutation(filled)
         for begin in range(0, order.size, size):
-            yield pattern[np.sort(order[begin : begin + size])]
+            yield np.sort(order[begin : begin + size])
 
 
 def _samples(pattern: sp.csr_array, seed: int, device: torch.device) -> Iterator[ColumnSample | None]:

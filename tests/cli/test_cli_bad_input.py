@@ -73,7 +73,7 @@ def no_training(monkeypatch):
         ("evaluate --dataset movielens-100k --data {}", ["u.data"]),
         ("evaluate --dataset movielens-100k --folds 5 --data {}", ["u1.base"]),
         ("evaluate {}/text.csv --peers svd,als", ["peers must be of", "'als'"]),
-        ("train {}/text.csv --ranking --checkpoint {}/c.ckpt", ["--ranking does not read --checkpoint"]),
+        ("train {}/text.csv --ranking --snapshots 3", ["--ranking does not read --snapshots"]),
         ("train {}/text.csv --ranking --preset auto", ["--ranking does not read --preset"]),
         ("train {}/text.csv --ranking --set depth=3", ["a parameter of GraphRanker", "'depth=3'"]),
         ("evaluate {}/text.csv --ranking --peers svd", ["peers must be of", "'svd'"]),

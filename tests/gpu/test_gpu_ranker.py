@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from gpu_cases import needs_gpu
+from power_cuts import PowerCut
 
 from air_recsys import Interactions
 from air_recsys.models import GraphRanker
+from air_recsys.models.graph_ranker.factors import FactorCourse
 from air_recsys.training import softmax as training
 
 pytestmark = needs_gpu
@@ -60,3 +62,23 @@ def test_in_implicit_factors_are_those_of_the_cpu(likes):
     assert isinstance(one.item_factors, np.ndarray)
     np.testing.assert_allclose(one.user_factors, other.user_factors, atol=0.02)
     np.testing.assert_allclose(one.item_factors, other.item_factors, atol=0.02)
+
+
+@pytest.mark.parametrize("every", [4, 1000])
+def test_a_fit_that_goes_on_there_ends_where_one_that_ran_through_ends(likes, every, tmp_path, monkeypatch):
+    path, expected = tmp_path / "run.ckpt", ranker("cuda").fit(likes)
+    advance, taken = FactorCourse.advance, []
+
+    def cut(course, until, watch=None):
+        if len(taken) == 20:
+            raise PowerCut
+        taken.append(until)
+        advance(course, until, watch)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(FactorCourse, "advance", cut)
+        with pytest.raises(PowerCut):
+            ranker("cuda").fit(likes, checkpoint=path, every=every)
+    resumed = ranker("cuda").fit(likes, resume_from=path)
+    assert resumed.settings_ == expected.settings_
+    np.testing.assert_allclose(resumed.item_factors_, expected.item_factors_, atol=1e-4)

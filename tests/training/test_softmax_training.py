@@ -9,7 +9,7 @@ import torch
 
 from air_recsys.nn.softmax import ColumnFactors, softmax
 from air_recsys.training import softmax as module
-from air_recsys.training.softmax import SoftmaxTraining, row_pattern, train_softmax
+from air_recsys.training.softmax import SoftmaxCourse, SoftmaxTraining, Watch, row_pattern
 
 
 def pattern(n_rows: int = 50, seed: int = 0) -> sp.csr_array:
@@ -21,6 +21,14 @@ def start() -> ColumnFactors:
     random = torch.Generator().manual_seed(0)
     sources, targets = (0.1 * torch.randn(12, 4, generator=random) for _ in range(2))
     return ColumnFactors(sources, targets, torch.ones(12))
+
+
+def train_softmax(
+    entries: sp.csr_array, begun: ColumnFactors, training: SoftmaxTraining, seed: int, watch: Watch | None = None
+) -> ColumnFactors:
+    course = SoftmaxCourse(entries, begun, training, seed)
+    course.advance(training.n_steps, watch)
+    return course.factors
 
 
 def loss(factors: ColumnFactors, entries: sp.csr_array) -> float:
@@ -48,7 +56,7 @@ def test_rows_without_columns_change_nothing() -> None:
 def test_every_row_has_its_turn_before_any_has_a_second() -> None:
     entries = sp.csr_array((np.ones(2500, np.float32), (np.arange(2500), np.arange(2500) % 12)), shape=(2500, 12))
     batches = module._batches(entries, 1024, 0)
-    sizes = [next(batches).shape[0] for _ in range(6)]
+    sizes = [next(batches).size for _ in range(6)]
     assert sizes == [1024, 1024, 452] * 2
 
 
@@ -82,3 +90,31 @@ def test_chances_stand_for_all_columns() -> None:
     assert chances.min() > 0
     assert chances.max() <= 1
     assert (np.diff(chances[np.argsort(counts, kind="stable")]) >= 0).all()
+
+
+@pytest.mark.parametrize("most", [50_000, 11])
+def test_a_course_goes_on_from_a_state_to_the_bit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The order of the rows and the columns that are drawn follow from the number of steps."""
+    monkeypatch.setattr(module, "_MOST_COLUMNS", most)
+    monkeypatch.setattr(module, "_SAMPLE", 6)
+    training = SoftmaxTraining(30, batch_rows=20)
+    whole = train_softmax(pattern(), start(), training, 0)
+    course, other = (SoftmaxCourse(pattern(), start(), training, 0) for _ in range(2))
+    course.advance(13)
+    other.load_state(course.state())
+    assert other.step == 13
+    other.advance(30)
+    assert torch.equal(other.factors.sources, whole.sources)
+    assert torch.equal(other.factors.targets, whole.targets)
+
+
+def test_a_state_of_another_training_is_refused() -> None:
+    course = SoftmaxCourse(pattern(), start(), SoftmaxTraining(5), 0)
+    course.advance(2)
+    state = course.state()
+    with pytest.raises(ValueError, match=r"expected sources of shape \(12, 4\), found \(3, 4\)"):
+        course.load_state(state | {"sources": torch.zeros(3, 4)})
+    with pytest.raises(ValueError, match="expected a step from 1 to 5, found 6"):
+        course.load_state(state | {"step": 6})
+    with pytest.raises(ValueError, match="expected moments of a tensor of shape"):
+        course.load_state(state | {"moments": [each | {"exp_avg": torch.zeros(1)} for each in state["moments"]]})

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import math
-import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.factors import Train
+from air_recsys.models.graph_ranker.factors import Start
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
+from air_recsys.models.graph_ranker.search.progress import Progress
+from air_recsys.models.graph_ranker.search.steps import StepChoice
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
 from air_recsys.nn.devices import in_workers, one_blas_thread
 
@@ -30,27 +30,20 @@ _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25
 _NONE: dict[str, Any] = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
 _TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
 _AFTER_REGRESSION = 0.6  # of the seconds of a fit, for factors and for the training of what is chosen
-_FOR_FACTORS = 0.3  # without so much it is no use to start
 
 
-class TimeBudget:
-    """The seconds that a fit may take; None for all that it needs."""
+class Choice(NamedTuple):
+    """What a search has chosen."""
 
-    def __init__(self, seconds: float | None = None) -> None:
-        self.seconds = math.inf if seconds is None else seconds
-        self._start = time.perf_counter()
+    settings: RankerSettings
+    n_steps: int  # of the training of the factors
+    history: list[dict[str, Any]]
 
-    def spent(self) -> float:
-        """Return the seconds since the start."""
-        return time.perf_counter() - self._start
-
-    def left(self) -> float:
-        """Return the seconds that are left, below 0 where the time is over."""
-        return self.seconds - self.spent()
-
-    def has(self, share: float) -> bool:
-        """Return whether a share of the seconds is left, and more."""
-        return self.seconds == math.inf or self.left() > share * self.seconds
+    @classmethod
+    def of_row(cls, row: dict[str, Any], history: list[dict[str, Any]]) -> Choice:
+        """Return a choice of the settings in a row."""
+        values: dict[str, Any] = {name: row[name] for name in RankerSettings._fields}
+        return cls(RankerSettings(**values), int(row["n_steps"]), history)
 
 
 class Search:
@@ -62,96 +55,93 @@ class Search:
     ----------
     ways : sequence of (shown, hidden) csr_array, shapes (n_users, n_items)
         Parts of the training data.
-    train, seed, n_users
+    start : callable
+        Returns the `FactorCourse` of a pattern.
+    seed, n_users
         As in `HeldOut`.
-    budget : TimeBudget, optional
-        The settings of the regression are tried for four tenths of it. Factors are left out where a training on each
-        way, and the one that follows, would take longer than what is left.
+    progress : Progress
+        Settings in its history are not tried again. The settings of the regression are tried for four tenths of its
+        budget. Factors are left out where a training on each way, and the one that follows, would take longer than
+        what is left.
 
     Attributes
     ----------
     history : list of dict
-        Every setting tried, with "ndcg" and "recall" of lists of 20 items, geometric means over the ways, and
-        "ndcg_alike" and the like, of each way.
+        Every setting tried, with the steps of the factors as "n_steps", with "ndcg" and "recall" of lists of 20 items,
+        geometric means over the ways, and "ndcg_alike" and the like, of each way.
     """
 
     def __init__(
-        self,
-        ways: Sequence[tuple[Csr, Csr]],
-        train: Train,
-        seed: int,
-        n_users: int,
-        budget: TimeBudget | None = None,
+        self, ways: Sequence[tuple[Csr, Csr]], start: Start, seed: int, n_users: int, progress: Progress
     ) -> None:
-        self.history: list[dict[str, Any]] = []
-        self.ways = [HeldOut(shown, hidden, train, seed, n_users) for shown, hidden in ways]
-        self._budget = budget or TimeBudget()
+        self.ways = [HeldOut(shown, hidden, seed, n_users) for shown, hidden in ways]
+        self._start, self._progress = start, progress
+        self.history, self._budget = progress.history, progress.budget
         self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
 
-    def best(self) -> RankerSettings:
-        """Return the best settings found; the regression as it is where there is no time to try any."""
+    def best(self) -> Choice:
+        """Return the best choice found; the regression as it is where there is no time to try any."""
         start = RankerSettings(**_NONE)
         regression: Grid = {"regression_penalty": self.ways[0].penalties}
         chosen = self._descend(
             start._replace(regression_weight=1.0), regression | _REGRESSION, HeldOut.regression_scores
         )
         if not self.history:
-            return start._replace(regression_weight=1.0)
+            return Choice(start._replace(regression_weight=1.0), 0, self.history)
         single = {way: way.regression_scores(chosen) for way in self.ways}
         for way in self.ways:
             way.forget_regression()
-        if self._train_factors():
-            self._join_factors(start, chosen, single)
+        self._join_factors(start, chosen, single)
         best = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
-        return RankerSettings(**{name: best[name] for name in RankerSettings._fields})
-
-    def _train_factors(self) -> bool:
-        """Train the factors of all ways, and return whether there was time for that."""
-        for number, way in enumerate(self.ways):
-            before = self._budget.spent()
-            if not self._budget.has(_FOR_FACTORS) and not number:
-                return False
-            way.train_factors()
-            seconds = self._budget.spent() - before
-            if (len(self.ways) - number) * seconds > self._budget.left():  # the last of them that of what is chosen
-                return False
-            self._reserve = seconds / self._budget.seconds
-        return True
+        return Choice.of_row(best, self.history)
 
     def _join_factors(self, start: RankerSettings, chosen: RankerSettings, single: dict[HeldOut, np.ndarray]) -> None:
-        """Try the factors alone, and beside the regression that was chosen."""
-        self._try(start._replace(factor_weight=1.0), HeldOut.factor_scores)
+        """Train factors, and try them alone and beside the regression that was chosen, as far as there is time."""
 
         def together(way: HeldOut, settings: RankerSettings) -> np.ndarray:
             return single[way] + np.float32(settings.factor_weight) * way.factor_scores(settings)
 
-        self._descend(chosen._replace(factor_weight=1.0), _FACTORS, together)
+        joined = chosen._replace(factor_weight=1.0)
+        steps = StepChoice(self.ways, self._start, self._progress)
+        n_steps = steps.best(lambda step: self._try(joined, together, step))
+        if n_steps:
+            self._reserve = steps.share_for_last()
+            self._try(start._replace(factor_weight=1.0), HeldOut.factor_scores, n_steps)
+            self._descend(joined, _FACTORS, together, n_steps)
 
-    def _descend(self, settings: RankerSettings, grid: Grid, scores: Scorer) -> RankerSettings:
+    def _descend(self, settings: RankerSettings, grid: Grid, scores: Scorer, n_steps: int = 0) -> RankerSettings:
         """Return the best settings of a grid, one name at a time, as far as there is time."""
-        if not self._budget.has(self._reserve):
+        if not self._may_try(settings, n_steps):
             return settings
-        best = self._try(settings, scores)
+        best = self._try(settings, scores, n_steps)
         for name, values in [pair for _ in range(_ROUNDS) for pair in grid.items()]:
             for value in values:
                 other = settings._replace(**{name: value})
-                if value == getattr(settings, name) or not self._budget.has(self._reserve):
+                if value == getattr(settings, name) or not self._may_try(other, n_steps):
                     continue
-                ndcg = self._try(other, scores)
+                ndcg = self._try(other, scores, n_steps)
                 if ndcg > best:
                     settings, best = other, ndcg
         return settings
 
-    def _try(self, settings: RankerSettings, scores: Scorer) -> float:
-        tried = [row["ndcg"] for row in self.history if settings._asdict().items() <= row.items()]
-        if tried:
+    def _may_try(self, settings: RankerSettings, n_steps: int) -> bool:
+        """Return whether there is time for settings, or was before a checkpoint."""
+        return bool(self._tried(settings, n_steps)) or self._budget.has(self._reserve)
+
+    def _tried(self, settings: RankerSettings, n_steps: int) -> list[float]:
+        known = settings._asdict() | {"n_steps": n_steps}
+        return [row["ndcg"] for row in self.history if known.items() <= row.items()]
+
+    def _try(self, settings: RankerSettings, scores: Scorer, n_steps: int = 0) -> float:
+        if tried := self._tried(settings, n_steps):
             return tried[0]
         with one_blas_thread():  # each way has a thread
             measured = in_workers(lambda way: way.measure(scores(way, settings)), self.ways)
         figures = np.array(measured)  # (ways, 2)
         ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
         each = {f"ndcg_{name}": value for name, value in zip(_LEANS, figures[:, 0].tolist(), strict=False)}
-        self.history.append(settings._asdict() | {"ndcg": ndcg, "recall": recall} | each)
+        self.history.append(settings._asdict() | {"n_steps": n_steps, "ndcg": ndcg, "recall": recall} | each)
+        self._progress.tried()
         return ndcg
 
 
@@ -186,17 +176,18 @@ def hidden_parts(pattern: Csr, seed: int) -> list[tuple[Csr, Csr]]:
     return [hide_leaning(pattern, lean, seed) for lean in _LEANS.values()]
 
 
-def history_frame(history: list[dict[str, Any]], chosen: RankerSettings) -> pd.DataFrame:
-    """Return the table of a search, the settings chosen in its last row.
+def history_frame(choice: Choice) -> pd.DataFrame:
+    """Return the table of a search, what was chosen in its last row.
 
     Examples
     --------
-    >>> history_frame([], RankerSettings())["ndcg"].tolist()
-    [nan]
+    >>> history_frame(Choice(RankerSettings(), 150, []))[["n_steps", "ndcg"]].values.tolist()
+    [[150.0, nan]]
     """
-    tried = [row for row in history if all(row[name] == value for name, value in chosen._asdict().items())]
-    last = tried[-1] if tried else chosen._asdict() | {"ndcg": np.nan, "recall": np.nan}
-    return pd.DataFrame([*history, last], dtype=np.float64)
+    chosen = choice.settings._asdict() | {"n_steps": choice.n_steps}
+    tried = [row for row in choice.history if chosen.items() <= row.items()]
+    last = tried[-1] if tried else chosen | {"ndcg": np.nan, "recall": np.nan}
+    return pd.DataFrame([*choice.history, last], dtype=np.float64)
 
 
 def members_of(history: pd.DataFrame) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +15,7 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import lengths_of, of_length_one, popularity, to_power
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.softmax import ColumnFactors
-from air_recsys.training.softmax import SoftmaxTraining, Watch, train_softmax
+from air_recsys.training.softmax import SoftmaxCourse, SoftmaxTraining, Watch
 
 _ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
 _SPREAD = 0.1  # of the entries of the targets, where the training starts
@@ -28,7 +28,90 @@ class ItemFactors(NamedTuple):
     targets: np.ndarray  # (n_items, r)
 
 
-Train = Callable[[Csr], ItemFactors]
+class FactorCourse:
+    """A training of the factors of the items of a pattern, a number of steps at a time.
+
+    It starts from the leading singular vectors of the evened pattern, which are computed when they are needed.
+
+    Parameters
+    ----------
+    pattern : csr_array, shape (n_users, n_items)
+    n_factors : int
+        At most as many as there are users or items.
+    training : SoftmaxTraining
+    seed : int
+    device : torch.device
+
+    Examples
+    --------
+    >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2), dtype=np.float32)))  # two groups
+    >>> course = FactorCourse(pattern, 2, SoftmaxTraining(50), 0, torch.device("cpu"))
+    >>> course.advance(20)
+    >>> course.step, course.factors().targets.shape
+    (20, (4, 2))
+    """
+
+    def __init__(
+        self, pattern: Csr, n_factors: int, training: SoftmaxTraining, seed: int, device: torch.device
+    ) -> None:
+        self.n_steps = training.n_steps
+        self._pattern, self._width = pattern, min(n_factors, min(pattern.shape))
+        self._weights = to_power(popularity(pattern), -0.5)
+        self._training, self._seed, self._device = training, seed, device
+        self._course: SoftmaxCourse | None = None
+
+    @property
+    def step(self) -> int:
+        """How many steps have been taken."""
+        return 0 if self._course is None else self._course.step
+
+    def advance(self, until: int, watch: Watch | None = None) -> None:
+        """Take the steps that are missing to a number of them, at most those of the training."""
+        self._begun().advance(until, watch)
+
+    def factors(self) -> ItemFactors:
+        """Return the factors after the last step."""
+        trained = self._begun().factors
+        targets = normalize(trained.targets, dim=1)
+        return ItemFactors(trained.sources.cpu().numpy() * self._weights[:, None], targets.cpu().numpy())
+
+    def state(self) -> dict[str, Any] | None:
+        """Return what changes, for `load_state`; None before the first step."""
+        return self._course.state() if self._course is not None and self._course.step else None
+
+    def load_state(self, state: Mapping[str, Any] | None) -> None:
+        """Go to where the same training stood, perhaps in another process.
+
+        Raises
+        ------
+        ValueError
+            If the state does not fit.
+        """
+        if state is not None:
+            self._course = self._course_from(torch.zeros(self._pattern.shape[1], self._width))
+            self._course.load_state(state)
+
+    def check(self, factors: ItemFactors) -> None:
+        """Raise `ValueError` where factors, perhaps read from a file, are not of this training."""
+        expected = self._pattern.shape[1], self._width
+        for each in factors:
+            if (each.shape, each.dtype) != (expected, np.float32):
+                raise ValueError(f"expected factors of shape {expected} and float32, found {each.shape}, {each.dtype}")
+
+    def _begun(self) -> SoftmaxCourse:
+        if self._course is None:
+            self._course = self._course_from(torch.from_numpy(item_axes(self._pattern, self._width, self._seed)))
+        return self._course
+
+    def _course_from(self, sources: torch.Tensor) -> SoftmaxCourse:
+        axes = sources.to(self._device)
+        spread = axes.square().mean().sqrt().clamp_min(torch.finfo(axes.dtype).tiny)
+        weights = torch.from_numpy(self._weights).to(self._device)
+        start = ColumnFactors(axes, axes * (_SPREAD / spread), weights)
+        return SoftmaxCourse(self._pattern, start, self._training, self._seed)
+
+
+Start = Callable[[Csr], FactorCourse]
 
 
 def trained_factors(
@@ -39,7 +122,7 @@ def trained_factors(
     device: torch.device,
     watch: Watch | None = None,
 ) -> ItemFactors:
-    """Return the factors of the items, trained from the leading singular vectors of the evened pattern.
+    """Return the factors of the items after all steps of a `FactorCourse`, which has the same parameters.
 
     Examples
     --------
@@ -48,13 +131,9 @@ def trained_factors(
     >>> (factors.sources @ factors.targets.T).argmax(axis=1) // 2
     array([0, 0, 1, 1])
     """
-    axes = torch.from_numpy(item_axes(pattern, n_factors, seed)).to(device)
-    spread = axes.square().mean().sqrt().clamp_min(torch.finfo(axes.dtype).tiny)
-    weights = to_power(popularity(pattern), -0.5)
-    start = ColumnFactors(axes, axes * (_SPREAD / spread), torch.from_numpy(weights).to(device))
-    trained = train_softmax(pattern, start, training, seed, watch)
-    targets = normalize(trained.targets, dim=1)
-    return ItemFactors(trained.sources.cpu().numpy() * weights[:, None], targets.cpu().numpy())
+    course = FactorCourse(pattern, n_factors, training, seed, device)
+    course.advance(training.n_steps, watch)
+    return course.factors()
 
 
 def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:

@@ -12,7 +12,7 @@ from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.graph_ranker import smoothings
-from air_recsys.models.graph_ranker.factors import Train, over_factors, user_factors
+from air_recsys.models.graph_ranker.factors import ItemFactors, over_factors, user_factors
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
@@ -75,15 +75,20 @@ class HeldOut:
     ----------
     shown, hidden : csr_array, shape (n_users, n_items)
         Some user has hidden items.
-    train : callable
-        Returns the `ItemFactors` of a pattern.
     seed : int
     n_users : int
         How many users with hidden items are asked for lists, at most; drawn with `seed`.
+
+    Attributes
+    ----------
+    factors : ItemFactors
+        Those that `use_factors` was last given.
     """
 
-    def __init__(self, shown: Csr, hidden: Csr, train: Train, seed: int, n_users: int) -> None:
-        self._shown, self._k = shown, min(_LENGTH, shown.shape[1])
+    factors: ItemFactors
+
+    def __init__(self, shown: Csr, hidden: Csr, seed: int, n_users: int) -> None:
+        self.shown, self._k = shown, min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
@@ -94,7 +99,6 @@ class HeldOut:
         self._products = lru_cache(1)(lambda exponent, share: item_products(self._evened(exponent, share)))
         self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
         self._regression = lru_cache(1)(self._regression_of)
-        self._factors = lru_cache(1)(partial(train, shown))
         self._scores = lru_cache(1)(self._scores_of_factors)
 
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:
@@ -119,17 +123,17 @@ class HeldOut:
         for kept in (self._evened, self._products, self._weights, self._regression):
             kept.cache_clear()
 
-    def train_factors(self) -> None:
-        """Train the factors, unless they are."""
-        self._factors()
+    def use_factors(self, factors: ItemFactors) -> None:
+        """Score with these factors from now on."""
+        self.factors = factors
+        self._scores.cache_clear()
 
     def factor_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the factors alone."""
         return self._scores(settings.factor_temperature)
 
     def _scores_of_factors(self, temperature: float) -> np.ndarray:
-        factors = self._factors()
-        over = over_factors(user_factors(self._seen, factors.sources), factors.targets, temperature)
+        over = over_factors(user_factors(self._seen, self.factors.sources), self.factors.targets, temperature)
         users = np.arange(self.users.size)
         return self._by_blocks(lambda block: over.scores(users[block]))
 

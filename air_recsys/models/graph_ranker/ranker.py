@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -20,29 +21,35 @@ from air_recsys.models.base import Recommender
 from air_recsys.models.explanation.tables import Labels
 from air_recsys.models.graph_ranker import regression, smoothings
 from air_recsys.models.graph_ranker.choice import (
+    Choice,
     Search,
-    TimeBudget,
     hidden_parts,
     history_frame,
     members_of,
     some_users,
 )
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
-from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
+from air_recsys.models.graph_ranker.factors import FactorCourse, over_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import RankerState
+from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
+from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
 from air_recsys.models.scoring import list_ndcg
 from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.parameters import integer, real, warn_of_unread
+from air_recsys.training import Callback, check_callbacks
+from air_recsys.training.held_checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
 from air_recsys.validation import check_choice, check_integer, check_real
 
+Path = str | os.PathLike[str]
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
 _RANGES = {"source": (-2.0, 10.0), "target": (-2.0, 10.0), "share": (0.0, 1.0), "penalty": (0.0, 1e6)}
 """Of settings, by the last word of their names."""
@@ -73,13 +80,14 @@ class GraphRanker(Recommender):
     n_factors : int
         Width of the factors; at most as many as there are users or items.
     n_steps : int
-        Steps of the training of the factors, each on 1024 users.
+        Most steps of the training of the factors, each on 1024 users. The search stops it earlier where more steps
+        make no better lists on the hidden parts; with `settings` all steps are taken.
     settings : mapping, optional
         `RankerSettings` by name, others at their defaults. With it `fit` hides and chooses nothing.
     time_budget : float, optional
         Approximate limit of `fit` in seconds. The settings of the regression are tried for four tenths of it, and
-        factors are left out if their trainings would take longer than the rest. The choice then depends on the speed
-        of the machine. None: no limit.
+        factors are left out if even short trainings would take longer than the rest. The choice then depends on the
+        speed of the machine. None: no limit.
     n_validation : int
         Maximum number of users whose lists are compared in each way of hiding.
     random_state : int
@@ -93,9 +101,11 @@ class GraphRanker(Recommender):
     user_factors_, item_factors_ : ndarray
         Vectors of length 1; a score is not just their product. Singular vectors if factors have no weight.
     settings_ : RankerSettings
+    n_steps_ : int
+        Steps of the training of the factors, chosen on the hidden parts; 0 if factors have no weight.
     history_ : DataFrame
-        Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding, and the
-        NDCG of each way; in the last row the one chosen.
+        Every setting tried, with the steps of the factors, and with NDCG and recall of its lists of 20, geometric
+        means over the ways of hiding, and the NDCG of each way; in the last row the one chosen.
     members_ : DataFrame
         The best results of regression, factors, and both together, from `history_`.
     search_line_ : str
@@ -151,47 +161,114 @@ class GraphRanker(Recommender):
 
     # ---------------------------------------------------------------- fitting
 
-    def _fit(self, data: Interactions) -> FittedState:
-        settings, tried = self._settings_for(data)
-        pattern = interaction_pattern(data)
-        factors = self._training(self.n_steps if settings.factor_weight else 0)(pattern)
+    def fit(
+        self,
+        interactions: Any,
+        *,
+        callbacks: Iterable[Callback] = (),
+        checkpoint: Path | None = None,
+        every: int = 50,
+        resume_from: Path | None = None,
+    ) -> Self:
+        """Train on interactions and return the model; see `Recommender.fit`.
+
+        With `checkpoint`, Ctrl-C ends the fit after the next step of the factors or the next setting of the search:
+        the checkpoint is written, and `KeyboardInterrupt` is raised. The model does not change. A second Ctrl-C
+        interrupts at once. SIGTERM and SIGHUP do the same with `SystemExit`, with status 143 and 129.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+        callbacks : iterable of callable
+            Not called: this training has no records.
+        checkpoint : path, optional
+            File that keeps the state of search and training, replaced in one step each time.
+        every : int
+            Steps of the factors between two checkpoints. Each setting of the regression, each measured number of
+            steps, the end of the search and that of the training have one as well.
+        resume_from : path, optional
+            Checkpoint to resume from, with the same data and parameters. What the search has found is not searched
+            again. The result equals that of an uninterrupted fit, to the bit on a CPU with the same number of threads.
+            The seconds before the checkpoint count for `time_budget`.
+
+        Raises
+        ------
+        CheckpointError
+            Before any work, if a checkpoint cannot be read or written, belongs to other data or parameters, or is in
+            use by another training. Later, if one cannot be written; the model then does not change.
+
+        Examples
+        --------
+        >>> import tempfile, pathlib
+        >>> seen = np.array([[1, 1, np.nan, np.nan], [1, 1, 1, np.nan], [np.nan, np.nan, 1, 1]])
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = pathlib.Path(folder) / "run.ckpt"
+        ...     whole = GraphRanker(settings={}, device="cpu").fit(seen, checkpoint=file)
+        ...     again = GraphRanker(settings={}, device="cpu").fit(seen, resume_from=file)  # nothing is left to do
+        >>> np.array_equal(whole.item_factors_, again.item_factors_)
+        True
+        """
+        check_callbacks(callbacks)
+        data = self._checked_data(interactions)
+        check_paths(checkpoint=checkpoint, resume_from=resume_from)
+        kept = checkpoint is not None or resume_from is not None
+        mark = fingerprint(type(self).__name__, self._saved_parameters(), data) if kept else {}
+        file = HeldCheckpoint(mark, checkpoint, every, resume_from)
+        with progress_of(file, self.time_budget) as progress, lock_of(self):
+            self._state = self._learned(data, progress)
+        return self
+
+    def _learned(self, data: Interactions, progress: Progress) -> FittedState:
+        choice = self._chosen(data, progress)
+        pattern, settings = interaction_pattern(data), choice.settings
+        factors = progress.trained(self._training(pattern), choice.n_steps)
         no_biases = np.zeros(data.n_users), np.zeros(data.n_items)
         return FittedState(
             data,
             Factors(user_factors(pattern, factors.sources), factors.targets, *no_biases, 0.0),
-            history=history_frame(tried, settings),
+            history=history_frame(choice),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
         )
 
-    def _training(self, n_steps: int) -> Train:
-        """Return what trains the factors of a pattern."""
-        device, seed, training = resolve_device(self.device), self.random_state, SoftmaxTraining(n_steps)
-        return lambda pattern: trained_factors(pattern, self.n_factors, training, seed, device)
+    def _training(self, pattern: Csr) -> FactorCourse:
+        """Return the training of the factors of a pattern."""
+        training, device = SoftmaxTraining(self.n_steps), resolve_device(self.device)
+        return FactorCourse(pattern, self.n_factors, training, self.random_state, device)
 
-    def _settings_for(self, data: Interactions) -> tuple[RankerSettings, list[dict[str, Any]]]:
-        """Return the settings, given or chosen, and all that were tried."""
+    def _chosen(self, data: Interactions, progress: Progress) -> Choice:
+        """Return the settings and the number of steps, given or chosen, and all that was tried."""
+        given: dict[str, Any] = dict(self.settings or {})
+        by_default = RankerSettings(**given)
+        unsearched = Choice(by_default, self.n_steps if by_default.factor_weight else 0, [])
         if self.settings is not None:
-            given: dict[str, Any] = dict(self.settings)
-            return RankerSettings(**given), []
-        budget = TimeBudget(self.time_budget)
+            return unsearched
+        if progress.chosen is not None:
+            return Choice.of_row(progress.chosen, progress.history)
         ways = hidden_parts(some_users(interaction_pattern(data), self.random_state), self.random_state)
         if not ways[0][1].nnz:  # no user has interactions to spare
-            return RankerSettings(), []
-        search = Search(ways, self._training(self.n_steps), self.random_state, self.n_validation, budget)
-        best = search.best()
-        if not search.history:
+            return unsearched
+        choice = Search(ways, self._training, self.random_state, self.n_validation, progress).best()
+        if not choice.history:
             warnings.warn(
                 f"time_budget={self.time_budget:g} is too short to try anything: the regression keeps its defaults",
                 ParameterWarning,
-                stacklevel=5,
+                stacklevel=4,
             )
-        return best, search.history
+        progress.has_chosen(choice.settings._asdict() | {"n_steps": choice.n_steps})
+        return choice
 
     @property
     def settings_(self) -> RankerSettings:
         """What was given or chosen."""
         return _settings_of(self._fitted())
+
+    @property
+    def n_steps_(self) -> int:
+        """Steps of the training of the factors; 0 where they have no weight."""
+        state = self._fitted()
+        used = self.n_steps if _settings_of(state).factor_weight else 0
+        return int(state.history.iloc[-1].get("n_steps", used))  # files of before hold no number: all were taken
 
     @property
     def members_(self) -> pd.DataFrame:
@@ -207,7 +284,8 @@ class GraphRanker(Recommender):
             return f"{chosen}: nothing was compared on hidden parts"
         told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
         left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
-        return f"{chosen}: NDCG@20 on hidden parts: {told}{left_out}"
+        cut = f"; {self.n_steps_} of {self.n_steps} steps" if 0 < self.n_steps_ < self.n_steps else ""
+        return f"{chosen}: NDCG@20 on hidden parts: {told}{cut}{left_out}"
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         settings = _settings_of(state)

@@ -13,10 +13,12 @@ from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, ModelFileError, ParameterError
 from air_recsys.models.graph_ranker import choice, holdout, ranker, regression
 from air_recsys.models.graph_ranker.choice import Search, hidden_parts
-from air_recsys.models.graph_ranker.factors import item_axes, trained_factors
+from air_recsys.models.graph_ranker.factors import FactorCourse, item_axes, trained_factors
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.ranker import GraphRanker
+from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
+from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
 pytestmark = pytest.mark.order
@@ -122,8 +124,8 @@ def test_the_settings_chosen_are_the_best_of_those_tried(fitted):
     assert list(model.settings_) == tried.iloc[-1][list(RankerSettings._fields)].tolist()
 
 
-def trained(pattern):
-    return trained_factors(pattern, 6, SoftmaxTraining(30), 0, torch.device("cpu"))
+def begun(pattern):
+    return FactorCourse(pattern, 6, SoftmaxTraining(30), 0, torch.device("cpu"))
 
 
 def test_the_search_scores_with_nothing_but_what_is_shown():
@@ -137,7 +139,9 @@ def test_the_search_scores_with_nothing_but_what_is_shown():
     for part in (shown, hidden):
         part.eliminate_zeros()
     other = sp.csr_array((np.ones(hidden.nnz), hidden.indices[::-1].copy(), hidden.indptr), shape=hidden.shape)
-    held_out = [HeldOut(shown, truth, trained, 0, 500) for truth in (hidden, other)]
+    held_out = [HeldOut(shown, truth, 0, 500) for truth in (hidden, other)]
+    for each in held_out:
+        each.use_factors(trained_factors(shown, 6, SoftmaxTraining(30), 0, torch.device("cpu")))
     for scorer in (HeldOut.regression_scores, HeldOut.factor_scores):
         lists = [each.lists(scorer(each, RankerSettings()), 0) for each in held_out]
         np.testing.assert_array_equal(lists[0], lists[1])
@@ -149,7 +153,7 @@ def test_the_search_is_asked_for_at_most_so_many_users(monkeypatch):
     assert ((found.history_["recall"] >= 0) & (found.history_["recall"] <= 1)).to_numpy().all()
     monkeypatch.setattr(holdout, "_MAX_ENTRIES", 3 * data.n_items)
     pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
-    assert HeldOut(pattern, pattern, trained, 0, 100).users.size == 3
+    assert HeldOut(pattern, pattern, 0, 100).users.size == 3
 
 
 def test_of_many_interactions_those_of_some_users_are_searched(monkeypatch):
@@ -190,7 +194,9 @@ def test_ways_of_hiding_count_by_ratios():
     """The figure of a setting is the geometric mean of those in each way alone."""
     data, *_ = planted()
     ways = hidden_parts(sp.csr_array(data.to_csr() > 0, dtype=np.float32), 0)
-    together, *apart = (Search(some, trained, 0, 500) for some in (ways, *([way] for way in ways)))
+    together, *apart = (
+        Search(some, begun, 0, 500, Progress(HeldCheckpoint({}))) for some in (ways, *([way] for way in ways))
+    )
     for search in (together, *apart):
         search._try(RankerSettings(user_weight=0, factor_weight=0), HeldOut.regression_scores)
     alone = np.array([search.history[0]["ndcg"] for search in apart])

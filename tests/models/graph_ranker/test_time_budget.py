@@ -7,12 +7,20 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
+import torch
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker import choice
-from air_recsys.models.graph_ranker.choice import Search, TimeBudget
+from air_recsys.models.graph_ranker.choice import Search
+from air_recsys.models.graph_ranker.factors import FactorCourse
+from air_recsys.models.graph_ranker.search import time_budget
+from air_recsys.models.graph_ranker.search.progress import Progress
+from air_recsys.models.graph_ranker.search.time_budget import TimeBudget
+from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.softmax import SoftmaxTraining
 
 SMALL = {"n_factors": 4, "n_steps": 5, "device": "cpu", "n_validation": 40}
 
@@ -60,7 +68,7 @@ def test_without_time_it_takes_the_regression_as_it_is_and_says_so() -> None:
 
 
 def test_a_search_stops_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(choice, "time", Watch())
+    monkeypatch.setattr(time_budget, "time", Watch())
     model = GraphRanker(time_budget=20.0, **SMALL)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -70,22 +78,38 @@ def test_a_search_stops_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.search_line_.endswith("; no time for factors")
 
 
-def test_factors_are_left_out_where_their_trainings_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+class SlowCourse(FactorCourse):
+    """A training whose steps take 100 seconds each."""
+
+    clock: Watch
+
+    def advance(self, until: int, watch: object = None) -> None:
+        self.clock.seconds += 100 * (until - self.step)
+        super().advance(until)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "steps"),
+    # Of 30 steps, measured after 10, 15, ...: 3,000 seconds for three ways and 1,000 for the last training, or 4,500
+    # and 1,500, or 6,000 and 2,000.
+    [(3_500, []), (5_000, [10]), (7_000, [10, 15])],
+)
+def test_factors_are_trained_as_far_as_there_is_time(
+    seconds: int, steps: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
     clock = Watch()
-    monkeypatch.setattr(choice, "time", clock)
-    pattern = likes().to_csr().astype(np.float32)
-    ways = choice.hidden_parts(pattern, 0)
-    trained: list[int] = []
+    monkeypatch.setattr(time_budget, "time", clock)
+    monkeypatch.setattr(SlowCourse, "clock", clock, raising=False)
+    monkeypatch.setattr("air_recsys.models.graph_ranker.search.steps._PATIENCE", 5)
+    ways = choice.hidden_parts(likes().to_csr().astype(np.float32), 0)
 
-    def slow(_: object) -> None:
-        trained.append(1)
-        clock.seconds += 400
+    def slow(pattern: sp.csr_array) -> FactorCourse:
+        return SlowCourse(pattern, 4, SoftmaxTraining(30), 0, torch.device("cpu"))
 
-    search = Search(ways, slow, 0, 40, TimeBudget(1000.0))  # type: ignore[arg-type]
-    settings = search.best()
-    assert len(trained) == 1
-    assert list(settings.weights) == ["regression"]
-    assert not any(row["factor_weight"] for row in search.history)
+    search = Search(ways, slow, 0, 40, Progress(HeldCheckpoint({}), seconds))
+    best = search.best()
+    assert sorted({row["n_steps"] for row in search.history} - {0}) == steps
+    assert search._budget.spent() < seconds - 100 * best.n_steps
 
 
 def test_a_budget_is_kept_about() -> None:

@@ -1,0 +1,383 @@
+"""A `GraphRanker` whose fit is cut short goes on from its checkpoint, and ends where one that ran through ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from power_cuts import PowerCut
+
+from air_recsys import AIR, Interactions
+from air_recsys.cli import main
+from air_recsys.exceptions import CheckpointError, ParameterError
+from air_recsys.models import GraphRanker
+from air_recsys.models.graph_ranker import choice
+from air_recsys.models.graph_ranker import ranker as module
+from air_recsys.models.graph_ranker.factors import FactorCourse
+from air_recsys.models.graph_ranker.holdout import HeldOut
+from air_recsys.models.graph_ranker.search import time_budget
+from air_recsys.training.checkpoint import CheckpointFile
+from air_recsys.training.interrupts import Terminated
+
+N_STEPS = 24  # measured after 8, 12, ...
+FULL = OSError(28, "No space left on device")
+
+
+def likes(seed: int = 0) -> Interactions:
+    rng = np.random.default_rng(seed)
+    chance = np.where(np.arange(40)[:, None] % 2 == np.arange(30) % 2, 0.4, 0.05)
+    return Interactions.from_dense(np.where(rng.random(chance.shape) < chance, 1.0, np.nan))
+
+
+def make(**parameters) -> GraphRanker:
+    small = {"n_factors": 8, "n_steps": N_STEPS, "device": "cpu", "n_validation": 30}
+    return GraphRanker(**small | parameters)
+
+
+def few_settings() -> None:
+    choice._REGRESSION = {"regression_target": (-0.25, 0.0)}
+    choice._FACTORS = {"factor_weight": (0.5, 0.75, 1.0)}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    """Let searches try few settings."""
+    before = choice._REGRESSION, choice._FACTORS
+    few_settings()
+    yield
+    choice._REGRESSION, choice._FACTORS = before
+
+
+@pytest.fixture(scope="module")
+def whole(quick) -> GraphRanker:
+    model = make().fit(likes())
+    assert model.settings_.factor_weight > 0
+    assert 8 <= model.n_steps_ < N_STEPS
+    return model
+
+
+def same(first: GraphRanker, second: GraphRanker) -> None:
+    """Assert that two fitted models are equal to the bit."""
+    pd.testing.assert_frame_equal(first.history_, second.history_, check_exact=True)
+    for name in ("user_factors_", "item_factors_"):
+        np.testing.assert_array_equal(getattr(first, name), getattr(second, name))
+    np.testing.assert_array_equal(first._fitted().item_weights, second._fitted().item_weights)
+
+
+class Cut:
+    """Ends a fit after so many steps of factors, or so many lists that are measured, three times a setting."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.patch, self.steps, self.tries = monkeypatch, 0, 0
+        advance, measure = FactorCourse.advance, HeldOut.measure
+
+        def counted(course: FactorCourse, until: int, watch=None) -> None:
+            self.steps += until - course.step
+            self.at_step()
+            advance(course, until, watch)
+
+        def tried(way: HeldOut, scores: np.ndarray) -> tuple[float, float]:
+            self.tries += 1
+            self.at_try()
+            return measure(way, scores)
+
+        monkeypatch.setattr(FactorCourse, "advance", counted)
+        monkeypatch.setattr(HeldOut, "measure", tried)
+        self.go_on()
+
+    def go_on(self) -> None:
+        """Let nothing end from now on, and count anew."""
+        self.steps, self.tries = 0, 0
+        self.at_step = self.at_try = lambda: None
+
+    def after_steps(self, number: int) -> None:
+        self.go_on()
+        self.at_step = lambda: self._end(self.steps > number)
+
+    def after_tries(self, number: int) -> None:
+        self.go_on()
+        self.at_try = lambda: self._end(self.tries > number)
+
+    @staticmethod
+    def _end(now: bool) -> None:
+        if now:
+            raise PowerCut
+
+
+@pytest.fixture
+def cut(monkeypatch: pytest.MonkeyPatch) -> Cut:
+    return Cut(monkeypatch)
+
+
+def all_steps(model: GraphRanker) -> tuple[int, int]:
+    """Return the steps that the search of a model takes, and those of all its training."""
+    searched = 3 * int(model.history_["n_steps"].to_numpy().max())
+    return searched, searched + model.n_steps_
+
+
+@pytest.mark.parametrize("every", [3, 1000])
+@pytest.mark.parametrize("share", [0.1, 0.6, 0.9, 1.1])
+def test_a_fit_that_is_cut_at_a_step_goes_on_to_the_bit(share, every, whole, cut, tmp_path) -> None:
+    path, (searched, total) = tmp_path / "run.ckpt", all_steps(whole)
+    at = round(share * searched) if share < 1 else total - 1
+    cut.after_steps(at)
+    with pytest.raises(PowerCut):
+        make().fit(likes(), checkpoint=path, every=every)
+    cut.go_on()
+    same(make().fit(likes(), checkpoint=path, every=every, resume_from=path), whole)
+    lost = cut.steps - (total - at)
+    assert 0 <= lost < (every if every < N_STEPS else 3 * N_STEPS)
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("at", [10, 28, 46])
+def test_a_fit_that_is_cut_at_a_setting_goes_on_and_tries_none_again(at, whole, cut, tmp_path) -> None:
+    path, total = tmp_path / "run.ckpt", 3 * (len(whole.history_) - 1)
+    cut.after_tries(at)
+    with pytest.raises(PowerCut):
+        make().fit(likes(), checkpoint=path)
+    cut.go_on()
+    same(make().fit(likes(), resume_from=path), whole)
+    before_factors = 3 * int((whole.history_["factor_weight"].iloc[:-1] == 0).sum())
+    if at < before_factors:
+        assert cut.tries == total - at // 3 * 3
+    else:
+        assert cut.tries <= total - before_factors
+        assert cut.steps == whole.n_steps_  # those of the search are in the checkpoint
+
+
+def test_a_fit_may_be_cut_again_and_again(whole, cut, tmp_path) -> None:
+    path = tmp_path / "run.ckpt"
+    for at in (20, 7, 7, 7):
+        cut.after_steps(at)
+        with pytest.raises(PowerCut):
+            make().fit(likes(), checkpoint=path, every=1, resume_from=path if path.exists() else None)
+    cut.go_on()
+    same(make().fit(likes(), resume_from=path), whole)
+
+
+def test_after_the_end_nothing_is_left_to_do(whole, cut, tmp_path) -> None:
+    path = tmp_path / "run.ckpt"
+    same(make().fit(likes(), checkpoint=path), whole)
+    cut.after_steps(0)
+    cut.at_try = cut.at_step
+    same(make().fit(likes(), resume_from=path), whole)
+
+
+def test_given_settings_go_on_too(cut, tmp_path) -> None:
+    path, expected = tmp_path / "run.ckpt", make(settings={}).fit(likes())
+    cut.go_on()
+    cut.after_steps(17)
+    with pytest.raises(PowerCut):
+        make(settings={}).fit(likes(), checkpoint=path, every=5)
+    cut.go_on()
+    same(make(settings={}).fit(likes(), resume_from=path), expected)
+    assert cut.steps == N_STEPS - 15
+
+
+KILLED = """
+import os, signal, sys
+import test_ranker_resume as cases
+from air_recsys.models.graph_ranker.factors import FactorCourse
+
+cases.few_settings()
+cases.make().fit(cases.likes())  # imports what both need
+advance, steps = FactorCourse.advance, 0
+
+def killed(course, until, watch=None):
+    global steps
+    steps += 1
+    if steps > number:
+        os.kill(os.getpid(), signal.SIGKILL)
+    advance(course, until, watch)
+
+FactorCourse.advance = killed
+for path, number in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
+    if (child := os.fork()) == 0:
+        cases.make().fit(cases.likes(), checkpoint=path, every=2)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+"""
+
+
+def test_a_killed_process_leaves_what_another_goes_on_from(whole, tmp_path) -> None:
+    """In the search, and in the last training."""
+    searched, total = all_steps(whole)
+    kills = [tmp_path / "search.ckpt", searched // 2, tmp_path / "last.ckpt", (searched + total) // 2]
+    here = {"OMP_NUM_THREADS": "1", "PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *sys.path])}
+    subprocess.run([sys.executable, "-c", KILLED, *map(str, kills)], env=os.environ | here, check=True)
+    for path in kills[::2]:
+        same(make().fit(likes(), checkpoint=path, resume_from=path), whole)
+    assert sorted(tmp_path.iterdir()) == sorted(kills[::2])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_the_fit_with_a_checkpoint_and_the_model_stays(number, whole, cut, tmp_path) -> None:
+    path = tmp_path / "run.ckpt"
+    model = make(settings={}).fit(likes())
+    before = model.item_factors_
+    model.settings = None
+    cut.go_on()
+    cut.at_step = lambda: cut.steps == 20 and signal.raise_signal(number)
+    kind = KeyboardInterrupt if number == signal.SIGINT else Terminated
+    with pytest.raises(kind, match="training was interrupted at step 4 of the factors"):  # of the third way
+        model.fit(likes(), checkpoint=path, every=1000)
+    assert model.item_factors_ is before
+    cut.go_on()
+    same(make().fit(likes(), resume_from=path), whole)
+    assert cut.steps == all_steps(whole)[1] - 20
+
+
+def test_a_signal_between_settings_and_one_after_the_last_step_are_heard(whole, cut, tmp_path, monkeypatch) -> None:
+    path = tmp_path / "run.ckpt"
+    cut.at_try = lambda: cut.tries == 4 and signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt, match="training was interrupted after 2 settings"):
+        make().fit(likes(), checkpoint=path)
+    cut.go_on()
+    model, weights = make(), module.regression.item_weights
+
+    def interrupted(*arguments):
+        signal.raise_signal(signal.SIGINT)
+        return weights(*arguments)
+
+    monkeypatch.setattr(module.regression, "item_weights", interrupted)
+    with pytest.raises(KeyboardInterrupt, match="training was interrupted after its last step"):
+        model.fit(likes(), checkpoint=path, resume_from=path)
+    same(model, whole)
+
+
+def test_a_disk_that_is_full_leaves_the_last_checkpoint(whole, cut, tmp_path, monkeypatch) -> None:
+    path, write = tmp_path / "run.ckpt", CheckpointFile.write
+    cut.after_steps(5)
+    with pytest.raises(PowerCut):
+        make().fit(likes(), checkpoint=path, every=1)
+    before = path.read_bytes()
+    cut.go_on()
+
+    def full(descriptor):
+        raise FULL
+
+    with monkeypatch.context() as patched:
+        patched.setattr("os.fsync", full)
+        with pytest.raises(CheckpointError, match="No space left"):
+            make().fit(likes(), checkpoint=path, every=1, resume_from=path)
+    assert path.read_bytes() == before
+    assert CheckpointFile.write is write
+    same(make().fit(likes(), resume_from=path), whole)
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory) -> Path:
+    path = tmp_path_factory.mktemp("checkpoint") / "run.ckpt"
+    make(settings={}).fit(likes(), checkpoint=path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_steps": 5}, "was written with n_steps=24, found n_steps=5"),
+        ({"settings": {"factor_weight": 2.0}}, "written with settings__factor_weight=None, found .*=2.0"),
+        ({"random_state": 1}, "was written with random_state=0, found random_state=1"),
+    ],
+)
+def test_a_checkpoint_of_other_parameters_is_refused_before_any_work(changes, message, checkpoint, cut) -> None:
+    cut.after_steps(0)
+    with pytest.raises(CheckpointError, match=message):
+        make(**{"settings": {}} | changes).fit(likes(), resume_from=checkpoint)
+
+
+def test_checkpoints_of_other_data_and_of_other_models_are_refused(checkpoint, cut, tmp_path) -> None:
+    cut.after_steps(0)
+    with pytest.raises(CheckpointError, match="was written for other data"):
+        make(settings={}).fit(likes(1), resume_from=checkpoint)
+    path = tmp_path / "air.ckpt"
+    AIR.for_completion(n_epochs=1, random_state=0, device="cpu").fit(np.eye(3), checkpoint=path)
+    with pytest.raises(CheckpointError, match="was written with model='AIR', found model='GraphRanker'"):
+        make().fit(np.eye(3), resume_from=path)
+
+
+def test_bad_arguments_and_broken_files_are_refused_before_any_work(checkpoint, cut, tmp_path) -> None:
+    cut.after_steps(0)
+    with pytest.raises(ParameterError, match="every must be"):
+        make().fit(likes(), checkpoint=tmp_path / "run.ckpt", every=0)
+    with pytest.raises(ParameterError, match="checkpoint must be"):
+        make().fit(likes(), checkpoint=3)  # type: ignore[arg-type]
+    with pytest.raises(CheckpointError, match="found no file"):
+        make().fit(likes(), resume_from=tmp_path / "none.ckpt")
+    half = tmp_path / "half.ckpt"
+    half.write_bytes(checkpoint.read_bytes()[:-50])
+    with pytest.raises(CheckpointError, match=r"half\.ckpt"):
+        make(settings={}).fit(likes(), resume_from=half)
+    assert list(tmp_path.iterdir()) == [half]
+
+
+@pytest.mark.parametrize("kind", ["history", "chosen", "last", "steps"])
+def test_a_state_of_something_else_is_refused(kind, checkpoint, tmp_path) -> None:
+    path, model = tmp_path / "run.ckpt", make(settings={}) if kind == "last" else make()
+    kept = module.fingerprint("GraphRanker", model._saved_parameters(), likes())
+    state = {"seconds": 0.0, "history": [], "state": {}}
+    state |= {"history": [{"ndcg": "much"}]} if kind == "history" else {"state": {kind: {"settings": 3}}}
+    CheckpointFile(path, kept).write(state)
+    with pytest.raises(CheckpointError, match="the checkpoint holds no state of this training"):
+        model.fit(likes(), resume_from=path)
+
+
+class Clock:
+    """A clock that the cases move."""
+
+    seconds = 0.0
+
+    def perf_counter(self) -> float:
+        return self.seconds
+
+    def go(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def test_the_seconds_before_count_for_a_time_budget(cut, tmp_path, monkeypatch) -> None:
+    """A setting takes 30 seconds: there is time for four, before and after."""
+    clock, path = Clock(), tmp_path / "run.ckpt"
+    monkeypatch.setattr(time_budget, "time", clock)
+
+    def ends() -> None:
+        clock.go(10)
+        if cut.tries > 7:
+            raise PowerCut
+
+    cut.at_try = ends
+    with pytest.raises(PowerCut):
+        make(time_budget=300).fit(likes(), checkpoint=path)
+    cut.go_on()
+    cut.at_try, cut.at_step = lambda: clock.go(10), lambda: clock.go(200)
+    clock.seconds = 0.0
+    model = make(time_budget=300).fit(likes(), resume_from=path)
+    assert cut.tries == 6
+    assert len(model.history_) - 1 == 4
+    assert model.search_line_.endswith("; no time for factors")
+
+
+def test_in_the_shell_the_same_command_goes_on(whole, cut, tmp_path, capsys) -> None:
+    table, checkpoint, file = (tmp_path / name for name in ("likes.csv", "run.ckpt", "lists.air"))
+    likes().to_frame().to_csv(table, index=False)
+    given = [f"{name}={getattr(whole, name)}" for name in ("n_factors", "n_steps", "n_validation")]
+    settings = [part for each in given for part in ("--set", each)]
+    command = ["train", table, "--ranking", "--model", file, "--checkpoint", checkpoint, "--device", "cpu", *settings]
+    cut.at_step = lambda: cut.steps == 30 and signal.raise_signal(signal.SIGINT)
+    with pytest.raises(SystemExit) as ended:
+        main([*map(str, command), "--every", "1000"])
+    assert ended.value.code == 130
+    assert f"of the factors; the same command goes on from {checkpoint}" in capsys.readouterr().out
+    assert not file.exists()
+    cut.go_on()
+    with pytest.raises(SystemExit):
+        main([*map(str, command)])
+    assert cut.steps == all_steps(whole)[1] - 30
+    same(GraphRanker.load(file), whole)

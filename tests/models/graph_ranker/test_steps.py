@@ -1,0 +1,88 @@
+"""How many steps the factors of a `GraphRanker` are trained."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+import torch
+
+from air_recsys import Interactions
+from air_recsys.models import GraphRanker
+from air_recsys.models.graph_ranker.choice import hidden_parts
+from air_recsys.models.graph_ranker.factors import FactorCourse
+from air_recsys.models.graph_ranker.holdout import HeldOut
+from air_recsys.models.graph_ranker.search.progress import Progress
+from air_recsys.models.graph_ranker.search.steps import StepChoice
+from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.softmax import SoftmaxTraining
+
+SMALL = {"n_factors": 2, "device": "cpu"}
+
+
+def likes() -> Interactions:
+    """Return so few likes of two groups that factors learn them by heart."""
+    rng = np.random.default_rng(0)
+    chance = np.where(np.arange(40)[:, None] % 2 == np.arange(100) % 2, 0.15, 0.02)
+    return Interactions.from_dense(np.where(rng.random(chance.shape) < chance, 1.0, np.nan))
+
+
+def begun(pattern: sp.csr_array, n_steps: int = 12) -> FactorCourse:
+    return FactorCourse(pattern, 2, SoftmaxTraining(n_steps), 0, torch.device("cpu"))
+
+
+@pytest.mark.parametrize(
+    ("figures", "best", "measured"),
+    [
+        ([0.1, 0.2, 0.3, 0.4, 0.5], 12, [4, 6, 8, 10, 12]),
+        ([0.1, 0.3, 0.2, 0.9, 0.9], 6, [4, 6, 8]),
+        ([0.3, 0.3, 0.9, 0.9, 0.9], 4, [4, 6]),
+        ([0.0, 0.1, 0.0, 0.0, 0.0], 6, [4, 6, 8]),
+    ],
+)
+def test_training_stops_where_lists_get_no_better_and_the_best_factors_are_kept(figures, best, measured) -> None:
+    ways = [HeldOut(shown, hidden, 0, 500) for shown, hidden in hidden_parts(interaction_pattern(likes()), 0)]
+    found, seen = dict(zip([4, 6, 8, 10, 12], figures, strict=True)), []
+
+    def measure(step: int) -> float:
+        seen.append(step)
+        return found[step]
+
+    assert StepChoice(ways, begun, Progress(HeldCheckpoint({}))).best(measure) == best
+    assert seen == measured
+    for way in ways:
+        course = begun(way.shown)
+        course.advance(best)
+        np.testing.assert_array_equal(way.factors.targets, course.factors().targets)
+
+
+def test_factors_that_learn_by_heart_are_stopped_early() -> None:
+    data = likes()
+    model = GraphRanker(n_steps=120, **SMALL).fit(data)
+    joined = model.history_.iloc[:-1].query("factor_weight == 1 and regression_weight == 1")
+    figures = joined.drop_duplicates("n_steps").set_index("n_steps")["ndcg"]
+    assert figures.index.tolist() == [40, 60]
+    assert figures[60] < 0.97 * figures[40]
+    assert model.n_steps_ == 40
+    assert model.search_line_.endswith("; 40 of 120 steps")
+    course = begun(interaction_pattern(data), 120)
+    course.advance(40)
+    np.testing.assert_array_equal(model.item_factors_, course.factors().targets)
+
+
+def test_given_settings_take_all_steps_and_factors_without_weight_none() -> None:
+    found = [GraphRanker(n_steps=5, settings=each, **SMALL).fit(likes()) for each in ({}, {"factor_weight": 0.0})]
+    assert [model.n_steps_ for model in found] == [5, 0]
+    assert not any("steps" in model.search_line_ for model in found)
+
+
+def test_the_number_of_steps_is_in_the_file(tmp_path) -> None:
+    model = GraphRanker(n_steps=5, settings={}, **SMALL).fit(likes())
+    assert GraphRanker.load(model.save(tmp_path / "lists.air")).n_steps_ == 5
+
+
+def test_models_of_before_have_all_their_steps() -> None:
+    model = GraphRanker(n_steps=5, settings={}, **SMALL).fit(likes())
+    del model.history_["n_steps"]
+    assert model.n_steps_ == 5
