@@ -9,11 +9,14 @@ and the loss of a batch is the mean over its entries (i, j) of
 .. math:: -s_{ij} + \kappa \log \sum_l e^{s_{il}}
 
 over all columns l, or over a sample that stands for them, each exponential over the chance that its column is drawn.
-A row has no parameters, so that new rows need no training. For :math:`\kappa > 1` columns that a row does not have
+A row has no parameters, so that new rows need no training. Where columns have a graph, with the evened weights
+:math:`A = D^{-1/2} W D^{-1/2}`, q is the sum of own targets and those of neighbours, :math:`q = (I + \beta A) \bar q`:
+columns of few rows learn from those that are like them. For :math:`\kappa > 1` columns that a row does not have
 weigh more than in a likelihood.
 
 Sources: Wu et al., BSL: Understanding and Improving Softmax Loss for Recommendation, ICDE 2024 (the loss); Liang et
-al., Variational Autoencoders for Collaborative Filtering, WWW 2018 (rows made of their columns).
+al., Variational Autoencoders for Collaborative Filtering, WWW 2018 (rows made of their columns); He et al., LightGCN,
+SIGIR 2020 (factors spread over a graph).
 """
 
 from __future__ import annotations
@@ -30,12 +33,40 @@ from air_recsys.nn.products import fast_products
 _CHUNK_ENTRIES = 5_000_000  # exponentials held at a time
 
 
+class ColumnGraph(NamedTuple):
+    r"""Symmetric weights :math:`\beta A` of edges between columns."""
+
+    edges: SparsePattern  # (n, n)
+    weights: Tensor  # (nnz,)
+
+    def spread(self, vectors: Tensor) -> Tensor:
+        r"""Return :math:`(I + \beta A)` times the vectors of the columns, (n, r).
+
+        Examples
+        --------
+        >>> edges = SparsePattern(torch.tensor([0, 1, 2]), torch.tensor([1, 0]), 2)
+        >>> ColumnGraph(edges, torch.tensor([0.5, 0.5])).spread(torch.eye(2))
+        tensor([[1.0000, 0.5000],
+                [0.5000, 1.0000]])
+        """
+        return vectors + self.edges.matmul(self.weights, vectors)
+
+
 class ColumnFactors(NamedTuple):
-    """What is trained, and the weights w of the sources, which are not."""
+    """What is trained, and what is not: the weights w of the sources, and the graph of the columns."""
 
     sources: Tensor  # (n, r)
-    targets: Tensor  # (n, r)
+    targets: Tensor  # own ones, (n, r)
     weights: Tensor  # (n,)
+    graph: ColumnGraph | None = None
+
+    def spread(self, vectors: Tensor) -> Tensor:
+        """Return the vectors of columns, each with those of its neighbours, (n, r)."""
+        return vectors if self.graph is None else self.graph.spread(vectors)
+
+    def units(self) -> Tensor:
+        """Return the targets, those of neighbours in them, of length 1, (n, r)."""
+        return normalize(self.spread(self.targets), dim=1)
 
     def row_sums(self, rows: SparsePattern) -> Tensor:
         """Return the sums that rows are made of, u before it is brought to length 1; (b, r).
@@ -88,8 +119,8 @@ def softmax(
     >>> softmax(factors, SparsePattern(torch.tensor([0, 1]), torch.tensor([0]), 2), 1.0, 1.0).loss  # log(1 + 1/e)
     tensor(0.3133)
     """
-    sums = factors.row_sums(rows)
-    units, targets = normalize(sums, dim=1), normalize(factors.targets, dim=1)
+    sums, spread = factors.row_sums(rows), factors.spread(factors.targets)
+    units, targets = normalize(sums, dim=1), normalize(spread, dim=1)
     ones = torch.ones_like(factors.weights[rows.columns])
     sizes = rows.row_starts.diff().to(units.dtype)
     if sample is None:
@@ -106,7 +137,7 @@ def softmax(
     of_targets = scale * (power * of_targets - rows.transpose_matmul(ones, units) / temperature)
     of_sums = _before_length_one(of_units, units, sums)
     of_sources = factors.weights[:, None] * rows.transpose_matmul(ones, of_sums)
-    return Softmax(loss, of_sources, _before_length_one(of_targets, targets, factors.targets))
+    return Softmax(loss, of_sources, factors.spread(_before_length_one(of_targets, targets, spread)))
 
 
 def _log_sums(

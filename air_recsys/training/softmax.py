@@ -59,7 +59,6 @@ class SoftmaxCourse:
 
     Examples
     --------
-    >>> from torch.nn.functional import normalize
     >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
     >>> columns = torch.linspace(-1, 1, 12).reshape(4, 3)
     >>> start = ColumnFactors(columns, columns.flip(0), torch.ones(4))
@@ -69,12 +68,12 @@ class SoftmaxCourse:
     >>> other.load_state(course.state())
     >>> other.advance(200)
     >>> rows = other.factors.row_sums(row_pattern(pattern[[0, 5]]))
-    >>> (rows @ normalize(other.factors.targets, dim=1).T).topk(2).indices.sort().values.tolist()
+    >>> (rows @ other.factors.units().T).topk(2).indices.sort().values.tolist()
     [[0, 1], [2, 3]]
     """
 
     def __init__(self, pattern: sp.csr_array, start: ColumnFactors, training: SoftmaxTraining, seed: int) -> None:
-        self.factors = ColumnFactors(start.sources.clone(), start.targets.clone(), start.weights)
+        self.factors = start._replace(sources=start.sources.clone(), targets=start.targets.clone())
         self.step = 0
         self._pattern, self._training, self._seed = pattern, training, seed
         self._optimizer = torch.optim.Adam([self.factors.sources, self.factors.targets], fused=True)

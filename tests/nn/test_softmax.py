@@ -8,21 +8,27 @@ from torch import Tensor
 
 from air_recsys.nn import softmax as module
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
+from air_recsys.nn.softmax import ColumnFactors, ColumnGraph, ColumnSample, softmax
 
+EDGES = SparsePattern(torch.tensor([0, 2, 3, 4, 5, 6]), torch.tensor([1, 4, 0, 3, 2, 0]), 5)
+GRAPH = ColumnGraph(EDGES, torch.tensor([0.7, 1.5, 0.7, 0.4, 0.4, 1.5], dtype=torch.float64))  # 2 and 3 apart
 ROWS = SparsePattern(torch.tensor([0, 3, 4, 6]), torch.tensor([0, 2, 3, 1, 0, 4]), 5)
 
 
-def factors(dtype: torch.dtype = torch.float64) -> ColumnFactors:
+def factors(dtype: torch.dtype = torch.float64, graph: ColumnGraph | None = None) -> ColumnFactors:
     random = torch.Generator().manual_seed(0)
     sources, targets = (torch.randn(5, 3, generator=random, dtype=dtype) for _ in range(2))
-    return ColumnFactors(sources, targets, torch.rand(5, generator=random, dtype=dtype))
+    return ColumnFactors(sources, targets, torch.rand(5, generator=random, dtype=dtype), graph)
 
 
 def loss_by_hand(each: ColumnFactors, temperature: float, power: float) -> Tensor:
     """Return the loss by the formula of the module, entry by entry."""
     total = torch.zeros((), dtype=torch.float64)
-    unit = each.targets / each.targets.norm(dim=1, keepdim=True)
+    spread = each.targets
+    if each.graph is not None:
+        dense = torch.sparse_csr_tensor(EDGES.row_starts, EDGES.columns, each.graph.weights, (5, 5)).to_dense()
+        spread = spread + dense @ spread
+    unit = spread / spread.norm(dim=1, keepdim=True)
     for row in ([0, 2, 3], [1], [0, 4]):
         u = (each.weights[row, None] * each.sources[row]).sum(dim=0)
         scores = unit @ (u / u.norm()) / temperature
@@ -33,11 +39,12 @@ def loss_by_hand(each: ColumnFactors, temperature: float, power: float) -> Tenso
 
 @pytest.mark.parametrize(("temperature", "power"), [(0.11, 1.1), (1.0, 1.0), (0.5, 2.0)])
 @pytest.mark.parametrize("held", [1, 10, 1000])
+@pytest.mark.parametrize("graph", [None, GRAPH])
 def test_value_and_gradients_are_those_of_the_formula(
-    monkeypatch: pytest.MonkeyPatch, temperature: float, power: float, held: int
+    monkeypatch: pytest.MonkeyPatch, temperature: float, power: float, held: int, graph: ColumnGraph | None
 ) -> None:
     monkeypatch.setattr(module, "_CHUNK_ENTRIES", held)
-    found, each = softmax(factors(), ROWS, temperature, power), factors()
+    found, each = softmax(factors(graph=graph), ROWS, temperature, power), factors(graph=graph)
     by_hand = loss_by_hand(
         each._replace(sources=each.sources.requires_grad_(), targets=each.targets.requires_grad_()), temperature, power
     )

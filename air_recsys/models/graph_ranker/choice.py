@@ -17,7 +17,7 @@ from air_recsys.models.graph_ranker.smoothings import RankerSettings
 from air_recsys.nn.devices import in_workers, one_blas_thread
 
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
-_MOST_SEARCHED = 2_000_000  # interactions that a search sees
+MOST_SEARCHED = 2_000_000  # interactions that a search sees
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
 Grid = dict[str, tuple[Any, ...]]
 Scorer = Callable[[HeldOut, RankerSettings], np.ndarray]
@@ -143,22 +143,6 @@ class Search:
         self.history.append(settings._asdict() | {"n_steps": n_steps, "ndcg": ndcg, "recall": recall} | each)
         self._progress.tried()
         return ndcg
-
-
-def some_users(pattern: Csr, seed: int) -> Csr:
-    """Return the rows of a pattern, or so many of them, at random, that the search stays within its time.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> some_users(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0).shape
-    (2, 5)
-    """
-    if pattern.nnz <= _MOST_SEARCHED:
-        return pattern
-    users = np.random.default_rng(seed).permutation(pattern.shape[0])
-    within = np.cumsum(np.diff(pattern.indptr)[users]) <= _MOST_SEARCHED
-    return pattern[np.sort(users[within])]
 
 
 def hidden_parts(pattern: Csr, seed: int) -> list[tuple[Csr, Csr]]:

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import torch
-from torch.nn.functional import normalize
 
 from air_recsys.graphs.cooccurrence import scaled
 from air_recsys.metrics.checks import Csr
+from air_recsys.models.graph_ranker.factor_graph import factor_graph
 from air_recsys.models.graph_ranker.smoothings import lengths_of, of_length_one, popularity, to_power
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.softmax import ColumnFactors
@@ -31,7 +31,8 @@ class ItemFactors(NamedTuple):
 class FactorCourse:
     """A training of the factors of the items of a pattern, a number of steps at a time.
 
-    It starts from the leading singular vectors of the evened pattern, which are computed when they are needed.
+    It starts from the leading singular vectors of the evened pattern, which are computed when they are needed, as is
+    the graph of the items.
 
     Parameters
     ----------
@@ -41,6 +42,8 @@ class FactorCourse:
     training : SoftmaxTraining
     seed : int
     device : torch.device
+    n_neighbors : int
+        Edges that each item chooses in the graph over which targets are spread; 0 for no graph.
 
     Examples
     --------
@@ -52,12 +55,18 @@ class FactorCourse:
     """
 
     def __init__(
-        self, pattern: Csr, n_factors: int, training: SoftmaxTraining, seed: int, device: torch.device
+        self,
+        pattern: Csr,
+        n_factors: int,
+        training: SoftmaxTraining,
+        seed: int,
+        device: torch.device,
+        n_neighbors: int = 0,
     ) -> None:
         self.n_steps = training.n_steps
         self._pattern, self._width = pattern, min(n_factors, min(pattern.shape))
         self._weights = to_power(popularity(pattern), -0.5)
-        self._training, self._seed, self._device = training, seed, device
+        self._training, self._seed, self._device, self._n_neighbors = training, seed, device, n_neighbors
         self._course: SoftmaxCourse | None = None
 
     @property
@@ -72,8 +81,7 @@ class FactorCourse:
     def factors(self) -> ItemFactors:
         """Return the factors after the last step."""
         trained = self._begun().factors
-        targets = normalize(trained.targets, dim=1)
-        return ItemFactors(trained.sources.cpu().numpy() * self._weights[:, None], targets.cpu().numpy())
+        return ItemFactors(trained.sources.cpu().numpy() * self._weights[:, None], trained.units().cpu().numpy())
 
     def state(self) -> dict[str, Any] | None:
         """Return what changes, for `load_state`; None before the first step."""
@@ -107,7 +115,8 @@ class FactorCourse:
         axes = sources.to(self._device)
         spread = axes.square().mean().sqrt().clamp_min(torch.finfo(axes.dtype).tiny)
         weights = torch.from_numpy(self._weights).to(self._device)
-        start = ColumnFactors(axes, axes * (_SPREAD / spread), weights)
+        graph = factor_graph(self._pattern, self._n_neighbors, self._seed, self._device) if self._n_neighbors else None
+        start = ColumnFactors(axes, axes * (_SPREAD / spread), weights, graph)
         return SoftmaxCourse(self._pattern, start, self._training, self._seed)
 
 
@@ -122,7 +131,7 @@ def trained_factors(
     device: torch.device,
     watch: Watch | None = None,
 ) -> ItemFactors:
-    """Return the factors of the items after all steps of a `FactorCourse`, which has the same parameters.
+    """Return the factors of the items after all steps of a `FactorCourse` with these parameters and without a graph.
 
     Examples
     --------

@@ -21,12 +21,12 @@ from air_recsys.models.base import Recommender
 from air_recsys.models.explanation.tables import Labels
 from air_recsys.models.graph_ranker import regression, smoothings
 from air_recsys.models.graph_ranker.choice import (
+    MOST_SEARCHED,
     Choice,
     Search,
     hidden_parts,
     history_frame,
     members_of,
-    some_users,
 )
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import FactorCourse, over_factors, user_factors
@@ -34,7 +34,7 @@ from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern, some_users
 from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
@@ -50,6 +50,7 @@ from air_recsys.training.softmax import SoftmaxTraining
 from air_recsys.validation import check_choice, check_integer, check_real
 
 Path = str | os.PathLike[str]
+_NEIGHBORS = 50  # edges that each item chooses in the graph that its target is spread over
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
 _RANGES = {"source": (-2.0, 10.0), "target": (-2.0, 10.0), "share": (0.0, 1.0), "penalty": (0.0, 1e6)}
 """Of settings, by the last word of their names."""
@@ -221,7 +222,7 @@ class GraphRanker(Recommender):
     def _learned(self, data: Interactions, progress: Progress) -> FittedState:
         choice = self._chosen(data, progress)
         pattern, settings = interaction_pattern(data), choice.settings
-        factors = progress.trained(self._training(pattern), choice.n_steps)
+        factors = progress.trained(self._training(pattern, _NEIGHBORS if choice.n_steps else 0), choice.n_steps)
         no_biases = np.zeros(data.n_users), np.zeros(data.n_items)
         return FittedState(
             data,
@@ -231,10 +232,10 @@ class GraphRanker(Recommender):
             source_factors=factors.sources,
         )
 
-    def _training(self, pattern: Csr) -> FactorCourse:
+    def _training(self, pattern: Csr, n_neighbors: int = _NEIGHBORS) -> FactorCourse:
         """Return the training of the factors of a pattern."""
         training, device = SoftmaxTraining(self.n_steps), resolve_device(self.device)
-        return FactorCourse(pattern, self.n_factors, training, self.random_state, device)
+        return FactorCourse(pattern, self.n_factors, training, self.random_state, device, n_neighbors)
 
     def _chosen(self, data: Interactions, progress: Progress) -> Choice:
         """Return the settings and the number of steps, given or chosen, and all that was tried."""
@@ -245,7 +246,7 @@ class GraphRanker(Recommender):
             return unsearched
         if progress.chosen is not None:
             return Choice.of_row(progress.chosen, progress.history)
-        ways = hidden_parts(some_users(interaction_pattern(data), self.random_state), self.random_state)
+        ways = hidden_parts(some_users(interaction_pattern(data), self.random_state, MOST_SEARCHED), self.random_state)
         if not ways[0][1].nnz:  # no user has interactions to spare
             return unsearched
         choice = Search(ways, self._training, self.random_state, self.n_validation, progress).best()

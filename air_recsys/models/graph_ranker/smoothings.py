@@ -160,6 +160,21 @@ def popularity(pattern: Csr) -> np.ndarray:
     return np.maximum(counts, 1).astype(np.float32)
 
 
+def some_users(pattern: Csr, seed: int, most: int) -> Csr:
+    """Return the rows of a pattern, or some of them, at random, that have at most so many interactions.
+
+    Examples
+    --------
+    >>> some_users(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 5).shape
+    (1, 5)
+    """
+    if pattern.nnz <= most:
+        return pattern
+    users = np.random.default_rng(seed).permutation(pattern.shape[0])
+    within = np.cumsum(np.diff(pattern.indptr)[users]) <= most
+    return pattern[np.sort(users[within])]
+
+
 def item_graph(pattern: Csr, settings: RankerSettings) -> Csr:
     """Return the graph over the items, its weights to no power yet; shape (n_items, n_items)."""
     return cooccurrence_neighbors(sp.csr_array(pattern.T), settings.item_neighbors, settings.item_exponent)

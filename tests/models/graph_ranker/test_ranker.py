@@ -11,13 +11,13 @@ import torch
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, ModelFileError, ParameterError
-from air_recsys.models.graph_ranker import choice, holdout, ranker, regression
+from air_recsys.models.graph_ranker import holdout, ranker, regression
 from air_recsys.models.graph_ranker.choice import Search, hidden_parts
 from air_recsys.models.graph_ranker.factors import FactorCourse, item_axes, trained_factors
 from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.search.progress import Progress
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
@@ -159,12 +159,12 @@ def test_the_search_is_asked_for_at_most_so_many_users(monkeypatch):
 def test_of_many_interactions_those_of_some_users_are_searched(monkeypatch):
     data, *_ = planted()
     pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
-    assert choice.some_users(pattern, 0) is pattern
-    monkeypatch.setattr(choice, "_MOST_SEARCHED", pattern.nnz // 2)
-    some = choice.some_users(pattern, 0)
+    assert some_users(pattern, 0, pattern.nnz) is pattern
+    some = some_users(pattern, 0, pattern.nnz // 2)
     assert 0.3 * pattern.nnz < some.nnz <= pattern.nnz // 2
     rows = {tuple(row) for row in pattern.toarray()}
     assert all(tuple(row) in rows for row in some.toarray())  # whole users
+    monkeypatch.setattr(ranker, "MOST_SEARCHED", pattern.nnz // 2)
     model = GraphRanker(**SMALL).fit(data)
     assert model.recommend(data.user_ids, 3)["user"].nunique() == data.n_users
 
