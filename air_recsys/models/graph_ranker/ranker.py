@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.exceptions import ParameterError, ParameterWarning
+from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_likes
 from air_recsys.metrics.checks import Csr
@@ -22,7 +22,6 @@ from air_recsys.models.graph_ranker import regression, smoothings
 from air_recsys.models.graph_ranker.choice import (
     Search,
     TimeBudget,
-    hidden_parts,
     history_frame,
     members_of,
     some_users,
@@ -31,7 +30,9 @@ from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.parts import VALIDATIONS, hidden_parts
 from air_recsys.models.graph_ranker.ranker_state import RankerState
+from air_recsys.models.graph_ranker.recency import interaction_times, log_trend, own_items
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
@@ -39,13 +40,20 @@ from air_recsys.models.rows import Side
 from air_recsys.models.scoring import list_ndcg
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.parameters import integer, real, warn_of_unread
+from air_recsys.parameters import choice, integer, real, warn_of_unread
 from air_recsys.training.softmax import SoftmaxTraining
 from air_recsys.validation import check_choice, check_integer, check_real
 
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
-_RANGES = {"source": (-2.0, 10.0), "target": (-2.0, 10.0), "share": (0.0, 1.0), "penalty": (0.0, 1e6)}
+_RANGES = {
+    "source": (-2.0, 10.0),
+    "target": (-2.0, 10.0),
+    "share": (0.0, 1.0),
+    "penalty": (0.0, 1e6),
+    "life": (0.0, 1e6),
+}
 """Of settings, by the last word of their names."""
+_HIDDEN = {"last": "the latest fifth of each user's", "time": "the latest fifth of all"}
 _WORDS = {"regression": "regression", "factor": "factors", "item": "item graph", "user": "user graph"}
 
 
@@ -128,6 +136,7 @@ class GraphRanker(Recommender):
     n_steps: int = integer(150, minimum=1)
     settings: Mapping[str, float] | None = None
     time_budget: float | None = real(None, strict=True, besides=(None,))
+    validation: str = choice("auto", VALIDATIONS)
     n_validation: int = integer(1000, minimum=1)
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
@@ -137,8 +146,9 @@ class GraphRanker(Recommender):
         check_device_name(self.device)
         if self.settings is None:
             return
-        if self.time_budget is not None:
-            warn_of_unread("time_budget", self.time_budget, "settings=None")
+        for name, default in {"time_budget": None, "validation": "auto"}.items():
+            if getattr(self, name) != default:
+                warn_of_unread(name, getattr(self, name), "settings=None")
         if not isinstance(self.settings, Mapping):
             raise ParameterError(f"settings must be a mapping or None, found {type(self.settings).__name__}")
         for name, value in self.settings.items():
@@ -153,12 +163,19 @@ class GraphRanker(Recommender):
 
     def _fit(self, data: Interactions) -> FittedState:
         settings, tried = self._settings_for(data)
-        pattern = interaction_pattern(data)
+        _check_times(data, settings)
+        pattern, times = interaction_pattern(data), interaction_times(data)
         factors = self._training(self.n_steps if settings.factor_weight else 0)(pattern)
-        no_biases = np.zeros(data.n_users), np.zeros(data.n_items)
+        trend = np.zeros(data.n_items) if times is None else settings.item_trend * log_trend(times)
         return FittedState(
             data,
-            Factors(user_factors(pattern, factors.sources), factors.targets, *no_biases, 0.0),
+            Factors(
+                user_factors(own_items(data, settings), factors.sources),
+                factors.targets,
+                np.zeros(data.n_users),
+                trend,
+                0.0,
+            ),
             history=history_frame(tried, settings),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
@@ -175,10 +192,15 @@ class GraphRanker(Recommender):
             given: dict[str, Any] = dict(self.settings)
             return RankerSettings(**given), []
         budget = TimeBudget(self.time_budget)
-        ways = hidden_parts(some_users(interaction_pattern(data), self.random_state), self.random_state)
-        if not ways[0][1].nnz:  # no user has interactions to spare
+        pattern, times = (
+            None if every is None else some_users(every, self.random_state)
+            for every in (interaction_pattern(data), interaction_times(data))
+        )
+        assert pattern is not None
+        parts = hidden_parts(pattern, times, self.validation, self.random_state)
+        if not parts[0].hidden.nnz:  # no user has interactions to spare
             return RankerSettings(), []
-        search = Search(ways, self._training(self.n_steps), self.random_state, self.n_validation, budget)
+        search = Search(parts, self._training(self.n_steps), self.random_state, self.n_validation, budget)
         best = search.best()
         if not search.history:
             warnings.warn(
@@ -207,12 +229,14 @@ class GraphRanker(Recommender):
             return f"{chosen}: nothing was compared on hidden parts"
         told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
         left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
-        return f"{chosen}: NDCG@20 on hidden parts: {told}{left_out}"
+        return f"{chosen}: NDCG@20 on {_where(self.history_)}: {told}{left_out}"
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         settings = _settings_of(state)
         if not np.isfinite([float(value) for value in settings]).all():
             raise ValueError("expected finite settings in the history, found NaN or infinity")
+        if settings.user_half_life and state.data.timestamps is None:
+            raise ValueError("expected the times that the settings ask for, found none")
         if settings.regression_weight and state.item_weights is None:
             raise ValueError("expected the weights of the regression that the settings ask for, found none")
         if state.source_factors is not None:
@@ -225,7 +249,7 @@ class GraphRanker(Recommender):
         return _graph_of(state, side)
 
     def _as_data(self, interactions: Any) -> Interactions:
-        return as_likes(interactions)
+        return as_likes(interactions, timed=True)
 
     # ---------------------------------------------------------------- scores
 
@@ -332,8 +356,8 @@ class GraphRanker(Recommender):
         """
         state = self._fitted()
         user = state.data.users.place(user_id)
-        ranking, own = _ranking(state), state.statistics.seen[[user]].indices
-        return explain(ranking, ranking.terms, (user_id, item_id), (user, own), n, labels)
+        ranking = _ranking(state)
+        return explain(ranking, ranking.terms, (user_id, item_id), (user, ranking.own[[user]]), n, labels)
 
     def fold_in(self, interactions: Any) -> FoldedUsers:
         """Return new users from their items, for lists, without training; the model does not change.
@@ -361,7 +385,7 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        new = as_likes(interactions) if isinstance(interactions, pd.DataFrame) else interactions
+        new = as_likes(interactions, timed=True) if isinstance(interactions, pd.DataFrame) else interactions
         return FoldedUsers(_ranking(self._fitted()), new)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
@@ -369,6 +393,18 @@ class GraphRanker(Recommender):
         raise ParameterError(
             "the scores of a GraphRanker are not products of factors: expected recommend in place of to_faiss"
         )
+
+
+def _check_times(data: Interactions, settings: RankerSettings) -> None:
+    for name in ("user_half_life", "item_trend"):
+        if getattr(settings, name) and data.timestamps is None:
+            raise DataError(f"{name} in settings needs interactions with timestamps, found none")
+
+
+def _where(history: pd.DataFrame) -> str:
+    """Return in words what the search of a history has hidden."""
+    told = [words for name, words in _HIDDEN.items() if f"ndcg_{name}" in history]
+    return " and ".join(told) or "parts hidden at random"
 
 
 def _settings_of(state: FittedState) -> RankerSettings:
@@ -419,6 +455,7 @@ def _new_graph(state: FittedState, side: Side) -> SimilarityGraph:
 
 def _ranker_state(state: FittedState) -> RankerState:
     pattern, settings, factors = interaction_pattern(state.data), _settings_of(state), state.factors
+    own, trend = own_items(state.data, settings), factors.item_biases
     assert state.source_factors is not None
 
     def adjacency(side: Side) -> Csr:
@@ -426,12 +463,12 @@ def _ranker_state(state: FittedState) -> RankerState:
 
     def regression_of() -> Term:
         assert state.item_weights is not None
-        return regression.over_regression(pattern, state.item_weights, settings)
+        return regression.over_regression(pattern, own, state.item_weights, trend, settings)
 
     makers: dict[str, Callable[[], Term]] = {
         "item": lambda: smoothings.over_items(pattern, adjacency("item"), settings),
         "user": lambda: smoothings.over_users(pattern, adjacency("user"), settings),
-        "factor": lambda: over_factors(factors.user_factors, factors.item_factors, settings.factor_temperature),
+        "factor": lambda: over_factors(factors.user_factors, factors.item_factors, settings.factor_temperature, trend),
         "regression": regression_of,
     }
-    return RankerState(state, settings, state.source_factors, {name: makers[name]() for name in settings.weights})
+    return RankerState(state, settings, state.source_factors, {name: makers[name]() for name in settings.weights}, own)
