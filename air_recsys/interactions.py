@@ -618,7 +618,7 @@ def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) ->
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
         return as_interactions(data, allow_negative=allow_negative)
     header = list(data.columns)
-    timestamp = named_column("timestamp", header) if timed else None
+    timestamp = "timestamp" if timed and named_column("timestamp", header) is not None else None
     if named_column("rating", header) is None:
         return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
     return Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)

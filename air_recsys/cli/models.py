@@ -82,7 +82,6 @@ def train(
     if ranking:
         given = {
             "--preset": preset is not options.Preset.RATINGS,
-            "--timestamp-column": timestamp is not None,
             "--user-features": user_features is not None,
             "--item-features": item_features is not None,
             "--user-similarity": user_similarity is not None,
@@ -94,7 +93,7 @@ def train(
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
         )
-        likes = read_ratings(file, **options.of_likes(how))
+        likes = read_ratings(file, timestamp=timestamp, **options.of_likes(how))
         _train_ranker(GraphRanker(**of_ranker), likes, model, json_file)
         return
     of_time = {} if timestamp is None else {"time": "drift"}

@@ -203,7 +203,7 @@ def test_a_ranker_is_trained_and_makes_lists_for_known_and_new_users(folder, tmp
         "train", folder / "text.csv", "--ranking", "--model", target, "--set", "n_factors=3", "--json", figures
     )
     assert ended.status == 0, ended.err
-    assert "NDCG@20 on hidden parts: " in ended.out
+    assert "NDCG@20 on parts hidden at random: " in ended.out
     assert read_json(figures)["ndcg"] > 0
     model = GraphRanker.load(target)
     known, item = model.interactions_.user_ids[0], model.interactions_.item_ids[0]

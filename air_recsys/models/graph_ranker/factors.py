@@ -142,11 +142,10 @@ class RoughFactors(NamedTuple):
 
 
 def over_factors(
-    users: np.ndarray, items: np.ndarray, temperature: float, trend: np.ndarray | float = 0.0
+    users: np.ndarray, items: np.ndarray, temperature: float, trend: np.ndarray | None = None
 ) -> FactorTerm:
-    """Return the term of factors, shapes (n_users, r) and (n_items, r); cosines themselves have no trend, (n_items,)."""
+    """Return the term of factors, (n_users, r) and (n_items, r), with the logs of trends; cosines have no trend."""
     wide = np.require(items, np.float32, ["C", "W"])
-    offsets = np.zeros(len(wide), np.float32)
-    if temperature:
-        offsets = np.float32(offsets + trend)
+    counted = trend is not None and temperature
+    offsets = np.asarray(trend, np.float32) if counted else np.zeros(len(wide), np.float32)
     return FactorTerm(users, Catalogue(wide, offsets, torch.device("cpu")), temperature)

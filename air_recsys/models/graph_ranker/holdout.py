@@ -54,7 +54,7 @@ class HeldOut:
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
         self._hidden, self._seen = hidden[self.users], shown[self.users]
         self._times = None if part.times is None else part.times[self.users]
-        self._trend = 0.0 if part.times is None else log_trend(part.times)
+        self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
         few = shown.shape[1] <= MOST_EXACT
         self.penalties = (*SMALL_PENALTIES, *PENALTIES) if few else PENALTIES
         self._evened = lru_cache(1)(partial(evened_items, shown))

@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
 
 _SHARE = 0.2
@@ -37,15 +36,10 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     times : csr_array, shape (m, n), optional
         Of the entries of the pattern.
     validation : {"auto", "random", "last", "time"}
-        "last" hides the latest fifth of each row, "time" that of all. "auto" hides both, one after the other, or parts
-        at random if there are no times or nothing latest that occurs before.
+        "last" hides the latest fifth of each row, "time" that of all, and "auto" is "time". Parts are hidden at random
+        if there are no times, or nothing latest of rows and columns that occur before.
     seed : int
         Of what is random; interactions of the same time are hidden at random.
-
-    Raises
-    ------
-    DataError
-        For "last" and "time" without times, or where nothing latest occurs before.
 
     Examples
     --------
@@ -53,18 +47,11 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     >>> [part.name for part in hidden_parts(pattern, None, "auto", 0)]
     ['alike', 'popular_first', 'rare_first']
     """
-    if validation == "random" or (validation == "auto" and times is None):
-        return _random_parts(pattern, seed)
-    if times is None:
-        raise DataError(f"validation={validation!r} needs interactions with timestamps that differ, found none")
-    makers = {"last": latest_of_rows, "time": latest_of_all}
-    asked = makers.values() if validation == "auto" else [makers[validation]]
-    parts = [part for part in (make(pattern, times, seed) for make in asked) if part.hidden.nnz]
-    if parts or validation == "auto":
-        return parts or _random_parts(pattern, seed)
-    raise DataError(
-        f"validation={validation!r} needs latest interactions of users and items that occur before, found none"
-    )
+    parts: list[HiddenPart] = []
+    if validation != "random" and times is not None:
+        make = latest_of_rows if validation == "last" else latest_of_all
+        parts = [part for part in [make(pattern, times, seed)] if part.hidden.nnz]
+    return parts or _random_parts(pattern, seed)
 
 
 def _random_parts(pattern: Csr, seed: int) -> list[HiddenPart]:

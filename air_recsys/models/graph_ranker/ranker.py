@@ -30,7 +30,7 @@ from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.parts import VALIDATIONS, hidden_parts
+from air_recsys.models.graph_ranker.parts import VALIDATIONS, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.recency import interaction_times, log_trend, own_items
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
@@ -192,12 +192,7 @@ class GraphRanker(Recommender):
             given: dict[str, Any] = dict(self.settings)
             return RankerSettings(**given), []
         budget = TimeBudget(self.time_budget)
-        pattern, times = (
-            None if every is None else some_users(every, self.random_state)
-            for every in (interaction_pattern(data), interaction_times(data))
-        )
-        assert pattern is not None
-        parts = hidden_parts(pattern, times, self.validation, self.random_state)
+        parts = self._hidden_parts(data)
         if not parts[0].hidden.nnz:  # no user has interactions to spare
             return RankerSettings(), []
         search = Search(parts, self._training(self.n_steps), self.random_state, self.n_validation, budget)
@@ -209,6 +204,13 @@ class GraphRanker(Recommender):
                 stacklevel=5,
             )
         return best, search.history
+
+    def _hidden_parts(self, data: Interactions) -> list[HiddenPart]:
+        if self.validation in ("last", "time") and data.timestamps is None:
+            raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
+        seed, times = self.random_state, interaction_times(data)
+        pattern = some_users(interaction_pattern(data), seed)
+        return hidden_parts(pattern, None if times is None else some_users(times, seed), self.validation, seed)
 
     @property
     def settings_(self) -> RankerSettings:

@@ -13,6 +13,7 @@ from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker import choice
 from air_recsys.models.graph_ranker.choice import Search, TimeBudget
+from air_recsys.models.graph_ranker.parts import hidden_parts
 
 SMALL = {"n_factors": 4, "n_steps": 5, "device": "cpu", "n_validation": 40}
 
@@ -41,7 +42,9 @@ def test_without_a_budget_all_members_are_compared() -> None:
     assert members["ndcg"].is_monotonic_increasing
     chosen = members.index[-1]
     assert model.history_.iloc[-1]["ndcg"] == members["ndcg"].max()
-    assert model.search_line_.startswith(f"{chosen}: NDCG@20 on hidden parts: {chosen} {members['ndcg'].max():.4f}, ")
+    assert model.search_line_.startswith(
+        f"{chosen}: NDCG@20 on parts hidden at random: {chosen} {members['ndcg'].max():.4f}, "
+    )
 
 
 def test_each_way_of_hiding_is_told_and_their_mean_is_what_counts() -> None:
@@ -74,7 +77,7 @@ def test_factors_are_left_out_where_their_trainings_take_too_long(monkeypatch: p
     clock = Watch()
     monkeypatch.setattr(choice, "time", clock)
     pattern = likes().to_csr().astype(np.float32)
-    ways = choice.hidden_parts(pattern, 0)
+    ways = hidden_parts(pattern, None, "auto", 0)
     trained: list[int] = []
 
     def slow(_: object) -> None:
