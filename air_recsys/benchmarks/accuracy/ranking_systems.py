@@ -67,7 +67,7 @@ _CONVENTION: dict[str, dict[str, dict[str, Any]]] = {
 _CHOSEN_ON = {
     "random": "a random hidden fifth of each user's training items",
     "last": "the hidden latest fifth of each user's training items",
-    "time": "the hidden latest fifth of the training items",
+    "time": "the hidden latest three fifths of the training items, each from what is before it,",
 }
 """What a search hides, by the kind of the set."""
 _FILTERS = {"BSPM": BSPM, "ChebyCF": ChebyCF}

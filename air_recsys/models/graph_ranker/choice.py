@@ -65,7 +65,7 @@ class Search:
     Parameters
     ----------
     parts : sequence of HiddenPart
-        Of the training data, each with a name of its own; with times of all of them or of none.
+        Of the training data, each with a name of its own; all of one kind.
     train, seed, n_users
         As in `HeldOut`.
     budget : TimeBudget, optional
@@ -96,7 +96,7 @@ class Search:
         """Return the best settings found; the regression as it is where there is no time to try any."""
         start = RankerSettings(**_NONE)
         regression: Grid = {"regression_penalty": self.ways[0].penalties}
-        grid = regression | _REGRESSION | (_TIMES if self.ways[0].timed else {})
+        grid = regression | _REGRESSION | {name: _TIMES[name] for name in self.ways[0].of_times}
         chosen = self._descend(start._replace(regression_weight=1.0), grid, HeldOut.regression_scores)
         if not self.history:
             return start._replace(regression_weight=1.0)

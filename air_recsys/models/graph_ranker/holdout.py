@@ -48,7 +48,7 @@ class HeldOut:
 
     def __init__(self, part: HiddenPart, train: Train, seed: int, n_users: int) -> None:
         shown, hidden = part.shown, part.hidden
-        self.name, self.timed, self._k = part.name, part.times is not None, min(_LENGTH, shown.shape[1])
+        self.name, self.of_times, self._k = part.name, part.of_times, min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))

@@ -11,6 +11,8 @@ from air_recsys.metrics.checks import Csr
 
 _SHARE = 0.2
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
+_WINDOWS = 3  # fifths in time that are hidden
+_FEWEST = 10  # rows with hidden entries; fewer tell nothing
 VALIDATIONS = ("auto", "random", "last", "time")
 
 
@@ -22,13 +24,21 @@ class HiddenPart(NamedTuple):
     hidden: Csr
     times: Csr | None = None  # of what is left
 
+    @property
+    def of_times(self) -> tuple[str, ...]:
+        """The settings that read times and can be chosen here."""
+        if self.times is None:
+            return ()
+        return ("item_trend", "user_half_life") if self.name == "last" else ("item_trend",)
+
 
 def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) -> list[HiddenPart]:
     """Return the hidden parts that settings are compared on.
 
     A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
     of the past shows in which direction. Therefore a fifth of each row is hidden in three ways: alike, popular first
-    and rare first. With times, the latest fifth of each row is hidden, and the latest fifth of all.
+    and rare first. With times, the latest fifth of each row is hidden, or each of the latest three fifths of all, of
+    which what is earlier is left.
 
     Parameters
     ----------
@@ -36,8 +46,9 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     times : csr_array, shape (m, n), optional
         Of the entries of the pattern.
     validation : {"auto", "random", "last", "time"}
-        "last" hides the latest fifth of each row, "time" that of all, and "auto" is "time". Parts are hidden at random
-        if there are no times, or nothing latest of rows and columns that occur before.
+        "last" hides the latest fifth of each row, "time" the latest fifths of all, and "auto" is "time". Parts are
+        hidden at random if there are no times, or if fewer than ten rows have entries in a latest part, of rows and
+        columns that occur before.
     seed : int
         Of what is random; interactions of the same time are hidden at random.
 
@@ -48,10 +59,12 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     ['alike', 'popular_first', 'rare_first']
     """
     parts: list[HiddenPart] = []
-    if validation != "random" and times is not None:
-        make = latest_of_rows if validation == "last" else latest_of_all
-        parts = [part for part in [make(pattern, times, seed)] if part.hidden.nnz]
-    return parts or _random_parts(pattern, seed)
+    if validation == "last" and times is not None:
+        parts = [latest_of_rows(pattern, times, seed)]
+    elif validation != "random" and times is not None:
+        parts = [latest_of_all(pattern, times, seed, number) for number in range(_WINDOWS)]
+    told = [part for part in parts if np.count_nonzero(np.diff(part.hidden.indptr)) >= _FEWEST]
+    return told or _random_parts(pattern, seed)
 
 
 def _random_parts(pattern: Csr, seed: int) -> list[HiddenPart]:
@@ -97,11 +110,19 @@ def latest_of_rows(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
            [1, 0, 0]])
     """
     order = np.lexsort((_draws(pattern, seed), -times.data, _rows(pattern)))
-    return _known_alone("last", pattern, times, _fifth_of_rows(pattern, order))
+    hide = _fifth_of_rows(pattern, order)
+    return _known_alone("last", pattern, times, ~hide, hide)
 
 
-def latest_of_all(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
-    """Return the latest fifth of all as the hidden part, of rows and columns that occur in what is left.
+def latest_of_all(pattern: Csr, times: Csr, seed: int, number: int = 0) -> HiddenPart:
+    """Return a fifth of all as the hidden part, of rows and columns that occur in what is left: all that is earlier.
+
+    Parameters
+    ----------
+    pattern, times : csr_array, shape (m, n)
+    seed : int
+    number : int
+        0: the latest fifth; 1: the one before it, and so on. What is later takes no part.
 
     Examples
     --------
@@ -111,17 +132,17 @@ def latest_of_all(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
            [0, 0, 0],
            [0, 0, 0]])
     """
-    order = np.lexsort((_draws(pattern, seed), -times.data))
-    hide = np.zeros(pattern.nnz, dtype=bool)
-    hide[order[: min(int(np.ceil(_SHARE * pattern.nnz)), pattern.nnz - 1)]] = True
-    return _known_alone("time", pattern, times, hide)
+    size, from_last = int(np.ceil(_SHARE * pattern.nnz)), np.empty(pattern.nnz, dtype=np.int64)
+    from_last[np.lexsort((_draws(pattern, seed), -times.data))] = np.arange(pattern.nnz)
+    fifth = from_last // size
+    return _known_alone(f"time_{number + 1}", pattern, times, fifth > number, fifth == number)
 
 
-def _known_alone(name: str, pattern: Csr, times: Csr, hide: np.ndarray) -> HiddenPart:
-    shown, rows = _kept(pattern, ~hide), _rows(pattern)
+def _known_alone(name: str, pattern: Csr, times: Csr, show: np.ndarray, hide: np.ndarray) -> HiddenPart:
+    shown, rows = _kept(pattern, show), _rows(pattern)
     in_column = np.bincount(shown.indices, minlength=pattern.shape[1]) > 0
     known = (np.diff(shown.indptr) > 0)[rows] & in_column[pattern.indices]
-    return HiddenPart(name, shown, _kept(pattern, hide & known), _kept(times, ~hide))
+    return HiddenPart(name, shown, _kept(pattern, hide & known), _kept(times, show))
 
 
 def _fifth_of_rows(pattern: Csr, order: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ _RANGES = {
     "life": (0.0, 1e6),
 }
 """Of settings, by the last word of their names."""
-_HIDDEN = {"last": "the latest fifth of each user's", "time": "the latest fifth of all"}
+_HIDDEN = {"last": "the latest fifth of each user's", "time_1": "the latest fifths of all"}
 _WORDS = {"regression": "regression", "factor": "factors", "item": "item graph", "user": "user graph"}
 
 
@@ -405,8 +405,7 @@ def _check_times(data: Interactions, settings: RankerSettings) -> None:
 
 def _where(history: pd.DataFrame) -> str:
     """Return in words what the search of a history has hidden."""
-    told = [words for name, words in _HIDDEN.items() if f"ndcg_{name}" in history]
-    return " and ".join(told) or "parts hidden at random"
+    return next((told for name, told in _HIDDEN.items() if f"ndcg_{name}" in history), "parts hidden at random")
 
 
 def _settings_of(state: FittedState) -> RankerSettings:

@@ -1,5 +1,6 @@
 """`GraphRanker` with times: what it hides, how later items and trends count, and that files and new users keep them."""
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,7 @@ def test_nothing_hidden_is_earlier_than_what_is_shown(data: Interactions, valida
         shown, hidden = part.shown.toarray() > 0, part.hidden.toarray() > 0
         assert hidden.sum() > 0
         assert not (shown & hidden).any()
+        assert hidden.any(axis=1).sum() >= 10
         assert shown[hidden.any(axis=1)].any(axis=1).all()
         assert shown[:, hidden.any(axis=0)].any(axis=0).all()
         np.testing.assert_array_equal(part.times.toarray()[shown], times[shown])
@@ -70,15 +72,26 @@ def test_times_without_order_hide_at_random(data: Interactions) -> None:
     for timestamps in (None, np.full(data.n_ratings, 7)):
         same = Interactions(*pairs, timestamps=timestamps)
         assert [part.name for part in parts_of(same, "auto")] == ["alike", "popular_first", "rare_first"]
-    one_visit = Interactions(*pairs, timestamps=data.user_index // 12)  # nobody comes again
-    assert len(parts_of(one_visit, "time")) == 3
-    assert len(parts_of(one_visit, "last")) == 1  # those of one time at random
+    one_visit = Interactions(*pairs, timestamps=data.user_index)  # nobody comes again
+    assert [part.name for part in parts_of(one_visit, "time")] == ["alike", "popular_first", "rare_first"]
+    assert [part.name for part in parts_of(one_visit, "last")] == ["last"]  # of one time at random
+
+
+def test_windows_in_time_follow_each_other(data: Interactions) -> None:
+    parts = parts_of(data, "time")
+    assert [part.name for part in parts] == ["time_1", "time_2", "time_3"]
+    for later, earlier in itertools.pairwise(parts):
+        gone = later.shown.toarray() - earlier.shown.toarray() - earlier.hidden.toarray()
+        assert (gone >= 0).all()
+        assert earlier.times.max() <= later.times.max()
+    sizes = [part.shown.nnz for part in parts]
+    np.testing.assert_allclose(sizes, data.n_ratings * np.array([0.8, 0.6, 0.4]), atol=3)
 
 
 def test_it_chooses_on_the_latest_part_and_says_so(data: Interactions, tmp_path) -> None:
-    told = {"random": "parts hidden at random", "time": "the latest fifth of all", "last": "the latest fifth of each"}
+    told = {"random": "parts hidden at random", "time": "the latest fifths of all", "last": "the latest fifth of each"}
     for validation, words in told.items():
-        model = GraphRanker(**SMALL, validation=validation).fit(data)
+        model = GraphRanker(**SMALL | {"n_validation": 20}, validation=validation).fit(data)
         assert f"NDCG@20 on {words}" in model.search_line_
         assert bool(model.settings_.item_trend or model.settings_.user_half_life) == (validation != "random")
     again = GraphRanker.load(model.save(tmp_path / "x.air"))
