@@ -222,6 +222,18 @@ def test_a_ranker_is_trained_and_makes_lists_for_known_and_new_users(folder, tmp
     assert [row["item"] for row in rows[3:]] == expected["item"].tolist()
 
 
+def test_a_ranker_with_times_chooses_on_the_latest_part(tmp_path):
+    pairs = np.argwhere(np.random.default_rng(0).random((40, 12)) < 0.6)
+    times = np.random.default_rng(1).permutation(len(pairs))
+    pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "when": times}).to_csv(tmp_path / "likes.csv", index=False)
+    how = ["--ranking", "--model", tmp_path / "m.air", "--set", "n_factors=2", "--set", "n_steps=2"]
+    ended = cli("train", tmp_path / "likes.csv", *how, "--timestamp-column", "when")
+    assert ended.status == 0, ended.err
+    assert "NDCG@20 on the latest fifths of all: " in ended.out
+    ended = cli("train", tmp_path / "likes.csv", *how, "--timestamp-column", "when", "--set", "validation=last")
+    assert "NDCG@20 on the latest fifth of each user's: " in ended.out
+
+
 def test_evaluate_measures_lists(folder, tmp_path):
     target = tmp_path / "e.json"
     how = ["--ranking", "--k", 3, "--set", "n_factors=3", "--peers", "als"]

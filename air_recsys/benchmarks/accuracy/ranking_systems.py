@@ -129,7 +129,8 @@ def ranking_systems(
         Leave out those that make no lists for users whom they were not trained on.
     """
     kind = RANKING_SETS[data].kind
-    parameters = {"random_state": seed, "validation": kind} | (changes or {})
+    changes = changes or {}
+    parameters = {"random_state": seed} | ({} if "settings" in changes else {"validation": kind}) | changes
     told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
     shared = {"random_state": seed, "num_threads": threads}
     makers = {

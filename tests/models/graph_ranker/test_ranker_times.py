@@ -1,4 +1,4 @@
-"""`GraphRanker` with times: what it hides, how later items and trends count, and that files and new users keep them."""
+"""`GraphRanker` with times: what it hides, how later items and trends count; files and new users keep them."""
 
 import itertools
 from typing import Any
