@@ -70,11 +70,12 @@ class GraphRanker(Recommender):
     length. The factors start from singular vectors and are trained by the softmax over all items; a user's are made of
     its items. Rows and columns of R and A are divided by powers of their numbers of interactions, because the best
     weight of popularity differs from data set to data set. These powers, the penalty of the regression, the
-    temperature and the weights are chosen by `fit` on a hidden fifth of each user's interactions. It is hidden in
-    three ways: all items alike, popular items first, and rare items first, because the data do not show how popularity
-    will count in the future. The geometric mean of NDCG decides. With more than two million interactions, `fit`
-    searches on those of some users, drawn at random. The search does not cover the graphs: their weights are 0 unless
-    `settings` give them.
+    temperature and the weights are chosen by `fit` on hidden parts of the interactions, see `validation`. The
+    geometric mean of NDCG decides. With more than two million interactions, `fit` searches on those of some users,
+    drawn at random. The search does not cover the graphs: their weights are 0 unless `settings` give them.
+
+    With times, items that gain interactions may count more in regression and factors (`item_trend`), and later items
+    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.recency`.
 
     Parameters
     ----------
@@ -88,6 +89,13 @@ class GraphRanker(Recommender):
         Approximate limit of `fit` in seconds. The settings of the regression are tried for four tenths of it, and
         factors are left out if their trainings would take longer than the rest. The choice then depends on the speed
         of the machine. None: no limit.
+    validation : {"auto", "random", "last", "time"}
+        What is hidden to choose the settings. "random": a fifth of each user's interactions in three ways, all items
+        alike, popular items first, and rare items first, because such data do not show how popularity will count in
+        the future. "time": each of the latest three fifths of all, of users and items that occur before, with what is
+        earlier left; `item_trend` is chosen, too. "last": the latest fifth of each user's; `item_trend` and
+        `user_half_life` are chosen, too. "auto": "time" with timestamps, else "random". If timestamps are all equal,
+        or fewer than ten users come again, parts are hidden at random. `search_line_` says what was hidden.
     n_validation : int
         Maximum number of users whose lists are compared in each way of hiding.
     random_state : int
@@ -102,8 +110,8 @@ class GraphRanker(Recommender):
         Vectors of length 1; a score is not just their product. Singular vectors if factors have no weight.
     settings_ : RankerSettings
     history_ : DataFrame
-        Every setting tried, with NDCG and recall of its lists of 20, geometric means over the ways of hiding, and the
-        NDCG of each way; in the last row the one chosen.
+        Every setting tried, with NDCG and recall of its lists of 20, geometric means over the hidden parts, and the
+        NDCG of each part; in the last row the one chosen.
     members_ : DataFrame
         The best results of regression, factors, and both together, from `history_`.
     search_line_ : str
@@ -113,6 +121,8 @@ class GraphRanker(Recommender):
     ------
     ParameterError
         At `fit`, for a parameter out of its range.
+    DataError
+        At `fit`, if `validation` or `settings` need timestamps and there are none.
     DeviceError
         If a GPU is asked for by name and there is none.
 
@@ -371,7 +381,8 @@ class GraphRanker(Recommender):
         interactions : Interactions, DataFrame, or SciPy sparse
             Interactions and tables have the users by id, tables with or without a column of ratings; their items must
             be known. A user with the id of a trained user is not its own neighbour. A matrix has one row per new user
-            and one column per item of the model. Values do not count.
+            and one column per item of the model. Values do not count. Without timestamps, all items of a new user
+            count the same.
 
         Raises
         ------
