@@ -42,7 +42,7 @@ def fitted(data: Dataset) -> CornacRanker:
 def test_times_of_a_data_set_are_read():
     rng = np.random.default_rng(1)
     timed = [(*triple, int(time)) for triple, time in zip(triples(), rng.permutation(len(triples())), strict=True)]
-    given = {"user_half_life": 2.0}
+    given = {"user_half_life": 2.0, "factor_weight": 0.0}
     model = CornacRanker(**SMALL, settings=given).fit(Dataset.from_uirt(timed)).model_
     assert model is not None
     frame = pd.DataFrame(timed, columns=["user", "item", "rating", "timestamp"])

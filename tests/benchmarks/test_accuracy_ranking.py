@@ -29,9 +29,9 @@ from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.systems import System
 from air_recsys.metrics import ndcg_at_k
-from air_recsys.models.graph_ranker.parts import latest_of_rows
-from air_recsys.models.graph_ranker.recency import interaction_times
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.times.hidden_parts import latest_of_rows
+from air_recsys.models.graph_ranker.times.recency import interaction_times
 from air_recsys.splits import user_holdout
 
 COSTS = (2.0, 1.5, 0.1, 0.2)

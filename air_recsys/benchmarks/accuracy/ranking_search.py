@@ -14,9 +14,9 @@ from air_recsys.evaluation.lists import Lister
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.parts import hidden_parts
-from air_recsys.models.graph_ranker.recency import interaction_times
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
+from air_recsys.models.graph_ranker.times.recency import interaction_times
 from air_recsys.splits import user_holdout
 
 _SHARE, _LENGTH = 0.2, 20

@@ -13,8 +13,8 @@ import pandas as pd
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import Train
 from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.parts import HiddenPart
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart
 from air_recsys.nn.devices import in_workers, one_blas_thread
 
 _MOST_SEARCHED = 2_000_000  # interactions that a search sees

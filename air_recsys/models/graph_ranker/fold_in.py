@@ -29,9 +29,9 @@ from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import user_factors
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import RankerState
-from air_recsys.models.graph_ranker.recency import interaction_times, of_later_items
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, divided, interaction_pattern
+from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommendation_frame
 from air_recsys.models.rows import as_rows

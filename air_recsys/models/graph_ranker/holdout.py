@@ -12,8 +12,6 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import top_k
 from air_recsys.models.graph_ranker import smoothings
 from air_recsys.models.graph_ranker.factors import Train, over_factors, user_factors
-from air_recsys.models.graph_ranker.parts import HiddenPart
-from air_recsys.models.graph_ranker.recency import log_trend, of_later_items
 from air_recsys.models.graph_ranker.regression import (
     MOST_EXACT,
     PENALTIES,
@@ -25,6 +23,8 @@ from air_recsys.models.graph_ranker.regression import (
     item_products,
 )
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart
+from air_recsys.models.graph_ranker.times.recency import log_trend, of_later_items
 
 _MAX_ENTRIES = 50_000_000  # most scores of one smoothing
 _LENGTH = 20

@@ -30,10 +30,10 @@ from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import Train, over_factors, trained_factors, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.parts import VALIDATIONS, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.ranker_state import RankerState
-from air_recsys.models.graph_ranker.recency import interaction_times, log_trend, own_items
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
+from air_recsys.models.graph_ranker.times.hidden_parts import VALIDATIONS, HiddenPart, hidden_parts
+from air_recsys.models.graph_ranker.times.recency import interaction_times, log_trend, own_items
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
@@ -75,7 +75,7 @@ class GraphRanker(Recommender):
     drawn at random. The search does not cover the graphs: their weights are 0 unless `settings` give them.
 
     With times, items that gain interactions may count more in regression and factors (`item_trend`), and later items
-    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.recency`.
+    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.times.recency`.
 
     Parameters
     ----------

@@ -15,9 +15,9 @@ from air_recsys.models.graph_ranker import choice, holdout, ranker, regression
 from air_recsys.models.graph_ranker.choice import Search
 from air_recsys.models.graph_ranker.factors import item_axes, trained_factors
 from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.parts import HiddenPart, hidden_parts, hide_leaning
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
+from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, hidden_parts, hide_leaning
 from air_recsys.training.softmax import SoftmaxTraining
 
 pytestmark = pytest.mark.order

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
-from air_recsys.models.graph_ranker.parts import hidden_parts
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.graph_ranker.recency import interaction_times, log_trend, of_later_items
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
+from air_recsys.models.graph_ranker.times.recency import interaction_times, log_trend, of_later_items
 
 SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "n_validation": 100, "device": "cpu"}
 TIMED = {"user_half_life": 2.0, "item_trend": 0.5}

@@ -13,7 +13,7 @@ from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.models import GraphRanker
 from air_recsys.models.graph_ranker import choice
 from air_recsys.models.graph_ranker.choice import Search, TimeBudget
-from air_recsys.models.graph_ranker.parts import hidden_parts
+from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
 
 SMALL = {"n_factors": 4, "n_steps": 5, "device": "cpu", "n_validation": 40}
 
