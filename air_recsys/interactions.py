@@ -603,10 +603,11 @@ def as_interactions(
     )
 
 
-def as_likes(data: Any, *, allow_negative: bool = False) -> Interactions:
+def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) -> Interactions:
     """Return what `as_interactions` does, for models that count pairs and not values.
 
-    In a DataFrame without a column of ratings each row is a like, and a repeated one counts once.
+    In a DataFrame without a column of ratings each row is a like, and a repeated one counts once. With `timed` a
+    column ``timestamp`` is read where there is one; a repeated like has the time of its first row.
 
     Examples
     --------
@@ -614,10 +615,13 @@ def as_likes(data: Any, *, allow_negative: bool = False) -> Interactions:
     >>> as_likes(pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["x", "y", "y"]})).n_ratings
     2
     """
-    unrated = isinstance(data, pd.DataFrame) and named_column("rating", list(data.columns)) is None
-    if unrated and wide_frame(data) is None:
-        return Interactions.from_frame(data, rating=None, duplicates="first")
-    return as_interactions(data, allow_negative=allow_negative)
+    if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
+        return as_interactions(data, allow_negative=allow_negative)
+    header = list(data.columns)
+    timestamp = "timestamp" if timed and named_column("timestamp", header) is not None else None
+    if named_column("rating", header) is None:
+        return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
+    return Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
 
 
 def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:

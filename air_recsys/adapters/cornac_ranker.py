@@ -34,8 +34,8 @@ class CornacRanker(Recommender):
     ----------
     name : str
         Row of the model in the tables of an experiment.
-    n_factors, n_steps, settings, time_budget, n_validation, device
-        Those of `air_recsys.models.GraphRanker`.
+    n_factors, n_steps, settings, time_budget, validation, n_validation, device
+        Those of `air_recsys.models.GraphRanker`. The times of a data set with triples of the format UIRT are read.
     trainable : bool
         If False, `fit` keeps the learned state, as after `load`.
     verbose : bool
@@ -68,6 +68,7 @@ class CornacRanker(Recommender):
     n_steps: int = 150
     settings: Mapping[str, float] | None = None
     time_budget: float | None = None
+    validation: str = "auto"
     n_validation: int = 1000
     device: str = "auto"
     trainable: bool = True
@@ -86,10 +87,12 @@ class CornacRanker(Recommender):
         super().fit(train_set, val_set)
         if self.trainable:
             self.is_fitted = False  # the state after a training that fails
-            names = ("n_factors", "n_steps", "settings", "time_budget", "n_validation", "device")
+            names = ("n_factors", "n_steps", "settings", "time_budget", "validation", "n_validation", "device")
             model = AIR.for_likes(**{name: getattr(self, name) for name in names}, random_state=self.seed)
             users, items, _ = triples_of(train_set)
-            self.model_ = model.fit(Interactions(users, items, np.ones(users.size), *raw_ids(train_set)))
+            times = train_set.timestamps
+            likes = Interactions(users, items, np.ones(users.size), *raw_ids(train_set), timestamps=times)
+            self.model_ = model.fit(likes)
             if self.verbose:
                 tqdm.write(model.search_line_)
         self.is_fitted = True

@@ -108,7 +108,7 @@ def evaluate(
             options.refuse_unread("--split random", {"--timestamp-column": timestamp is not None})
         if split is ListSplit.LAST and test_fraction is not None:
             raise ParameterError("--split last holds out one item of each user: expected no --test-fraction")
-        of_ranker = {"device": device} | options.parse_settings(settings, GraphRanker())
+        of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         name, ratings = _load(file, dataset, data, options.of_likes(reading))
         parts = _parts(ratings, split, 0.2 if test_fraction is None else test_fraction, seed)
         _rank(name, ratings, parts, options.parse_names(peers), of_ranker, k, seed, json_file)

@@ -84,7 +84,6 @@ def train(
     if ranking:
         given = {
             "--preset": preset is not options.Preset.RATINGS,
-            "--timestamp-column": timestamp is not None,
             "--user-features": user_features is not None,
             "--item-features": item_features is not None,
             "--user-similarity": user_similarity is not None,
@@ -95,7 +94,7 @@ def train(
         of_ranker: dict[str, Any] = {"random_state": seed, "device": device} | options.parse_settings(
             settings, GraphRanker()
         )
-        likes = read_ratings(file, **options.of_likes(how))
+        likes = read_ratings(file, timestamp=timestamp, **options.of_likes(how))
         typer.echo(repr(likes))
         ranker = GraphRanker(**of_ranker)
         _fit_ranker(ranker, likes, checkpoint, every)

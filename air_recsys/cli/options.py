@@ -86,7 +86,11 @@ ItemColumn = Annotated[str, typer.Option("--item-column", help="Column of the it
 RatingColumn = Annotated[str, typer.Option("--rating-column", help="Column of the ratings.")]
 TimestampColumn = Annotated[
     str | None,
-    typer.Option("--timestamp-column", help="Column of times; AIR then learns effects of time (time=drift)."),
+    typer.Option(
+        "--timestamp-column",
+        help="Column of times; AIR then learns effects of time (time=drift). With --ranking the choice of settings "
+        "is made on the latest part.",
+    ),
 ]
 Duplicates = Annotated[Repeated, typer.Option("--duplicates", help="Which rating counts for a repeated pair.")]
 Negative = Annotated[bool, typer.Option("--negative", help="The scale has ratings below 0; print no note about them.")]

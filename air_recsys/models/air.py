@@ -191,7 +191,8 @@ give solver='adam'
     def for_likes(**parameters: Any) -> GraphRanker:
         """Return a model that ranks items from likes alone, without ratings or dislikes.
 
-        `fit` chooses among a regression of the items, trained factors, and both, by the lists on hidden likes.
+        `fit` chooses among a regression of the items, trained factors, and both, by the lists on hidden likes,
+        the latest ones where there are times.
         `time_budget` limits its seconds. `search_line_` says what was chosen and why.
 
         Parameters

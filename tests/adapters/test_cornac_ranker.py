@@ -1,6 +1,7 @@
 """`CornacRanker`: the lists of `AIR.for_likes()` under Cornac's contract."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pytest.importorskip("cornac")
@@ -36,6 +37,18 @@ def data() -> Dataset:
 @pytest.fixture(scope="module")
 def fitted(data: Dataset) -> CornacRanker:
     return CornacRanker(**SMALL).fit(data)
+
+
+def test_times_of_a_data_set_are_read():
+    rng = np.random.default_rng(1)
+    timed = [(*triple, int(time)) for triple, time in zip(triples(), rng.permutation(len(triples())), strict=True)]
+    given = {"user_half_life": 2.0, "factor_weight": 0.0}
+    model = CornacRanker(**SMALL, settings=given).fit(Dataset.from_uirt(timed)).model_
+    assert model is not None
+    frame = pd.DataFrame(timed, columns=["user", "item", "rating", "timestamp"])
+    own = GraphRanker(**SMALL, settings=given).fit(frame.drop(columns="rating"))
+    pairs = ["u7"] * 5, ["i1", "i2", "i3", "i4", "i5"]
+    np.testing.assert_allclose(model.predict(*pairs), own.predict(*pairs), rtol=1e-3)
 
 
 @pytest.fixture(autouse=True)

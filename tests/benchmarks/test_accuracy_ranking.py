@@ -28,6 +28,10 @@ from air_recsys.benchmarks.accuracy.sealed import LeakError, Sealed, check_seale
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.systems import System
+from air_recsys.metrics import ndcg_at_k
+from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.times.hidden_parts import latest_of_rows
+from air_recsys.models.graph_ranker.times.recency import interaction_times
 from air_recsys.splits import user_holdout
 
 COSTS = (2.0, 1.5, 0.1, 0.2)
@@ -147,6 +151,24 @@ def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold)
     apart = [ask_lists(EASE(decay).fit(inner.train), users_asked(inner)) for decay in tried]
     assert found.figures_ == [list_figures(inner, Sealed(lists, *COSTS))["ndcg@20"] for lists in apart]
     assert found.figures_[1] == max(found.figures_)
+
+
+def test_for_the_future_all_searches_hide_the_latest_part(fold):
+    system = ranking_systems("ml-100k-time")
+    assert "validation='time'" in system["GraphRanker"].settings
+    assert "the best on the hidden latest three fifths of the training items" in system["EASE"].settings
+    data = fold.train
+    times = np.random.default_rng(0).permutation(data.n_ratings)
+    pairs = data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids
+    timed = Interactions(*pairs, timestamps=times)
+    tried = (1e-3, 5.0)
+    found = Chosen(EASE, {"decay": tried}, 0, "last").fit(timed)
+    shown, hidden = latest_of_rows(interaction_pattern(timed), interaction_times(timed), 0)[1:3]
+    for decay, figure in zip(tried, found.figures_, strict=True):
+        model, asked = EASE(decay).fit(Interactions.from_csr(shown)), np.flatnonzero(np.diff(hidden.indptr))
+        assert ndcg_at_k(model.lists(asked, 20), hidden[asked], 20) == figure
+    inner = validation_part(fold._replace(train=timed), kind="time")
+    assert inner.test.timestamps.min() > inner.train.timestamps.max()
 
 
 def test_what_a_system_has_chosen_is_told(fold, at_once):

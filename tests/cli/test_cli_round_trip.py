@@ -203,7 +203,7 @@ def test_a_ranker_is_trained_and_makes_lists_for_known_and_new_users(folder, tmp
         "train", folder / "text.csv", "--ranking", "--model", target, "--set", "n_factors=3", "--json", figures
     )
     assert ended.status == 0, ended.err
-    assert "NDCG@20 on hidden parts: " in ended.out
+    assert "NDCG@20 on parts hidden at random: " in ended.out
     assert read_json(figures)["ndcg"] > 0
     model = GraphRanker.load(target)
     known, item = model.interactions_.user_ids[0], model.interactions_.item_ids[0]
@@ -220,6 +220,18 @@ def test_a_ranker_is_trained_and_makes_lists_for_known_and_new_users(folder, tmp
     new = pd.DataFrame({"user": ["eve"], "item": [item], "rating": [5.0]})
     assert [row["item"] for row in rows[:3]] == model.fold_in(new).recommend(3)["item"].tolist()
     assert [row["item"] for row in rows[3:]] == expected["item"].tolist()
+
+
+def test_a_ranker_with_times_chooses_on_the_latest_part(tmp_path):
+    pairs = np.argwhere(np.random.default_rng(0).random((40, 12)) < 0.6)
+    times = np.random.default_rng(1).permutation(len(pairs))
+    pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "when": times}).to_csv(tmp_path / "likes.csv", index=False)
+    how = ["--ranking", "--model", tmp_path / "m.air", "--set", "n_factors=2", "--set", "n_steps=2"]
+    ended = cli("train", tmp_path / "likes.csv", *how, "--timestamp-column", "when")
+    assert ended.status == 0, ended.err
+    assert "NDCG@20 on the latest fifths of all: " in ended.out
+    ended = cli("train", tmp_path / "likes.csv", *how, "--timestamp-column", "when", "--set", "validation=last")
+    assert "NDCG@20 on the latest fifth of each user's: " in ended.out
 
 
 def test_evaluate_measures_lists(folder, tmp_path):

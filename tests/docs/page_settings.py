@@ -129,7 +129,8 @@ def top_n() -> Names:
 def ranking() -> Names:
     liked = table().query("rating > 3").replace({"item 1": "x", "item 2": "z"})
     liked.to_csv("likes.csv", index=False)
-    return {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR}
+    columns = {"users": liked["user"], "items": liked["item"], "times": np.arange(len(liked))}
+    return {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR} | columns
 
 
 def presets() -> Names:

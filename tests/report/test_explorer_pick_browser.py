@@ -205,10 +205,16 @@ def check_reasons(found, expected, items, rest) -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"factor_weight": 0.0}, {"regression_weight": 0.0}, {"factor_temperature": 0.0, "regression_share": 0.0}],
+    [
+        {},
+        {"factor_weight": 0.0},
+        {"regression_weight": 0.0},
+        {"factor_temperature": 0.0, "regression_share": 0.0},
+        {"item_trend": 1.0, "user_half_life": 3.0},
+    ],
 )
 def test_lists_from_likes(page, ratings, settings):
-    model = AIR.for_likes(settings=settings, n_factors=16, n_steps=5, device="cpu").fit(ratings)
+    model = AIR.for_likes(settings=settings, n_factors=16, n_steps=5, device="cpu").fit(timed(ratings))
     items = [item for item, _ in PICKS]
     new = model.fold_in(pd.DataFrame({"user": NEW, "item": items, "rating": 1.0}))
     found, best = solved(page, model), new.recommend(20)["score"].to_numpy()

@@ -21,10 +21,11 @@ from air_recsys.results import ResultTable
 _TITLES = {"test": "", "validation": "a validation part of ", "new users": "new users of "}
 _HIDDEN = {
     "test": "",
-    "validation": "; tested: a random fifth of each user's training items, not the test items",
+    "validation": "; tested: {part} of the training items, not the test items",
     "new users": "; joined, and a tenth of the users held out of the training; tested: a random fifth of their items, "
     "with the rest of their items given",
 }
+_PARTS = {"random": "a random fifth of each user's", "last": "each user's last", "time": "the latest fifth"}
 
 
 def bench_ranking(
@@ -62,7 +63,8 @@ def bench_ranking(
     if kind == "test":
         rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
     title = f"Lists on {_TITLES[kind]}{RANKING_SETS[data].title}"
-    return ResultTable(title, _protocol(data, fold, _HIDDEN[kind], seed, threads), rows, notes)
+    hidden = _HIDDEN[kind].format(part=_PARTS[RANKING_SETS[data].kind])
+    return ResultTable(title, _protocol(data, fold, hidden, seed, threads), rows, notes)
 
 
 def given_rows(fold: NewUsersFold) -> sp.csr_array:

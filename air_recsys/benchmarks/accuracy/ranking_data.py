@@ -21,19 +21,29 @@ _LIKED = 4
 
 
 class RankingSet(NamedTuple):
-    """Interactions with a fixed split: title, origin, and a function that reads it from the data folder."""
+    """Interactions with a fixed split.
+
+    Title, origin, a function that reads it from the data folder, and which part is tested: a "random" one, the "last"
+    item of each user, or the latest in "time".
+    """
 
     title: str
     origin: str
     load: Callable[[Path], Fold]
+    kind: str = "random"
 
 
-def validation_part(fold: Fold, seed: int = 0) -> Fold:
-    """Return a fold within the training part: a fifth of each user's interactions is tested, at random.
+def validation_part(fold: Fold, seed: int = 0, kind: str = "random") -> Fold:
+    """Return a fold within the training part, which tests a part of the same kind as the test part of `fold`.
 
     The test interactions of `fold` take no part: settings can be chosen here.
     """
-    return holdout_of_users(fold.train, _SHARE, seed)._replace(name="validation")
+    makers = {
+        "random": lambda: holdout_of_users(fold.train, _SHARE, seed),
+        "last": lambda: holdout_of_last(fold.train),
+        "time": lambda: holdout_in_time(fold.train, _SHARE),
+    }
+    return makers[kind]()._replace(name="validation")
 
 
 class NewUsersFold(NamedTuple):
@@ -102,10 +112,12 @@ RANKING_SETS = {
         "MovieLens-100K by the last item",
         "all ratings as interactions, the last one of each user hidden, of items that others have",
         _movielens_last,
+        "last",
     ),
     "ml-100k-time": RankingSet(
         "MovieLens-100K by time",
         "all ratings as interactions, the latest fifth of all hidden, of users and items that occur before",
         _movielens_later,
+        "time",
     ),
 }

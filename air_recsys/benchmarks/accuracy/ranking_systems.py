@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
@@ -63,6 +64,12 @@ _CONVENTION: dict[str, dict[str, dict[str, Any]]] = {
     "yelp2018": {"BSPM": {"n_factors": 384, "weight": 0.3, "sharpening": None}},
 }
 """The settings of papers for these very splits, which have no validation part, by the data and the system."""
+_CHOSEN_ON = {
+    "random": "a random hidden fifth of each user's training items",
+    "last": "the hidden latest fifth of each user's training items",
+    "time": "the hidden latest three fifths of the training items, each from what is before it,",
+}
+"""What a search hides, by the kind of the set."""
 _FILTERS = {"BSPM": BSPM, "ChebyCF": ChebyCF}
 _NO_NEW_USERS = ("implicit BPR",)
 _ORIGIN = {
@@ -121,7 +128,9 @@ def ranking_systems(
     new_users : bool
         Leave out those that make no lists for users whom they were not trained on.
     """
-    parameters = {"random_state": seed} | (changes or {})
+    kind = RANKING_SETS[data].kind
+    changes = changes or {}
+    parameters = {"random_state": seed} | ({} if "settings" in changes else {"validation": kind}) | changes
     told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
     shared = {"random_state": seed, "num_threads": threads}
     makers = {
@@ -156,8 +165,9 @@ def _peer(data: str, name: str, make: Any, seed: int) -> System:
         fixed = _FIXED[name]
         told = f"{_ORIGIN[name]}, {_told(fixed)}{_HOW_FIXED[name]}"
         return System(partial(_train_fixed, make, fixed), told, needs, needs or "")
-    told = f"{_ORIGIN[name]}, the best on a random hidden fifth of each user's training items of {_told(grid)}"
-    return System(partial(_train_chosen, make, grid, seed), told, needs, needs or "")
+    kind = RANKING_SETS[data].kind
+    told = f"{_ORIGIN[name]}, the best on {_CHOSEN_ON[kind]} of {_told(grid)}"
+    return System(partial(_train_chosen, make, grid, seed, kind), told, needs, needs or "")
 
 
 def _by_convention(data: str, name: str, seed: int) -> System:
@@ -180,8 +190,8 @@ def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Li
     return make(**settings).fit(shown)
 
 
-def _train_chosen(make: Any, grid: Grid, seed: int, shown: Interactions) -> Chosen:
-    return Chosen(make, grid, seed).fit(shown)
+def _train_chosen(make: Any, grid: Grid, seed: int, kind: str, shown: Interactions) -> Chosen:
+    return Chosen(make, grid, seed, kind).fit(shown)
 
 
 def _implicit(algorithm: str, **parameters: Any) -> Any:

@@ -228,8 +228,9 @@ def ranking(
     reports: list[ResultTable] = []
     for name, chosen in systems.items():
         fold = RANKING_SETS[name].load(root)
-        parts = new_users_part if new_users else validation_part
-        measured = parts(fold, seed) if new_users or validation else fold
+        if validation:
+            fold = validation_part(fold, seed, RANKING_SETS[name].kind)
+        measured = new_users_part(fold, seed) if new_users else fold
         report = bench_ranking(name, measured, chosen, seed=seed, threads=threads)
         given = {"--set": [name], "--system": names, "--ranker": settings}
         call = benchmark_command("ranking", given, {"--validation": validation, "--new-users": new_users}, seed)

@@ -8,15 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factors import Start
-from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
+from air_recsys.models.graph_ranker.holdout import HeldOut
 from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.search.steps import StepChoice
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart
 from air_recsys.nn.devices import in_workers, one_blas_thread
 
-_LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
 MOST_SEARCHED = 2_000_000  # interactions that a search sees
 _ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
 Grid = dict[str, tuple[Any, ...]]
@@ -25,6 +24,10 @@ _REGRESSION: Grid = {
     "regression_target": (-0.5, -0.375, -0.25, -0.125, 0.0),
     "regression_source": (0.0, 0.25, 0.5),
     "regression_share": (0.5, 1.0),
+}
+_TIMES: Grid = {
+    "item_trend": (0.0, 0.25, 0.5, 0.75, 1.0),
+    "user_half_life": (0.0, 3.0, 10.0, 30.0, 100.0),
 }
 _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
 _NONE: dict[str, Any] = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
@@ -53,8 +56,8 @@ class Search:
 
     Parameters
     ----------
-    ways : sequence of (shown, hidden) csr_array, shapes (n_users, n_items)
-        Parts of the training data.
+    parts : sequence of HiddenPart
+        Of the training data, each with a name of its own; all of one kind.
     start : callable
         Returns the `FactorCourse` of a pattern.
     seed, n_users
@@ -68,13 +71,11 @@ class Search:
     ----------
     history : list of dict
         Every setting tried, with the steps of the factors as "n_steps", with "ndcg" and "recall" of lists of 20 items,
-        geometric means over the ways, and "ndcg_alike" and the like, of each way.
+        geometric means over the ways, and "ndcg_alike" and the like, of each part.
     """
 
-    def __init__(
-        self, ways: Sequence[tuple[Csr, Csr]], start: Start, seed: int, n_users: int, progress: Progress
-    ) -> None:
-        self.ways = [HeldOut(shown, hidden, seed, n_users) for shown, hidden in ways]
+    def __init__(self, parts: Sequence[HiddenPart], start: Start, seed: int, n_users: int, progress: Progress) -> None:
+        self.ways = [HeldOut(part, seed, n_users) for part in parts]
         self._start, self._progress = start, progress
         self.history, self._budget = progress.history, progress.budget
         self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
@@ -83,15 +84,15 @@ class Search:
         """Return the best choice found; the regression as it is where there is no time to try any."""
         start = RankerSettings(**_NONE)
         regression: Grid = {"regression_penalty": self.ways[0].penalties}
-        chosen = self._descend(
-            start._replace(regression_weight=1.0), regression | _REGRESSION, HeldOut.regression_scores
-        )
+        grid = regression | _REGRESSION | {name: _TIMES[name] for name in self.ways[0].of_times}
+        chosen = self._descend(start._replace(regression_weight=1.0), grid, HeldOut.regression_scores)
         if not self.history:
             return Choice(start._replace(regression_weight=1.0), 0, self.history)
         single = {way: way.regression_scores(chosen) for way in self.ways}
         for way in self.ways:
             way.forget_regression()
-        self._join_factors(start, chosen, single)
+        times = {name: getattr(chosen, name) for name in _TIMES}
+        self._join_factors(start._replace(**times), chosen, single)
         best = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
         return Choice.of_row(best, self.history)
 
@@ -139,25 +140,10 @@ class Search:
             measured = in_workers(lambda way: way.measure(scores(way, settings)), self.ways)
         figures = np.array(measured)  # (ways, 2)
         ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
-        each = {f"ndcg_{name}": value for name, value in zip(_LEANS, figures[:, 0].tolist(), strict=False)}
+        each = {f"ndcg_{way.name}": value for way, value in zip(self.ways, figures[:, 0].tolist(), strict=True)}
         self.history.append(settings._asdict() | {"n_steps": n_steps, "ndcg": ndcg, "recall": recall} | each)
         self._progress.tried()
         return ndcg
-
-
-def hidden_parts(pattern: Csr, seed: int) -> list[tuple[Csr, Csr]]:
-    """Return what is left and what is hidden when a fifth of each row is hidden alike, popular first and rare first.
-
-    A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
-    of the past shows in which direction.
-
-    Examples
-    --------
-    >>> import scipy.sparse as sp
-    >>> len(hidden_parts(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0))
-    3
-    """
-    return [hide_leaning(pattern, lean, seed) for lean in _LEANS.values()]
 
 
 def history_frame(choice: Choice) -> pd.DataFrame:

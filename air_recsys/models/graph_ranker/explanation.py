@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.markup import card, card_table
+from air_recsys.metrics.checks import Csr
 from air_recsys.models.explanation.tables import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.factors import FactorTerm
 from air_recsys.models.graph_ranker.ranker_state import RankerState
@@ -98,7 +99,7 @@ def explain(
     ranker: RankerState,
     terms: Mapping[str, Term],
     pair: tuple[Hashable, Hashable],
-    places: tuple[int, np.ndarray],
+    places: tuple[int, Csr],
     n: int,
     labels: Labels | None,
 ) -> ListExplanation:
@@ -111,8 +112,8 @@ def explain(
         Those of trained or of new users.
     pair : tuple of hashable
         The ids of the user and of the item.
-    places : tuple of int and ndarray
-        The position of the user in the terms, and those of its items.
+    places : tuple of int and csr_array, shape (1, n_items)
+        The position of the user in the terms, and how much each of its items counts.
     n : int
         Most rows.
     labels : mapping or Series, optional
@@ -131,11 +132,11 @@ def explain(
     table.insert(1, "label", [label_of(names, each) for each in ids])
     score = float(blend(terms, weights, np.array([user]), data.n_items)[0, item])
     found = table.reset_index(drop=True)
-    return ListExplanation(*pair, label_of(names, pair[1]), score, found, parts, own.size)
+    return ListExplanation(*pair, label_of(names, pair[1]), score, found, parts, own.nnz)
 
 
 def contributions(
-    terms: Mapping[str, Term], weights: Mapping[str, float], sources: np.ndarray, own: np.ndarray, user: int, item: int
+    terms: Mapping[str, Term], weights: Mapping[str, float], sources: np.ndarray, own: Csr, user: int, item: int
 ) -> tuple[pd.DataFrame, dict[str, float]]:
     """Return what each of a user's items adds to a score by term, one row per item, and what no item adds.
 
@@ -145,8 +146,8 @@ def contributions(
         By name.
     sources : ndarray, shape (n_items, r)
         Of the factors.
-    own : ndarray
-        Positions of the user's items.
+    own : csr_array, shape (1, n_items)
+        How much each item of the user counts.
     user, item : int
         Positions in the terms.
     """
@@ -160,8 +161,8 @@ def contributions(
             rest["user_graph"] = weight * float(term.scores(np.array([user]))[0, item])
         else:
             assert isinstance(term, Smoothing)
-            columns[_COLUMNS[name]] = _of_product(term, own, user, item, weight)
-    return pd.DataFrame(columns, index=own), rest
+            columns[_COLUMNS[name]] = _of_product(term, own.indices, user, item, weight)
+    return pd.DataFrame(columns, index=own.indices), rest
 
 
 def _of_product(term: Smoothing, own: np.ndarray, user: int, item: int, weight: float) -> np.ndarray:
@@ -175,10 +176,10 @@ def _of_product(term: Smoothing, own: np.ndarray, user: int, item: int, weight: 
 
 
 def _of_factors(
-    term: FactorTerm, sources: np.ndarray, own: np.ndarray, user: int, item: int, weight: float
+    term: FactorTerm, sources: np.ndarray, own: Csr, user: int, item: int, weight: float
 ) -> tuple[np.ndarray, float]:
     """Return what each item adds, and what remains for a cosine of 0."""
-    parts = sources[own].astype(np.float64)
+    parts = sources[own.indices].astype(np.float64) * own.data[:, None]
     length = max(float(np.linalg.norm(parts.sum(axis=0))), np.finfo(np.float32).tiny)
     cosines = parts @ term.items.factors[item].astype(np.float64) / length
     score = weight * float(term.scores(np.array([user]))[0, item])

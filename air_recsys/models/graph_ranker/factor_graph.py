@@ -25,9 +25,9 @@ def factor_graph(pattern: Csr, n_neighbors: int, seed: int, device: torch.device
     --------
     >>> pattern = sp.csr_array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
     >>> factor_graph(pattern, 1, 0, torch.device("cpu")).spread(torch.eye(3))
-    tensor([[1.0000, 1.2947, 0.9262],
-            [1.2947, 1.0000, 0.0000],
-            [0.9262, 0.0000, 1.0000]])
+    tensor([[1.0000, 1.5638, 1.2468],
+            [1.5638, 1.0000, 0.0000],
+            [1.2468, 0.0000, 1.0000]])
     """
     read = some_users(pattern, seed, _MOST_READ)
     graph = cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors)

@@ -170,10 +170,10 @@ def user_factors(pattern: Csr, sources: np.ndarray) -> np.ndarray:
 
 
 class FactorTerm(NamedTuple):
-    """The scores exp(u . q / temperature) of factors, divided by their length; temperature 0: of u . q itself."""
+    """The scores exp(u . q / temperature + t) of factors, divided by their length; temperature 0: of u . q itself."""
 
     users: np.ndarray  # (n_users, r)
-    items: Catalogue  # q
+    items: Catalogue  # q, and t, the trends of the items
     temperature: float
 
     def scores(self, users: np.ndarray) -> np.ndarray:
@@ -182,8 +182,10 @@ class FactorTerm(NamedTuple):
         product = own @ self.items.factors.astype(np.float64).T
         if not self.temperature:
             return of_length_one(product)
+        product /= self.temperature
+        product += self.items.offsets
         product -= product.max(axis=1, keepdims=True)
-        np.exp(product / self.temperature, out=product)
+        np.exp(product, out=product)
         product[~own.any(axis=1)] = 0  # who has no items
         return of_length_one(product)
 
@@ -220,13 +222,18 @@ class RoughFactors(NamedTuple):
 
     def at(self, items: np.ndarray) -> np.ndarray:
         """Return the scores of some items of each user."""
-        exact = self.term.items.exact(self.own, torch.from_numpy(items))
+        own = self.own.double() / (self.term.temperature or 1)
+        exact = self.term.items.exact(own, torch.from_numpy(items))
         if self.term.temperature:
-            exact.div_(self.term.temperature).sub_(self.largest).exp_().mul_(self.own.any(dim=1, keepdim=True))
+            exact.sub_(self.largest).exp_().mul_(self.own.any(dim=1, keepdim=True))
         return exact.numpy() / self.lengths
 
 
-def over_factors(users: np.ndarray, items: np.ndarray, temperature: float) -> FactorTerm:
-    """Return the term of factors, shapes (n_users, r) and (n_items, r)."""
+def over_factors(
+    users: np.ndarray, items: np.ndarray, temperature: float, trend: np.ndarray | None = None
+) -> FactorTerm:
+    """Return the term of factors, (n_users, r) and (n_items, r), with the logs of trends; cosines have no trend."""
     wide = np.require(items, np.float32, ["C", "W"])
-    return FactorTerm(users, Catalogue(wide, np.zeros(len(wide), np.float32), torch.device("cpu")), temperature)
+    counted = trend is not None and temperature
+    offsets = np.asarray(trend, np.float32) if counted else np.zeros(len(wide), np.float32)
+    return FactorTerm(users, Catalogue(wide, offsets, torch.device("cpu")), temperature)

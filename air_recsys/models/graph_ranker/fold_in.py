@@ -31,6 +31,7 @@ from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, divided, interaction_pattern
+from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommendation_frame
 from air_recsys.models.rows import as_rows
@@ -58,7 +59,8 @@ class FoldedUsers:
         ones = np.ones(rows.nnz, dtype=np.float32)
         self._ranker = ranker
         self._pattern = sp.csr_array((ones, rows.indices, rows.indptr), shape=rows.shape)
-        self._terms = new_terms(ranker, self._pattern, own)
+        self._own = of_later_items(self._pattern, _times(ranker, data), ranker.settings.user_half_life)
+        self._terms = new_terms(ranker, self._pattern, self._own, own)
 
     def scores(self, users: Any = slice(None)) -> np.ndarray:
         """Return the scores of all items for some of the users, by position, or for all; shape (b, n_items).
@@ -114,11 +116,21 @@ class FoldedUsers:
         if not place.size:
             raise UnknownIdError("user", [user_id])
         user = int(place[0])
-        own = self._pattern[[user]].indices
+        own = self._own[[user]]
         return explain(self._ranker, self._terms, (user_id, item_id), (user, own), n, labels)
 
 
-def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, Term]:
+def _times(ranker: RankerState, new: Any) -> Csr | None:
+    """Return the times of the items of new users, (b, n_items), or None."""
+    times = interaction_times(new) if isinstance(new, Interactions) else None
+    if times is None:
+        return None
+    timed = times.tocoo()
+    columns = ranker.fitted.data.items.lookup(new.item_ids)[timed.col]
+    return sp.csr_array((timed.data, (timed.row, columns)), shape=(new.n_users, ranker.fitted.data.n_items))
+
+
+def new_terms(ranker: RankerState, pattern: Csr, counted: Csr, own: np.ndarray) -> dict[str, Term]:
     """Return the terms of a ranker for new users.
 
     Parameters
@@ -126,6 +138,8 @@ def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, T
     ranker : RankerState
     pattern : csr_array, shape (b, n_items)
         1 for every item of a new user.
+    counted : csr_array, shape (b, n_items)
+        How much each of them counts in the scores of regression and factors.
     own : ndarray of int, shape (b,)
         The position of each new user among the trained ones, -1 for a stranger: nobody is its own neighbour.
     """
@@ -143,8 +157,8 @@ def new_terms(ranker: RankerState, pattern: Csr, own: np.ndarray) -> dict[str, T
     makers: dict[str, Callable[[], Csr | np.ndarray]] = {
         "item": lambda: divided(pattern, popularity(), settings.item_source),
         "user": lambda: _edges(trained(), pattern, own, settings),
-        "factor": lambda: user_factors(pattern, ranker.sources),
-        "regression": lambda: divided(pattern, degrees(), settings.regression_source),
+        "factor": lambda: user_factors(counted, ranker.sources),
+        "regression": lambda: divided(counted, degrees(), settings.regression_source),
     }
     return {name: term.for_users(makers[name]()) for name, term in ranker.terms.items()}
 

@@ -1,4 +1,4 @@
-"""What a `GraphRanker` hides of its training data in order to choose, and how good its lists are there."""
+"""How good the lists of a `GraphRanker` are on a hidden part of its training data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Callable
 from functools import lru_cache, partial
 
 import numpy as np
-import scipy.sparse as sp
 
 from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
 from air_recsys.metrics.checks import Csr
@@ -24,48 +23,13 @@ from air_recsys.models.graph_ranker.regression import (
     item_products,
 )
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart
+from air_recsys.models.graph_ranker.times.recency import log_trend, of_later_items
 
-_SHARE = 0.2
 _MAX_ENTRIES = 50_000_000  # most scores of one smoothing
 _LENGTH = 20
 _BLOCK = 256
 Smoothed = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, smoothed
-
-
-def hide_leaning(pattern: Csr, lean: float, seed: int) -> tuple[Csr, Csr]:
-    """Return what is left and a hidden fifth of every row, drawn with chances that follow the counts of the columns.
-
-    Parameters
-    ----------
-    pattern : csr_array, shape (m, n)
-    lean : float
-        The chance of an entry is proportional to (number of entries in its column)^lean: 0 for all alike, above 0 for
-        columns of many entries before those of few.
-    seed : int
-
-    Returns
-    -------
-    shown, hidden : csr_array, shape (m, n)
-        A fifth of each row, rounded, is hidden, but never all of it.
-
-    Examples
-    --------
-    >>> shown, hidden = hide_leaning(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 0)
-    >>> shown.sum(axis=1).tolist(), hidden.sum(axis=1).tolist()
-    ([4.0, 4.0], [1.0, 1.0])
-    """
-    sizes = np.diff(pattern.indptr)
-    popularity = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
-    waits = np.random.default_rng(seed).exponential(size=pattern.nnz) / popularity**lean  # the shortest are drawn
-    rows = np.repeat(np.arange(sizes.size), sizes)
-    rank = np.empty(pattern.nnz, dtype=np.int64)
-    rank[np.lexsort((waits, rows))] = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], sizes)
-    hide = rank < np.minimum(np.floor(_SHARE * sizes + 0.5), sizes - 1)[rows]
-    shown, hidden = (
-        sp.csr_array((pattern.data[mask], (rows[mask], pattern.indices[mask])), shape=pattern.shape)
-        for mask in (~hide, hide)
-    )
-    return shown, hidden
 
 
 class HeldOut:
@@ -73,7 +37,7 @@ class HeldOut:
 
     Parameters
     ----------
-    shown, hidden : csr_array, shape (n_users, n_items)
+    part : HiddenPart
         Some user has hidden items.
     seed : int
     n_users : int
@@ -87,12 +51,16 @@ class HeldOut:
 
     factors: ItemFactors
 
-    def __init__(self, shown: Csr, hidden: Csr, seed: int, n_users: int) -> None:
-        self.shown, self._k = shown, min(_LENGTH, shown.shape[1])
+    def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
+        shown, hidden = part.shown, part.hidden
+        self.shown, self.name, self.of_times = shown, part.name, part.of_times
+        self._k = min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
         self._hidden, self._seen = hidden[self.users], shown[self.users]
+        self._times = None if part.times is None else part.times[self.users]
+        self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
         few = shown.shape[1] <= MOST_EXACT
         self.penalties = (*SMALL_PENALTIES, *PENALTIES) if few else PENALTIES
         self._evened = lru_cache(1)(partial(evened_items, shown))
@@ -104,19 +72,28 @@ class HeldOut:
     def regression_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the regression alone, (n_users asked, n_items), as those of the others."""
         evened, smoothed = self._regression(
-            settings.regression_exponent, settings.regression_share, settings.regression_source
+            settings.regression_exponent,
+            settings.regression_share,
+            settings.regression_source,
+            settings.user_half_life,
         )
-        target = (evened.degrees**-settings.regression_target).astype(np.float32)
+        gains = np.exp(settings.item_trend * self._trend)
+        target = (evened.degrees**-settings.regression_target * gains).astype(np.float32)
         product = smoothed(settings.regression_penalty)
         return self._by_blocks(lambda block: smoothings.of_length_one(product[block] * target))
 
-    def _regression_of(self, exponent: float, share: float, source: float) -> tuple[EvenedItems, Smoothed]:
+    def _regression_of(
+        self, exponent: float, share: float, source: float, half_life: float
+    ) -> tuple[EvenedItems, Smoothed]:
         evened = self._evened(exponent, share)
-        own = smoothings.divided(self._seen, evened.degrees, source)
+        own = smoothings.divided(self._own(half_life), evened.degrees, source)
         if own.shape[1] <= MOST_EXACT:
             return evened, lambda penalty: own @ self._weights(exponent, share, penalty)
         blocks = filtered(evened, own.toarray(), PENALTIES)
         return evened, lambda penalty: blocks[PENALTIES.index(penalty)]
+
+    def _own(self, half_life: float) -> Csr:
+        return of_later_items(self._seen, self._times, half_life)
 
     def forget_regression(self) -> None:
         """Free what the regression holds, several times the scores."""
@@ -130,10 +107,11 @@ class HeldOut:
 
     def factor_scores(self, settings: RankerSettings) -> np.ndarray:
         """Return the scores of the factors alone."""
-        return self._scores(settings.factor_temperature)
+        return self._scores(settings.factor_temperature, settings.user_half_life, settings.item_trend)
 
-    def _scores_of_factors(self, temperature: float) -> np.ndarray:
-        over = over_factors(user_factors(self._seen, self.factors.sources), self.factors.targets, temperature)
+    def _scores_of_factors(self, temperature: float, half_life: float, trend: float) -> np.ndarray:
+        own, gains = user_factors(self._own(half_life), self.factors.sources), trend * self._trend
+        over = over_factors(own, self.factors.targets, temperature, gains)
         users = np.arange(self.users.size)
         return self._by_blocks(lambda block: over.scores(users[block]))
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.exceptions import ParameterError, ParameterWarning
+from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.interactions import Interactions, as_likes
 from air_recsys.metrics.checks import Csr
@@ -24,7 +24,6 @@ from air_recsys.models.graph_ranker.choice import (
     MOST_SEARCHED,
     Choice,
     Search,
-    hidden_parts,
     history_frame,
     members_of,
 )
@@ -35,6 +34,8 @@ from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern, some_users
+from air_recsys.models.graph_ranker.times.hidden_parts import VALIDATIONS, HiddenPart, hidden_parts
+from air_recsys.models.graph_ranker.times.recency import interaction_times, log_trend, own_items
 from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
@@ -43,7 +44,7 @@ from air_recsys.models.scoring import list_ndcg
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.parameters import integer, real, warn_of_unread
+from air_recsys.parameters import choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.held_checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
@@ -52,8 +53,15 @@ from air_recsys.validation import check_choice, check_integer, check_real
 Path = str | os.PathLike[str]
 _NEIGHBORS = 50  # edges that each item chooses in the graph that its target is spread over
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
-_RANGES = {"source": (-2.0, 10.0), "target": (-2.0, 10.0), "share": (0.0, 1.0), "penalty": (0.0, 1e6)}
+_RANGES = {
+    "source": (-2.0, 10.0),
+    "target": (-2.0, 10.0),
+    "share": (0.0, 1.0),
+    "penalty": (0.0, 1e6),
+    "life": (0.0, 1e6),
+}
 """Of settings, by the last word of their names."""
+_HIDDEN = {"last": "the latest fifth of each user's", "time_1": "the latest fifths of all"}
 _WORDS = {"regression": "regression", "factor": "factors", "item": "item graph", "user": "user graph"}
 
 
@@ -70,11 +78,12 @@ class GraphRanker(Recommender):
     length. The factors start from singular vectors and are trained by the softmax over all items; a user's are made of
     its items. Rows and columns of R and A are divided by powers of their numbers of interactions, because the best
     weight of popularity differs from data set to data set. These powers, the penalty of the regression, the
-    temperature and the weights are chosen by `fit` on a hidden fifth of each user's interactions. It is hidden in
-    three ways: all items alike, popular items first, and rare items first, because the data do not show how popularity
-    will count in the future. The geometric mean of NDCG decides. With more than two million interactions, `fit`
-    searches on those of some users, drawn at random. The search does not cover the graphs: their weights are 0 unless
-    `settings` give them.
+    temperature and the weights are chosen by `fit` on hidden parts of the interactions, see `validation`. The
+    geometric mean of NDCG decides. With more than two million interactions, `fit` searches on those of some users,
+    drawn at random. The search does not cover the graphs: their weights are 0 unless `settings` give them.
+
+    With times, items that gain interactions may count more in regression and factors (`item_trend`), and later items
+    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.times.recency`.
 
     Parameters
     ----------
@@ -89,6 +98,13 @@ class GraphRanker(Recommender):
         Approximate limit of `fit` in seconds. The settings of the regression are tried for four tenths of it, and
         factors are left out if even short trainings would take longer than the rest. The choice then depends on the
         speed of the machine. None: no limit.
+    validation : {"auto", "random", "last", "time"}
+        What is hidden to choose the settings. "random": a fifth of each user's interactions in three ways, all items
+        alike, popular items first, and rare items first, because such data do not show how popularity will count in
+        the future. "time": each of the latest three fifths of all, of users and items that occur before, with what is
+        earlier left; `item_trend` is chosen, too. "last": the latest fifth of each user's; `item_trend` and
+        `user_half_life` are chosen, too. "auto": "time" with timestamps, else "random". If timestamps are all equal,
+        or fewer than ten users come again, parts are hidden at random. `search_line_` says what was hidden.
     n_validation : int
         Maximum number of users whose lists are compared in each way of hiding.
     random_state : int
@@ -106,7 +122,7 @@ class GraphRanker(Recommender):
         Steps of the training of the factors, chosen on the hidden parts; 0 if factors have no weight.
     history_ : DataFrame
         Every setting tried, with the steps of the factors, and with NDCG and recall of its lists of 20, geometric
-        means over the ways of hiding, and the NDCG of each way; in the last row the one chosen.
+        means over the hidden parts, and the NDCG of each part; in the last row the one chosen.
     members_ : DataFrame
         The best results of regression, factors, and both together, from `history_`.
     search_line_ : str
@@ -116,6 +132,8 @@ class GraphRanker(Recommender):
     ------
     ParameterError
         At `fit`, for a parameter out of its range.
+    DataError
+        At `fit`, if `validation` or `settings` need timestamps and there are none.
     DeviceError
         If a GPU is asked for by name and there is none.
 
@@ -139,6 +157,7 @@ class GraphRanker(Recommender):
     n_steps: int = integer(150, minimum=1)
     settings: Mapping[str, float] | None = None
     time_budget: float | None = real(None, strict=True, besides=(None,))
+    validation: str = choice("auto", VALIDATIONS)
     n_validation: int = integer(1000, minimum=1)
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
@@ -148,8 +167,9 @@ class GraphRanker(Recommender):
         check_device_name(self.device)
         if self.settings is None:
             return
-        if self.time_budget is not None:
-            warn_of_unread("time_budget", self.time_budget, "settings=None")
+        for name, default in {"time_budget": None, "validation": "auto"}.items():
+            if getattr(self, name) != default:
+                warn_of_unread(name, getattr(self, name), "settings=None")
         if not isinstance(self.settings, Mapping):
             raise ParameterError(f"settings must be a mapping or None, found {type(self.settings).__name__}")
         for name, value in self.settings.items():
@@ -220,14 +240,15 @@ class GraphRanker(Recommender):
         return self
 
     def _learned(self, data: Interactions, progress: Progress) -> FittedState:
-        choice = self._chosen(data, progress)
-        pattern, settings = interaction_pattern(data), choice.settings
-        factors = progress.trained(self._training(pattern, _NEIGHBORS if choice.n_steps else 0), choice.n_steps)
-        no_biases = np.zeros(data.n_users), np.zeros(data.n_items)
+        found = self._chosen(data, progress)
+        pattern, times, settings = interaction_pattern(data), interaction_times(data), found.settings
+        factors = progress.trained(self._training(pattern, _NEIGHBORS if found.n_steps else 0), found.n_steps)
+        users = user_factors(own_items(data, settings), factors.sources)
+        trend = np.zeros(data.n_items) if times is None else settings.item_trend * log_trend(times)
         return FittedState(
             data,
-            Factors(user_factors(pattern, factors.sources), factors.targets, *no_biases, 0.0),
-            history=history_frame(choice),
+            Factors(users, factors.targets, np.zeros(data.n_users), trend, 0.0),
+            history=history_frame(found),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
         )
@@ -242,22 +263,31 @@ class GraphRanker(Recommender):
         given: dict[str, Any] = dict(self.settings or {})
         by_default = RankerSettings(**given)
         unsearched = Choice(by_default, self.n_steps if by_default.factor_weight else 0, [])
+        _check_times(data, by_default)
         if self.settings is not None:
             return unsearched
         if progress.chosen is not None:
             return Choice.of_row(progress.chosen, progress.history)
-        ways = hidden_parts(some_users(interaction_pattern(data), self.random_state, MOST_SEARCHED), self.random_state)
-        if not ways[0][1].nnz:  # no user has interactions to spare
+        parts = self._hidden_parts(data)
+        if not parts[0].hidden.nnz:  # no user has interactions to spare
             return unsearched
-        choice = Search(ways, self._training, self.random_state, self.n_validation, progress).best()
-        if not choice.history:
+        found = Search(parts, self._training, self.random_state, self.n_validation, progress).best()
+        if not found.history:
             warnings.warn(
                 f"time_budget={self.time_budget:g} is too short to try anything: the regression keeps its defaults",
                 ParameterWarning,
                 stacklevel=4,
             )
-        progress.has_chosen(choice.settings._asdict() | {"n_steps": choice.n_steps})
-        return choice
+        progress.has_chosen(found.settings._asdict() | {"n_steps": found.n_steps})
+        return found
+
+    def _hidden_parts(self, data: Interactions) -> list[HiddenPart]:
+        if self.validation in ("last", "time") and data.timestamps is None:
+            raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
+        seed, times = self.random_state, interaction_times(data)
+        pattern = some_users(interaction_pattern(data), seed, MOST_SEARCHED)
+        searched = None if times is None else some_users(times, seed, MOST_SEARCHED)
+        return hidden_parts(pattern, searched, self.validation, seed)
 
     @property
     def settings_(self) -> RankerSettings:
@@ -286,12 +316,14 @@ class GraphRanker(Recommender):
         told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
         left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
         cut = f"; {self.n_steps_} of {self.n_steps} steps" if 0 < self.n_steps_ < self.n_steps else ""
-        return f"{chosen}: NDCG@20 on hidden parts: {told}{cut}{left_out}"
+        return f"{chosen}: NDCG@20 on {_where(self.history_)}: {told}{cut}{left_out}"
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         settings = _settings_of(state)
         if not np.isfinite([float(value) for value in settings]).all():
             raise ValueError("expected finite settings in the history, found NaN or infinity")
+        if settings.user_half_life and state.data.timestamps is None:
+            raise ValueError("expected the times that the settings ask for, found none")
         if settings.regression_weight and state.item_weights is None:
             raise ValueError("expected the weights of the regression that the settings ask for, found none")
         if state.source_factors is not None:
@@ -304,7 +336,7 @@ class GraphRanker(Recommender):
         return _graph_of(state, side)
 
     def _as_data(self, interactions: Any) -> Interactions:
-        return as_likes(interactions)
+        return as_likes(interactions, timed=True)
 
     # ---------------------------------------------------------------- scores
 
@@ -411,8 +443,8 @@ class GraphRanker(Recommender):
         """
         state = self._fitted()
         user = state.data.users.place(user_id)
-        ranking, own = _ranking(state), state.statistics.seen[[user]].indices
-        return explain(ranking, ranking.terms, (user_id, item_id), (user, own), n, labels)
+        ranking = _ranking(state)
+        return explain(ranking, ranking.terms, (user_id, item_id), (user, ranking.own[[user]]), n, labels)
 
     def fold_in(self, interactions: Any) -> FoldedUsers:
         """Return new users from their items, for lists, without training; the model does not change.
@@ -424,7 +456,8 @@ class GraphRanker(Recommender):
         interactions : Interactions, DataFrame, or SciPy sparse
             Interactions and tables have the users by id, tables with or without a column of ratings; their items must
             be known. A user with the id of a trained user is not its own neighbour. A matrix has one row per new user
-            and one column per item of the model. Values do not count.
+            and one column per item of the model. Values do not count. Without timestamps, all items of a new user
+            count the same.
 
         Raises
         ------
@@ -440,7 +473,7 @@ class GraphRanker(Recommender):
         >>> model.fold_in(new).recommend(n=1)[["user", "item"]].values.tolist()
         [['eve', 2]]
         """
-        new = as_likes(interactions) if isinstance(interactions, pd.DataFrame) else interactions
+        new = as_likes(interactions, timed=True) if isinstance(interactions, pd.DataFrame) else interactions
         return FoldedUsers(_ranking(self._fitted()), new)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
@@ -448,6 +481,17 @@ class GraphRanker(Recommender):
         raise ParameterError(
             "the scores of a GraphRanker are not products of factors: expected recommend in place of to_faiss"
         )
+
+
+def _check_times(data: Interactions, settings: RankerSettings) -> None:
+    for name in ("user_half_life", "item_trend"):
+        if getattr(settings, name) and data.timestamps is None:
+            raise DataError(f"{name} in settings needs interactions with timestamps, found none")
+
+
+def _where(history: pd.DataFrame) -> str:
+    """Return in words what the search of a history has hidden."""
+    return next((told for name, told in _HIDDEN.items() if f"ndcg_{name}" in history), "parts hidden at random")
 
 
 def _settings_of(state: FittedState) -> RankerSettings:
@@ -498,6 +542,7 @@ def _new_graph(state: FittedState, side: Side) -> SimilarityGraph:
 
 def _ranker_state(state: FittedState) -> RankerState:
     pattern, settings, factors = interaction_pattern(state.data), _settings_of(state), state.factors
+    own, trend = own_items(state.data, settings), factors.item_biases
     assert state.source_factors is not None
 
     def adjacency(side: Side) -> Csr:
@@ -505,12 +550,12 @@ def _ranker_state(state: FittedState) -> RankerState:
 
     def regression_of() -> Term:
         assert state.item_weights is not None
-        return regression.over_regression(pattern, state.item_weights, settings)
+        return regression.over_regression(pattern, own, state.item_weights, trend, settings)
 
     makers: dict[str, Callable[[], Term]] = {
         "item": lambda: smoothings.over_items(pattern, adjacency("item"), settings),
         "user": lambda: smoothings.over_users(pattern, adjacency("user"), settings),
-        "factor": lambda: over_factors(factors.user_factors, factors.item_factors, settings.factor_temperature),
+        "factor": lambda: over_factors(factors.user_factors, factors.item_factors, settings.factor_temperature, trend),
         "regression": regression_of,
     }
-    return RankerState(state, settings, state.source_factors, {name: makers[name]() for name in settings.weights})
+    return RankerState(state, settings, state.source_factors, {name: makers[name]() for name in settings.weights}, own)

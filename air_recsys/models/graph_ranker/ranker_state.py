@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term
 from air_recsys.models.state import FittedState
 
@@ -18,3 +19,4 @@ class RankerState(NamedTuple):
     settings: RankerSettings
     sources: np.ndarray  # of the factors, (n_items, r)
     terms: Mapping[str, Term]  # that count, by name
+    own: Csr  # how much each item of a user counts, (n_users, n_items)

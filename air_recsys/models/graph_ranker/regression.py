@@ -82,18 +82,20 @@ def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
     return evened_items(pattern, settings.regression_exponent, settings.regression_share).degrees
 
 
-def over_regression(pattern: Csr, weights: Csr | np.ndarray, settings: RankerSettings) -> Smoothing:
-    """Return the smoothing of a user's items by H."""
+def over_regression(
+    pattern: Csr, own: Csr, weights: Csr | np.ndarray, trend: np.ndarray, settings: RankerSettings
+) -> Smoothing:
+    """Return the smoothing by H of how much a user's items count; columns times the exponentials of `trend`."""
     degrees = item_degrees(pattern, settings)
-    right = divided_columns(weights, degrees, settings.regression_target)
-    return Smoothing(divided(pattern, degrees, settings.regression_source), right)
+    right = times_columns(weights, degrees**-settings.regression_target * np.exp(trend))
+    return Smoothing(divided(own, degrees, settings.regression_source), right)
 
 
-def divided_columns(matrix: Csr | np.ndarray, degrees: np.ndarray, exponent: float) -> Csr | np.ndarray:
-    """Return a dense or a sparse matrix with each column over a power of its degree, in the type of the matrix."""
+def times_columns(matrix: Csr | np.ndarray, factors: np.ndarray) -> Csr | np.ndarray:
+    """Return a dense or a sparse matrix with its columns multiplied, in the type of the matrix."""
     if isinstance(matrix, np.ndarray):
-        return matrix * (degrees**-exponent).astype(matrix.dtype)
-    return divided(matrix, degrees, exponent)
+        return matrix * factors.astype(matrix.dtype)
+    return divided(matrix, factors, -1.0)
 
 
 def item_products(evened: EvenedItems) -> np.ndarray:

@@ -40,6 +40,8 @@ class RankerSettings(NamedTuple):
     regression_penalty: float = 8.0
     regression_source: float = 0.25
     regression_target: float = -0.25
+    user_half_life: float = 0.0  # so many later items of a user halve what an item counts; 0: all count alike
+    item_trend: float = 0.0  # power of an item's share of the latest interactions over its share of all
     item_weight: float = 0.0
     user_weight: float = 0.0
     factor_weight: float = 0.5

@@ -21,6 +21,7 @@ def portable_lists(model: GraphRanker) -> dict[str, Any]:
         regression (n (n + 1) / 2,) : the lower triangle of H, row after row, or None where it does not count
         left, right (n,) : what rows and columns of H are multiplied by; regression_weight
         sources, targets (n, r) : the factors, or None; factor_weight, temperature
+        gains (n,) : what exponentials of the factors are multiplied by, or None
 
     Raises
     ------
@@ -31,9 +32,11 @@ def portable_lists(model: GraphRanker) -> dict[str, Any]:
     state, settings = model._fitted(), model.settings_
     if "user" in settings.weights or "item" in settings.weights:
         raise ParameterError("expected settings without user_weight and item_weight, whose graphs need who took what")
-    found: dict[str, Any] = {"kind": "lists"} | dict.fromkeys(("regression", "left", "right", "sources", "targets"))
+    found: dict[str, Any] = {"kind": "lists"} | dict.fromkeys(
+        ("regression", "left", "right", "sources", "targets", "gains")
+    )
     found |= {"regression_weight": settings.regression_weight, "factor_weight": settings.factor_weight}
-    found["temperature"] = settings.factor_temperature
+    found["temperature"], gains = settings.factor_temperature, np.exp(state.factors.item_biases)
     if settings.regression_weight:
         if not isinstance(state.item_weights, np.ndarray):
             raise ParameterError(
@@ -41,7 +44,10 @@ def portable_lists(model: GraphRanker) -> dict[str, Any]:
             )
         degrees = item_degrees(interaction_pattern(state.data), settings)
         found["regression"] = state.item_weights[np.tril_indices(state.data.n_items)]
-        found["left"], found["right"] = degrees**-settings.regression_source, degrees**-settings.regression_target
+        found["left"], found["right"] = (
+            degrees**-settings.regression_source,
+            degrees**-settings.regression_target * gains,
+        )
     if settings.factor_weight:
-        found["sources"], found["targets"] = state.source_factors, state.factors.item_factors
+        found["sources"], found["targets"], found["gains"] = state.source_factors, state.factors.item_factors, gains
     return found

@@ -43,6 +43,11 @@ class Catalogue:
         return self._factors.cpu().numpy()
 
     @property
+    def offsets(self) -> np.ndarray:
+        """The offsets, (n_items,)."""
+        return self._offsets.cpu().numpy()
+
+    @property
     def device(self) -> torch.device:
         """Where the items are."""
         return self._factors.device

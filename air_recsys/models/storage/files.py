@@ -141,7 +141,8 @@ def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.
         arrays["source_factors"] = state.source_factors
     if state.equations is not None:
         arrays |= state.equations.to_arrays()
-    if state.drift is not None and state.data.timestamps is not None:
+    reads_times = state.drift is not None or state.source_factors is not None
+    if reads_times and state.data.timestamps is not None:
         arrays["timestamps"] = state.data.timestamps
     others = {f"transform_{number}_": graph for number, graph in enumerate(state.transform_graphs)}
     for name, graph in {"user_graph_": state.user_graph, "item_graph_": state.item_graph, **others}.items():

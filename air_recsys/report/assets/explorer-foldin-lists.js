@@ -30,7 +30,7 @@ class FoldIn {
     });
   }
 
-  /** exp(cosine / temperature) of all items, over the largest; the cosine where the temperature is 0. */
+  /** exp(cosine / temperature) of all items, over the largest, times their gains; the cosine where the temperature is 0. */
   exponentials() {
     const { rank, picks } = this;
     const user = new Float64Array(rank);
@@ -39,7 +39,7 @@ class FoldIn {
     this.cosines = Float64Array.from({ length: this.size }, (_, item) => dot(this.targets, user, rank, item * rank) / this.length);
     if (!this.temperature) return this.cosines;
     const largest = this.cosines.reduce((a, b) => Math.max(a, b), -Infinity);
-    return this.cosines.map((cosine) => Math.exp((cosine - largest) / this.temperature));
+    return this.cosines.map((cosine, item) => Math.exp((cosine - largest) / this.temperature) * this.gains[item]);
   }
 
   /** Scores are no ratings, so they have no deviations. */

@@ -12,12 +12,13 @@ import torch
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, ModelFileError, ParameterError
 from air_recsys.models.graph_ranker import holdout, ranker, regression
-from air_recsys.models.graph_ranker.choice import Search, hidden_parts
+from air_recsys.models.graph_ranker.choice import Search
 from air_recsys.models.graph_ranker.factors import FactorCourse, item_axes, trained_factors
-from air_recsys.models.graph_ranker.holdout import HeldOut, hide_leaning
+from air_recsys.models.graph_ranker.holdout import HeldOut
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
+from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, hidden_parts, hide_leaning
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
@@ -139,7 +140,7 @@ def test_the_search_scores_with_nothing_but_what_is_shown():
     for part in (shown, hidden):
         part.eliminate_zeros()
     other = sp.csr_array((np.ones(hidden.nnz), hidden.indices[::-1].copy(), hidden.indptr), shape=hidden.shape)
-    held_out = [HeldOut(shown, truth, 0, 500) for truth in (hidden, other)]
+    held_out = [HeldOut(HiddenPart("", shown, truth), 0, 500) for truth in (hidden, other)]
     for each in held_out:
         each.use_factors(trained_factors(shown, 6, SoftmaxTraining(30), 0, torch.device("cpu")))
     for scorer in (HeldOut.regression_scores, HeldOut.factor_scores):
@@ -153,7 +154,7 @@ def test_the_search_is_asked_for_at_most_so_many_users(monkeypatch):
     assert ((found.history_["recall"] >= 0) & (found.history_["recall"] <= 1)).to_numpy().all()
     monkeypatch.setattr(holdout, "_MAX_ENTRIES", 3 * data.n_items)
     pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
-    assert HeldOut(pattern, pattern, 0, 100).users.size == 3
+    assert HeldOut(HiddenPart("", pattern, pattern), 0, 100).users.size == 3
 
 
 def test_of_many_interactions_those_of_some_users_are_searched(monkeypatch):
@@ -186,14 +187,16 @@ def test_to_lean_is_to_hide_popular_or_rare_columns():
     data, *_ = planted()
     pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
     counts = pattern.sum(axis=0)
-    alike, popular, rare = (counts[hidden.indices].mean() for _, hidden in hidden_parts(pattern, 0))
+    alike, popular, rare = (
+        counts[hidden.indices].mean() for _, _, hidden, _ in hidden_parts(pattern, None, "auto", 0)
+    )
     assert rare < 0.95 * alike < 0.9 * popular
 
 
 def test_ways_of_hiding_count_by_ratios():
     """The figure of a setting is the geometric mean of those in each way alone."""
     data, *_ = planted()
-    ways = hidden_parts(sp.csr_array(data.to_csr() > 0, dtype=np.float32), 0)
+    ways = hidden_parts(sp.csr_array(data.to_csr() > 0, dtype=np.float32), None, "auto", 0)
     together, *apart = (
         Search(some, begun, 0, 500, Progress(HeldCheckpoint({}))) for some in (ways, *([way] for way in ways))
     )

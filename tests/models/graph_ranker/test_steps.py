@@ -9,12 +9,12 @@ import torch
 
 from air_recsys import Interactions
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker.choice import hidden_parts
 from air_recsys.models.graph_ranker.factors import FactorCourse
 from air_recsys.models.graph_ranker.holdout import HeldOut
 from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.search.steps import StepChoice
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
@@ -42,7 +42,7 @@ def begun(pattern: sp.csr_array, n_steps: int = 12) -> FactorCourse:
     ],
 )
 def test_training_stops_where_lists_get_no_better_and_the_best_factors_are_kept(figures, best, measured) -> None:
-    ways = [HeldOut(shown, hidden, 0, 500) for shown, hidden in hidden_parts(interaction_pattern(likes()), 0)]
+    ways = [HeldOut(part, 0, 500) for part in hidden_parts(interaction_pattern(likes()), None, "auto", 0)]
     found, seen = dict(zip([4, 6, 8, 10, 12], figures, strict=True)), []
 
     def measure(step: int) -> float:

@@ -13,12 +13,12 @@ import torch
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import choice
 from air_recsys.models.graph_ranker.choice import Search
 from air_recsys.models.graph_ranker.factors import FactorCourse
 from air_recsys.models.graph_ranker.search import time_budget
 from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.search.time_budget import TimeBudget
+from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
@@ -49,7 +49,9 @@ def test_without_a_budget_all_members_are_compared() -> None:
     assert members["ndcg"].is_monotonic_increasing
     chosen = members.index[-1]
     assert model.history_.iloc[-1]["ndcg"] == members["ndcg"].max()
-    assert model.search_line_.startswith(f"{chosen}: NDCG@20 on hidden parts: {chosen} {members['ndcg'].max():.4f}, ")
+    assert model.search_line_.startswith(
+        f"{chosen}: NDCG@20 on parts hidden at random: {chosen} {members['ndcg'].max():.4f}, "
+    )
 
 
 def test_each_way_of_hiding_is_told_and_their_mean_is_what_counts() -> None:
@@ -101,7 +103,7 @@ def test_factors_are_trained_as_far_as_there_is_time(
     monkeypatch.setattr(time_budget, "time", clock)
     monkeypatch.setattr(SlowCourse, "clock", clock, raising=False)
     monkeypatch.setattr("air_recsys.models.graph_ranker.search.steps._PATIENCE", 5)
-    ways = choice.hidden_parts(likes().to_csr().astype(np.float32), 0)
+    ways = hidden_parts(likes().to_csr().astype(np.float32), None, "auto", 0)
 
     def slow(pattern: sp.csr_array) -> FactorCourse:
         return SlowCourse(pattern, 4, SoftmaxTraining(30), 0, torch.device("cpu"))
