@@ -232,8 +232,10 @@ class GraphRanker(Recommender):
         check_callbacks(callbacks)
         data = self._checked_data(interactions)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
-        kept = checkpoint is not None or resume_from is not None
-        mark = fingerprint(type(self).__name__, self._saved_parameters(), data) if kept else {}
+        mark: dict[str, Any] = {}
+        if checkpoint is not None or resume_from is not None:
+            timed = data.timestamps is not None
+            mark = fingerprint(type(self).__name__, self._saved_parameters(), data, timed=timed)
         file = HeldCheckpoint(mark, checkpoint, every, resume_from)
         with progress_of(file, self.time_budget) as progress, lock_of(self):
             self._state = self._learned(data, progress)

@@ -17,7 +17,12 @@ _IDS_AT_ONCE = 1_000_000
 
 
 def fingerprint(
-    model: str, parameters: Mapping[str, Any], data: Interactions, validation: Interactions | None = None
+    model: str,
+    parameters: Mapping[str, Any],
+    data: Interactions,
+    validation: Interactions | None = None,
+    *,
+    timed: bool = False,
 ) -> dict[str, Any]:
     """Return "data" and "parameters" of a training, as JSON holds them.
 
@@ -29,10 +34,12 @@ def fingerprint(
         Those of the model, as JSON can hold them.
     data : Interactions
     validation : Interactions, optional
+    timed : bool
+        The timestamps of the data count, as they do for a solver with a parameter ``time``.
     """
     read = {name: value for name, value in parameters.items() if name not in _FREE}
     whole = flat(read)
-    timed = whole.get("solver__time") is not None
+    timed = timed or whole.get("solver__time") is not None
     digests = [None if part is None else digest(part, timed=timed) for part in (data, validation)]
     return json.loads(json.dumps({"data": digests, "parameters": {"model": model, **whole}}))
 

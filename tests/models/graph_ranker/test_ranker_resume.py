@@ -298,6 +298,9 @@ def test_checkpoints_of_other_data_and_of_other_models_are_refused(checkpoint, c
     cut.after_steps(0)
     with pytest.raises(CheckpointError, match="was written for other data"):
         make(settings={}).fit(likes(1), resume_from=checkpoint)
+    timed = Interactions.from_frame(likes().to_frame().assign(time=1), timestamp="time")
+    with pytest.raises(CheckpointError, match="was written for other data"):
+        make(settings={}).fit(timed, resume_from=checkpoint)
     path = tmp_path / "air.ckpt"
     AIR.for_completion(n_epochs=1, random_state=0, device="cpu").fit(np.eye(3), checkpoint=path)
     with pytest.raises(CheckpointError, match="was written with model='AIR', found model='GraphRanker'"):
