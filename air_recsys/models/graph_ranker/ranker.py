@@ -33,7 +33,7 @@ from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern
 from air_recsys.models.graph_ranker.times.hidden_parts import VALIDATIONS, HiddenPart, hidden_parts
-from air_recsys.models.graph_ranker.times.recency import interaction_times, log_trend, own_items
+from air_recsys.models.graph_ranker.times.recency import interaction_times, item_gains, own_items
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
 from air_recsys.models.rows import Side
@@ -174,18 +174,12 @@ class GraphRanker(Recommender):
     def _fit(self, data: Interactions) -> FittedState:
         settings, tried = self._settings_for(data)
         _check_times(data, settings)
-        pattern, times = interaction_pattern(data), interaction_times(data)
+        pattern = interaction_pattern(data)
         factors = self._training(self.n_steps if settings.factor_weight else 0)(pattern)
-        trend = np.zeros(data.n_items) if times is None else settings.item_trend * log_trend(times)
+        users = user_factors(own_items(pattern, data, settings), factors.sources)
         return FittedState(
             data,
-            Factors(
-                user_factors(own_items(data, settings), factors.sources),
-                factors.targets,
-                np.zeros(data.n_users),
-                trend,
-                0.0,
-            ),
+            Factors(users, factors.targets, np.zeros(data.n_users), item_gains(data, settings), 0.0),
             history=history_frame(tried, settings),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
@@ -218,7 +212,7 @@ class GraphRanker(Recommender):
     def _hidden_parts(self, data: Interactions) -> list[HiddenPart]:
         if self.validation in ("last", "time") and data.timestamps is None:
             raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
-        seed, times = self.random_state, interaction_times(data)
+        seed, times = self.random_state, None if self.validation == "random" else interaction_times(data)
         pattern = some_users(interaction_pattern(data), seed)
         return hidden_parts(pattern, None if times is None else some_users(times, seed), self.validation, seed)
 
@@ -467,7 +461,7 @@ def _new_graph(state: FittedState, side: Side) -> SimilarityGraph:
 
 def _ranker_state(state: FittedState) -> RankerState:
     pattern, settings, factors = interaction_pattern(state.data), _settings_of(state), state.factors
-    own, trend = own_items(state.data, settings), factors.item_biases
+    own, trend = own_items(pattern, state.data, settings), factors.item_biases
     assert state.source_factors is not None
 
     def adjacency(side: Side) -> Csr:
