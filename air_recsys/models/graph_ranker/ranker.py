@@ -35,7 +35,7 @@ from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.times.hidden_parts import VALIDATIONS, HiddenPart, hidden_parts
-from air_recsys.models.graph_ranker.times.recency import interaction_times, log_trend, own_items
+from air_recsys.models.graph_ranker.times.recency import interaction_times, item_gains, own_items
 from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.lists import most_liked, recommend_with
@@ -243,13 +243,12 @@ class GraphRanker(Recommender):
 
     def _learned(self, data: Interactions, progress: Progress) -> FittedState:
         found = self._chosen(data, progress)
-        pattern, times, settings = interaction_pattern(data), interaction_times(data), found.settings
+        pattern, settings = interaction_pattern(data), found.settings
         factors = progress.trained(self._training(pattern, _NEIGHBORS if found.n_steps else 0), found.n_steps)
-        users = user_factors(own_items(data, settings), factors.sources)
-        trend = np.zeros(data.n_items) if times is None else settings.item_trend * log_trend(times)
+        users = user_factors(own_items(pattern, data, settings), factors.sources)
         return FittedState(
             data,
-            Factors(users, factors.targets, np.zeros(data.n_users), trend, 0.0),
+            Factors(users, factors.targets, np.zeros(data.n_users), item_gains(data, settings), 0.0),
             history=history_frame(found),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
@@ -286,7 +285,7 @@ class GraphRanker(Recommender):
     def _hidden_parts(self, data: Interactions) -> list[HiddenPart]:
         if self.validation in ("last", "time") and data.timestamps is None:
             raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
-        seed, times = self.random_state, interaction_times(data)
+        seed, times = self.random_state, None if self.validation == "random" else interaction_times(data)
         pattern = some_users(interaction_pattern(data), seed, MOST_SEARCHED)
         searched = None if times is None else some_users(times, seed, MOST_SEARCHED)
         return hidden_parts(pattern, searched, self.validation, seed)
@@ -544,7 +543,7 @@ def _new_graph(state: FittedState, side: Side) -> SimilarityGraph:
 
 def _ranker_state(state: FittedState) -> RankerState:
     pattern, settings, factors = interaction_pattern(state.data), _settings_of(state), state.factors
-    own, trend = own_items(state.data, settings), factors.item_biases
+    own, trend = own_items(pattern, state.data, settings), factors.item_biases
     assert state.source_factors is not None
 
     def adjacency(side: Side) -> Csr:

@@ -13,7 +13,7 @@ from air_recsys.models.graph_ranker.search.progress import Progress, State
 from air_recsys.training.checkpoint import of_this_training
 
 _PARTS = 6  # of a training; its lists are measured after the second, and after each one that follows
-_PATIENCE = 1  # measurements without a gain after which training stops
+_PATIENCE = 2  # measurements without a gain after which training stops
 _FOR_FACTORS = 0.3  # share of a time budget without which it is no use to start
 _NAME = "steps"
 

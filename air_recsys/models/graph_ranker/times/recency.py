@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern
+from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
 _LATEST = 0.1  # share of the interactions that a trend is read from
 _PRIOR = 2.0  # interactions at the mean rate, added to those of each item
@@ -28,9 +28,16 @@ def interaction_times(data: Interactions) -> Csr | None:
     return sp.csr_array((times, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
 
 
-def own_items(data: Interactions, settings: RankerSettings) -> Csr:
-    """Return how much each item of a user counts in its scores, shape (n_users, n_items)."""
-    return of_later_items(interaction_pattern(data), interaction_times(data), settings.user_half_life)
+def own_items(pattern: Csr, data: Interactions, settings: RankerSettings) -> Csr:
+    """Return how much each item of a user counts in its scores, (n_users, n_items), by the pattern of `data`."""
+    times = interaction_times(data) if settings.user_half_life else None
+    return of_later_items(pattern, times, settings.user_half_life)
+
+
+def item_gains(data: Interactions, settings: RankerSettings) -> np.ndarray:
+    """Return the logs of what the scores of the items are multiplied by, (n_items,); 0 without a trend or times."""
+    times = interaction_times(data) if settings.item_trend else None
+    return np.zeros(data.n_items) if times is None else settings.item_trend * log_trend(times)
 
 
 def of_later_items(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
