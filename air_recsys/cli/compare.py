@@ -99,11 +99,12 @@ def compare(
     }
     reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
     reading = options.of_likes(reading) if ranking else reading
-    systems = _systems(models, options.parse_settings(settings), ranking, seed)
+    how = folds if split is None else split.value
+    systems = _systems(models, options.parse_settings(settings), ranking, seed, how)
     comparison = compared(
         systems,
         read_ratings(file, **reading),
-        folds if split is None else split.value,
+        how,
         test=None if test is None else read_ratings(test, **reading),
         test_fraction=test_fraction,
         k=k,
@@ -121,12 +122,14 @@ def compare(
         typer.echo(f"wrote {write_comparison(comparison, out)}")
 
 
-def _systems(models: str | None, changes: dict[str, Any], ranking: bool, seed: int) -> dict[str, System]:
+def _systems(
+    models: str | None, changes: dict[str, Any], ranking: bool, seed: int, split: str | int | None
+) -> dict[str, System]:
     """Return the systems that are asked for, AIR with changes, or raise for a name or a change that none has."""
     from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, check_changes, comparable_systems, named
 
     by_default = FOR_LIKES if ranking else FOR_RATINGS
     names = by_default if models is None else options.parse_names(models)
-    chosen = named(comparable_systems(changes, seed), names)
+    chosen = named(comparable_systems(changes, seed, split), names)
     check_changes(chosen, changes)
     return chosen

@@ -110,7 +110,7 @@ def compare(
     if relevant is not None:
         check_real("relevant", relevant, minimum=-np.inf)
     likes = is_likes(interactions)
-    systems, notes = _systems(models, likes, seed)
+    systems, notes = _systems(models, likes, seed, split)
     parts = _parts(interactions, split, test, test_fraction, seed)
     check_integer("k", k, minimum=1, maximum=parts.folds[0].train.n_items)
     tasks = [Task.of(fold, likes, k, relevant, n_users, seed) for fold in parts.folds]
@@ -135,13 +135,13 @@ def _parts(data: Interactions, split: AnySplit, test: Any, test_fraction: float 
     return given_parts(data, as_interactions(test, allow_negative=True))
 
 
-def _systems(models: Models, likes: bool, seed: int) -> tuple[dict[str, System], list[str]]:
+def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[dict[str, System], list[str]]:
     """Return the systems that can be trained, and a line a package that is not installed."""
     if isinstance(models, str):
         raise ParameterError(f"models must be a list of names or models, found the text {models!r}")
     given = (FOR_LIKES if likes else FOR_RATINGS) if models is None else models
     pairs = given.items() if isinstance(given, Mapping) else [(None, model) for model in given]
-    every = comparable_systems(seed=seed)
+    every = comparable_systems(seed=seed, split=split)
     systems: dict[str, System] = {}
     for label, model in pairs:
         if isinstance(model, str):

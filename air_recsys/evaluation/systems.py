@@ -86,7 +86,9 @@ def rating_systems(
     return systems
 
 
-def comparable_systems(changes: Mapping[str, Any] | None = None, seed: int = 0) -> dict[str, System]:
+def comparable_systems(
+    changes: Mapping[str, Any] | None = None, seed: int = 0, split: Any = None
+) -> dict[str, System]:
     """Return all systems that `compare` knows by name: `rating_systems`, and those that make lists alone.
 
     Parameters
@@ -94,14 +96,17 @@ def comparable_systems(changes: Mapping[str, Any] | None = None, seed: int = 0) 
     changes : mapping, optional
         Parameters of AIR and DMF, as in `rating_systems`.
     seed : int
+    split : optional
+        That of the comparison: for "time" and "last" `GraphRanker` chooses its settings on parts of that kind.
     """
+    hidden = split if split in ("time", "last") else "random"
     implicit = {f"implicit {name.upper()}": name for name in ("als", "bpr")}
     own = "its own code and defaults"
     systems = {
         **rating_systems(changes, seed),
         "GlobalMean": System(GlobalMean().fit, "the mean of the training ratings"),
         "Cornac MF": System(partial(_train_cornac, "MF", seed), own, "cornac", "cornac"),
-        "GraphRanker": System(partial(_train_ranker, seed), "AIR.for_likes()"),
+        "GraphRanker": System(partial(_train_ranker, seed, hidden), f"AIR.for_likes(validation={hidden!r})"),
         "Popularity": System(Popularity().fit, "the number of interactions"),
         **{
             name: System(partial(_train_implicit, algorithm, seed), own, "implicit", "implicit")
@@ -110,7 +115,7 @@ def comparable_systems(changes: Mapping[str, Any] | None = None, seed: int = 0) 
         "Cornac BPR": System(partial(_train_cornac, "BPR", seed), own, "cornac", "cornac"),
         "LightFM WARP": System(partial(_train_lightfm, "warp", seed), "its own code, 30 epochs", "lightfm", "lightfm"),
     }
-    plain = {name: systems[name] for name in ("Biases", "GlobalMean", "DMF", "GraphRanker")}
+    plain = {name: systems[name] for name in ("Biases", "GlobalMean", "DMF")}
     told = {name: each._replace(train=partial(_train_on_ratings_alone, each.train)) for name, each in plain.items()}
     return systems | told
 
@@ -217,8 +222,8 @@ def train_myfm(rank: int, n_steps: int, seed: int, implicit: bool, shown: Intera
     return MyFMModel(rank, n_steps, seed, implicit, **options).fit(shown)
 
 
-def ratings_alone(data: Interactions) -> Interactions:
-    """Return ratings without weights, features and times, for models that read none of these.
+def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
+    """Return ratings without weights, features and, unless `timed`, times, for models that read none of these.
 
     Examples
     --------
@@ -226,7 +231,8 @@ def ratings_alone(data: Interactions) -> Interactions:
     True
     """
     pairs = data.user_index, data.item_index
-    return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, allow_negative=True)
+    times = data.timestamps if timed else None
+    return Interactions(*pairs, data.ratings, data.user_ids, data.item_ids, timestamps=times, allow_negative=True)
 
 
 def of_host(model: Any) -> System | None:
@@ -269,8 +275,9 @@ def _train_dmf(parameters: dict[str, Any], seed: int, shown: Interactions) -> DM
     return DMF.like(AIR.for_ratings(**given)).fit(shown)
 
 
-def _train_ranker(seed: int, shown: Interactions) -> GraphRanker:
-    return AIR.for_likes(random_state=seed, device="cpu").fit(shown)
+def _train_ranker(seed: int, hidden: str, shown: Interactions) -> GraphRanker:
+    likes = ratings_alone(shown, timed=hidden != "random")
+    return AIR.for_likes(random_state=seed, device="cpu", validation=hidden).fit(likes)
 
 
 def _train_surprise(algorithm: str, options: dict[str, Any], shown: Interactions) -> Any:

@@ -127,6 +127,16 @@ def test_of_likes_there_are_lists_alone(data):
     assert "all test items are relevant" in found.protocol
 
 
+@pytest.mark.parametrize(("kind", "hidden"), [("time", "the latest fifths of all"), (None, "parts hidden at random")])
+def test_lists_are_chosen_on_parts_of_the_kind_of_the_split(kind, hidden, data, monkeypatch):
+    lines = []
+    monkeypatch.setattr(GraphRanker, "n_steps", 3)
+    fit = GraphRanker.fit
+    monkeypatch.setattr(GraphRanker, "fit", lambda *given: lines.append(fit(*given).search_line_) or given[0])
+    compare(["GraphRanker"], data, kind, **QUICK)
+    assert hidden in lines[0]
+
+
 def test_lists_are_made_for_some_users(data, split):
     found = compare(["Popularity"], data, split, n_users=7, **QUICK)
     assert found.n_users == 7 < compare(["Popularity"], data, split, **QUICK).n_users

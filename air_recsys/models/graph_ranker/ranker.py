@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
@@ -19,7 +18,7 @@ from air_recsys.interactions import Interactions, as_likes
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.explanation.tables import Labels
-from air_recsys.models.graph_ranker import regression, smoothings
+from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.choice import (
     MOST_SEARCHED,
     Choice,
@@ -28,12 +27,18 @@ from air_recsys.models.graph_ranker.choice import (
     members_of,
 )
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
-from air_recsys.models.graph_ranker.factors import FactorCourse, over_factors, user_factors
+from air_recsys.models.graph_ranker.factors import FactorCourse, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.ranker_state import RankerState
+from air_recsys.models.graph_ranker.ranker_state import (
+    ranker_graph,
+    ranker_scores,
+    ranker_settings,
+    ready_state,
+    sources_before,
+)
 from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, interaction_pattern, some_users
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.times.hidden_parts import VALIDATIONS, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.times.recency import interaction_times, item_gains, own_items
 from air_recsys.models.locks import lock_of
@@ -293,13 +298,13 @@ class GraphRanker(Recommender):
     @property
     def settings_(self) -> RankerSettings:
         """What was given or chosen."""
-        return _settings_of(self._fitted())
+        return ranker_settings(self._fitted())
 
     @property
     def n_steps_(self) -> int:
         """Steps of the training of the factors; 0 where they have no weight."""
         state = self._fitted()
-        used = self.n_steps if _settings_of(state).factor_weight else 0
+        used = self.n_steps if ranker_settings(state).factor_weight else 0
         return int(state.history.iloc[-1].get("n_steps", used))  # files of before hold no number: all were taken
 
     @property
@@ -320,7 +325,7 @@ class GraphRanker(Recommender):
         return f"{chosen}: NDCG@20 on {_where(self.history_)}: {told}{cut}{left_out}"
 
     def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
-        settings = _settings_of(state)
+        settings = ranker_settings(state)
         if not np.isfinite([float(value) for value in settings]).all():
             raise ValueError("expected finite settings in the history, found NaN or infinity")
         if settings.user_half_life and state.data.timestamps is None:
@@ -331,10 +336,10 @@ class GraphRanker(Recommender):
             return state
         if "factor_target" not in state.history:
             raise ValueError("expected the source factors of the items, found none")
-        return replace(state, source_factors=_sources_before(state))
+        return replace(state, source_factors=sources_before(state))
 
     def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
-        return _graph_of(state, side)
+        return ranker_graph(state, side)
 
     def _as_data(self, interactions: Any) -> Interactions:
         return as_likes(interactions, timed=True)
@@ -351,7 +356,7 @@ class GraphRanker(Recommender):
         for start in range(0, different.size, block):
             first, last = np.searchsorted(place[order], (start, start + block))
             pairs = order[first:last]
-            scores[pairs] = _scores(state, different[start : start + block])[place[pairs] - start, items[pairs]]
+            scores[pairs] = ranker_scores(state, different[start : start + block])[place[pairs] - start, items[pairs]]
         return scores
 
     def score(self, test: Any, y: None = None) -> float:
@@ -384,7 +389,7 @@ class GraphRanker(Recommender):
         1.0
         """
         state, data = self._fitted(), as_likes(test, allow_negative=True)
-        return list_ndcg(state, data, partial(_scores, state))
+        return list_ndcg(state, data, partial(ranker_scores, state))
 
     def recommend(
         self,
@@ -406,7 +411,7 @@ class GraphRanker(Recommender):
         length = list_length(n, state.data.n_items, allowed)
 
         def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            seen, ranking = state.statistics.seen[users] if exclude_seen else None, _ranking(state)
+            seen, ranking = state.statistics.seen[users] if exclude_seen else None, ready_state(state)
             return best_lists(
                 ranking.terms, ranking.settings.weights, users, length, state.data.n_items, seen=seen, allowed=allowed
             )
@@ -444,7 +449,7 @@ class GraphRanker(Recommender):
         """
         state = self._fitted()
         user = state.data.users.place(user_id)
-        ranking = _ranking(state)
+        ranking = ready_state(state)
         return explain(ranking, ranking.terms, (user_id, item_id), (user, ranking.own[[user]]), n, labels)
 
     def fold_in(self, interactions: Any) -> FoldedUsers:
@@ -475,7 +480,7 @@ class GraphRanker(Recommender):
         [['eve', 2]]
         """
         new = as_likes(interactions, timed=True) if isinstance(interactions, pd.DataFrame) else interactions
-        return FoldedUsers(_ranking(self._fitted()), new)
+        return FoldedUsers(ready_state(self._fitted()), new)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> Any:
         """Raise an error: these scores are not products of factors."""
@@ -493,70 +498,3 @@ def _check_times(data: Interactions, settings: RankerSettings) -> None:
 def _where(history: pd.DataFrame) -> str:
     """Return in words what the search of a history has hidden."""
     return next((told for name, told in _HIDDEN.items() if f"ndcg_{name}" in history), "parts hidden at random")
-
-
-def _settings_of(state: FittedState) -> RankerSettings:
-    """Return the settings in the last row of the history, which are those chosen."""
-    # Files from before the regression, and from before the factors were trained, have no settings of these.
-    defaults = RankerSettings(regression_weight=0.0, factor_temperature=0.0)._asdict()
-    chosen = state.history.iloc[-1]
-    values: dict[str, Any] = {name: type(default)(chosen.get(name, default)) for name, default in defaults.items()}
-    return RankerSettings(**values)
-
-
-def _sources_before(state: FittedState) -> np.ndarray:
-    """Return the sources of files from before the factors were trained: those of items were axes times powers."""
-    counts = smoothings.popularity(interaction_pattern(state.data))
-    power = float(state.history.iloc[-1]["factor_target"]) - 0.5
-    return state.factors.item_factors * smoothings.to_power(counts, power)[:, None]
-
-
-def _ranking(state: FittedState) -> RankerState:
-    return state.once("ranking", lambda: _ranker_state(state))
-
-
-def _scores(state: FittedState, users: np.ndarray) -> np.ndarray:
-    """Return the scores of all items for some users, shape (b, n_items)."""
-    ranking = _ranking(state)
-    return smoothings.blend(ranking.terms, ranking.settings.weights, users, state.data.n_items)
-
-
-def _graph_of(state: FittedState, side: Side) -> SimilarityGraph:
-    """Return the graph of users or of items, made when it is first asked for: data and settings are all it needs."""
-    stored = state.graph(side)
-    return state.once(f"{side} graph", lambda: _new_graph(state, side)) if stored is None else stored
-
-
-def _new_graph(state: FittedState, side: Side) -> SimilarityGraph:
-    pattern, settings = interaction_pattern(state.data), _settings_of(state)
-    make, power = (
-        (smoothings.user_graph, settings.user_power)
-        if side == "user"
-        else (smoothings.item_graph, settings.item_power)
-    )
-    return SimilarityGraph(
-        smoothings.raised(make(pattern, settings), power),
-        state.data.user_ids if side == "user" else state.data.item_ids,
-        side,
-    )
-
-
-def _ranker_state(state: FittedState) -> RankerState:
-    pattern, settings, factors = interaction_pattern(state.data), _settings_of(state), state.factors
-    own, trend = own_items(pattern, state.data, settings), factors.item_biases
-    assert state.source_factors is not None
-
-    def adjacency(side: Side) -> Csr:
-        return sp.csr_array(_graph_of(state, side).to_scipy(), dtype=np.float32)
-
-    def regression_of() -> Term:
-        assert state.item_weights is not None
-        return regression.over_regression(pattern, own, state.item_weights, trend, settings)
-
-    makers: dict[str, Callable[[], Term]] = {
-        "item": lambda: smoothings.over_items(pattern, adjacency("item"), settings),
-        "user": lambda: smoothings.over_users(pattern, adjacency("user"), settings),
-        "factor": lambda: over_factors(factors.user_factors, factors.item_factors, settings.factor_temperature, trend),
-        "regression": regression_of,
-    }
-    return RankerState(state, settings, state.source_factors, {name: makers[name]() for name in settings.weights}, own)

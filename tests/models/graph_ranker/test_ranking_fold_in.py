@@ -12,7 +12,8 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import lists, ranker
+from air_recsys.models.graph_ranker import lists
+from air_recsys.models.graph_ranker.ranker_state import ranker_scores
 
 pytestmark = pytest.mark.order
 
@@ -44,7 +45,7 @@ def test_a_trained_user_folds_in_as_itself(settings: dict[str, Any]) -> None:
     model = fitted(data, **settings)
     found = model.fold_in(data)
     np.testing.assert_allclose(
-        found.scores(), ranker._scores(model._fitted(), np.arange(data.n_users)), rtol=1e-4, atol=1e-6
+        found.scores(), ranker_scores(model._fitted(), np.arange(data.n_users)), rtol=1e-4, atol=1e-6
     )
     assert found.recommend(5)["item"].equals(model.recommend(data.user_ids, 5)["item"])
 
