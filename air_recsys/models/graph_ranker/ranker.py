@@ -57,6 +57,7 @@ from air_recsys.validation import check_choice, check_integer, check_real
 
 Path = str | os.PathLike[str]
 _NEIGHBORS = 50  # edges that each item chooses in the graph that its target is spread over
+_FEW = regression.MOST_EXACT  # items, whose targets gain nothing by that
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
 _RANGES = {
     "source": (-2.0, 10.0),
@@ -249,7 +250,7 @@ class GraphRanker(Recommender):
     def _learned(self, data: Interactions, progress: Progress) -> FittedState:
         found = self._chosen(data, progress)
         pattern, settings = interaction_pattern(data), found.settings
-        factors = progress.trained(self._training(pattern, _NEIGHBORS if found.n_steps else 0), found.n_steps)
+        factors = progress.trained(self._training(pattern, found.n_steps > 0), found.n_steps)
         users = user_factors(own_items(pattern, data, settings), factors.sources)
         return FittedState(
             data,
@@ -259,9 +260,10 @@ class GraphRanker(Recommender):
             source_factors=factors.sources,
         )
 
-    def _training(self, pattern: Csr, n_neighbors: int = _NEIGHBORS) -> FactorCourse:
+    def _training(self, pattern: Csr, spread: bool = True) -> FactorCourse:
         """Return the training of the factors of a pattern."""
         training, device = SoftmaxTraining(self.n_steps), resolve_device(self.device)
+        n_neighbors = _NEIGHBORS if spread and pattern.shape[1] > _FEW else 0
         return FactorCourse(pattern, self.n_factors, training, self.random_state, device, n_neighbors)
 
     def _chosen(self, data: Interactions, progress: Progress) -> Choice:

@@ -9,6 +9,7 @@ import torch
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.models.graph_ranker import factor_graph as module
+from air_recsys.models.graph_ranker import ranker
 from air_recsys.models.graph_ranker.factor_graph import factor_graph
 from air_recsys.models.graph_ranker.factors import FactorCourse
 from air_recsys.training.softmax import SoftmaxTraining
@@ -42,6 +43,18 @@ def test_of_many_interactions_those_of_some_users_are_read(
     whole = factor_graph(pattern, 5, 0, CPU)
     monkeypatch.setattr(module, "_MOST_READ", pattern.nnz // 2)
     assert not torch.equal(factor_graph(pattern, 5, 0, CPU).spread(torch.eye(25)), whole.spread(torch.eye(25)))
+
+
+def test_a_ranker_of_many_items_spreads_its_targets(monkeypatch: pytest.MonkeyPatch, pattern: sp.csr_array) -> None:
+    found = []
+    for few in (24, 25):
+        monkeypatch.setattr(ranker, "_FEW", few)
+        model = ranker.GraphRanker(n_factors=3, n_steps=4, settings={}, device="cpu").fit(sp.csr_matrix(pattern))
+        course = FactorCourse(pattern, 3, SoftmaxTraining(4), 0, CPU, n_neighbors=50 if few < 25 else 0)
+        course.advance(4)
+        np.testing.assert_array_equal(model.item_factors_, course.factors().targets)
+        found.append(model.item_factors_)
+    assert np.abs(found[0] - found[1]).max() > 0.01
 
 
 def test_a_rare_item_learns_from_those_like_it() -> None:
