@@ -218,6 +218,7 @@ def test_a_killed_process_leaves_what_another_goes_on_from(whole, tmp_path) -> N
     assert sorted(tmp_path.iterdir()) == sorted(kills[::2])
 
 
+@pytest.mark.usefixtures("plain_handlers")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_fit_with_a_checkpoint_and_the_model_stays(number, whole, cut, tmp_path) -> None:
     path = tmp_path / "run.ckpt"
@@ -235,6 +236,7 @@ def test_a_signal_ends_the_fit_with_a_checkpoint_and_the_model_stays(number, who
     assert cut.steps == all_steps(whole)[1] - 20
 
 
+@pytest.mark.usefixtures("plain_handlers")
 def test_a_signal_between_settings_and_one_after_the_last_step_are_heard(whole, cut, tmp_path, monkeypatch) -> None:
     path = tmp_path / "run.ckpt"
     cut.at_try = lambda: cut.tries == 4 and signal.raise_signal(signal.SIGINT)
@@ -367,6 +369,7 @@ def test_the_seconds_before_count_for_a_time_budget(cut, tmp_path, monkeypatch) 
     assert model.search_line_.endswith("; no time for factors")
 
 
+@pytest.mark.usefixtures("plain_handlers")
 def test_in_the_shell_the_same_command_goes_on(whole, cut, tmp_path, capsys) -> None:
     table, checkpoint, file = (tmp_path / name for name in ("likes.csv", "run.ckpt", "lists.air"))
     likes().to_frame().to_csv(table, index=False)
