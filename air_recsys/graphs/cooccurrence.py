@@ -111,6 +111,21 @@ def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
     return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
+def scaled_adjacency(adjacency: sp.csr_array) -> sp.csr_array:
+    """Return D^-1/2 A D^-1/2 for D = diag(A 1), in double precision; nodes without edges have zeros, (n, n).
+
+    Examples
+    --------
+    >>> scaled_adjacency(sp.csr_array([[0.0, 2.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])).toarray().round(6)
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]])
+    """
+    degrees = np.asarray(adjacency.sum(axis=1), dtype=np.float64)  # (n,)
+    scales = sp.diags_array(np.where(degrees > 0, degrees, 1) ** -0.5)
+    return sp.csr_array(scales @ adjacency @ scales)
+
+
 def _cuts(rows: Csr, others: Csr) -> list[tuple[int, int]]:
     """Return the first and last + 1 rows of blocks that have about the same number of products."""
     per_column = np.bincount(others.indices, minlength=others.shape[1])

@@ -17,6 +17,8 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.graphs.cooccurrence import scaled_adjacency
+
 _SMOOTH = 0.97
 _PASSES, _OVERSAMPLED = 30, 20  # no single eigenvector has to be exact: in many components they are not even unique
 _SEED = 0
@@ -42,8 +44,7 @@ def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
     found = np.zeros((degrees.size, min(n_dims, joined.size)), np.float32)
     if not joined.size:
         return found
-    roots = sp.diags_array(degrees[joined] ** -0.5)
-    values, vectors = _leading(sp.csr_array(roots @ adjacency[joined][:, joined] @ roots), found.shape[1])
+    values, vectors = _leading(scaled_adjacency(adjacency[joined][:, joined]), found.shape[1])
     units = _of_unit_length(vectors * (1 - _SMOOTH * values) ** -0.5)
     found[joined] = _of_unit_length(units - units.sum(axis=0) / degrees.size)
     return found

@@ -15,6 +15,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs.construction import nearest_neighbors_graph
+from air_recsys.graphs.cooccurrence import scaled_adjacency
 from air_recsys.validation import check_integer
 
 _EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there
@@ -101,9 +102,7 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED
         raise DataError(
             f"expected a learned graph of {n} x {n}, one node a row of the pattern, found {adjacency.shape}"
         )
-    degrees = np.asarray(adjacency.sum(axis=1))  # (n,)
-    scales = sp.diags_array(np.where(degrees > 0, degrees, 1) ** -0.5)
-    joined = sp.csr_array(alike + share * (scales @ adjacency @ scales))
+    joined = sp.csr_array(alike + share * scaled_adjacency(adjacency))
     joined.eliminate_zeros()
     return joined
 

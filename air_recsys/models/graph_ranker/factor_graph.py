@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled_adjacency
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import some_users
 from air_recsys.nn.softmax import ColumnGraph
@@ -31,8 +31,6 @@ def factor_graph(pattern: Csr, n_neighbors: int, seed: int, device: torch.device
     """
     read = some_users(pattern, seed, _MOST_READ)
     graph = cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors)
-    degrees = np.asarray(graph.sum(axis=1), dtype=np.float64)
-    scales = sp.diags_array(1 / np.sqrt(np.maximum(degrees, np.finfo(np.float32).tiny)))
-    evened = sp.csr_array(scales @ graph @ scales)
-    weights = torch.from_numpy((_SHARE * evened.data).astype(np.float32)).to(device)
-    return ColumnGraph(row_pattern(evened, device), weights)
+    scaled = scaled_adjacency(graph)
+    edges = row_pattern(scaled, device)  # in order of the columns, and then the weights are, too
+    return ColumnGraph(edges, torch.from_numpy((_SHARE * scaled.data).astype(np.float32)).to(device))

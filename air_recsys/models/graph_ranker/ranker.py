@@ -57,7 +57,7 @@ from air_recsys.validation import check_choice, check_integer, check_real
 
 Path = str | os.PathLike[str]
 _NEIGHBORS = 50  # edges that each item chooses in the graph that its target is spread over
-_FEW = regression.MOST_EXACT  # items, whose targets gain nothing by that
+_FEW = regression.MOST_EXACT  # items that gain nothing by that graph
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
 _RANGES = {
     "source": (-2.0, 10.0),
@@ -81,8 +81,9 @@ class GraphRanker(Recommender):
     with R the pattern of interactions, H the ridge regression of its items (in
     `air_recsys.models.graph_ranker.regression`), factors Q of the items and p of the users (`air_recsys.nn.softmax`),
     sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`), and every term divided by its
-    length. The factors start from singular vectors and are trained by the softmax over all items; a user's are made of
-    its items. Rows and columns of R and A are divided by powers of their numbers of interactions, because the best
+    length. The factors start from singular vectors and are trained by the softmax over all items, those of more
+    than 4096 items over their graph (`air_recsys.models.graph_ranker.factor_graph`); a user's are made of its items.
+    Rows and columns of R and A are divided by powers of their numbers of interactions, because the best
     weight of popularity differs from data set to data set. These powers, the penalty of the regression, the
     temperature and the weights are chosen by `fit` on hidden parts of the interactions, see `validation`. The
     geometric mean of NDCG decides. With more than two million interactions, `fit` searches on those of some users,
