@@ -60,10 +60,11 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
     return sp.csr_array(chosen.maximum(chosen.T))
 
 
-def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
+def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray, run: Any = map) -> Csr:
     """Return the k largest products of each of `rows` (m, n) with `others` (p, n), except with itself; shape (m, p).
 
     All products are non-negative. `own` (m,) are the positions of the rows among the others, -1 for rows not there.
+    `run` is what calls a function of blocks of rows: `map`, or one that has threads for them.
 
     Examples
     --------
@@ -73,8 +74,12 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray) -> Csr:
            [2., 0.]])
     """
     columns = sp.csr_array(others.T)
-    blocks = [_strongest(rows[start:stop], columns, k, own[start:stop]) for start, stop in _cuts(rows, others)]
-    return sp.csr_array(sp.vstack(blocks))
+
+    def chosen(cut: tuple[int, int]) -> Csr:
+        block = slice(*cut)
+        return _strongest(rows[block], columns, k, own[block])
+
+    return sp.csr_array(sp.vstack(list(run(chosen, _cuts(rows, others)))))
 
 
 def strongest_entries(matrix: Csr, k: int) -> Csr:

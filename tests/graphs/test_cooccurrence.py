@@ -1,5 +1,7 @@
 """The graph of co-occurrences: its formula, its cut, and what permutations and empty rows do to it."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -126,6 +128,16 @@ def test_scaled_divides_by_powers_of_the_counts(pattern):
 def test_parameters_out_of_range_are_errors(pattern, changes, message):
     with pytest.raises(ParameterError, match=message):
         cooccurrence_neighbors(pattern, **{"n_neighbors": 2} | changes)
+
+
+def test_blocks_in_threads_are_those_in_turn(pattern, monkeypatch):
+    monkeypatch.setattr(cooccurrence, "_BLOCK_ENTRIES", 20)
+    own = np.arange(pattern.shape[0])
+    expected = strongest_products(pattern, pattern, 4, own)
+    with ThreadPoolExecutor(3) as pool:
+        found = strongest_products(pattern, pattern, 4, own, pool.map)
+    assert len(cooccurrence._cuts(pattern, pattern)) > 3
+    np.testing.assert_array_equal(found.toarray(), expected.toarray())
 
 
 def test_a_dense_matrix_is_an_error():

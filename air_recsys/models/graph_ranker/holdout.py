@@ -89,7 +89,7 @@ class HeldOut:
         own = smoothings.divided(self._own(half_life), evened.degrees, source)
         if own.shape[1] <= MOST_EXACT:
             return evened, lambda penalty: own @ self._weights(exponent, share, penalty)
-        blocks = filtered(evened, own.toarray(), PENALTIES)
+        blocks = filtered(evened, own, PENALTIES)
         return evened, lambda penalty: blocks[PENALTIES.index(penalty)]
 
     def _own(self, half_life: float) -> Csr:

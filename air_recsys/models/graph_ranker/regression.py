@@ -26,13 +26,15 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 from numpy.polynomial.chebyshev import chebinterpolate
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided
-from air_recsys.nn.devices import one_blas_thread
+from air_recsys.nn.devices import in_workers, one_blas_thread
+from air_recsys.training.softmax import row_pattern
 
 MOST_EXACT = 4096  # items that one matrix of all pairs is inverted for
 PENALTIES = (4.0, 8.0, 16.0, 32.0)  # that a ranker tries
@@ -41,6 +43,7 @@ _NEIGHBORS = 200  # of an item's regression where there are more
 _EDGES = 400  # of M that each item chooses there
 _TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
 _POWER_STEPS = 20
+_FILTERED = 32  # users whose items a polynomial smooths at a time: they stay in the cache
 _SMALL = 2048  # rows of a matrix that one thread inverts
 
 
@@ -163,7 +166,7 @@ def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int =
     """
     columns = sp.csr_array(evened.rows.T)
     n_items = evened.degrees.size
-    chosen = strongest_products(columns, columns, max(_EDGES, n_neighbors), np.arange(n_items))
+    chosen = strongest_products(columns, columns, max(_EDGES, n_neighbors), np.arange(n_items), in_workers)
     products = sp.csr_array(chosen.maximum(chosen.T))
     own = np.bincount(evened.rows.indices, evened.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
@@ -192,7 +195,7 @@ def _regression(
     return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
 
 
-def filtered(evened: EvenedItems, own: np.ndarray, penalties: Sequence[float]) -> list[np.ndarray]:
+def filtered(evened: EvenedItems, own: Csr, penalties: Sequence[float]) -> list[np.ndarray]:
     """Return `own` (b, n_items) times H for each penalty, by Chebyshev polynomials of M, without H itself; float32.
 
     The degree is the least that leaves an error of `_TOLERANCE` of the largest value of H.
@@ -200,7 +203,7 @@ def filtered(evened: EvenedItems, own: np.ndarray, penalties: Sequence[float]) -
     Examples
     --------
     >>> evened = EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]], dtype=np.float32), np.ones(2))
-    >>> own = np.array([[1.0, 0.0]], dtype=np.float32)
+    >>> own = sp.csr_array([[1.0, 0.0]], dtype=np.float32)
     >>> (found,) = filtered(evened, own, [1.0])
     >>> bool(np.abs(found - own @ exact_weights(item_products(evened), 1.0)).max() < 3e-3)
     True
@@ -208,25 +211,38 @@ def filtered(evened: EvenedItems, own: np.ndarray, penalties: Sequence[float]) -
     rows, columns = evened.rows, sp.csr_array(evened.rows.T)
     top = _largest_value(rows, columns)
     degree = _degree(min(penalties) / top)
-    coefficients = [_coefficients(penalty / top, degree) for penalty in penalties]
+    coefficients = [_coefficients(penalty / top, degree).tolist() for penalty in penalties]
+    down, up = ((row_pattern(each), torch.from_numpy(each.data)) for each in (rows, columns))
 
-    def shifted(block: np.ndarray) -> np.ndarray:  # (2 M / top - 1) block
-        product: Any = columns @ (rows @ block)
-        product *= np.float32(2 / top)
-        product -= block
-        return product
+    def shifted(block: torch.Tensor) -> torch.Tensor:  # (2 M / top - 1) block
+        return up[0].matmul(up[1], down[0].matmul(down[1], block)).mul_(2 / top).sub_(block)
 
-    before = np.ascontiguousarray(own.T)  # (n_items, b)
-    now = shifted(before)
+    found = [np.empty(own.shape, dtype=np.float32) for _ in penalties]
+    for start in range(0, own.shape[0], _FILTERED):
+        part = slice(start, start + _FILTERED)
+        block = torch.from_numpy(np.ascontiguousarray(own[part].toarray().T))  # (n_items, b)
+        for each, total in zip(found, polynomials(shifted, block, coefficients), strict=True):
+            each[part] = total.T
+    return found
+
+
+def polynomials(
+    shifted: Callable[[torch.Tensor], torch.Tensor], block: torch.Tensor, coefficients: Sequence[Sequence[float]]
+) -> list[torch.Tensor]:
+    """Return Chebyshev polynomials of an operator, times a block, for lists of coefficients of one length.
+
+    Examples
+    --------
+    >>> polynomials(lambda block: 0.5 * block, torch.ones(1, 1), [[1.0, 2.0, 4.0]])  # 1 + 2 x + 4 (2 x^2 - 1)
+    [tensor([[0.]])]
+    """
+    before, now = block, shifted(block)
     totals = [each[0] * before + each[1] * now for each in coefficients]
-    for k in range(2, degree + 1):
-        after = shifted(now)
-        after *= 2
-        after -= before
-        before, now = now, after
+    for k in range(2, len(coefficients[0])):
+        before, now = now, shifted(now).mul_(2).sub_(before)
         for total, each in zip(totals, coefficients, strict=True):
-            total += each[k] * now
-    return [np.ascontiguousarray(total.T) for total in totals]
+            total.add_(now, alpha=each[k])
+    return totals
 
 
 def chebyshev_coefficients(function: Callable[[np.ndarray], np.ndarray], degree: int) -> np.ndarray:
