@@ -606,17 +606,24 @@ def as_interactions(
 def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) -> Interactions:
     """Return what `as_interactions` does, for models that count pairs and not values.
 
-    In a DataFrame without a column of ratings each row is a like, and a repeated one counts once. With `timed` a
-    column ``timestamp`` is read where there is one; a repeated like has the time of its first row.
+    In a matrix, sparse, dense or a wide DataFrame, a 0 is no like. In a table with one row per pair each row is one,
+    whatever its rating. Without a column of ratings a repeated one counts once. With `timed` a column ``timestamp`` is
+    read where there is one; a repeated like has the time of its first row.
 
     Examples
     --------
     >>> import pandas as pd
     >>> as_likes(pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["x", "y", "y"]})).n_ratings
     2
+    >>> as_likes([[1, 0], [1, 1]]).n_ratings
+    3
     """
+    if isinstance(data, Interactions):
+        return data
     if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
-        return as_interactions(data, allow_negative=allow_negative)
+        matrix = as_interactions(data, allow_negative=allow_negative)
+        likes = matrix.ratings != 0
+        return matrix if likes.all() else matrix.select(likes)
     header = list(data.columns)
     timestamp = "timestamp" if timed and named_column("timestamp", header) is not None else None
     if named_column("rating", header) is None:

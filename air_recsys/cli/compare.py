@@ -51,7 +51,7 @@ def compare(
     ranking: Annotated[
         bool, typer.Option("--ranking", help="Treat all rows as likes, and compare only lists; no ratings are read.")
     ] = False,
-    k: Annotated[int, typer.Option("--k", min=1, help="Length of the lists.")] = 10,
+    k: Annotated[int, typer.Option("--k", min=1, help="Length of the lists, at most the number of items.")] = 10,
     relevant: Annotated[
         float | None,
         typer.Option(help="Least test rating of a relevant item for lists, by default the mean of all ratings."),
@@ -82,6 +82,7 @@ def compare(
     """Compare AIR, baselines and installed libraries on your data: errors, lists, calibration, time and memory."""
     from air_recsys.datasets import read_ratings
     from air_recsys.evaluation import compare as compared
+    from air_recsys.evaluation.parts import n_items_of
     from air_recsys.report.comparison import write_comparison
 
     if test is not None:
@@ -101,13 +102,15 @@ def compare(
     reading = options.of_likes(reading) if ranking else reading
     how = folds if split is None else split.value
     systems = _systems(models, options.parse_settings(settings), ranking, seed, how)
+    data = read_ratings(file, **reading)
+    asked = None if test is None else read_ratings(test, **reading)
     comparison = compared(
         systems,
-        read_ratings(file, **reading),
+        data,
         how,
-        test=None if test is None else read_ratings(test, **reading),
+        test=asked,
         test_fraction=test_fraction,
-        k=k,
+        k=options.list_length("--k", k, n_items_of(data, asked)),
         relevant=relevant,
         n_users=users,
         seed=seed,

@@ -56,7 +56,9 @@ def evaluate(
         bool,
         typer.Option("--ranking", help="Treat all rows as likes, and measure lists of GraphRanker instead of errors."),
     ] = False,
-    k: Annotated[int, typer.Option("--k", min=1, help="With --ranking: length of the lists.")] = 10,
+    k: Annotated[
+        int, typer.Option("--k", min=1, help="With --ranking: length of the lists, at most the number of items.")
+    ] = 10,
     split: Annotated[
         ListSplit,
         typer.Option(
@@ -182,6 +184,7 @@ def _rank(
     from air_recsys.evaluation.lists import evaluate_lists, listers
 
     systems, (fold, held_out) = listers(peers, seed, parameters), parts
+    k = options.list_length("--k", k, fold.train.n_items)
     protocol = (
         f"{name}: {data!r}, all pairs taken as interactions, {held_out}; all items "
         f"ranked that a user was not shown; means over users, 95 % intervals by bootstrap, p of a paired t-test "

@@ -247,6 +247,19 @@ def as_ids(texts: list[str], model_ids: np.ndarray) -> list:
         raise DataError(f"this model's ids are integers, found {', '.join(map(repr, texts))}") from None
 
 
+def list_length(option: str, wanted: int, n_left: int) -> int:
+    """Return the length of lists: what is asked for, or the number of items where that is less, with a note on stderr.
+
+    Examples
+    --------
+    >>> list_length("--k", 10, 6), list_length("--k", 3, 6)
+    (6, 3)
+    """
+    if wanted > n_left:
+        typer.echo(f"note: fewer than {wanted} items are left ({option}): lists have at most {n_left}", err=True)
+    return min(wanted, max(n_left, 1))
+
+
 def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
     """Print a table unless it is empty, and write it as JSON where asked for."""
     from air_recsys.results import format_number, write_json

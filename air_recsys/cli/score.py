@@ -31,7 +31,9 @@ def score(
     pairs: Annotated[
         bool, typer.Option("--pairs", help="Score the rows of the table, which are pairs of users and items.")
     ] = False,
-    n: Annotated[int | None, typer.Option("--n", help="Items per user, by default 10 if there are as many.")] = None,
+    n: Annotated[
+        int | None, typer.Option("--n", help="Items per user, 10 by default; fewer if no more are left.")
+    ] = None,
     include_seen: Annotated[
         bool, typer.Option("--include-seen", help="Include items that the user has rated.")
     ] = False,
@@ -55,6 +57,7 @@ def score(
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
     from air_recsys.distributed import scoring  # it cannot be imported without Ray
     from air_recsys.models import Recommender
+    from air_recsys.models.ranking.candidates import allowed_items
 
     given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}
     given |= {} if unknown is None else {"unknown": unknown.value}
@@ -65,10 +68,12 @@ def score(
         done = scoring.predict(model, table, output, item=item, **given)
     else:
         data = Recommender.load(model).interactions_
-        given |= {"items": options.as_ids(only, data.item_ids)} if only else {}
-        given |= {"exclude": options.as_ids(exclude, data.item_ids)} if exclude else {}
-        wanted = min(10, data.n_items) if n is None else n
-        done = scoring.recommend(model, table, output, n=wanted, exclude_seen=not include_seen, **given)
+        filters = {"items": only, "exclude": exclude}
+        chosen = {name: options.as_ids(ids, data.item_ids) for name, ids in filters.items() if ids}
+        allowed = allowed_items(data.items, **chosen)
+        n_left = data.n_items if allowed is None else allowed.size
+        length = 10 if n is None else options.list_length("--n", n, n_left)
+        done = scoring.recommend(model, table, output, n=length, exclude_seen=not include_seen, **chosen, **given)
     typer.echo(f"read {done.n_read} rows, {done.n_unknown} of them with an id that the model does not know")
     typer.echo(f"wrote {done.n_written} rows to {done.folder}")
     options.write_figures(json_file, done._asdict() | {"folder": str(done.folder)}, origin=False)

@@ -126,6 +126,18 @@ def given_parts(train: Interactions, test: Interactions) -> Parts:
     return Parts([Fold("given", whole, asked)], "given test ratings")
 
 
+def n_items_of(train: Interactions, test: Interactions | None) -> int:
+    """Return the number of items of the parts that are made of ratings, or of training and test ratings.
+
+    Examples
+    --------
+    >>> train, test = (Interactions.from_dense([[5.0]], item_ids=[item]) for item in "xy")
+    >>> n_items_of(train, None), n_items_of(train, test)
+    (1, 2)
+    """
+    return train.n_items if test is None else len(_of_both(train.items, test.items))
+
+
 def _of_both(one: IdIndex, other: IdIndex) -> IdIndex:
     ids, others = _alike(one.ids, other.ids), _alike(other.ids, one.ids)
     if ids is one.ids and np.isin(others, ids).all():

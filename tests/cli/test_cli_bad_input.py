@@ -86,7 +86,7 @@ def no_training(monkeypatch):
         ),
         ("evaluate {}/text.csv --ranking --split time", ["expected ratings with timestamps, found none"]),
         ("evaluate {}/text.csv --ranking --split last --test-fraction 0.3", ["expected no --test-fraction"]),
-        ("evaluate {}/text.csv --ranking --k 5000", ["k must be in 1..", "found 5000"]),
+        ("evaluate {}/text.csv --ranking --k 0", ["--k"]),
         ("evaluate {}/text.csv --ranking --set width=3", ["a parameter of GraphRanker", "'width=3'"]),
         ("evaluate {}/text.csv --folds 1", ["--folds"]),
         ("evaluate {}/text.csv --folds 1000", ["1000"]),

@@ -82,6 +82,17 @@ def test_settings_reach_air(files):
     assert read_json(files / "found.json")["settings"]["AIR"] == "AIR.for_ratings(n_factors=2, n_sweeps=3)"
 
 
+@pytest.mark.usefixtures("at_once")
+@pytest.mark.parametrize("parts", [["likes.csv", "--ranking"], ["train.csv", "--test", "test.csv"]])
+def test_lists_longer_than_the_items_are_told_and_no_error(files, monkeypatch, parts):
+    monkeypatch.chdir(files)
+    ended, most = (cli("compare", *parts, "--models", "Popularity", "--k", k) for k in (99, 6))
+    assert (ended.status, most.status) == (0, 0), ended.err
+    assert "note: fewer than 99 items are left (--k): lists have at most 6\n" in ended.err
+    assert "note" not in most.err
+    assert "ndcg@6" in ended.out
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -91,7 +102,6 @@ def test_settings_reach_air(files):
         (["--folds", "3", "--split", "time"], "--folds makes random folds"),
         (["--ranking", "--relevant", "4"], "with --ranking all test items are relevant"),
         (["--split", "time"], "expected ratings with timestamps"),
-        (["--k", "99"], "k must be an integer >= 1 and <= 6"),
         (["--out", "none/page.html"], "expected an existing folder for page.html"),
     ],
 )

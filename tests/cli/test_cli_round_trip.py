@@ -100,6 +100,14 @@ def test_a_list_that_is_shorter_than_asked_is_told_and_no_error(folder):
     assert cli("recommend", folder / "text.air", "--user", "u10", "--n", 1).err == ""
 
 
+def test_lists_to_be_measured_have_at_most_all_items(folder):
+    asked = ["--ranking", "--k", 5000, "--set", "n_steps=2", "--set", "n_factors=2", "--device", "cpu"]
+    ended = cli("evaluate", folder / "text.csv", *asked)
+    assert ended.status == 0, ended.err
+    assert "note: fewer than 5000 items are left (--k): lists have at most 6\n" in ended.err
+    assert "Lists of 6 items for 7 users" in ended.out
+
+
 def test_a_user_who_has_rated_all_gets_a_sentence(tmp_path):
     table = ratings("text")
     rest = pd.DataFrame({"user": ["u10"], "item": ["i5"], "rating": [3.0]})

@@ -421,5 +421,9 @@ def test_the_command_writes_lists_and_pairs(in_process, tmp_path, model, capsys)
     first, second = model.interactions_.item_ids[:2].tolist()
     command(file, users, tmp_path / "some", *("--item", first), *("--item", second), "--exclude", first)
     same(read(tmp_path / "some"), model.recommend(users_of(model), items=[second]))
+    assert capsys.readouterr().err == ""
+    command(file, users, tmp_path / "all", "--n", 5000, "--exclude", first)
+    same(read(tmp_path / "all"), model.recommend(users_of(model), 5000, exclude=[first]))
+    assert f"note: fewer than 5000 items are left (--n): lists have at most {N_ITEMS - 1}\n" in capsys.readouterr().err
     with fails(ParameterError, "--n, --include-seen, --item and --exclude go with lists of items, found --pairs"):
         command(file, tmp_path / "pairs.parquet", tmp_path / "other", "--pairs", "--n", 3)

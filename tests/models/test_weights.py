@@ -5,7 +5,7 @@ import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
 from air_recsys.exceptions import DataError
-from air_recsys.models import KNN
+from air_recsys.models import KNN, GraphRanker
 
 CPU = {"device": "cpu", "random_state": 0, "dtype": "float64"}
 OPTIONS = CPU | {"n_epochs": 60}
@@ -59,7 +59,9 @@ def test_weights_survive_a_save(tmp_path):
     np.testing.assert_array_equal(loaded.interactions_.weights, model.interactions_.weights)
 
 
-@pytest.mark.parametrize("model", [KNN(), BiasModel(), GlobalMean()], ids=lambda model: type(model).__name__)
+@pytest.mark.parametrize(
+    "model", [KNN(), BiasModel(), GlobalMean(), GraphRanker()], ids=lambda model: type(model).__name__
+)
 def test_models_without_weights_refuse_them(model):
     with pytest.raises(DataError, match=f"{type(model).__name__} knows no weights"):
-        model.fit(data(np.ones))
+        model.fit(data(np.ones, noise=0))

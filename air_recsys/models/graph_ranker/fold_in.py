@@ -54,6 +54,8 @@ class FoldedUsers:
         if isinstance(data, Interactions):
             self.user_ids, own = data.user_ids, ranker.fitted.data.users.lookup(data.user_ids)
         else:
+            rows = sp.csr_array(rows, copy=True)
+            rows.eliminate_zeros()  # as in `as_likes`
             self.user_ids = np.arange(rows.indptr.size - 1)
             own = np.full(self.user_ids.size, -1)
         ones = np.ones(rows.nnz, dtype=np.float32)

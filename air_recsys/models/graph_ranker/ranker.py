@@ -31,11 +31,13 @@ from air_recsys.models.graph_ranker.factors import FactorCourse, user_factors
 from air_recsys.models.graph_ranker.fold_in import FoldedUsers
 from air_recsys.models.graph_ranker.lists import best_lists
 from air_recsys.models.graph_ranker.ranker_state import (
+    listed_scores,
     ranker_graph,
     ranker_scores,
     ranker_settings,
     ready_state,
     sources_before,
+    with_items,
 )
 from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
@@ -67,7 +69,8 @@ _RANGES = {
     "life": (0.0, 1e6),
 }
 """Of settings, by the last word of their names."""
-_HIDDEN = {"last": "the latest fifth of each user's", "time_1": "the latest fifths of all"}
+_HIDDEN = {"ndcg_last": "the latest fifth of each user's", "ndcg_time": "the latest fifths of all"}
+"""In words, by how the columns of a history begin."""
 _WORDS = {"regression": "regression", "factor": "factors", "item": "item graph", "user": "user graph"}
 
 
@@ -146,8 +149,10 @@ class GraphRanker(Recommender):
 
     Notes
     -----
-    All interactions count as 1, whatever their ratings. Scores order the items of a user. They are not ratings, and
-    cannot be compared between users.
+    All interactions count as 1, whatever their ratings. A 0 in a sparse or dense matrix is no interaction. In a long
+    table and in `Interactions` each row is one, also with a rating of 0.
+
+    Scores order the items of a user. They are not ratings, and cannot be compared between users.
 
     Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019 (regression); Wu et al., BSL:
     Understanding and Improving Softmax Loss for Recommendation, ICDE 2024 (loss of the factors); Fu et al., Revisiting
@@ -392,7 +397,7 @@ class GraphRanker(Recommender):
         1.0
         """
         state, data = self._fitted(), as_likes(test, allow_negative=True)
-        return list_ndcg(state, data, partial(ranker_scores, state))
+        return list_ndcg(state, data, partial(listed_scores, state))
 
     def recommend(
         self,
@@ -406,7 +411,8 @@ class GraphRanker(Recommender):
     ) -> pd.DataFrame:
         """Return the best n items of each user, as `Recommender.recommend`; on the CPU.
 
-        An unknown user gets the items that most users have, scored by the share of the users who have them.
+        An unknown user, and one without any item, gets the items that most users have, scored by the share of the
+        users who have them.
         """
         check_choice("device", device, ("cpu", "auto"))
         state = self._fitted()
@@ -420,7 +426,8 @@ class GraphRanker(Recommender):
             )
 
         popular = partial(most_liked, state, length, allowed)
-        return recommend_with(best, state, user_ids, length, clips=False, popular=popular)
+        served = with_items(state)
+        return recommend_with(best, state, user_ids, length, clips=False, popular=popular, served=served)
 
     def explain(
         self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
@@ -465,8 +472,8 @@ class GraphRanker(Recommender):
         interactions : Interactions, DataFrame, or SciPy sparse
             Interactions and tables have the users by id, tables with or without a column of ratings; their items must
             be known. A user with the id of a trained user is not its own neighbour. A matrix has one row per new user
-            and one column per item of the model. Values do not count. Without timestamps, all items of a new user
-            count the same.
+            and one column per item of the model; a stored 0 is no interaction. Other values do not count. Without
+            timestamps, all items of a new user count the same.
 
         Raises
         ------
@@ -500,4 +507,5 @@ def _check_times(data: Interactions, settings: RankerSettings) -> None:
 
 def _where(history: pd.DataFrame) -> str:
     """Return in words what the search of a history has hidden."""
-    return next((told for name, told in _HIDDEN.items() if f"ndcg_{name}" in history), "parts hidden at random")
+    found = (told for start, told in _HIDDEN.items() if any(str(name).startswith(start) for name in history))
+    return next(found, "parts hidden at random")

@@ -55,6 +55,18 @@ def ranker_scores(state: FittedState, users: np.ndarray) -> np.ndarray:
     return smoothings.blend(ranking.terms, ranking.settings.weights, users, state.data.n_items)
 
 
+def with_items(state: FittedState) -> np.ndarray:
+    """Return whether each user has any item, (n_users,); of those without any the scores say nothing."""
+    return state.once("users with items", lambda: np.diff(state.statistics.seen.indptr) > 0)
+
+
+def listed_scores(state: FittedState, users: np.ndarray) -> np.ndarray:
+    """Return what lists are made by, (b, n_items): scores, of users without items how many have each item."""
+    scores = ranker_scores(state, users)
+    scores[~with_items(state)[users]] = state.statistics.item_counts
+    return scores
+
+
 def ranker_graph(state: FittedState, side: Side) -> SimilarityGraph:
     """Return the graph of users or of items, made when it is first asked for: data and settings are all it needs."""
     stored = state.graph(side)

@@ -18,6 +18,8 @@ from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 
+_SHORTEST = 1e-30  # of lengths: the largest weight over it is finite in float32
+
 
 class RankerSettings(NamedTuple):
     """What a `GraphRanker` chooses on a hidden part of its training data.
@@ -139,7 +141,7 @@ def of_length_one(scores: np.ndarray) -> np.ndarray:
 
 
 def lengths_of(scores: np.ndarray) -> np.ndarray:
-    """Return the length of each row in float64, at least the smallest number of float32, (b, 1).
+    """Return the length of each row in float64, at least 1e-30, (b, 1).
 
     Examples
     --------
@@ -147,7 +149,7 @@ def lengths_of(scores: np.ndarray) -> np.ndarray:
     array([[5.]])
     """
     squares = np.einsum("bi,bi->b", scores, scores, dtype=np.float64)
-    return np.maximum(np.sqrt(squares), np.finfo(np.float32).tiny)[:, None]
+    return np.maximum(np.sqrt(squares), _SHORTEST)[:, None]
 
 
 def interaction_pattern(data: Interactions) -> Csr:

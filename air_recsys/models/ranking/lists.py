@@ -37,17 +37,26 @@ class Popular(NamedTuple):
 
 
 def recommend_with(
-    best: FindBest, state: FittedState, user_ids: Any, n: int, *, clips: Clip, popular: Callable[[], Popular]
+    best: FindBest,
+    state: FittedState,
+    user_ids: Any,
+    n: int,
+    *,
+    clips: Clip,
+    popular: Callable[[], Popular],
+    served: np.ndarray | None = None,
 ) -> pd.DataFrame:
     """Return the table of `Recommender.recommend` from a search for the best items of known users.
 
     n is at most the number of items; `popular` returns the list of unknown users, of n places, where there are any.
+    With `served`, (n_users,) of bool, known users at False get that list too.
     """
     queried = as_queried_ids(user_ids)
     block = max(1, _BLOCK_ENTRIES // n)
     starts = range(0, max(1, queried.size), block)
     popular = cache(popular)
-    frames = [_recommend_block(best, state, queried[start : start + block], popular, clips) for start in starts]
+    blocks = (queried[start : start + block] for start in starts)
+    frames = [_recommend_block(best, state, ids, popular, clips, served) for ids in blocks]
     if len(frames) == 1:
         return frames[0]
     # An empty column has no type of its own and would spoil that of the others.
@@ -115,10 +124,17 @@ def _first(scores: np.ndarray, counts: np.ndarray, n: int, allowed: np.ndarray |
 
 
 def _recommend_block(
-    best: FindBest, state: FittedState, ids: np.ndarray, popular: Callable[[], Popular], clips: Clip
+    best: FindBest,
+    state: FittedState,
+    ids: np.ndarray,
+    popular: Callable[[], Popular],
+    clips: Clip,
+    served: np.ndarray | None,
 ) -> pd.DataFrame:
     users = state.data.users.lookup(ids)
     known = users >= 0
+    if served is not None:
+        known &= served[users]
     found, products = best(users[known])
     of_known = list_scores(state, users[known], products, clips)
     if known.all():

@@ -83,6 +83,21 @@ def test_nothing_allowed_leaves_nothing() -> None:
     assert items.shape == scores.shape == (2, 0)
 
 
+@pytest.mark.parametrize("weight", [1.0, 4.0, 10.0])
+def test_scores_of_nothing_are_zero_whatever_they_weigh(weight: float) -> None:
+    """In single precision a large weight over the length of a row of zeros is not finite."""
+    rng = np.random.default_rng(3)
+    items = rng.normal(size=(N_ITEMS, 6)).astype(np.float32)
+    nothing = Smoothing(sp.csr_array((2, N_ITEMS), dtype=np.float32), sp.eye_array(N_ITEMS, format="csr"))
+    each: dict[str, Term] = {"regression": nothing, "factor": over_factors(np.zeros((2, 6)), items, 0.15)}
+    for name, term in each.items():
+        rough = term.rough(np.arange(2))
+        assert not rough.added(weight, None).any()
+        found, scores = best_lists(each, {name: weight}, np.arange(2), 3, N_ITEMS)
+        np.testing.assert_array_equal(found, [[0, 1, 2]] * 2)
+        assert not scores.any()
+
+
 def test_no_users_have_no_lists() -> None:
     assert best_lists(terms(), WEIGHTS, np.empty(0, int), 3, N_ITEMS)[0].shape == (0, 3)
 

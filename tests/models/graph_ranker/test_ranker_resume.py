@@ -304,9 +304,10 @@ def test_checkpoints_of_other_data_and_of_other_models_are_refused(checkpoint, c
     with pytest.raises(CheckpointError, match="was written for other data"):
         make(settings={}).fit(timed, resume_from=checkpoint)
     path = tmp_path / "air.ckpt"
-    AIR.for_completion(n_epochs=1, random_state=0, device="cpu").fit(np.eye(3), checkpoint=path)
+    ratings = 1 + np.eye(3)
+    AIR.for_completion(n_epochs=1, random_state=0, device="cpu").fit(ratings, checkpoint=path)
     with pytest.raises(CheckpointError, match="was written with model='AIR', found model='GraphRanker'"):
-        make().fit(np.eye(3), resume_from=path)
+        make().fit(ratings, resume_from=path)
 
 
 def test_bad_arguments_and_broken_files_are_refused_before_any_work(checkpoint, cut, tmp_path) -> None:

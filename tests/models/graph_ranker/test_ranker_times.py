@@ -101,6 +101,17 @@ def test_it_chooses_on_the_latest_part_and_says_so(data: Interactions, tmp_path)
     assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
 
 
+def test_it_says_so_where_the_latest_fifth_tells_nothing(data: Interactions) -> None:
+    """Where all but one of its interactions are of new users, the fifths before it are left."""
+    early = data.to_frame().assign(timestamp=data.timestamps)
+    late = early.head(len(early) // 4).assign(timestamp=2000)
+    late["user"] += 1000
+    model = GraphRanker(**SMALL, validation="time").fit(pd.concat([early, late]))
+    parts = [name for name in model.history_ if str(name).startswith("ndcg_")]
+    assert parts == ["ndcg_time_2", "ndcg_time_3"]
+    assert "NDCG@20 on the latest fifths of all" in model.search_line_
+
+
 def test_lists_for_the_future_are_better_with_times(data: Interactions) -> None:
     assert data.timestamps is not None
     early = data.timestamps < 800
