@@ -12,7 +12,11 @@ from air_recsys.cli import options
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from air_recsys.evaluation.folds import Fold
+    from air_recsys.evaluation.holdouts import NewUsersFold
+    from air_recsys.evaluation.lists import Lister
     from air_recsys.interactions import Interactions
 
 _PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
@@ -29,8 +33,20 @@ class ListSplit(StrEnum):
     """What `evaluate --ranking` holds out."""
 
     RANDOM = "random"
+    USERS = "users"
     LAST = "last"
     TIME = "time"
+
+
+_SHARES = {ListSplit.RANDOM: 0.2, ListSplit.USERS: 0.1, ListSplit.TIME: 0.2}
+"""What is held out where --test-fraction is not given."""
+_READ = {
+    ListSplit.RANDOM: {"--test-fraction"},
+    ListSplit.USERS: {"--test-fraction"},
+    ListSplit.LAST: {"--last", "--timestamp-column"},
+    ListSplit.TIME: {"--test-fraction", "--timestamp-column"},
+}
+"""The options that a split reads."""
 
 
 def evaluate(
@@ -43,7 +59,8 @@ def evaluate(
     test_fraction: Annotated[
         float | None,
         typer.Option(
-            help="Without --folds: share to hold out, by default 0.1, with --ranking 0.2 of each user's items."
+            help="Without --folds: share to hold out, by default 0.1, with --ranking 0.2, and 0.1 of the users for "
+            "--split users."
         ),
     ] = None,
     peers: Annotated[
@@ -62,10 +79,14 @@ def evaluate(
     split: Annotated[
         ListSplit,
         typer.Option(
-            help="With --ranking: random holds out a share of each user's items, last the last one of each user, time "
-            "the latest share of all."
+            help="With --ranking: random holds out a share of each user's items, users a share of the users, of whom "
+            "four fifths of the items are given after the training, last the last items of each user, time the "
+            "latest share of all."
         ),
     ] = ListSplit.RANDOM,
+    last: Annotated[
+        int | None, typer.Option(min=1, help="With --split last: how many items of each user, by default 1.")
+    ] = None,
     timestamp: Annotated[
         str | None, typer.Option("--timestamp-column", help="Column of times, for --split last and time.")
     ] = None,
@@ -87,6 +108,7 @@ def evaluate(
     """Print the test error of AIR beside baselines, or with --ranking the accuracy of its lists."""
     from air_recsys.datasets import data_root, load_movielens_fold
     from air_recsys.evaluation.folds import Fold, cross_validation_folds, evaluate_on, holdout_folds
+    from air_recsys.evaluation.lists import listers
     from air_recsys.models import AIR, GraphRanker
 
     if (file is None) == (dataset is None):
@@ -106,19 +128,17 @@ def evaluate(
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:
             raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
-        if split is ListSplit.RANDOM:
-            options.refuse_unread("--split random", {"--timestamp-column": timestamp is not None})
-        if split is ListSplit.LAST and test_fraction is not None:
-            raise ParameterError("--split last holds out one item of each user: expected no --test-fraction")
-        of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
+        share = _share(split, test_fraction, {"--last": last is not None, "--timestamp-column": timestamp is not None})
+        validation = split.value if split in (ListSplit.LAST, ListSplit.TIME) else "random"
+        of_ranker = {"device": device, "validation": validation} | options.parse_settings(settings, GraphRanker())
+        new_users = split is ListSplit.USERS
+        systems = listers(options.parse_names(peers), seed, of_ranker, new_users=new_users)
         name, ratings = _load(file, dataset, data, options.of_likes(reading))
-        parts = _parts(ratings, split, 0.2 if test_fraction is None else test_fraction, seed)
-        _rank(name, ratings, parts, options.parse_names(peers), of_ranker, k, seed, json_file)
+        parts = _parts(ratings, split, share, 1 if last is None else last, seed)
+        _rank(name, ratings, parts, systems, k, seed, json_file)
         return
-    options.refuse_unread(
-        "evaluate without --ranking",
-        {"--split": split is not ListSplit.RANDOM, "--timestamp-column": timestamp is not None},
-    )
+    given = {"--split": split is not ListSplit.RANDOM, "--timestamp-column": timestamp is not None}
+    options.refuse_unread("evaluate without --ranking", given | {"--last": last is not None})
     test_fraction = 0.1 if test_fraction is None else test_fraction
     chosen = options.parse_settings(settings)
     air = AIR.of_preset(preset.value, **{"random_state": seed, "device": device} | chosen)
@@ -159,12 +179,34 @@ def _load(
     return file.name, read_ratings(file, **columns)
 
 
-def _parts(data: Interactions, split: ListSplit, share: float, seed: int) -> tuple[Fold, str]:
-    """Return a training and a test part, and in words what the latter holds."""
-    from air_recsys.evaluation.lists import holdout_in_time, holdout_of_last, holdout_of_users
+def _share(split: ListSplit, test_fraction: float | None, given: dict[str, bool]) -> float:
+    """Return the share to hold out, or raise for a wrong one and for an option that the split does not read."""
+    from air_recsys.splits.base import check_fraction
 
+    given = {"--test-fraction": test_fraction is not None} | given
+    unread = {name: is_given for name, is_given in given.items() if name not in _READ[split]}
+    options.refuse_unread(f"--split {split.value}", unread)
+    return _SHARES.get(split, 0.0) if test_fraction is None else check_fraction("test_fraction", test_fraction)
+
+
+def _parts(
+    data: Interactions, split: ListSplit, share: float, last: int, seed: int
+) -> tuple[Fold | NewUsersFold, str]:
+    """Return a training and a test part, and in words what the latter holds."""
+    from air_recsys.evaluation.holdouts import (
+        GIVEN,
+        holdout_in_time,
+        holdout_of_last,
+        holdout_of_new_users,
+        holdout_of_users,
+    )
+
+    if split is ListSplit.USERS:
+        given = f"{GIVEN:.0%} of their items given at random, the rest tested, of items that others have"
+        return holdout_of_new_users(data, share, seed), f"{share:.0%} of the users held out of the training, {given}"
     if split is ListSplit.LAST:
-        return holdout_of_last(data), "the last of each user's held out, where others had the item"
+        what = "the last" if last == 1 else f"the last {last}"
+        return holdout_of_last(data, last), f"{what} of each user's held out, where others had the item"
     if split is ListSplit.TIME:
         fold, what = holdout_in_time(data, share), f"the latest {share:.0%} of all held out"
         return fold, f"{what}, {fold.test.n_ratings} of them of users and items that occur before"
@@ -174,21 +216,20 @@ def _parts(data: Interactions, split: ListSplit, share: float, seed: int) -> tup
 def _rank(
     name: str,
     data: Interactions,
-    parts: tuple[Fold, str],
-    peers: list[str],
-    parameters: dict[str, Any],
+    parts: tuple[Fold | NewUsersFold, str],
+    systems: dict[str, Callable[[], Lister]],
     k: int,
     seed: int,
     json_file: Path | None,
 ) -> None:
-    from air_recsys.evaluation.lists import evaluate_lists, listers
+    from air_recsys.evaluation.lists import evaluate_lists
 
-    systems, (fold, held_out) = listers(peers, seed, parameters), parts
+    fold, held_out = parts
     k = options.list_length("--k", k, fold.train.n_items)
     protocol = (
         f"{name}: {data!r}, all pairs taken as interactions, {held_out}; all items "
         f"ranked that a user was not shown; means over users, 95 % intervals by bootstrap, p of a paired t-test "
-        f"against the first system; seed {seed}"
+        f"against the first system, and corrected for their number (Holm); seed {seed}"
     )
     means, groups = evaluate_lists(fold, systems, k=k, seed=seed, protocol=protocol)
     options.publish_means(means, groups, json_file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
@@ -13,27 +13,26 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.evaluation.folds import Fold
-from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.interactions import Interactions
-from air_recsys.metrics import (
-    coverage,
-    gini,
-    intra_list_diversity,
-    miscalibration,
-    novelty,
-    popularity_lift,
-    user_measures,
+from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, ones, users_asked
+from air_recsys.evaluation.list_figures import (
+    catalogue_figures,
+    holm,
+    measure_figures,
+    paired_p_value,
+    thirds_of_users,
 )
+from air_recsys.evaluation.resampling import UserResamples
+from air_recsys.exceptions import ParameterError
+from air_recsys.interactions import Interactions
+from air_recsys.metrics import user_measures
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.results import ResultTable
-from air_recsys.splits import Split, global_time, leave_last, user_holdout
 
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
 """Names on the command line of models of implicit, run with implicit's defaults."""
-_RESAMPLES = 1000
-_GROUPS = ("few items", "some items", "many items")
+_TRAINED_ALONE = ("bpr",)
 
 
 class Lister(Protocol):
@@ -48,6 +47,7 @@ class Lister(Protocol):
         ...
 
 
+@runtime_checkable
 class NewUsersLister(Lister, Protocol):
     """A `Lister` that makes lists for users whom it was not trained on, too."""
 
@@ -123,7 +123,7 @@ class Popularity:
 
 
 def listers(
-    peers: Iterable[str], seed: int, changes: Mapping[str, Any] | None = None
+    peers: Iterable[str], seed: int, changes: Mapping[str, Any] | None = None, *, new_users: bool = False
 ) -> dict[str, Callable[[], Lister]]:
     """Return name and factory of `GraphRanker`, of what is popular, and of the peers asked for.
 
@@ -135,11 +135,13 @@ def listers(
         Of all of them.
     changes : mapping, optional
         Parameters of `GraphRanker`.
+    new_users : bool
+        Whether lists of users are asked for whom the systems were not trained on.
 
     Raises
     ------
     ParameterError
-        For a peer that is not of `LIST_PEERS`.
+        For a peer that is not of `LIST_PEERS`, and for one that makes no lists for new users where they are asked for.
     """
     parameters: dict[str, Any] = {"random_state": seed, **(changes or {})}
     entrants: dict[str, Callable[[], Lister]] = {
@@ -149,50 +151,12 @@ def listers(
     for peer in peers:
         if peer not in LIST_PEERS:
             raise ParameterError(f"peers must be of {list(LIST_PEERS)}, found {peer!r}")
+        if new_users and peer in _TRAINED_ALONE:
+            raise ParameterError(f"{LIST_PEERS[peer]} makes lists only for users of its training: leave out {peer}")
         from air_recsys.adapters.implicit_ranker import ImplicitRanker
 
         entrants[LIST_PEERS[peer]] = partial(ImplicitRanker, peer, random_state=seed)
     return entrants
-
-
-def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fold:
-    """Return a fold that tests a random share of each user's interactions."""
-    split = user_holdout(data, test_fraction, seed)
-    return Fold("hold-out", data.select(split.train), data.select(split.test))
-
-
-def holdout_of_last(data: Interactions) -> Fold:
-    """Return a fold that tests the last interaction of each user who has more than one.
-
-    Raises
-    ------
-    DataError
-        Without timestamps.
-    """
-    return _known_alone("last", data, leave_last(data))
-
-
-def holdout_in_time(data: Interactions, test_fraction: float) -> Fold:
-    """Return a fold that tests the latest share of all interactions, of users and items that occur before.
-
-    Raises
-    ------
-    DataError
-        Without timestamps, and where no tested user or item occurs before.
-    """
-    return _known_alone("time", data, global_time(data, test_fraction))
-
-
-def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
-    """Return a fold without test interactions of users or items that the training part lacks."""
-    known = split.test.copy()
-    for index, size in ((data.user_index, data.n_users), (data.item_index, data.n_items)):
-        known &= np.bincount(index[split.train], minlength=size)[index] > 0
-    if not known.any():
-        raise DataError(
-            f"expected later interactions of users and items that occur before, found none among {split.test.sum()}"
-        )
-    return Fold(name, data.select(split.train), data.select(known))
 
 
 class Answers(NamedTuple):
@@ -204,7 +168,7 @@ class Answers(NamedTuple):
 
 
 def evaluate_lists(
-    fold: Fold,
+    fold: Fold | NewUsersFold,
     systems: Mapping[str, Callable[[], Lister]],
     *,
     k: int = 10,
@@ -216,10 +180,12 @@ def evaluate_lists(
 
     Parameters
     ----------
-    fold : Fold
-        Over the same users and items. All test interactions are relevant, whatever their values.
+    fold : Fold or NewUsersFold
+        Over the same users and items, as from `air_recsys.evaluation.holdouts`. All test interactions are relevant,
+        whatever their values.
     systems : mapping of str to callable
-        As from `listers`; the first is the one that the others are tested against.
+        As from `listers`; the first is the one that the others are tested against. For a `NewUsersFold` they make
+        `NewUsersLister`.
     k : int
         At most the number of items.
     seed : int
@@ -231,102 +197,78 @@ def evaluate_lists(
     Returns
     -------
     ResultTable
-        One row per system: NDCG with its 95 % interval (percentile bootstrap over users), the p-value of a paired
-        t-test of NDCG against the first system, the other measures of `air_recsys.metrics`, and seconds.
+        One row per system: all measures of `air_recsys.metrics`, and seconds; those of lists of new users include
+        their fold-in. What is a mean over the users (NDCG, precision, recall, MAP, MRR, hit rate) has a 95 % interval
+        (percentile bootstrap over the users) in columns such as "recall low" and "recall high"; the text shows that
+        of NDCG alone. "p" is the p-value of a paired t-test of NDCG against the first system. "p holm" is the same
+        corrected for the number of systems by the method of Holm: read it where several systems are compared.
     ResultTable
-        NDCG of the users with few, some and many training items, a third of the users each.
+        NDCG of the users with few, some and many training items, or items given, a third of the users each.
 
     Raises
     ------
     ParameterError
-        For a k out of range.
+        For a k out of range, and for a system that makes no lists for the new users of a fold.
     """
     if not 1 <= k <= fold.train.n_items:
         raise ParameterError(f"k must be in 1..{fold.train.n_items}, the number of items, found {k}")
-    users = np.unique(fold.test.user_index)
-    relevant, seen = (sp.csr_array(each.to_csr())[users] for each in (fold.test, fold.train))
-    known = sp.csr_array(relevant, copy=True)
-    known.data[:] = 1  # a value of 0 is an interaction too
+    if isinstance(fold, NewUsersFold):
+        _check_new_users(systems)
+    users, rows = users_asked(fold), given_rows(fold)
+    relevant, shown = ones(fold.test)[users], _shown(fold)
+    sizes, resamples = np.diff(rows.indptr), UserResamples(users, seed=seed)
+    bands = thirds_of_users(sizes)
     means = ResultTable(f"Lists of {k} items for {users.size} users", protocol)
-    groups = ResultTable(f"NDCG@{k} by the number of training items of a user", "")
-    bands = _bands(np.diff(seen.indptr))
+    known_by = "training items" if isinstance(fold, Fold) else "items given"
+    groups = ResultTable(f"NDCG@{k} by the number of {known_by} of a user", "")
     first: np.ndarray | None = None
     for name, make in tqdm(systems.items(), disable=not progress, unit="fit", desc="evaluate"):
-        answers = _answers(make(), fold, users, k)
-        by_user = user_measures(answers.lists, known, k)
-        ndcg, others = by_user["ndcg_at_k"], {name: by_user[name] for name in by_user if name != "ndcg_at_k"}
+        answers = _answers(make(), fold, users, rows, k)
+        by_user = user_measures(answers.lists, relevant, k)
+        ndcg = by_user.pop("ndcg_at_k")
         first = ndcg if first is None else first
         means.rows.append(
-            {"system": name, f"ndcg@{k}": ndcg.mean()}
-            | _ndcg_row(ndcg, first, seed)
-            | {measure.replace("_at_k", f"@{k}"): values.mean() for measure, values in others.items()}
-            | _catalogue_row(answers.lists, fold.train, seen)
+            {"system": name}
+            | measure_figures({"ndcg_at_k": ndcg}, resamples, k)
+            | {"p": paired_p_value(ndcg, first), "p holm": np.nan}
+            | measure_figures(by_user, resamples, k)
+            | catalogue_figures(answers.lists, users, fold.train, shown)
             | {"fit_seconds": answers.fit_seconds, "list_seconds": answers.list_seconds}
         )
+        means.aside = [f"{each.removesuffix('_at_k')} {end}" for each in by_user for end in ("low", "high")]
         groups.rows.append({"system": name} | {band: ndcg[mask].mean() for band, mask in bands.items()})
-    sizes = ", ".join(f"{band}: {_range(np.diff(seen.indptr)[mask])}" for band, mask in bands.items())
-    groups.notes.append(sizes)
+    for row, corrected in zip(means.rows, holm([row["p"] for row in means.rows]).tolist(), strict=True):
+        row["p holm"] = corrected
+    groups.notes.append(", ".join(f"{band}: {_range(sizes[mask])}" for band, mask in bands.items()))
     return means, groups
 
 
-def _answers(model: Lister, fold: Fold, users: np.ndarray, k: int) -> Answers:
+def _check_new_users(systems: Mapping[str, Callable[[], Lister]]) -> None:
+    known_alone = [name for name, make in systems.items() if not isinstance(make(), NewUsersLister)]
+    if known_alone:
+        raise ParameterError(
+            f"expected systems with lists_of_new, for users held out of the training, found {', '.join(known_alone)}"
+        )
+
+
+def _shown(fold: Fold | NewUsersFold) -> Csr:
+    """Return 1 for each item that a user is known by, (n_users, n_items)."""
+    trained = ones(fold.train)
+    return trained if isinstance(fold, Fold) else sp.csr_array(trained + ones(fold.given))
+
+
+def _answers(model: Lister, fold: Fold | NewUsersFold, users: np.ndarray, rows: Csr, k: int) -> Answers:
     start = time.perf_counter()
     model.fit(fold.train)
     trained = time.perf_counter()
-    lists = model.lists(users, k)
+    if isinstance(fold, NewUsersFold):
+        assert isinstance(model, NewUsersLister)
+        lists = model.lists_of_new(rows, k)
+    else:
+        lists = model.lists(users, k)
     short = k - lists.shape[1]
     lists = np.pad(lists, ((0, 0), (0, short)), constant_values=-1) if short else lists
     return Answers(lists, trained - start, time.perf_counter() - trained)
-
-
-def _ndcg_row(ndcg: np.ndarray, first: np.ndarray, seed: int) -> dict[str, float]:
-    """Return the interval of the mean over the users, and the p-value of its difference from the first system's."""
-    from scipy.stats import bootstrap, ttest_rel
-
-    row = {"low": ndcg.mean(), "high": ndcg.mean(), "p": np.nan}
-    if ndcg.size > 1 and np.ptp(ndcg) > 0:
-        rng = np.random.default_rng(seed)
-        found = bootstrap((ndcg,), np.mean, n_resamples=_RESAMPLES, batch=100, method="percentile", rng=rng)
-        row |= {"low": found.confidence_interval.low, "high": found.confidence_interval.high}
-    if ndcg.size > 1 and (ndcg != first).any():
-        row["p"] = float(ttest_rel(ndcg, first).pvalue)
-    return {"ndcg low": float(row["low"]), "ndcg high": float(row["high"]), "p": float(row["p"])}
-
-
-def _catalogue_row(lists: np.ndarray, train: Interactions, seen: Any) -> dict[str, float]:
-    counts = np.bincount(train.item_index, minlength=train.n_items)
-    whole = train.to_csr()
-    return {
-        "coverage": coverage(lists, train.n_items),
-        "gini": gini(lists, train.n_items),
-        "novelty": novelty(lists, whole),
-        "diversity": intra_list_diversity(lists, whole) if ((lists >= 0).sum(axis=1) > 1).any() else np.nan,
-        "popularity lift": popularity_lift(lists, seen),
-        "miscalibration": miscalibration(lists, seen, popularity_groups(counts)),
-    }
-
-
-def popularity_groups(counts: np.ndarray) -> np.ndarray:
-    """Return 1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
-
-    Examples
-    --------
-    >>> popularity_groups(np.array([1, 4, 3, 4])).argmax(axis=1).tolist()
-    [2, 0, 2, 1]
-    """
-    order = np.argsort(-counts, kind="stable")
-    before = np.cumsum(counts[order]) - counts[order]
-    group = np.empty(counts.size, dtype=np.int64)
-    group[order] = np.minimum(3 * before // max(counts.sum(), 1), 2)
-    return np.eye(3)[group]
-
-
-def _bands(sizes: np.ndarray) -> dict[str, np.ndarray]:
-    """Return which users belong to each third by their numbers of training items; ties by position."""
-    place = np.empty(sizes.size, dtype=np.int64)
-    place[np.argsort(sizes, kind="stable")] = 3 * np.arange(sizes.size) // max(sizes.size, 1)
-    masks = {name: place == number for number, name in enumerate(_GROUPS)}
-    return {name: mask for name, mask in masks.items() if mask.any()}
 
 
 def _range(sizes: np.ndarray) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
-from air_recsys.evaluation.lists import holdout_in_time, holdout_of_last, holdout_of_users
+from air_recsys.evaluation.holdouts import holdout_in_time, holdout_of_last, holdout_of_users
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.ids import IdIndex, as_id_array, encode_ids
 from air_recsys.interactions import Interactions

@@ -29,16 +29,20 @@ class ResultTable:
         One result each; floats keep full precision in JSON.
     notes : list of str
         Notes on the figures.
+    aside : list of str
+        Columns that stand in the rows and in JSON, and not in the text.
     """
 
     title: str
     protocol: str
     rows: list[dict[str, Any]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    aside: list[str] = field(default_factory=list)
 
     def table(self) -> str:
         """Return the rows as text, with three significant digits and more where they matter."""
-        frame = pd.DataFrame(self.rows)
+        shown = [{name: value for name, value in row.items() if name not in self.aside} for row in self.rows]
+        frame = pd.DataFrame(shown)
         for name in frame.columns:
             if frame[name].dtype.kind == "f":
                 frame[name] = [format_number(value) for value in frame[name]]

@@ -72,5 +72,5 @@ def _check_hidden(hidden: np.ndarray, counts: np.ndarray) -> None:
     if not counts[~hidden].any():
         raise DataError(
             f"expected users to train on beside the {np.count_nonzero(hidden)} hidden one(s), found none with "
-            "ratings; lower test_user_fraction"
+            "ratings; lower test_user_fraction, or add users"
         )

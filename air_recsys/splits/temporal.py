@@ -80,7 +80,7 @@ def global_time(interactions: Interactions, test_fraction: float = 0.1) -> Split
 def _order_in_time(interactions: Interactions) -> np.ndarray:
     if interactions.timestamps is None:
         raise DataError(
-            "expected ratings with timestamps, found none; pass timestamp= to Interactions.from_frame or "
-            "timestamps= to Interactions"
+            "expected ratings with timestamps, found none; pass timestamp= to Interactions.from_frame (in the shell "
+            "--timestamp-column) or timestamps= to Interactions"
         )
     return np.argsort(interactions.timestamps, kind="stable")

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy import ranking
 from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ranking import bench_ranking, given_rows, list_figures, users_asked
+from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, validation_part
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
@@ -26,6 +26,7 @@ from air_recsys.benchmarks.accuracy.ranking_systems import (
 )
 from air_recsys.benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.holdouts import given_rows, users_asked
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.systems import System
 from air_recsys.metrics import ndcg_at_k

@@ -269,6 +269,25 @@ def test_evaluate_measures_lists_in_time(tmp_path, split, told):
     assert told in ended.out
 
 
+def test_evaluate_measures_lists_of_users_held_out_and_of_several_last_items(tmp_path):
+    rng = np.random.default_rng(0)
+    pairs = np.argwhere(rng.random((20, 12)) < 0.5)
+    rows = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "when": rng.permutation(len(pairs))})
+    rows.to_csv(tmp_path / "likes.csv", index=False)
+    target, how = tmp_path / "e.json", ["--ranking", "--k", 3, "--set", "n_factors=3", "--set", "n_steps=3"]
+    for options, told, n_users in (
+        (["--split", "users", "--test-fraction", 0.3], "30% of the users held out of the training, 80%", 6),
+        (["--split", "last", "--last", 2, "--timestamp-column", "when"], "the last 2 of each user's held out", 20),
+    ):
+        ended = cli("evaluate", tmp_path / "likes.csv", *how, *options, "--json", target)
+        assert ended.status == 0, ended.err
+        assert told in ended.out
+        report = read_json(target)
+        assert report["title"] == f"Lists of 3 items for {n_users} users"
+        assert {"recall low", "mrr high", "p holm"} < set(report["rows"][0])
+        assert "recall low" not in ended.out
+
+
 def test_evaluate_has_dmf_beside_an_air_of_the_same_objective(folder, tmp_path):
     chosen = ["--set", "solver=adam", "--set", "n_epochs=5", "--set", "n_factors=2", "--device", "cpu"]
     ended = cli("evaluate", folder / "text.csv", *chosen, "--json", tmp_path / "e.json")

@@ -6,17 +6,9 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.lists import (
-    Popularity,
-    Recommending,
-    evaluate_lists,
-    holdout_in_time,
-    holdout_of_last,
-    holdout_of_users,
-    listers,
-    popularity_groups,
-)
-from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.evaluation.holdouts import NewUsersFold, holdout_of_new_users, holdout_of_users, users_asked
+from air_recsys.evaluation.lists import Popularity, Recommending, evaluate_lists, listers
+from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models import GraphRanker
 
@@ -166,38 +158,48 @@ def test_popularity_pads_lists_of_users_who_have_nearly_everything():
     assert model.lists(np.array([0, 1]), 3).tolist() == [[2, -1, -1], [0, 2, -1]]
 
 
-def test_groups_of_popularity_have_a_third_of_the_interactions_each():
-    counts = np.random.default_rng(0).integers(1, 50, 3000)
-    sums = counts @ popularity_groups(counts)
-    np.testing.assert_allclose(sums / counts.sum(), 1 / 3, atol=0.01)
+def test_lists_of_new_users_come_from_what_is_given_of_them(data):
+    fold = holdout_of_new_users(data, 0.3, 0)
+    asked = []
+
+    class Noting(Popularity):
+        def lists_of_new(self, rows, n):
+            asked.append(rows)
+            return super().lists_of_new(rows, n)
+
+    means, groups = evaluate_lists(fold, {"popular": Noting}, k=5, progress=False)
+    users, (rows,) = users_asked(fold), asked
+    np.testing.assert_array_equal(rows.toarray(), fold.given.to_csr().toarray()[users] > 0)
+    order = np.argsort(-np.bincount(fold.train.item_index, minlength=45), kind="stable")
+    lists = np.array([[item for item in order if not row[item]][:5] for row in rows.toarray()])
+    relevant = sp.csr_array(fold.test.to_csr())[users]
+    assert means.rows[0]["ndcg@5"] == pytest.approx(ndcg_at_k(lists, relevant, 5))
+    sizes = np.diff(rows.indptr)
+    assert groups.notes[0].startswith(f"few items: {sizes.min()}..")
+    assert "items given" in groups.title
 
 
-def in_time(*more: tuple[int, int, int]) -> Interactions:
-    """User, item and time of a few interactions; those of users 0 and 1, and item 3 and user 2, which come last."""
-    rows = [(0, 0, 1), (1, 0, 2), (1, 2, 3), (0, 1, 4), (1, 3, 5), (2, 0, 6), *more]
-    users, items, times = zip(*rows, strict=True)
-    return Interactions(users, items, np.ones(len(rows)), list("abc"), list("wxyz"), timestamps=times)
+def test_all_systems_make_better_lists_of_new_users_than_what_is_popular(data):
+    pytest.importorskip("implicit")
+    fold = holdout_of_new_users(data, 0.3, 0)
+    systems = listers(["als"], 0, {"n_factors": 5, "n_steps": 20, "device": "cpu"}, new_users=True)
+    ours, popular, als = evaluate_lists(fold, systems, k=5, progress=False)[0].rows
+    assert min(ours["recall@5"], als["recall@5"]) > popular["recall@5"]
 
 
-def pairs_of(data: Interactions) -> set[tuple[int, int]]:
-    return set(zip(data.user_index.tolist(), data.item_index.tolist(), strict=True))
+def test_p_values_are_corrected_for_the_number_of_tests(fold, systems):
+    rows = evaluate_lists(fold, systems | {"worse": systems["bad"]}, k=5, progress=False)[0].rows
+    assert [row["p holm"] for row in rows[:2]] == pytest.approx([np.nan] * 2, nan_ok=True)
+    assert [row["p holm"] for row in rows[2:]] == pytest.approx([2 * rows[2]["p"]] * 2)
 
 
-def test_the_last_of_each_user_is_tested_where_others_had_the_item():
-    with pytest.raises(DataError, match="found none among 2"):  # nobody else has items 1 and 3
-        holdout_of_last(in_time())
-    fold = holdout_of_last(in_time((2, 1, 0)))
-    assert pairs_of(fold.test) == {(0, 1), (2, 0)}
-    assert pairs_of(fold.train) == {(0, 0), (1, 0), (1, 2), (2, 1)}
-    assert (fold.train.n_users, fold.train.n_items) == (3, 4)
-
-
-def test_the_latest_share_is_tested_of_those_who_occur_before():
-    with pytest.raises(DataError, match="found none among 3"):
-        holdout_in_time(in_time(), 0.5)
-    fold = holdout_in_time(in_time((0, 2, 7)), 0.5)
-    assert pairs_of(fold.test) == {(0, 2)}
-    assert pairs_of(fold.train) == {(0, 0), (1, 0), (1, 2)}
+def test_the_text_has_the_interval_of_ndcg_alone(fold, systems):
+    means, _ = evaluate_lists(fold, systems, k=5, progress=False)
+    for name in ("precision", "recall", "map", "mrr", "hit_rate"):
+        for row in means.rows:
+            assert row[f"{name} low"] < row[f"{name}@5"] < row[f"{name} high"] or name == "hit_rate"
+        assert f"{name} low" not in means.text()
+    assert "ndcg low" in means.text()
 
 
 def test_what_cannot_be_measured_is_refused_before_any_work(fold, systems):
@@ -206,3 +208,8 @@ def test_what_cannot_be_measured_is_refused_before_any_work(fold, systems):
             evaluate_lists(fold, systems, k=k)
     with pytest.raises(ParameterError, match="peers must be of"):
         listers(["svd"], 0)
+    with pytest.raises(ParameterError, match="implicit BPR makes lists only for users of its training: leave out bpr"):
+        listers(["als", "bpr"], 0, new_users=True)
+    new_users = NewUsersFold(fold.train, fold.train, fold.test)
+    with pytest.raises(ParameterError, match=r"expected systems with lists_of_new, .* found good, again, bad"):
+        evaluate_lists(new_users, systems, k=5)

@@ -35,6 +35,13 @@ def test_no_number_is_shown_with_a_relative_error_above_one_percent():
         assert float(format_number(value)) == pytest.approx(value, rel=0.011)
 
 
+def test_columns_aside_are_in_json_alone(tmp_path):
+    report = ResultTable("Title", "", [{"model": "AIR", "low": 0.1}, {"model": "x"}], aside=["low"])
+    assert report.table().split() == ["model", "AIR", "x"]
+    report.to_json(tmp_path / "r.json")
+    assert json.loads((tmp_path / "r.json").read_text())["rows"] == [{"model": "AIR", "low": 0.1}, {"model": "x"}]
+
+
 def test_text_holds_title_protocol_rows_and_notes():
     report = ResultTable(
         "Title", "how", [{"model": "AIR", "rmse": 0.91234}, {"model": "x", "rmse": math.nan}], ["a note"]

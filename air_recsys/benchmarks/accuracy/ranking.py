@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, NewUsersFold
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
 from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
 from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, users_asked
 from air_recsys.evaluation.systems import System
 from air_recsys.metrics import ndcg_at_k, recall_at_k
 from air_recsys.results import ResultTable
@@ -67,13 +67,6 @@ def bench_ranking(
     return ResultTable(title, _protocol(data, fold, hidden, seed, threads), rows, notes)
 
 
-def given_rows(fold: NewUsersFold) -> sp.csr_array:
-    """Return what new users with test items are known by: 1 for every item given, (b, n_items)."""
-    rows = sp.csr_array(fold.given.to_csr(), dtype=np.float32)[users_asked(fold)]
-    rows.data[:] = 1
-    return rows
-
-
 def list_figures(fold: Fold | NewUsersFold, sealed: Sealed) -> dict[str, float]:
     """Return recall and NDCG of the lists of a system, and the costs of its training."""
     relevant = sp.csr_array(fold.test.to_csr())[users_asked(fold)]
@@ -85,11 +78,6 @@ def list_figures(fold: Fold | NewUsersFold, sealed: Sealed) -> dict[str, float]:
     figures = {"recall@20": of_length(recall_at_k, 20), "ndcg@20": of_length(ndcg_at_k, 20)}
     others = {f"ndcg@{k}": of_length(ndcg_at_k, k) for k in LENGTHS if k != 20}
     return figures | others | sealed.costs()
-
-
-def users_asked(fold: Fold | NewUsersFold) -> np.ndarray:
-    """Return the positions of the users with test items, ascending."""
-    return np.unique(fold.test.user_index)
 
 
 def _protocol(data: str, fold: Fold | NewUsersFold, hidden: str, seed: int, threads: int) -> str:

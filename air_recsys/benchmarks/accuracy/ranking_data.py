@@ -12,7 +12,12 @@ import scipy.sparse as sp
 
 from air_recsys.datasets import load_implicit_lists, load_monti, load_movielens
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.lists import holdout_in_time, holdout_of_last, holdout_of_users
+from air_recsys.evaluation.holdouts import (
+    NewUsersFold,
+    holdout_in_time,
+    holdout_of_last,
+    holdout_of_users,
+)
 from air_recsys.interactions import Interactions
 
 _SHARE = 0.2
@@ -46,18 +51,11 @@ def validation_part(fold: Fold, seed: int = 0, kind: str = "random") -> Fold:
     return makers[kind]()._replace(name="validation")
 
 
-class NewUsersFold(NamedTuple):
-    """Users held out whole: a model is trained without them, is given a part of their items and asked for the rest."""
-
-    train: Interactions
-    given: Interactions
-    test: Interactions
-
-
 def new_users_part(fold: Fold, seed: int = 0) -> NewUsersFold:
     """Return a split by users: a tenth of them is held out, and a fifth of their items is tested, at random.
 
-    Train and test part of `fold` are joined first: strong generalisation has a split of its own.
+    Train and test part of `fold` are joined first: strong generalisation has a split of its own. The users are not
+    those that `holdout_of_new_users` draws, but those of the tables measured before it was there.
     """
     data = Interactions.from_csr(
         sp.csr_array(fold.train.to_csr() + fold.test.to_csr()), fold.train.user_ids, fold.train.item_ids

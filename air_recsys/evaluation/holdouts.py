@@ -1,0 +1,141 @@
+"""Parts of interactions that lists are measured on: items of each user, later ones, or users held out whole."""
+
+from __future__ import annotations
+
+from typing import NamedTuple, Self
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.evaluation.folds import Fold
+from air_recsys.exceptions import DataError
+from air_recsys.interactions import Interactions
+from air_recsys.splits import Split, global_time, leave_last, strong_generalisation, user_holdout
+from air_recsys.splits.base import StrongSplit
+
+GIVEN = 0.8
+"""The share of the items of a user held out whole that is given; the rest is tested."""
+
+
+class NewUsersFold(NamedTuple):
+    """Users held out whole: a model is trained without them, is given a part of their items and asked for the rest.
+
+    All three parts have the same users and items.
+    """
+
+    train: Interactions
+    given: Interactions
+    test: Interactions
+
+    @classmethod
+    def of(cls, data: Interactions, split: StrongSplit) -> Self:
+        """Return the parts of a split."""
+        return cls(*(data.select(mask) for mask in split))
+
+
+def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fold:
+    """Return a fold that tests a random share of each user's interactions."""
+    split = user_holdout(data, test_fraction, seed)
+    return Fold("hold-out", data.select(split.train), data.select(split.test))
+
+
+def holdout_of_last(data: Interactions, n: int = 1) -> Fold:
+    """Return a fold that tests the last n interactions of each user who has more than n, of items that others have.
+
+    Raises
+    ------
+    DataError
+        Without timestamps, or if no user has more than n interactions.
+    """
+    most = np.bincount(data.user_index).max(initial=0)
+    if data.timestamps is not None and most <= n:
+        raise DataError(f"expected users with more than {n} interaction(s), found {most} of one user at most")
+    return _known_alone("last", data, leave_last(data, n))
+
+
+def holdout_in_time(data: Interactions, test_fraction: float) -> Fold:
+    """Return a fold that tests the latest share of all interactions, of users and items that occur before.
+
+    Raises
+    ------
+    DataError
+        Without timestamps, and where no tested user or item occurs before.
+    """
+    return _known_alone("time", data, global_time(data, test_fraction))
+
+
+def holdout_of_new_users(data: Interactions, test_fraction: float, seed: int) -> NewUsersFold:
+    """Return a fold that tests a random share of the users, who take no part in the training.
+
+    The protocol is that of Mult-VAE and EASE: four fifths of the items of each of them are given, at random, and the
+    rest is tested. Items that no training user has are left out of both, and so are users of whom one part is empty
+    then. Users with a single interaction are trained on.
+
+    Parameters
+    ----------
+    data : Interactions
+    test_fraction : float
+        Share of the users, in (0, 1).
+    seed : int
+
+    Raises
+    ------
+    DataError
+        If no user has two interactions, no user is left to train on, or no item of theirs is left to test.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[1, 1, 1], [1, 1, 1], [1, 1, 1]])
+    >>> fold = holdout_of_new_users(data, 0.1, seed=0)
+    >>> fold.train.n_ratings, fold.given.n_ratings, fold.test.n_ratings
+    (6, 2, 1)
+
+    References
+    ----------
+    Liang, Krishnan, Hoffman, Jebara: Variational autoencoders for collaborative filtering, WWW 2018, section 4.2.
+    Steck: Embarrassingly shallow autoencoders for sparse data, WWW 2019, section 4.
+    """
+    split = strong_generalisation(data, test_fraction, GIVEN, seed)
+    known = _has(data.item_index, split.train, data.n_items)
+    given = split.fold_in & known
+    test = split.test & known & _has(data.user_index, given, data.n_users)
+    given &= _has(data.user_index, test, data.n_users)
+    if not test.any():
+        n_hidden = np.unique(data.user_index[split.test]).size
+        raise DataError(
+            f"expected hidden users with at least two items that other users have, found none among {n_hidden}"
+        )
+    return NewUsersFold.of(data, StrongSplit(split.train, given, test))
+
+
+def users_asked(fold: Fold | NewUsersFold) -> np.ndarray:
+    """Return the positions of the users with test items, ascending."""
+    return np.unique(fold.test.user_index)
+
+
+def given_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
+    """Return what users with test items are known by: 1 for every item given, (b, n_items)."""
+    return ones(fold.train if isinstance(fold, Fold) else fold.given)[users_asked(fold)]
+
+
+def ones(data: Interactions) -> sp.csr_array:
+    """Return 1 for each interaction, whatever its value, (n_users, n_items)."""
+    rows = sp.csr_array(data.to_csr(), dtype=np.float32, copy=True)
+    rows.data[:] = 1
+    return rows
+
+
+def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
+    """Return a fold without test interactions of users or items that the training part lacks."""
+    known = split.test & _has(data.user_index, split.train, data.n_users)
+    known &= _has(data.item_index, split.train, data.n_items)
+    if not known.any():
+        raise DataError(
+            f"expected later interactions of users and items that occur before, found none among {split.test.sum()}"
+        )
+    return Fold(name, data.select(split.train), data.select(known))
+
+
+def _has(index: np.ndarray, part: np.ndarray, size: int) -> np.ndarray:
+    """Return whether a part has the user or the item of each interaction, (n_ratings,)."""
+    return np.bincount(index[part], minlength=size)[index] > 0
