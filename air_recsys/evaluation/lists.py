@@ -13,17 +13,10 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.list_columns import catalogue_columns, spread
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.interactions import Interactions
-from air_recsys.metrics import (
-    coverage,
-    gini,
-    intra_list_diversity,
-    miscalibration,
-    novelty,
-    popularity_lift,
-    user_measures,
-)
+from air_recsys.metrics import intra_list_diversity, user_measures
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
@@ -32,7 +25,6 @@ from air_recsys.splits import Split, global_time, leave_last, user_holdout
 
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
 """Names on the command line of models of implicit, run with implicit's defaults."""
-_RESAMPLES = 1000
 _GROUPS = ("few items", "some items", "many items")
 
 
@@ -256,11 +248,13 @@ def evaluate_lists(
         by_user = user_measures(answers.lists, known, k)
         ndcg, others = by_user["ndcg_at_k"], {name: by_user[name] for name in by_user if name != "ndcg_at_k"}
         first = ndcg if first is None else first
+        around = spread(ndcg, first, seed)
         means.rows.append(
             {"system": name, f"ndcg@{k}": ndcg.mean()}
-            | _ndcg_row(ndcg, first, seed)
+            | {"ndcg low": around.low, "ndcg high": around.high, "p": around.p}
             | {measure.replace("_at_k", f"@{k}"): values.mean() for measure, values in others.items()}
-            | _catalogue_row(answers.lists, fold.train, seen)
+            | catalogue_columns(answers.lists, fold.train, seen)
+            | {"diversity": _diversity(answers.lists, fold.train)}
             | {"fit_seconds": answers.fit_seconds, "list_seconds": answers.list_seconds}
         )
         groups.rows.append({"system": name} | {band: ndcg[mask].mean() for band, mask in bands.items()})
@@ -279,46 +273,8 @@ def _answers(model: Lister, fold: Fold, users: np.ndarray, k: int) -> Answers:
     return Answers(lists, trained - start, time.perf_counter() - trained)
 
 
-def _ndcg_row(ndcg: np.ndarray, first: np.ndarray, seed: int) -> dict[str, float]:
-    """Return the interval of the mean over the users, and the p-value of its difference from the first system's."""
-    from scipy.stats import bootstrap, ttest_rel
-
-    row = {"low": ndcg.mean(), "high": ndcg.mean(), "p": np.nan}
-    if ndcg.size > 1 and np.ptp(ndcg) > 0:
-        rng = np.random.default_rng(seed)
-        found = bootstrap((ndcg,), np.mean, n_resamples=_RESAMPLES, batch=100, method="percentile", rng=rng)
-        row |= {"low": found.confidence_interval.low, "high": found.confidence_interval.high}
-    if ndcg.size > 1 and (ndcg != first).any():
-        row["p"] = float(ttest_rel(ndcg, first).pvalue)
-    return {"ndcg low": float(row["low"]), "ndcg high": float(row["high"]), "p": float(row["p"])}
-
-
-def _catalogue_row(lists: np.ndarray, train: Interactions, seen: Any) -> dict[str, float]:
-    counts = np.bincount(train.item_index, minlength=train.n_items)
-    whole = train.to_csr()
-    return {
-        "coverage": coverage(lists, train.n_items),
-        "gini": gini(lists, train.n_items),
-        "novelty": novelty(lists, whole),
-        "diversity": intra_list_diversity(lists, whole) if ((lists >= 0).sum(axis=1) > 1).any() else np.nan,
-        "popularity lift": popularity_lift(lists, seen),
-        "miscalibration": miscalibration(lists, seen, popularity_groups(counts)),
-    }
-
-
-def popularity_groups(counts: np.ndarray) -> np.ndarray:
-    """Return 1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
-
-    Examples
-    --------
-    >>> popularity_groups(np.array([1, 4, 3, 4])).argmax(axis=1).tolist()
-    [2, 0, 2, 1]
-    """
-    order = np.argsort(-counts, kind="stable")
-    before = np.cumsum(counts[order]) - counts[order]
-    group = np.empty(counts.size, dtype=np.int64)
-    group[order] = np.minimum(3 * before // max(counts.sum(), 1), 2)
-    return np.eye(3)[group]
+def _diversity(lists: np.ndarray, train: Interactions) -> float:
+    return intra_list_diversity(lists, train.to_csr()) if ((lists >= 0).sum(axis=1) > 1).any() else np.nan
 
 
 def _bands(sizes: np.ndarray) -> dict[str, np.ndarray]:

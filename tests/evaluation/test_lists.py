@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.list_columns import popularity_groups
 from air_recsys.evaluation.lists import (
     Popularity,
     Recommending,
@@ -14,7 +15,6 @@ from air_recsys.evaluation.lists import (
     holdout_of_last,
     holdout_of_users,
     listers,
-    popularity_groups,
 )
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import ndcg_at_k
