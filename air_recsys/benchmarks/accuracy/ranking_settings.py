@@ -16,8 +16,8 @@ def _als(
 
 _GRID: dict[str, Grid] = {
     "implicit BPR": {
-        "learning_rate": (0.02, 0.05),
-        "regularization": (0.01, 0.03),
+        "learning_rate": (0.02,),
+        "regularization": (0.01,),
         "factors": (32,),
         "iterations": (50,),
     },

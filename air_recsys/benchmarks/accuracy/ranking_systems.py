@@ -130,7 +130,8 @@ def _peer(data: str, name: str, make: Any, seed: int) -> System:
     kind = RANKING_SETS[data].kind
     ladders = LADDERS.get(name, {})
     told = f"{_ORIGIN[name]}, the best on {_CHOSEN_ON[kind]} of {_told(grid)}"
-    further = f", and of single steps from the best along {_told(ladders)}" if ladders else ""
+    ends = ", ".join(f"{name} {values[0]:g}..{values[-1]:g}" for name, values in ladders.items())
+    further = f", and of single steps from the best within {ends}" if ladders else ""
     return System(partial(_train_chosen, make, grid, ladders, seed, kind), told + further, needs, needs or "")
 
 
