@@ -180,6 +180,13 @@ def test_a_search_goes_on_along_the_ladders_and_tells_where_they_end(fold):
     assert found.edges_ == [name for name in ladders if place[name] in (0, len(ladders[name]) - 1)]
 
 
+def test_a_search_leaves_settings_without_any_hit(fold, monkeypatch):
+    fails = EASE(1.0)
+    monkeypatch.setattr(fails, "lists", lambda users, n: np.full((users.size, n), -1))
+    found = Chosen(lambda decay: fails if decay == 1 else EASE(decay), {"decay": (1.0, 5.0)}).fit(fold.train)
+    assert (found.figures_[1.0,], found.settings_) == (0.0, {"decay": 5.0})
+
+
 def test_ladders_hold_the_settings_of_all_grids():
     for grids in GRIDS.values():
         for name, grid in grids.items():

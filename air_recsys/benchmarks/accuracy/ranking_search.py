@@ -111,7 +111,8 @@ class Chosen:
         return [(Interactions.from_csr(each.shown, *ids), Interactions.from_csr(each.hidden, *ids)) for each in parts]
 
     def _figure(self, settings: dict[str, Any], parts: list[tuple[Interactions, Interactions]]) -> float:
-        return geometric_mean([_ndcg(self.make(**settings), *part, self.seed) for part in parts])
+        figures = [_ndcg(self.make(**settings), *part, self.seed) for part in parts]
+        return geometric_mean(figures) if all(figures) else 0.0
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
