@@ -118,6 +118,12 @@ def given_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
     return ones(fold.train if isinstance(fold, Fold) else fold.given)[users_asked(fold)]
 
 
+def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
+    """Return 1 for each item that a user is known by, (n_users, n_items)."""
+    trained = ones(fold.train)
+    return trained if isinstance(fold, Fold) else sp.csr_array(trained + ones(fold.given))
+
+
 def ones(data: Interactions) -> sp.csr_array:
     """Return 1 for each interaction, whatever its value, (n_users, n_items)."""
     rows = sp.csr_array(data.to_csr(), dtype=np.float32, copy=True)

@@ -95,17 +95,22 @@ def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions,
         1 for each item that a user is known by; those of the training, and those given of new users.
     """
     counts = np.bincount(train.item_index, minlength=train.n_items)
-    whole, several = train.to_csr(), ((lists >= 0).sum(axis=1) > 1).any()
+    whole = train.to_csr()
     of_all = np.full((shown.shape[0], lists.shape[1]), -1)
     of_all[users] = lists
     return {
         "coverage": coverage(lists, train.n_items),
         "gini": gini(lists, train.n_items),
         "novelty": novelty(lists, whole),
-        "diversity": intra_list_diversity(lists, whole) if several else np.nan,
         "popularity lift": popularity_lift(of_all, shown),
         "miscalibration": miscalibration(lists, shown[users], popularity_groups(counts)),
     }
+
+
+def diversity_figure(lists: np.ndarray, train: Interactions) -> dict[str, float]:
+    """Return how different the items of a list are, NaN where no list has two; memory grows with lists x users."""
+    several = ((lists >= 0).sum(axis=1) > 1).any()
+    return {"diversity": intra_list_diversity(lists, train.to_csr()) if several else np.nan}
 
 
 def popularity_groups(counts: np.ndarray) -> np.ndarray:

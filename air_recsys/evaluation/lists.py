@@ -9,13 +9,13 @@ from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, ones, users_asked
+from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, ones, shown_rows, users_asked
 from air_recsys.evaluation.list_figures import (
     catalogue_figures,
+    diversity_figure,
     holm,
     measure_figures,
     paired_p_value,
@@ -215,7 +215,7 @@ def evaluate_lists(
     if isinstance(fold, NewUsersFold):
         _check_new_users(systems)
     users, rows = users_asked(fold), given_rows(fold)
-    relevant, shown = ones(fold.test)[users], _shown(fold)
+    relevant, shown = ones(fold.test)[users], shown_rows(fold)
     sizes, resamples = np.diff(rows.indptr), UserResamples(users, seed=seed)
     bands = thirds_of_users(sizes)
     means = ResultTable(f"Lists of {k} items for {users.size} users", protocol)
@@ -233,6 +233,7 @@ def evaluate_lists(
             | {"p": paired_p_value(ndcg, first), "p holm": np.nan}
             | measure_figures(by_user, resamples, k)
             | catalogue_figures(answers.lists, users, fold.train, shown)
+            | diversity_figure(answers.lists, fold.train)
             | {"fit_seconds": answers.fit_seconds, "list_seconds": answers.list_seconds}
         )
         means.aside = [f"{each.removesuffix('_at_k')} {end}" for each in by_user for end in ("low", "high")]
@@ -249,12 +250,6 @@ def _check_new_users(systems: Mapping[str, Callable[[], Lister]]) -> None:
         raise ParameterError(
             f"expected systems with lists_of_new, for users held out of the training, found {', '.join(known_alone)}"
         )
-
-
-def _shown(fold: Fold | NewUsersFold) -> Csr:
-    """Return 1 for each item that a user is known by, (n_users, n_items)."""
-    trained = ones(fold.train)
-    return trained if isinstance(fold, Fold) else sp.csr_array(trained + ones(fold.given))
 
 
 def _answers(model: Lister, fold: Fold | NewUsersFold, users: np.ndarray, rows: Csr, k: int) -> Answers:

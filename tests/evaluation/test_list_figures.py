@@ -7,6 +7,7 @@ from scipy.stats import bootstrap, ttest_rel
 from air_recsys import Interactions
 from air_recsys.evaluation.list_figures import (
     catalogue_figures,
+    diversity_figure,
     holm,
     measure_figures,
     paired_p_value,
@@ -58,7 +59,7 @@ def test_the_lift_counts_all_users_that_are_shown():
     figures = catalogue_figures(np.array([[0]]), np.array([3]), train, shown)
     assert figures["popularity lift"] == 2
     assert figures["coverage"] == 0.5
-    assert np.isnan(figures["diversity"])
+    assert np.isnan(diversity_figure(np.array([[0]]), train)["diversity"])
 
 
 def test_groups_of_popularity_have_a_third_of_the_interactions_each():

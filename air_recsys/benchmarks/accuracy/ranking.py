@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Mapping
 
+import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
@@ -13,9 +13,11 @@ from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
 from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
 from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, users_asked
+from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, ones, shown_rows, users_asked
+from air_recsys.evaluation.list_figures import catalogue_figures, measure_figures, paired_p_value
+from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.systems import System
-from air_recsys.metrics import ndcg_at_k, recall_at_k
+from air_recsys.metrics import recall_at_k, user_measures
 from air_recsys.results import ResultTable
 
 _TITLES = {"test": "", "validation": "a validation part of ", "new users": "new users of "}
@@ -25,12 +27,14 @@ _HIDDEN = {
     "new users": "; joined, and a tenth of the users held out of the training; tested: a random fifth of their items, "
     "with the rest of their items given",
 }
+_EFFECTS_LENGTH = 20
+_SPREAD_LENGTHS = (20, 10)
 _PARTS = {"random": "a random fifth of each user's", "last": "each user's last", "time": "the latest fifth"}
 
 
 def bench_ranking(
     data: str, fold: Fold | NewUsersFold, systems: Mapping[str, System], *, seed: int = 0, threads: int = 1
-) -> ResultTable:
+) -> tuple[ResultTable, ResultTable]:
     """Train every system in a sealed process, one after the other, and measure its lists.
 
     Parameters
@@ -40,8 +44,10 @@ def bench_ranking(
     fold : Fold or NewUsersFold
         Its split, or the validation part of its training part, or a split by users; published figures stand beside
         the first only.
+    systems : mapping of str to System
+        The first is the one that the others are tested against.
     seed : int
-        Of the systems, for the protocol.
+        Of the bootstrap, and of the systems, for the protocol.
 
     Returns
     -------
@@ -49,42 +55,85 @@ def bench_ranking(
         A row a system: recall of lists of 20, NDCG of lists of 20, 10 and 100, the mean over the users with test
         items, all items ranked that are not among the user's training items; seconds on the clock and of the
         processors and the memory at the peak, in GiB, all of the training alone. Then a row a published figure.
+    ResultTable
+        A row a system, of the same lists: the 95 % intervals of NDCG, the p-values of paired t-tests against the
+        first system, and the effects on the catalogue.
     """
-    rows: list[dict[str, Any]] = []
-    notes: list[str] = []
+    means = ResultTable(_title(data, fold), _protocol(data, fold, seed, threads))
+    spreads = ResultTable(f"{_title(data, fold)}: intervals and catalogue", _spread_protocol(systems))
     users, tested = users_asked(fold), rated_pairs(fold.test)
     ask, asked = (ask_lists, users) if isinstance(fold, Fold) else (ask_lists_of_new, given_rows(fold))
+    first, resamples = None, UserResamples(users, seed=seed)
     for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
         sealed = run_sealed(system.train, ask, fold.train, asked, pairs_of_asked=lambda _: tested, threads=threads)
-        rows.append({"system": name} | list_figures(fold, sealed))
+        means.rows.append({"system": name} | list_figures(fold, sealed))
+        ndcg = user_ndcg(fold, sealed.answer.items)
+        first = ndcg if first is None else first
+        spreads.rows.append(
+            {"system": name} | _spread_figures(ndcg, first, resamples) | _effects(fold, sealed.answer.items)
+        )
         chosen = sealed.answer.settings
-        notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
-    kind = fold.name if isinstance(fold, Fold) else "new users"
-    if kind == "test":
-        rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
-    title = f"Lists on {_TITLES[kind]}{RANKING_SETS[data].title}"
-    hidden = _HIDDEN[kind].format(part=_PARTS[RANKING_SETS[data].kind])
-    return ResultTable(title, _protocol(data, fold, hidden, seed, threads), rows, notes)
+        means.notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
+    if _kind(fold) == "test":
+        means.rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
+    return means, spreads
 
 
 def list_figures(fold: Fold | NewUsersFold, sealed: Sealed) -> dict[str, float]:
     """Return recall and NDCG of the lists of a system, and the costs of its training."""
-    relevant = sp.csr_array(fold.test.to_csr())[users_asked(fold)]
     lists = sealed.answer.items
-
-    def of_length(measure: Callable[..., float], k: int) -> float:
-        return measure(lists, relevant, min(k, lists.shape[1]))
-
-    figures = {"recall@20": of_length(recall_at_k, 20), "ndcg@20": of_length(ndcg_at_k, 20)}
-    others = {f"ndcg@{k}": of_length(ndcg_at_k, k) for k in LENGTHS if k != 20}
-    return figures | others | sealed.costs()
+    recall = recall_at_k(lists, _relevant(fold), min(20, lists.shape[1]))
+    ndcg = {f"ndcg@{k}": float(values.mean()) for k, values in user_ndcg(fold, lists).items()}
+    return {"recall@20": recall} | ndcg | sealed.costs()
 
 
-def _protocol(data: str, fold: Fold | NewUsersFold, hidden: str, seed: int, threads: int) -> str:
+def user_ndcg(fold: Fold | NewUsersFold, lists: np.ndarray) -> dict[int, np.ndarray]:
+    """Return NDCG of each user with test items, (b,), by the length of the lists."""
+    relevant = _relevant(fold)
+    return {k: user_measures(lists, relevant, min(k, lists.shape[1]))["ndcg_at_k"] for k in LENGTHS}
+
+
+def _relevant(fold: Fold | NewUsersFold) -> sp.csr_array:
+    return ones(fold.test)[users_asked(fold)]
+
+
+def _spread_figures(
+    ndcg: dict[int, np.ndarray], first: dict[int, np.ndarray], resamples: UserResamples
+) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    for k in _SPREAD_LENGTHS:
+        found = measure_figures({"ndcg_at_k": ndcg[k]}, resamples, k)
+        figures |= {name.replace("ndcg ", f"@{k} "): value for name, value in found.items()}
+        figures[f"@{k} p"] = paired_p_value(ndcg[k], first[k])
+    return figures
+
+
+def _effects(fold: Fold | NewUsersFold, lists: np.ndarray) -> dict[str, float]:
+    return catalogue_figures(lists[:, :_EFFECTS_LENGTH], users_asked(fold), fold.train, shown_rows(fold))
+
+
+def _kind(fold: Fold | NewUsersFold) -> str:
+    return fold.name if isinstance(fold, Fold) else "new users"
+
+
+def _title(data: str, fold: Fold | NewUsersFold) -> str:
+    return f"Lists on {_TITLES[_kind(fold)]}{RANKING_SETS[data].title}"
+
+
+def _protocol(data: str, fold: Fold | NewUsersFold, seed: int, threads: int) -> str:
+    hidden = _HIDDEN[_kind(fold)].format(part=_PARTS[RANKING_SETS[data].kind])
     return (
         f"{RANKING_SETS[data].title}, {RANKING_SETS[data].origin}{hidden}; {fold.train.n_ratings} interactions shown, "
         f"{fold.test.n_ratings} asked of {users_asked(fold).size} users; all items ranked that a user was not shown; "
         f"recall over all test items of a user, NDCG against the best list of that length; means over users; "
         f"seed {seed}, CPU, {threads} thread(s), a process a training, one after the other; time and memory of the "
         "training alone"
+    )
+
+
+def _spread_protocol(systems: Mapping[str, System]) -> str:
+    return (
+        "The lists of the table before; low and high: the 95 % interval of the mean NDCG, bootstrap over the users; "
+        f"p: paired t-test of the NDCG of the users against {next(iter(systems))}, not corrected for the number of "
+        f"tests; effects on the catalogue of lists of {_EFFECTS_LENGTH}"
     )

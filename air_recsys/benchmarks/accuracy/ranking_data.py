@@ -88,6 +88,15 @@ def _douban(root: Path) -> Fold:
     return Fold("test", train, test)
 
 
+def _flixster(root: Path) -> Fold:
+    train, test = (each.select(each.ratings >= _LIKED) for each in load_monti(root, "flixster"))
+    return Fold("test", train, test.select(np.isin(test.user_index, train.user_index)))
+
+
+def _movielens_small(root: Path) -> Fold:
+    return _tested(load_movielens(root, "100k"))
+
+
 def _lastfm(root: Path) -> Fold:
     place = root / "implicit" / "hetrec2011-lastfm-2k" / "user_artists.dat"
     table = pd.read_csv(place, sep="\t").set_axis(["user", "item", "rating"], axis=1)
@@ -105,6 +114,14 @@ RANKING_SETS = {
     "douban": RankingSet("Douban", "ratings of 4 and 5 as likes, the split of Monti et al.", _douban),
     "lastfm": RankingSet(
         "Last.fm", "all listened artists as interactions, a fifth of each user's hidden, seed 0", _lastfm
+    ),
+    "flixster": RankingSet(
+        "Flixster",
+        "ratings of 4 and more as likes, the split of Monti et al., of users with likes to train",
+        _flixster,
+    ),
+    "ml-100k": RankingSet(
+        "MovieLens-100K", "all ratings as interactions, a fifth of each user's hidden, seed 0", _movielens_small
     ),
     "ml-100k-last": RankingSet(
         "MovieLens-100K by the last item",

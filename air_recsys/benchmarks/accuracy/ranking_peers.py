@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.benchmarks.accuracy.ridge_inverse import ridge_inverse
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
-from air_recsys.models.graph_ranker.regression import inverted
 
 
 class DenseScores:
@@ -43,7 +43,8 @@ class DenseScores:
 class EASE(DenseScores):
     r"""The linear model :math:`X B` of least :math:`|X - X B|^2 + \lambda |B|^2` with a zero diagonal.
 
-    Its matrix of all pairs of items is inverted in place: 4 n_items^2 bytes, n_items^3 operations.
+    With :math:`C = (X^T X + \lambda I)^{-1}` it is :math:`B = I - C\, \mathrm{diag}(1 / C_{jj})`. C is a
+    `ridge_inverse`: of all pairs of items or, where there are fewer, of users.
 
     Source: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019.
 
@@ -63,18 +64,20 @@ class EASE(DenseScores):
         self.decay = decay
 
     def _train(self) -> None:
-        self.weights = self._inverse(np.float32(self.decay))
-        self.weights /= -self.weights.diagonal().copy()
-        self.weights.flat[:: len(self.weights) + 1] = 0
+        penalties = self._penalties(np.asarray(self.pattern.sum(axis=0), dtype=np.float32))
+        self.inverse = ridge_inverse(self.pattern, penalties)
+        self.columns = self._columns(self.inverse.diagonal(), penalties)
 
-    def _inverse(self, penalties: Any) -> np.ndarray:
-        """Return the inverse of the products of the items plus penalties on their diagonal, in place."""
-        gram = np.asfortranarray((self.pattern.T @ self.pattern).toarray())  # (n_items, n_items)
-        gram.flat[:: len(gram) + 1] += penalties
-        return inverted(gram)
+    def _penalties(self, counts: np.ndarray) -> np.ndarray:
+        """Return what is added to the diagonal of the products of the items, (n_items,)."""
+        return np.full(counts.size, self.decay, dtype=np.float32)
+
+    def _columns(self, diagonal: np.ndarray, penalties: np.ndarray) -> np.ndarray:
+        """Return what the columns of C are multiplied by, (n_items,)."""
+        return 1 / diagonal
 
     def _scores(self, rows: Csr) -> np.ndarray:
-        return np.asarray(rows @ self.weights)
+        return rows.toarray() - self.inverse.times(rows) * self.columns
 
 
 class RDLAE(EASE):
@@ -104,11 +107,8 @@ class RDLAE(EASE):
         super().__init__(decay)
         self.dropout, self.limit = dropout, limit
 
-    def _train(self) -> None:
-        counts = self.pattern.sum(axis=0)
-        penalties = np.float32(self.decay + self.dropout / (1 - self.dropout) * counts)  # (n_items,)
-        inverse = self._inverse(penalties)
-        diagonal = inverse.diagonal()
-        limited = 1 - penalties * diagonal > self.limit
-        self.weights = inverse * -np.where(limited, (1 - self.limit) / diagonal, penalties)
-        self.weights.flat[:: len(inverse) + 1] += 1
+    def _penalties(self, counts: np.ndarray) -> np.ndarray:
+        return (self.decay + self.dropout / (1 - self.dropout) * counts).astype(np.float32)
+
+    def _columns(self, diagonal: np.ndarray, penalties: np.ndarray) -> np.ndarray:
+        return np.where(1 - penalties * diagonal > self.limit, (1 - self.limit) / diagonal, penalties)

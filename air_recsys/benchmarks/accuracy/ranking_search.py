@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import geometric_mean
 from typing import Any, Self
 
@@ -19,23 +19,29 @@ from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
 from air_recsys.models.graph_ranker.times.recency import interaction_times
 from air_recsys.splits import user_holdout
 
-_SHARE, _LENGTH = 0.2, 20
+_SHARE, _LENGTH, _MOST_USERS = 0.2, 20, 5000
+Grid = Mapping[str, Sequence[Any]]
+"""Values of settings, by their names."""
 
 
 class Chosen:
     """A ranker with the settings that make the best lists on a hidden part of what it is shown.
 
-    The lists are of 20 items and are compared by NDCG, over all users with hidden items. With the best settings the
-    ranker is trained once more, on all that is shown.
+    All combinations of a grid are tried. From the best one the search goes on by single steps along the ladders,
+    one setting at a time, until no step gains: what it chooses lies at an edge only where the ladder ends. The lists
+    are of 20 items and are compared by NDCG, over all users with hidden items, or 5000 of them drawn at random. With
+    the best settings the ranker is trained once more, on all that is shown.
 
     Parameters
     ----------
     make : callable
         ``make(**settings)`` returns a ranker.
     grid : mapping of str to sequence
-        The values of each setting; all combinations are tried.
+        The values of each setting.
+    ladders : mapping of str to sequence, optional
+        More values of some settings, ascending, with those of the grid.
     seed : int
-        Of what is hidden.
+        Of what is hidden, and of the users.
     validation : {"random", "last", "time"}
         What is hidden: a random fifth of each user's items, or the parts in time of a `GraphRanker` with this
         parameter, over which the geometric mean is taken.
@@ -44,24 +50,57 @@ class Chosen:
     ----------
     settings_ : dict
         The settings chosen.
-    figures_ : list of float
-        NDCG of all combinations, in the order of `itertools.product`.
+    edges_ : list of str
+        The names of those of them that a ladder ends at.
+    figures_ : dict of tuple to float
+        NDCG of all settings that were tried, in their order, by their values in the order of the grid.
     """
 
     def __init__(
-        self, make: Callable[..., Any], grid: Mapping[str, Sequence[Any]], seed: int = 0, validation: str = "random"
+        self,
+        make: Callable[..., Any],
+        grid: Grid,
+        ladders: Grid | None = None,
+        seed: int = 0,
+        validation: str = "random",
     ) -> None:
-        self.make, self.grid, self.seed, self.validation = make, grid, seed, validation
+        self.make, self.grid, self.ladders, self.seed, self.validation = make, grid, ladders or {}, seed, validation
 
     def fit(self, interactions: Interactions) -> Self:
         """Choose the settings and train with them."""
         parts = self._parts(interactions)
-        combinations = [dict(zip(self.grid, values, strict=True)) for values in itertools.product(*self.grid.values())]
-        self.figures_ = [self._figure(settings, parts) for settings in combinations]
-        self.settings_ = combinations[int(np.argmax(self.figures_))]
+        self.figures_: dict[tuple[Any, ...], float] = {}
+        for values in itertools.product(*self.grid.values()):
+            self._try(values, parts)
+        while any(self._try(values, parts) for values in self._steps()):
+            pass
+        self.settings_ = dict(zip(self.grid, self._best(), strict=True))
+        ends = {name: (self.ladders[name][0], self.ladders[name][-1]) for name in self.grid if name in self.ladders}
+        self.edges_ = [name for name in ends if self.settings_[name] in ends[name]]
         self._ranker = self.make(**self.settings_)
         self._ranker.fit(interactions)
         return self
+
+    def _best(self) -> tuple[Any, ...]:
+        return max(self.figures_, key=self.figures_.__getitem__)
+
+    def _steps(self) -> Iterator[tuple[Any, ...]]:
+        """Yield the settings beside the best ones that were not tried, one step along each ladder."""
+        best = self._best()
+        for place, name in enumerate(self.grid):
+            ladder = self.ladders.get(name, ())
+            for step in (1, -1) if ladder else ():
+                rung = ladder.index(best[place]) + step
+                if 0 <= rung < len(ladder):
+                    values = (*best[:place], ladder[rung], *best[place + 1 :])
+                    if values not in self.figures_:
+                        yield values
+
+    def _try(self, values: tuple[Any, ...], parts: list[tuple[Interactions, Interactions]]) -> bool:
+        """Measure some settings, and return whether they are better than all before."""
+        before = max(self.figures_.values(), default=-np.inf)
+        self.figures_[values] = self._figure(dict(zip(self.grid, values, strict=True)), parts)
+        return self.figures_[values] > before
 
     def _parts(self, data: Interactions) -> list[tuple[Interactions, Interactions]]:
         if self.validation == "random":
@@ -72,7 +111,8 @@ class Chosen:
         return [(Interactions.from_csr(each.shown, *ids), Interactions.from_csr(each.hidden, *ids)) for each in parts]
 
     def _figure(self, settings: dict[str, Any], parts: list[tuple[Interactions, Interactions]]) -> float:
-        return geometric_mean([_ndcg(self.make(**settings), *part) for part in parts])
+        figures = [_ndcg(self.make(**settings), *part, self.seed) for part in parts]
+        return geometric_mean(figures) if all(figures) else 0.0
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
@@ -83,7 +123,9 @@ class Chosen:
         return self._ranker.lists_of_new(rows, n)
 
 
-def _ndcg(ranker: Lister, shown: Interactions, hidden: Interactions) -> float:
+def _ndcg(ranker: Lister, shown: Interactions, hidden: Interactions, seed: int) -> float:
     ranker.fit(shown)
     users = np.unique(hidden.user_index)
+    if users.size > _MOST_USERS:
+        users = np.sort(np.random.default_rng(seed).choice(users, _MOST_USERS, replace=False))
     return ndcg_at_k(ranker.lists(users, _LENGTH), sp.csr_array(hidden.to_csr())[users], _LENGTH)

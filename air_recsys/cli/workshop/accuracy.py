@@ -49,6 +49,8 @@ class RankingData(StrEnum):
     ML_1M = "ml-1m"
     DOUBAN = "douban"
     LASTFM = "lastfm"
+    FLIXSTER = "flixster"
+    ML_100K = "ml-100k"
     ML_100K_LAST = "ml-100k-last"
     ML_100K_TIME = "ml-100k-time"
 
@@ -231,10 +233,11 @@ def ranking(
         if validation:
             fold = validation_part(fold, seed, RANKING_SETS[name].kind)
         measured = new_users_part(fold, seed) if new_users else fold
-        report = bench_ranking(name, measured, chosen, seed=seed, threads=threads)
+        means, spreads = bench_ranking(name, measured, chosen, seed=seed, threads=threads)
         given = {"--set": [name], "--system": names, "--ranker": settings}
         call = benchmark_command("ranking", given, {"--validation": validation, "--new-users": new_users}, seed)
-        _publish_next(reports, report, call, json_file)
+        for report in (means, spreads):
+            _publish_next(reports, report, call, json_file)
 
 
 def dti(

@@ -32,7 +32,8 @@ def calls(monkeypatch, tmp_path):
 
     def bench(name, part, systems, **options):
         called.append((name, part, systems, options))
-        return ResultTable(f"Lists on {name}", "protocol", [{"system": "x", "recall@20": 0.5}])
+        rows = [{"system": "x", "recall@20": 0.5}]
+        return ResultTable(f"Lists on {name}", "protocol", rows), ResultTable(f"Intervals on {name}", "protocol", rows)
 
     monkeypatch.setattr("air_recsys.benchmarks.accuracy.ranking.bench_ranking", bench)
     return called
@@ -71,8 +72,10 @@ def test_what_is_written_tells_the_command_and_the_machine(calls, tmp_path):
     assert "Lists on gowalla" in result.output
     content = json.loads(written.read_text())
     assert set(content) == {"reports", "versions", "machine"}
-    note = content["reports"][0]["notes"][0]
-    assert note == (
+    assert "Intervals on gowalla" in result.output
+    first, second = (report["notes"][0] for report in content["reports"])
+    assert first == second
+    assert first == (
         "`air-recsys bench ranking --set gowalla --system Popularity --ranker n_factors=5 --validation --seed 3`"
     )
     _, part, _, rest = calls[0]
