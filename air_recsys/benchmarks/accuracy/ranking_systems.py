@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
-from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
+from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, Filter, TurboCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.evaluation.lists import Lister, NewUsersLister, Popularity, Recommending
@@ -39,6 +39,7 @@ _GRID: dict[str, Grid] = {
 _DENSE: dict[str, Grid] = {
     "EASE": {"decay": (250.0, 500.0, 1000.0, 2000.0)},
     "RDLAE": {"decay": (50.0, 200.0, 800.0), "dropout": (0.2, 0.4, 0.6), "limit": (0.0, 0.3)},
+    "Turbo-CF": {"exponent": (0.5, 0.6), "power": (0.7, 1.0, 1.4), "order": (1, 2)},
 }
 _IN_TIME = {"implicit ALS": _als((64, 128), (10.0, 30.0, 100.0), (4.0, 8.0, 16.0))} | _GRID | _DENSE
 _GRIDS: dict[str, dict[str, Grid]] = {
@@ -60,8 +61,12 @@ _CONVENTION: dict[str, dict[str, dict[str, Any]]] = {
     "gowalla": {
         "BSPM": {"n_factors": 448, "weight": 0.2, "sharpening": 2.5},
         "ChebyCF": {"n_factors": 512, "weight": 0.2, "power": 1.5, "exponent": 0.4},
+        "Turbo-CF": {"exponent": 0.6, "power": 0.7, "order": 1},
     },
-    "yelp2018": {"BSPM": {"n_factors": 384, "weight": 0.3, "sharpening": None}},
+    "yelp2018": {
+        "BSPM": {"n_factors": 384, "weight": 0.3, "sharpening": None},
+        "Turbo-CF": {"exponent": 0.6, "power": 1.0, "order": 2},
+    },
 }
 """The settings of papers for these very splits, which have no validation part, by the data and the system."""
 _CHOSEN_ON = {
@@ -70,7 +75,7 @@ _CHOSEN_ON = {
     "time": "the hidden latest three fifths of the training items, each from what is before it,",
 }
 """What a search hides, by the kind of the set."""
-_FILTERS = {"BSPM": BSPM, "ChebyCF": ChebyCF}
+_FILTERS = {"BSPM": BSPM, "ChebyCF": ChebyCF, "Turbo-CF": TurboCF}
 _NO_NEW_USERS = ("implicit BPR",)
 _ORIGIN = {
     "implicit ALS": "its own code",
@@ -78,6 +83,7 @@ _ORIGIN = {
     "GF-CF": "written from its paper and program",
     "EASE": "written from its paper",
     "RDLAE": "written from its paper",
+    "Turbo-CF": "written from its paper and program",
 }
 _HOW_FIXED = {
     "implicit ALS": ", the best of a few tried on a random hidden fifth of Gowalla's training part",
@@ -106,7 +112,7 @@ class Chooser(Recommending):
 
 
 def systems_by_default(data: str, *, new_users: bool = False) -> list[str]:
-    """Return the names of the systems that a set is measured with: EASE and RDLAE where they can be searched."""
+    """Return the names of the systems that a set is measured with: EASE, RDLAE and Turbo-CF where they can be searched."""
     systems = ranking_systems(data, new_users=new_users)
     return [name for name in systems if name not in _DENSE or name in _GRIDS.get(data, {})]
 
@@ -138,7 +144,7 @@ def ranking_systems(
         "implicit BPR": partial(_implicit, "bpr", **shared),
         "GF-CF": partial(GFCF, random_state=seed),
         "EASE": EASE,
-    } | ({"RDLAE": RDLAE} if "RDLAE" in _GRIDS.get(data, {}) else {})
+    } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in _GRIDS.get(data, {})}
     systems = {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
         **{name: _peer(data, name, make, seed) for name, make in makers.items()},
@@ -173,7 +179,8 @@ def _peer(data: str, name: str, make: Any, seed: int) -> System:
 def _by_convention(data: str, name: str, seed: int) -> System:
     fixed = _CONVENTION[data][name]
     told = f"written from its paper and program, {_told(fixed)}: the settings of the paper for this split"
-    return System(partial(_train_fixed, partial(_FILTERS[name], random_state=seed), fixed), told)
+    shared = {"random_state": seed} if issubclass(_FILTERS[name], Filter) else {}
+    return System(partial(_train_fixed, partial(_FILTERS[name], **shared), fixed), told)
 
 
 def _told(settings: dict[str, Any]) -> str:
