@@ -112,7 +112,7 @@ class Chooser(Recommending):
 
 
 def systems_by_default(data: str, *, new_users: bool = False) -> list[str]:
-    """Return the names of the systems that a set is measured with: EASE, RDLAE and Turbo-CF where they can be searched."""
+    """Return the names of the systems of a set: EASE, RDLAE and Turbo-CF only where they can be searched."""
     systems = ranking_systems(data, new_users=new_users)
     return [name for name in systems if name not in _DENSE or name in _GRIDS.get(data, {})]
 
