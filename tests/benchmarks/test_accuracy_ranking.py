@@ -12,7 +12,7 @@ from air_recsys.benchmarks.accuracy import ranking, ranking_peers
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, validation_part
-from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
+from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, TurboCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
 from air_recsys.benchmarks.accuracy.ranking_settings import GRIDS, LADDERS
@@ -287,6 +287,16 @@ def test_chebycf_is_its_function_of_the_eigenvalues(fold):
     filtered = vectors * series(1 - 2 * values) @ vectors.T
     found = scores(ChebyCF(7, 0.3), fold, users)
     np.testing.assert_allclose(found, (x / degrees**0.4) @ filtered * degrees**0.4 + ideal, rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("power", [0.7, 1.0])
+def test_turbo_cf_is_its_polynomial_of_the_items(fold, power):
+    x = (fold.train.to_csr().toarray() > 0).astype(float)
+    even = x.sum(axis=1, keepdims=True) ** -0.6 * x * x.sum(axis=0) ** (0.6 - 1)
+    p, users = (even.T @ even) ** power, np.arange(len(x))
+    np.testing.assert_allclose(scores(TurboCF(0.6, power), fold, users), x @ p, rtol=1e-4)
+    found = scores(TurboCF(0.6, power, order=2), fold, users)
+    np.testing.assert_allclose(found, x @ (2 * p - p @ p), rtol=1e-4, atol=1e-4)
 
 
 def test_rdlae_is_its_formula(fold):

@@ -9,16 +9,19 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 from typer.testing import CliRunner
 
-from air_recsys.benchmarks.graphs import bench_graphs
+from air_recsys.benchmarks.graphs import bench_graphs, lists
 from air_recsys.benchmarks.graphs.dti import bench_dti
+from air_recsys.benchmarks.graphs.lists import ListPart, bench_lists
 from air_recsys.benchmarks.graphs.measures import jaccard, lift, neighbor_agreement, pair_correlation
 from air_recsys.benchmarks.graphs.movielens import bench_movielens
 from air_recsys.benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
 from air_recsys.benchmarks.graphs.syn_netflix import bench_syn_netflix
 from air_recsys.cli.app import app
 from air_recsys.datasets import DrugTargetData, load_movielens, load_movielens_genres, make_syn_netflix
+from air_recsys.evaluation.lists import holdout_of_users
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
+from air_recsys.models.graph_ranker.smoothings import RankerSettings
 
 GROUPS = np.repeat(np.arange(4), 15)  # of users and of items
 
@@ -148,6 +151,32 @@ def test_epochs_are_those_of_the_model_that_has_some(rated, genres, tmp_path, mo
     (report,) = bench_graphs(tmp_path, ["movielens"], n_epochs=3, device="cpu")
     assert "AIR.for_ratings with {'random_state': 0, 'device': 'cpu'}, trained by Adam with {" in report.protocol
     assert "'solver': 'adam', 'n_epochs': 3}" in report.protocol
+
+
+def test_lists_are_of_every_term_alone_and_beside_the_regression(rated, monkeypatch):
+    shortened = {term: {name: values[1:2] for name, values in grid.items()} for term, grid in lists._GRIDS.items()}
+    monkeypatch.setattr(lists, "_GRIDS", shortened)
+    monkeypatch.setattr(lists, "_STEPS", 3)
+    means, single = bench_lists(rated, 1, {"device": "cpu"}, {"n_epochs": 20})
+    found = {(row["term"], row["graph"]): row for row in single.rows}
+    over = [("graph", name) for name in ("co-occurrence", "AIR", "AIR by Adam")]
+    assert list(found) == [("regression", ""), *over, *(("factors", name) for name in ("", "co-occurrence", "AIR"))]
+    assert len(means.rows) == len(found)
+    assert found["graph", "AIR"]["ndcg@20"] > 0.27  # of random lists 0.19
+    assert found["factors", ""]["ndcg@20"] != found["factors", "AIR"]["ndcg@20"]
+    without = [row for row in single.rows if row.get("weight") == 0]
+    assert all(row["ndcg@20 with regression"] == found["regression", ""]["ndcg@20"] for row in without)
+
+
+def test_scores_over_a_learned_graph_are_a_product_with_its_weights(rated):
+    fold = holdout_of_users(rated, 0.2, 0)
+    part = ListPart(fold, {"device": "cpu"}, {"device": "cpu", "solver": "adam", "n_epochs": 1}, 0)
+    shown = fold.train.to_csr().toarray() > 0
+    weights, counts = part.graphs["AIR"].toarray(), np.maximum(shown.sum(axis=0), 1)
+    expected = (shown / counts**0.5) @ np.sqrt(weights) * counts**0.25
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    settings = RankerSettings(item_power=0.5, item_source=0.5, item_target=-0.25)
+    assert part.scorer("graph", "AIR")(settings) == pytest.approx(expected, abs=1e-5)
 
 
 def test_drug_target_reports_both_sides_and_leaves_out_what_is_not_known(chosen, known):

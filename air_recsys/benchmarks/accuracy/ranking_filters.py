@@ -1,4 +1,4 @@
-"""GF-CF, BSPM and ChebyCF, written from their papers and programs: filters of the evened products of the items."""
+"""GF-CF, BSPM, ChebyCF and Turbo-CF, written from their papers and programs: filters of the products of the items."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.sparse.linalg import svds
 from air_recsys.benchmarks.accuracy.ranking_peers import DenseScores
 from air_recsys.graphs.cooccurrence import scaled
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.regression import chebyshev_coefficients
+from air_recsys.models.graph_ranker.regression import MOST_EXACT, chebyshev_coefficients
 
 _CHEBYSHEV_DEGREE = 8
 
@@ -171,3 +171,45 @@ class ChebyCF(Filter):
             before, now = now, 2 * (now - 2 * self._step(now)) - before
             total += coefficient * now
         return (total * self.counts**self.exponent + self._ideal(own, self.exponent)).T
+
+
+class TurboCF(DenseScores):
+    r"""A polynomial of the products of the items, each raised to a power: no matrix is decomposed.
+
+    .. math:: P = (Q^T Q)^{\circ s}, \quad Q = D_u^{-a} R D_i^{a - 1}, \qquad r P \;\text{ or }\; r (2 P - P^2)
+
+    with the pattern R, the numbers of interactions :math:`D_u` of the users and :math:`D_i` of the items, and the
+    power s of each entry.
+
+    Source: Park, Shin, Shin, Turbo-CF: Matrix Decomposition-Free Graph Filtering for Fast Recommendation, SIGIR 2024,
+    and its program.
+
+    Parameters
+    ----------
+    exponent, power : float
+        a and s.
+    order : {1, 2}
+        Of the polynomial.
+
+    Examples
+    --------
+    >>> from air_recsys import Interactions
+    >>> data = Interactions.from_dense([[1, 1, np.nan], [1, 1, np.nan], [np.nan, 1, 1], [1, np.nan, np.nan]])
+    >>> TurboCF().fit(data).lists(np.array([3]), 1).tolist()
+    [[1]]
+    """
+
+    def __init__(self, exponent: float = 0.6, power: float = 1.0, order: int = 1) -> None:
+        self.exponent, self.power, self.order = exponent, power, order
+
+    def _train(self) -> None:
+        even = sp.csr_array(scaled(self.pattern, self.exponent, 1 - self.exponent))
+        products: Csr = sp.csr_array(even.T @ even)
+        products.data **= np.float32(self.power)
+        few = products.shape[0] <= MOST_EXACT  # most of them have users in common
+        self.products: Any = products.toarray() if few else products  # P, (n_items, n_items)
+
+    def _scores(self, rows: Csr) -> np.ndarray:
+        once = rows @ self.products
+        once = once.toarray() if sp.issparse(once) else once
+        return once if self.order == 1 else 2 * once - (self.products @ once.T).T  # P is symmetric

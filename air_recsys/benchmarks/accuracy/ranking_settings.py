@@ -25,7 +25,8 @@ _GRID: dict[str, Grid] = {
     "EASE": {"decay": (250.0, 500.0, 1000.0, 2000.0)},
     "RDLAE": {"decay": (50.0, 200.0, 800.0), "dropout": (0.2, 0.4, 0.6), "limit": (0.0, 0.3)},
 }
-_SMALL = {"implicit ALS": _als((64, 128), (10.0, 30.0, 100.0), (4.0, 8.0, 16.0))} | _GRID
+_TURBO: dict[str, Grid] = {"Turbo-CF": {"exponent": (0.5, 0.6), "power": (0.7, 1.0, 1.4), "order": (1, 2)}}
+_SMALL = {"implicit ALS": _als((64, 128), (10.0, 30.0, 100.0), (4.0, 8.0, 16.0))} | _GRID | _TURBO
 _SPARSE = {"implicit ALS": _als((64, 128), (3.0, 10.0, 30.0, 100.0), (4.0, 16.0, 60.0))} | _GRID
 _LARGE: dict[str, Grid] = {
     "implicit ALS": _als((512,), (1.0,), (60.0,), 10),
@@ -34,10 +35,10 @@ _LARGE: dict[str, Grid] = {
 GRIDS: dict[str, dict[str, Grid]] = {
     "gowalla": _LARGE,
     "yelp2018": _LARGE,
-    "ml-1m": {"implicit ALS": _als((128, 256), (50.0, 100.0, 200.0), (4.0, 8.0, 16.0))} | _GRID,
-    "douban": _SPARSE,
+    "ml-1m": {"implicit ALS": _als((128, 256), (50.0, 100.0, 200.0), (4.0, 8.0, 16.0))} | _GRID | _TURBO,
+    "douban": _SPARSE | _TURBO,
     "lastfm": _SPARSE,
-    "flixster": _SPARSE,
+    "flixster": _SPARSE | _TURBO,
     "ml-100k": _SMALL,
     "ml-100k-last": _SMALL,
     "ml-100k-time": _SMALL,
@@ -59,6 +60,10 @@ LADDERS: dict[str, Grid] = {
         "n_factors": (8, 16, 32, 64, 128, 256, 512, 1024),
     },
     "EASE": {"decay": (8.0, 16.0, 31.0, 62.0, 125.0, 250.0, 500.0, 1000.0, 2000.0, 4000.0, 8000.0)},
+    "Turbo-CF": {
+        "exponent": (0.3, 0.4, 0.5, 0.6, 0.7, 0.8),
+        "power": (0.3, 0.5, 0.7, 1.0, 1.4, 2.0),
+    },
     "RDLAE": {
         "decay": (3.0, 6.0, 12.0, 25.0, 50.0, 100.0, 200.0, 400.0, 800.0, 1600.0, 3200.0, 6400.0),
         "dropout": (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
@@ -77,6 +82,7 @@ CONVENTION: dict[str, dict[str, dict[str, Any]]] = {
         "GF-CF": _GFCF,
         "BSPM": {"n_factors": 448, "weight": 0.2, "sharpening": 2.5},
         "ChebyCF": {"n_factors": 512, "weight": 0.2, "power": 1.5, "exponent": 0.4},
+        "Turbo-CF": {"exponent": 0.6, "power": 0.7, "order": 1},
     },
     "yelp2018": {"GF-CF": _GFCF, "BSPM": {"n_factors": 384, "weight": 0.3, "sharpening": None}},
 }

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
-from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF
+from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, Filter, TurboCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen, Grid
 from air_recsys.benchmarks.accuracy.ranking_settings import CONVENTION, FIXED, GRIDS, LADDERS
@@ -21,14 +21,14 @@ from air_recsys.models.graph_ranker.ranker import GraphRanker
 
 LENGTHS = (20, 10, 100)
 """Of the lists that are measured."""
-_DENSE = ("EASE", "RDLAE")
+_SEARCHED_ONLY = ("EASE", "RDLAE", "Turbo-CF")
 _CHOSEN_ON = {
     "random": "a random hidden fifth of each user's training items",
     "last": "the hidden latest fifth of each user's training items",
     "time": "the hidden latest three fifths of the training items, each from what is before it,",
 }
 """What a search hides, by the kind of the set."""
-_FILTERS = {"GF-CF": GFCF, "BSPM": BSPM, "ChebyCF": ChebyCF}
+_FILTERS = {"GF-CF": GFCF, "BSPM": BSPM, "ChebyCF": ChebyCF, "Turbo-CF": TurboCF}
 _NO_NEW_USERS = ("implicit BPR",)
 _ORIGIN = {
     "implicit ALS": "its own code",
@@ -36,6 +36,7 @@ _ORIGIN = {
     "GF-CF": "written from its paper and program",
     "EASE": "written from its paper",
     "RDLAE": "written from its paper",
+    "Turbo-CF": "written from its paper and program",
 }
 _HOW_FIXED = {
     "implicit BPR": ", the best of a few tried on a random hidden fifth of Gowalla's training part",
@@ -62,9 +63,9 @@ class Chooser(Recommending):
 
 
 def systems_by_default(data: str, *, new_users: bool = False) -> list[str]:
-    """Return the names of the systems that a set is measured with: EASE and RDLAE where they are searched."""
+    """Return the names of the systems of a set: EASE, RDLAE and Turbo-CF only where they are searched."""
     systems = ranking_systems(data, new_users=new_users)
-    return [name for name in systems if name not in _DENSE or name in GRIDS.get(data, {})]
+    return [name for name in systems if name not in _SEARCHED_ONLY or name in GRIDS.get(data, {})]
 
 
 def ranking_systems(
@@ -94,7 +95,7 @@ def ranking_systems(
         "implicit BPR": partial(_implicit, "bpr", **shared),
         "GF-CF": partial(GFCF, random_state=seed),
         "EASE": EASE,
-    } | ({"RDLAE": RDLAE} if "RDLAE" in GRIDS.get(data, {}) else {})
+    } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in GRIDS.get(data, {})}
     systems = {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
         **{name: _peer(data, name, make, seed) for name, make in makers.items()},
@@ -138,7 +139,8 @@ def _peer(data: str, name: str, make: Any, seed: int) -> System:
 def _by_convention(data: str, name: str, seed: int) -> System:
     fixed = CONVENTION[data][name]
     told = f"written from its paper and program, {_told(fixed)}: the settings of the paper for this split"
-    return System(partial(_train_fixed, partial(_FILTERS[name], random_state=seed), fixed), told)
+    shared = {"random_state": seed} if issubclass(_FILTERS[name], Filter) else {}
+    return System(partial(_train_fixed, partial(_FILTERS[name], **shared), fixed), told)
 
 
 def _told(settings: Mapping[str, Any]) -> str:

@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from air_recsys.benchmarks.graphs.dti import bench_dti
+from air_recsys.benchmarks.graphs.lists import bench_lists
 from air_recsys.benchmarks.graphs.movielens import bench_movielens
 from air_recsys.benchmarks.graphs.syn_netflix import bench_syn_netflix
 from air_recsys.datasets import load_movielens, load_movielens_genres, load_syn_netflix, load_yamanishi
 from air_recsys.results import ResultTable
 from air_recsys.validation import check_choice, check_integer
 
-GRAPH_SETS = ("syn-netflix", "movielens", "dti")
+GRAPH_SETS = ("syn-netflix", "movielens", "dti", "lists")
 
 
 def bench_graphs(
@@ -28,16 +29,17 @@ def bench_graphs(
 
     Parameters
     ----------
-    sets : collection of {"syn-netflix", "movielens", "dti"}
+    sets : collection of {"syn-netflix", "movielens", "dti", "lists"}
+        "lists": lists of MovieLens-100K, smoothed over graphs.
     seeds : int
-        Masks of Syn-Netflix.
+        Masks of Syn-Netflix, and hidden parts of the lists.
     n_epochs : int, optional
         Epochs of AIR in place of those of the presets.
 
     Returns
     -------
     list of ResultTable
-        One a set in the order of `GRAPH_SETS`, and the single runs of Syn-Netflix.
+        One a set in the order of `GRAPH_SETS`, and the single runs of Syn-Netflix and of the lists.
     """
     check_integer("seeds", seeds, minimum=1)
     for name in sets:
@@ -52,4 +54,6 @@ def bench_graphs(
         tables.append(bench_movielens(data, genres, settings, by_adam))
     if "dti" in sets:
         tables.append(bench_dti({name: load_yamanishi(root, name) for name in ("nr", "gpcr", "ic", "e")}, by_adam))
+    if "lists" in sets:
+        tables += bench_lists(load_movielens(root, "100k"), seeds, settings, by_adam)
     return tables

@@ -193,7 +193,7 @@ def ranking(
     sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
     names: Annotated[
         list[str] | None,
-        typer.Option("--system", help="May be repeated. By default all, with EASE and RDLAE if there are few items."),
+        typer.Option("--system", help="May be repeated. By default all, EASE, RDLAE, Turbo-CF if items are few."),
     ] = None,
     validation: Annotated[
         bool, typer.Option("--validation", help="Test on a part of the training data; the test part is left out.")

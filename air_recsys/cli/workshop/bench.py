@@ -110,18 +110,19 @@ class GraphSet(StrEnum):
     SYN_NETFLIX = "syn-netflix"
     MOVIELENS = "movielens"
     DTI = "dti"
+    LISTS = "lists"
 
 
 @bench_app.command("graphs")
 def graphs(
     sets: Annotated[list[GraphSet] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
     data: options.DataFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Number of masks of Syn-Netflix.")] = 5,
+    seeds: Annotated[int, typer.Option(min=1, help="Number of masks of Syn-Netflix, and of hidden parts.")] = 5,
     epochs: Annotated[int | None, typer.Option(min=1, help="In place of those of the presets.")] = None,
     device: options.Device = "auto",
     json_file: options.JsonFile = None,
 ) -> None:
-    """Agreement of learned graphs with groups, genres, chemistry and sequences that no model saw, beside rivals."""
+    """Learned graphs beside groups, genres, chemistry and sequences that no model saw, and lists over them."""
     from air_recsys.benchmarks.graphs import bench_graphs
     from air_recsys.datasets import data_root
 

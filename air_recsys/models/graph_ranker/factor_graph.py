@@ -30,7 +30,19 @@ def factor_graph(pattern: Csr, n_neighbors: int, seed: int, device: torch.device
             [1.2468, 0.0000, 1.0000]])
     """
     read = some_users(pattern, seed, _MOST_READ)
-    graph = cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors)
+    return column_graph(cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors), device)
+
+
+def column_graph(graph: Csr, device: torch.device) -> ColumnGraph:
+    """Return the weights of a graph, (n_items, n_items), evened by the degrees of both ends, times 2.
+
+    Examples
+    --------
+    >>> graph = sp.csr_array([[0.0, 0.3], [0.3, 0.0]])
+    >>> column_graph(graph, torch.device("cpu")).spread(torch.eye(2))
+    tensor([[1., 2.],
+            [2., 1.]])
+    """
     scaled = scaled_adjacency(graph)
     edges = row_pattern(scaled, device)  # in order of the columns, and then the weights are, too
     return ColumnGraph(edges, torch.from_numpy((_SHARE * scaled.data).astype(np.float32)).to(device))

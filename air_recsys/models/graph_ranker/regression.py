@@ -8,7 +8,7 @@ With the weights :math:`W = \mathrm{diag}(|N(u)|^{-a})` of the users, :math:`G =
 H is what a ridge regression of all items on all items returns for its own targets. Off the diagonal
 :math:`D^{-1/2} H D^{1/2}`, column j divided by :math:`1 - H_{jj}`, are the weights of EASE for a = x = 0, and those of
 RDLAE without its limit on the diagonal for a = 0 and x between 0 and 1. For a large :math:`\lambda` only M is left:
-the linear part of GF-CF.
+for a = 1 the linear part of GF-CF, the degrees of the items counted with the weights of the users.
 
 H is exact where items are few. Where they are many, column j is that of a regression on the strongest neighbours of
 item j alone, of those that share a user with it. A search smooths a block of users by Chebyshev polynomials of M.

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
+from air_recsys.benchmarks.accuracy.ranking_filters import GFCF, TurboCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.models.graph_ranker.regression import (
     EvenedItems,
@@ -12,8 +13,11 @@ from air_recsys.models.graph_ranker.regression import (
     exact_weights,
     filtered,
     item_products,
+    item_weights,
     neighborhood_weights,
+    over_regression,
 )
+from air_recsys.models.graph_ranker.smoothings import RankerSettings, of_length_one
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +63,35 @@ def test_rdlae_without_a_limit_is_a_member(pattern, share):
     np.testing.assert_allclose(off_diagonal(found)[at], off_diagonal(own)[at], rtol=1e-3, atol=1e-5)
 
 
-def test_a_large_penalty_leaves_the_products(pattern):
-    evened = evened_items(pattern, 0.5, 1.0)
-    products = (evened.rows.T @ evened.rows).toarray()
-    np.testing.assert_allclose(exact_weights(item_products(evened), 1e5) * 1e5, products, rtol=1e-2, atol=1e-3)
+def scores_of_products(pattern, power):
+    """Return the scores of the regression at a large penalty, each user's of length 1."""
+    settings = RankerSettings(
+        regression_exponent=1.0, regression_penalty=1e5, regression_source=power, regression_target=power
+    )
+    weights = item_weights(pattern, settings)
+    term = over_regression(pattern, pattern, weights, np.zeros(pattern.shape[1]), settings)
+    return term.scores(np.arange(pattern.shape[0]))
+
+
+def test_a_large_penalty_leaves_the_linear_gf_cf_with_weighted_degrees(pattern):
+    """The degrees of the items are sums of the users' weights 1 / |N(u)| there, and numbers of users in GF-CF."""
+    x = pattern.toarray().astype(float)
+    sizes = x.sum(axis=1, keepdims=True)
+    degrees = (x / sizes).sum(axis=0)
+    even = np.divide(x, np.sqrt(sizes * degrees), out=np.zeros_like(x), where=degrees > 0)
+    expected = of_length_one(x @ even.T @ even)
+    np.testing.assert_allclose(scores_of_products(pattern, 0.0), expected, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.parametrize(("peer", "power"), [(GFCF(1, weight=0.0), 0.0), (TurboCF(0.6), -0.1)])
+def test_linear_gf_cf_and_turbo_cf_are_members_where_users_have_as_many_items_each(peer, power):
+    even = sp.csr_array(
+        np.argsort(np.random.default_rng(0).random((40, 25)) ** np.arange(1, 26)) < 6, dtype=np.float32
+    )
+    assert np.ptp(even.sum(axis=0)) > 3  # some items are popular
+    peer.fit(Interactions.from_csr(even))
+    expected = of_length_one(peer._scores(peer.pattern))
+    np.testing.assert_allclose(scores_of_products(even, power), expected, rtol=1e-3, atol=1e-5)
 
 
 @pytest.mark.parametrize("exponent", [0.0, 0.5])
