@@ -149,9 +149,9 @@ def listers(
     for peer in peers:
         if peer not in LIST_PEERS:
             raise ParameterError(f"peers must be of {list(LIST_PEERS)}, found {peer!r}")
-        from air_recsys.adapters.implicit_ranker import ImplicitRanker
+        from air_recsys.adapters.implicit_lists_peer import ImplicitLists
 
-        entrants[LIST_PEERS[peer]] = partial(ImplicitRanker, peer, random_state=seed)
+        entrants[LIST_PEERS[peer]] = partial(ImplicitLists, peer, random_state=seed)
     return entrants
 
 
