@@ -37,9 +37,12 @@ def cornac_model(algorithm: str, **parameters: Any) -> Any:
 
 def given_split(train: sp.csr_matrix, test: sp.csr_matrix) -> BaseMethod:
     """Return a split of Cornac with given likes to train on and to test; what has none to train on is not tested."""
-    parts = [matrix.tocoo() for matrix in (train, test)]
-    triples = (list(zip(*(each.tolist() for each in (p.row, p.col, p.data)), strict=True)) for p in parts)
-    return BaseMethod.from_splits(*triples, rating_threshold=0.5, exclude_unknowns=True)
+    return BaseMethod.from_splits(_triples(train), _triples(test), rating_threshold=0.5, exclude_unknowns=True)
+
+
+def _triples(matrix: sp.csr_matrix) -> list[tuple[int, int, float]]:
+    cells = matrix.tocoo()
+    return list(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
 
 
 def list_measures(model: Any, split: BaseMethod, k: int) -> dict[str, float]:

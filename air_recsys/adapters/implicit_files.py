@@ -65,10 +65,10 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
     write_archive(file, arrays, {"format": FORMAT, "parameters": values, "digests": digests_of(arrays)} | chosen)
 
 
-def write_archive(file: Any, arrays: Mapping[str, np.ndarray], header: dict[str, Any]) -> None:
+def write_archive(file: Any, arrays: dict[str, Any], header: dict[str, Any]) -> None:
     """Write arrays and a header with its digest to a binary file, or in one step to a path, as ``.npz``."""
     content = io.BytesIO()
-    np.savez(content, header=np.array(to_sealed_json(header).decode()), **dict(arrays))
+    np.savez(content, header=np.array(to_sealed_json(header).decode()), **arrays)
     if hasattr(file, "write"):
         file.write(content.getvalue())
         return

@@ -111,7 +111,7 @@ class ImplicitRanker(RecommenderBase):
 
     # ---------------------------------------------------------------- lists
 
-    def recommend(
+    def recommend(  # pyright: ignore[reportIncompatibleMethodOverride]  # implicit types no result
         self,
         userid: Any,
         user_items: Any,
@@ -158,13 +158,13 @@ class ImplicitRanker(RecommenderBase):
         ids = candidates[places].astype(np.int32)
         return (ids[0], scores[0]) if np.isscalar(userid) else (ids, scores)
 
-    def similar_users(
+    def similar_users(  # pyright: ignore[reportIncompatibleMethodOverride]  # implicit types no result
         self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the users with the heaviest edges in `model_.user_graph_`; see `similar_items`."""
         return self._similar("user", userid, N, filter_users, users)
 
-    def similar_items(
+    def similar_items(  # pyright: ignore[reportIncompatibleMethodOverride]  # implicit types no result
         self,
         itemid: Any,
         N: int = 10,

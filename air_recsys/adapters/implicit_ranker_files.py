@@ -23,7 +23,7 @@ Restored = TypeVar("Restored")
 
 def write(file: Any, parameters: dict[str, Any], model: GraphRanker | None) -> None:
     """Write the parameters, and what was trained, which has digests of its own."""
-    arrays = {}
+    arrays: dict[str, Any] = {}
     if model is not None:
         with tempfile.TemporaryDirectory() as folder:
             content = model.save(Path(folder) / "model.air").read_bytes()

@@ -77,7 +77,7 @@ def test_folded_in_users_are_those_of_the_library(likes, fitted):
 
 
 def test_parameters_reach_the_model(likes, capsys):
-    model: Any = ImplicitRanker(n_validation=7, random_state=3, time_budget=60.0, **FIXED | {"settings": None})
+    model: Any = ImplicitRanker(n_validation=7, random_state=3, time_budget=60.0, **SMALL)
     model.fit(likes)
     found = model.model_
     assert (found.n_validation, found.random_state, found.time_budget) == (7, 3, 60.0)
