@@ -149,3 +149,11 @@ def test_the_tables_of_implicit_are_those_of_the_result_file():
         assert (len(splits), min(splits)) == (row["splits"], row["smallest difference"])
     for row in equal["rows"]:
         assert f"| {row['precision_at_10']:.4f} | {row['ndcg_at_10']:.4f} |" in page
+
+
+def test_the_lists_of_cornac_are_those_of_the_result_file():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "adapters" / "cornac.md").read_text(encoding="utf-8")
+    (lists,) = json.loads((docs / "results" / "adapters-cornac.json").read_text("utf-8"))["reports"][1:]
+    for row in lists["rows"]:
+        assert f"| {row['ndcg_at_10']:.4f} | {row['recall_at_10']:.4f} | {row['fit_seconds']:.1f} s |" in page
