@@ -37,7 +37,7 @@ _LOWEST = np.finfo(np.float64).min  # the score of what is left out
 
 @dataclass(eq=False, repr=False)
 class ImplicitRanker(RecommenderBase):
-    """`AIR.for_likes()` with implicit's interface of a recommender: the best lists, without factors.
+    """`AIR.for_likes()` with implicit's interface of a recommender.
 
     A score is no product of factors; for a matrix factorization take `air_recsys.adapters.implicit.ImplicitAIR`.
     Each like counts as 1, whatever its value.
