@@ -16,7 +16,9 @@ from tqdm import tqdm
 from air_recsys.adapters import implicit_files, implicit_softmax
 from air_recsys.adapters.implicit_input import (
     as_confidences,
+    check_filters,
     check_ids,
+    check_rows,
     check_width,
     list_length,
     norms_of,
@@ -435,21 +437,10 @@ class ImplicitAIR(MatrixFactorizationBase):
         """
         model = copy.copy(self)  # what is learned at this moment, whatever another thread writes
         n_users, n_items = model._sizes()
-        n_queried = 1 if np.isscalar(userid) else len(userid)
         if not recalculate_user:
             check_ids("userid", userid, n_users)
-        if filter_items is not None:
-            check_ids("filter_items", filter_items, n_items)
-        if sp.issparse(user_items):
-            check_width(checked_sparse("user_items", user_items), n_items, "items")
-        if items is not None:
-            check_ids("items", items, n_items)
-            _check_either(items, filter_items)
-        reads = filter_already_liked_items or recalculate_user
-        if reads and not isinstance(user_items, sp.csr_matrix):
-            raise ValueError("user_items needs to be a CSR sparse matrix")
-        if reads and shape_of(user_items)[0] != n_queried:
-            raise ValueError("user_items must contain 1 row for every user in userids")
+        check_filters("items", filter_items, items, n_items)
+        check_rows(userid, user_items, n_items, read=filter_already_liked_items or recalculate_user)
         factors = model._user_factor(userid, user_items, recalculate_user)
         ids, scores = recommended(
             np.atleast_2d(factors),
@@ -472,8 +463,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         model = copy.copy(self)
         n_users, _ = model._sizes()
         check_ids("userid", userid, n_users)
-        if filter_users is not None:
-            check_ids("filter_users", filter_users, n_users)
+        check_filters("users", filter_users, users, n_users)
         units = model._once("unit users", (model.user_factors,), lambda: unit_rows(model.user_factors))
         return model._alike(units, userid, None, list_length(N, users, n_users), filter_users, users)
 
@@ -495,8 +485,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         _, n_items = model._sizes()
         if not recalculate_item:
             check_ids("itemid", itemid, n_items)
-        if filter_items is not None:
-            check_ids("filter_items", filter_items, n_items)
+        check_filters("items", filter_items, items, n_items)
         units = model._once("unit items", (model.item_factors,), lambda: unit_rows(model.item_factors))
         solved = model.recalculate_item(itemid, item_users) if recalculate_item else None
         return model._alike(units, itemid, solved, list_length(N, items, n_items), filter_items, items)
@@ -505,9 +494,6 @@ class ImplicitAIR(MatrixFactorizationBase):
         self, units: np.ndarray, ids: Any, solved: np.ndarray | None, n: int, filtered: Any, chosen: Any
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the rows most alike to those of some ids, or to other factors that were solved for."""
-        if chosen is not None:
-            check_ids("the ids to choose from", chosen, len(units))
-            _check_either(chosen, filtered)
         own = np.atleast_1d(np.asarray(ids)) if solved is None else None
         queries = units[own] if solved is None else np.atleast_2d(unit_rows(solved))
         found, scores = alike(queries, units, n, own, filtered, chosen, self.num_threads)
@@ -718,8 +704,3 @@ def _widened(
 
 def _shown(learned: SimilarityGraph) -> SimilarityGraph:
     return SimilarityGraph(to_similarities(learned.to_scipy()), learned.ids, learned.kind)
-
-
-def _check_either(chosen: Any, filtered: Any) -> None:
-    if filtered is not None and len(filtered):
-        raise ValueError("expected candidates or items to filter out, found both")

@@ -62,9 +62,13 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
         raise ModelFileError(f"cannot save the model, it would not load: {error}") from None
     targets = learned.rows.targets if isinstance(learned.rows, SquaredRows) else None
     chosen = {"settings": learned.settings, "unit": None if targets is None else targets.unit}
-    header = {"format": FORMAT, "parameters": values, "digests": digests_of(arrays)} | chosen
+    write_archive(file, arrays, {"format": FORMAT, "parameters": values, "digests": digests_of(arrays)} | chosen)
+
+
+def write_archive(file: Any, arrays: dict[str, Any], header: dict[str, Any]) -> None:
+    """Write arrays and a header with its digest to a binary file, or in one step to a path, as ``.npz``."""
     content = io.BytesIO()
-    np.savez(content, **arrays, header=np.array(to_sealed_json(header).decode()))
+    np.savez(content, header=np.array(to_sealed_json(header).decode()), **arrays)
     if hasattr(file, "write"):
         file.write(content.getvalue())
         return
@@ -73,6 +77,11 @@ def write(file: Any, parameters: dict[str, Any], learned: Learned) -> None:
         replace_file(target, content.getvalue())
     except OSError as error:
         raise ModelFileError(f"cannot write {target}: {error.strerror or error}") from None
+
+
+def bytes_of(file: Any) -> bytes:
+    """Return the content of a binary file, or of the ``.npz`` at a path."""
+    return file.read() if hasattr(file, "read") else _npz(file).read_bytes()
 
 
 def _arrays_of(learned: Learned) -> dict[str, np.ndarray]:
@@ -93,7 +102,7 @@ def _arrays_of(learned: Learned) -> dict[str, np.ndarray]:
 
 def read(file: Any, restore: Callable[[dict[str, Any], Learned], Restored]) -> Restored:
     """Return `restore` of the parameters and results in a file of `write`, or raise `ModelFileError`."""
-    whole = file.read() if hasattr(file, "read") else _npz(file).read_bytes()
+    whole = bytes_of(file)
     try:
         arrays = read_arrays(whole)
         text = arrays.pop("header").item()

@@ -76,6 +76,37 @@ def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:
         raise IndexError(f"{name} must lie in 0..{size - 1}, found {first}")
 
 
+def check_filters(kind: str, filtered: Any, chosen: Any, size: int) -> None:
+    """Raise unless there are candidates, ids to leave out, or neither, all in 0..size-1; `kind` is "items" or "users".
+
+    Raises
+    ------
+    IndexError
+        For ids that are not in the model.
+    ValueError
+        If there are both.
+    """
+    if filtered is not None:
+        check_ids(f"filter_{kind}", filtered, size)
+    if chosen is None:
+        return
+    check_ids(kind, chosen, size)
+    if filtered is not None and len(filtered):
+        raise ValueError(f"expected {kind} to choose from or {kind} to filter out, found both")
+
+
+def check_rows(userid: Any, user_items: Any, n_items: int, *, read: bool) -> None:
+    """Raise ValueError unless `user_items` has one row for each user, where it is `read`, and no item too many."""
+    if sp.issparse(user_items):
+        check_width(checked_sparse("user_items", user_items), n_items, "items")
+    if not read:
+        return
+    if not isinstance(user_items, sp.csr_matrix):
+        raise ValueError("user_items needs to be a CSR sparse matrix")
+    if shape_of(user_items)[0] != (1 if np.isscalar(userid) else len(userid)):
+        raise ValueError("user_items must contain 1 row for every user in userids")
+
+
 def check_width(matrix: Any, size: int, kind: str) -> None:
     """Raise ValueError where a matrix has more columns than the model has items (or users)."""
     if matrix.shape[1] > size:

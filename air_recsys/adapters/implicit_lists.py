@@ -1,4 +1,4 @@
-"""The lists of `ImplicitAIR`, as all of implicit's models give them; ties are those of `air_recsys.models.ranking`."""
+"""Lists as all of implicit's models give them; ties are those of `air_recsys.models.ranking`."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def recommended(
     if candidates is not None:
         items, offsets, seen = items[candidates], offsets[candidates], None if seen is None else seen[:, candidates]
     places, scores = best_items(users, items, offsets, n, seen, threads)
-    scores = _filled(places, scores, len(items))
+    scores = filled(places, scores, len(items))
     return _named(places, candidates), scores
 
 
@@ -97,7 +97,7 @@ def alike(
     if candidates is not None:
         others, offsets = others[candidates], offsets[candidates]
     places, scores = best_items(queries, others, offsets, n, None, threads)
-    scores = _filled(places, scores, len(others))
+    scores = filled(places, scores, len(others))
     ids = _named(places, candidates)
     if own is not None:
         left_out = set() if filtered is None else set(np.atleast_1d(filtered).tolist())
@@ -120,7 +120,7 @@ def _named(places: np.ndarray, candidates: np.ndarray | None) -> np.ndarray:
     return places.astype(np.int32) if candidates is None else candidates[places]  # the types of implicit's ids
 
 
-def _filled(places: np.ndarray, scores: np.ndarray, size: int) -> np.ndarray:
+def filled(places: np.ndarray, scores: np.ndarray, size: int) -> np.ndarray:
     """Fill lists that are too short with what was left out, in place, and return scores with the lowest number there.
 
     implicit gives all lists the same length.

@@ -11,6 +11,7 @@ from air_recsys.validation import needs_extra
 
 with needs_extra("implicit"):
     from implicit.cpu.als import AlternatingLeastSquares
+    from implicit.cpu.bpr import BayesianPersonalizedRanking
     from implicit.cpu.topk import topk
     from implicit.evaluation import ranking_metrics_at_k
 
@@ -18,6 +19,11 @@ with needs_extra("implicit"):
 def alternating_least_squares(**parameters: Any) -> Any:
     """Return implicit's ALS for the CPU."""
     return AlternatingLeastSquares(**parameters)
+
+
+def bayesian_ranking(**parameters: Any) -> Any:
+    """Return implicit's BPR for the CPU."""
+    return BayesianPersonalizedRanking(**parameters)
 
 
 def ranking_metrics(model: Any, train: sp.csr_matrix, test: sp.csr_matrix, k: int = 10) -> dict[str, float]:

@@ -153,9 +153,9 @@ def listers(
             raise ParameterError(f"peers must be of {list(LIST_PEERS)}, found {peer!r}")
         if new_users and peer in _TRAINED_ALONE:
             raise ParameterError(f"{LIST_PEERS[peer]} makes lists only for users of its training: leave out {peer}")
-        from air_recsys.adapters.implicit_ranker import ImplicitRanker
+        from air_recsys.adapters.implicit_lists_peer import ImplicitLists
 
-        entrants[LIST_PEERS[peer]] = partial(ImplicitRanker, peer, random_state=seed)
+        entrants[LIST_PEERS[peer]] = partial(ImplicitLists, peer, random_state=seed)
     return entrants
 
 

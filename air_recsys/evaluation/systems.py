@@ -257,9 +257,9 @@ def _train_given_surprise(algorithm: Any, shown: Interactions) -> Any:
 
 
 def _train_given_implicit(model: Any, shown: Interactions) -> Any:
-    from air_recsys.adapters.implicit_ranker import ImplicitRanker
+    from air_recsys.adapters.implicit_lists_peer import ImplicitLists
 
-    return ImplicitRanker(deepcopy(model)).fit(shown)
+    return ImplicitLists(deepcopy(model)).fit(shown)
 
 
 def _train_on_ratings_alone(train: Callable[[Interactions], Any], shown: Interactions) -> Any:
@@ -287,9 +287,9 @@ def _train_surprise(algorithm: str, options: dict[str, Any], shown: Interactions
 
 
 def _train_implicit(algorithm: str, seed: int, shown: Interactions) -> Any:
-    from air_recsys.adapters.implicit_ranker import ImplicitRanker
+    from air_recsys.adapters.implicit_lists_peer import ImplicitLists
 
-    return ImplicitRanker(algorithm, random_state=seed, num_threads=1).fit(shown)
+    return ImplicitLists(algorithm, random_state=seed, num_threads=1).fit(shown)
 
 
 def _train_cornac(algorithm: str, seed: int, shown: Interactions) -> Any:

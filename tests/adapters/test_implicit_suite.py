@@ -1,16 +1,18 @@
-"""implicit's own tests, from its source package, with `ImplicitAIR` in the place of its models."""
+"""implicit's own tests, from its source package, with our models in the place of its own."""
 
 import copy
 import sys
 from types import ModuleType
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 from host_sources import host_module, source_of
+from implicit.recommender_base import RecommenderBase
 from scipy.sparse import csr_matrix
 
 from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
+from air_recsys.adapters.implicit_ranker import ImplicitRanker
 
 TESTS = source_of("implicit") / "tests"
 base = host_module(TESTS / "recommender_base_test.py", "recommender_base_test")
@@ -27,7 +29,7 @@ def names_of(module: ModuleType) -> set[str]:
 # items from each other, so the regularization is neither 0 nor strong.
 
 
-class FittedOnce(ImplicitAIR):
+class FitsOnce(RecommenderBase):
     """Fits the same likes once for each setting; that a second fit gives the same model is tested elsewhere."""
 
     fitted: ClassVar[dict] = {}
@@ -43,12 +45,20 @@ class FittedOnce(ImplicitAIR):
         self.__dict__ = copy.deepcopy(self.fitted[key])
 
 
+class FittedOnce(FitsOnce, ImplicitAIR):
+    pass
+
+
+class RankerFittedOnce(FitsOnce, ImplicitRanker):
+    pass
+
+
 class HostTests(base.RecommenderBaseTestMixin):
     """The mixin is written for unittest."""
 
     settings: ClassVar[dict]
 
-    def _get_model(self):
+    def _get_model(self) -> Any:
         return FittedOnce(**SMALL | self.settings)
 
     def assertEqual(self, first, second):
@@ -116,6 +126,17 @@ class TestConfident(HostTests):
 
 class TestDeep(HostTests):
     settings: ClassVar[dict] = {"regularization": 0.5, "depth": 3, "iterations": 60, "dtype": np.float64}
+
+
+@pytest.mark.order
+class TestRanker(HostTests):
+    settings: ClassVar[dict] = {"settings": {}}
+
+    # A thousand calls of one user each; in test_implicit_ranker.py scores fall in lists of all users at a time.
+    test_fit_ordering = None
+
+    def _get_model(self) -> Any:
+        return RankerFittedOnce(n_factors=8, n_steps=20, device="cpu", **self.settings)
 
 
 def test_the_mixin_holds_what_we_think():

@@ -9,7 +9,14 @@ import pytest
 
 from air_recsys import Interactions
 from air_recsys.adapters.implicit_peer import alternating_least_squares, ranking_metrics
-from air_recsys.benchmarks.hosts import bench_cornac, bench_implicit, bench_searched, bench_sklearn, bench_surprise
+from air_recsys.benchmarks.hosts import (
+    bench_cornac,
+    bench_cornac_lists,
+    bench_implicit,
+    bench_searched,
+    bench_sklearn,
+    bench_surprise,
+)
 from air_recsys.benchmarks.hosts.implicit import likes, ndcg_of_users
 from air_recsys.benchmarks.hosts.implicit_searched import likes_of
 from air_recsys.benchmarks.hosts.sklearn import standardised
@@ -36,6 +43,7 @@ def test_surprise(data):
     assert found["SurpriseAIR"]["rmse"] != found["Surprise SVD"]["rmse"]
 
 
+SYSTEMS = ("ALS", "ALS, searched", "ImplicitAIR()", "BPR", "ImplicitRanker()")
 CHANCE = 2 / 30  # about two hidden likes a user among thirty unseen items
 
 
@@ -54,11 +62,12 @@ def test_implicit_after_a_search(data, monkeypatch):
     assert (first["data"], first["seed"], second["seed"]) == ("made", 1, 2)
     assert [row["ALS, regularization"] for row in single.rows] == [10.0] * 2  # 1e4 leaves factors of 0
     assert first["factors"] == 40
-    assert all(row[name] > CHANCE for row in single.rows for name in ("ALS", "ALS, searched", "ImplicitAIR()"))
+    assert all(row[name] > CHANCE for row in single.rows for name in SYSTEMS)
     assert first["difference"] == pytest.approx(first["ImplicitAIR()"] - first["ALS, searched"], abs=1e-6)
     (mean,) = means.rows
     assert mean["splits"] == 2
     assert mean["ALS"] == pytest.approx((first["ALS"] + second["ALS"]) / 2)
+    assert mean["ImplicitRanker()"] == pytest.approx(np.mean([row["ImplicitRanker()"] for row in single.rows]))
     assert mean["smallest difference"] == min(first["difference"], second["difference"])
 
 
@@ -91,6 +100,14 @@ def test_cornac(data, monkeypatch):
     found = by_model(bench_cornac(data, seeds=1))
     assert list(found) == ["BaselineOnly", "MF", "MF, tuned", "CornacAIR", "CornacAIR, tuned"]
     assert found["CornacAIR, tuned"]["rmse"] < 0.9 * found["BaselineOnly"]["rmse"]  # a decay of 1e6 is not chosen
+
+
+def test_lists_in_cornac(data, monkeypatch):
+    monkeypatch.setattr("air_recsys.benchmarks.hosts.cornac_lists._GRIDS", {"EASE": {"lamb": [1e9, 10.0]}})
+    found = by_model(bench_cornac_lists(data, seeds=[0]))
+    assert list(found) == ["MostPop", "EASE", "EASE, tuned", "CornacRanker"]
+    popular = found["MostPop"]["ndcg_at_10"]
+    assert all(found[name]["ndcg_at_10"] > popular for name in ("EASE, tuned", "CornacRanker"))
 
 
 def test_sklearn():
@@ -132,3 +149,11 @@ def test_the_tables_of_implicit_are_those_of_the_result_file():
         assert (len(splits), min(splits)) == (row["splits"], row["smallest difference"])
     for row in equal["rows"]:
         assert f"| {row['precision_at_10']:.4f} | {row['ndcg_at_10']:.4f} |" in page
+
+
+def test_the_lists_of_cornac_are_those_of_the_result_file():
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "adapters" / "cornac.md").read_text(encoding="utf-8")
+    (lists,) = json.loads((docs / "results" / "adapters-cornac.json").read_text("utf-8"))["reports"][1:]
+    for row in lists["rows"]:
+        assert f"| {row['ndcg_at_10']:.4f} | {row['recall_at_10']:.4f} | {row['fit_seconds']:.1f} s |" in page

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.adapters.implicit_ranker import ImplicitRanker
+from air_recsys.adapters.implicit_lists_peer import ImplicitLists
 from air_recsys.adapters.surprise_peer import SurpriseModel
 from air_recsys.datasets.planted import make_planted_ratings
 from air_recsys.evaluation import compare, comparing
@@ -267,11 +267,11 @@ def test_models_of_implicit_are_compared_by_their_lists(data, split, name):
     pytest.importorskip("implicit")
     from implicit.nearest_neighbours import CosineRecommender
 
-    make = {"als": lambda: ImplicitRanker("als", factors=3, random_state=0, num_threads=1).model}
+    make = {"als": lambda: ImplicitLists("als", factors=3, random_state=0, num_threads=1).model}
     model = make.get(name, lambda: CosineRecommender(K=5, num_threads=1))()
     found = compare({"given": model, "popular": "Popularity"}, data, split, **QUICK).to_frame()
     assert "rmse" not in found
-    expected = ImplicitRanker(deepcopy(model)).fit(data.select(split.train))
+    expected = ImplicitLists(deepcopy(model)).fit(data.select(split.train))
     again = compare({"given": System(lambda _: expected, ""), "popular": "Popularity"}, data, split, **QUICK)
     assert found.loc["given", "ndcg@3"] == pytest.approx(again.to_frame().loc["given", "ndcg@3"])
 

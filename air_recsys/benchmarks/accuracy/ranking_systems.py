@@ -162,6 +162,6 @@ def _train_chosen(make: Any, grid: Grid, ladders: Grid, seed: int, kind: str, sh
 
 
 def _implicit(algorithm: str, **parameters: Any) -> Any:
-    from air_recsys.adapters.implicit_ranker import ImplicitRanker
+    from air_recsys.adapters.implicit_lists_peer import ImplicitLists
 
-    return ImplicitRanker(algorithm, **parameters)
+    return ImplicitLists(algorithm, **parameters)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from air_recsys.benchmarks.hosts.cornac import bench_cornac
+from air_recsys.benchmarks.hosts.cornac_lists import bench_cornac_lists
 from air_recsys.benchmarks.hosts.implicit import bench_implicit
 from air_recsys.benchmarks.hosts.implicit_searched import bench_searched, likes_of
 from air_recsys.benchmarks.hosts.sklearn import bench_sklearn
@@ -19,9 +20,9 @@ def bench_host(
 ) -> list[ResultTable]:
     """Return the tables of one host, "surprise", "implicit", "cornac" or "sklearn".
 
-    MovieLens-100K stands for ratings, MovieLens-1M for implicit feedback at equal settings; both are read from `root`.
-    scikit-learn brings its own tables. `sets` and `seeds` are of `ImplicitAIR()` beside a search of ALS: names of
-    `LIKES_SEEDS`, all where empty, and seeds in place of those there.
+    MovieLens-100K stands for ratings and for lists in Cornac, MovieLens-1M for implicit feedback at equal settings;
+    both are read from `root`. scikit-learn brings its own tables. `sets` and `seeds` are of `ImplicitAIR()` beside a
+    search of ALS: names of `LIKES_SEEDS`, all where empty, and seeds in place of those there.
     """
     if host == "sklearn":
         return [bench_sklearn()]
@@ -29,7 +30,15 @@ def bench_host(
     if host == "implicit":
         return [bench_implicit(load_movielens(root, "1m")), *bench_searched(likes_of(root, sets, seeds))]
     ratings = load_movielens(root, "100k")
-    return [bench_surprise(ratings) if host == "surprise" else bench_cornac(ratings)]
+    return [bench_surprise(ratings)] if host == "surprise" else [bench_cornac(ratings), bench_cornac_lists(ratings)]
 
 
-__all__ = ["bench_cornac", "bench_host", "bench_implicit", "bench_searched", "bench_sklearn", "bench_surprise"]
+__all__ = [
+    "bench_cornac",
+    "bench_cornac_lists",
+    "bench_host",
+    "bench_implicit",
+    "bench_searched",
+    "bench_sklearn",
+    "bench_surprise",
+]

@@ -1,4 +1,4 @@
-"""`ImplicitAIR()` without any parameter beside implicit's ALS, as it is and after a search of its settings."""
+"""`ImplicitAIR()` and `ImplicitRanker()` without any parameter beside implicit's BPR and ALS, ALS also searched."""
 
 from __future__ import annotations
 
@@ -12,7 +12,15 @@ import numpy as np
 import scipy.sparse as sp
 from tqdm import tqdm
 
-from air_recsys.benchmarks.hosts.implicit import LIST_LENGTH, divided, likes, makers, ndcg_of_users, trained
+from air_recsys.benchmarks.hosts.implicit import (
+    LIST_LENGTH,
+    divided,
+    likes,
+    list_makers,
+    makers,
+    ndcg_of_users,
+    trained,
+)
 from air_recsys.datasets import load_monti, load_movielens
 from air_recsys.interactions import Interactions
 from air_recsys.results import ResultTable
@@ -23,11 +31,12 @@ _GRID = ((10.0, 20.0, 45.0, 75.0, 105.0), (2.0, 4.0, 7.0, 10.0))  # of the searc
 _FACTORS = 128
 _ITERATIONS = 15  # of ALS, its default; the best setting is tried with twice as many
 _SQUARED = "ImplicitAIR(loss='squared')"
+_RANKER = "ImplicitRanker()"
 _NDCG = f"ndcg_at_{LIST_LENGTH}"
 
 
 def bench_searched(sets: Mapping[str, tuple[Interactions, Sequence[int]]]) -> tuple[ResultTable, ResultTable]:
-    """Rank held-out likes by `ImplicitAIR()`, by ALS, and by ALS with the best settings of a search.
+    """Rank held-out likes by our models, by BPR, by ALS, and by ALS with the best settings of a search.
 
     Parameters
     ----------
@@ -38,8 +47,8 @@ def bench_searched(sets: Mapping[str, tuple[Interactions, Sequence[int]]]) -> tu
     Returns
     -------
     means, single : ResultTable
-        NDCG at 10 of the three: means over the seeds of a data set, and each seed with the setting of ALS that the
-        search found. The error of a difference in `single` is paired over users. `means` has the median of the time of
+        NDCG at 10 of all: means over the seeds of a data set, and each seed with the setting of ALS that the search
+        found. The error of a difference in `single` is paired over users. `means` has the median of the time of
         a fit against that of 15 iterations of ALS at equal width, too.
     """
     splits = [(title, data, seed) for title, (data, seeds) in sets.items() for seed in seeds]
@@ -50,9 +59,10 @@ def bench_searched(sets: Mapping[str, tuple[Interactions, Sequence[int]]]) -> tu
     n_settings = len(_GRID[0]) * len(_GRID[1]) + 1
     protocol = (
         f"ratings of 4 and more are likes, a fifth of each user's is held out; NDCG at {LIST_LENGTH} of implicit's "
-        f"evaluation; ALS: its defaults; searched: the best of {n_settings} settings on a hidden "
-        f"fifth of each user's training likes, {_FACTORS} factors, found anew for each seed; ImplicitAIR(): no "
-        "parameter but the seed, and with the squared error; processor seconds of one fit"
+        f"evaluation; ALS, BPR: their defaults; searched: the best of {n_settings} settings on a hidden "
+        f"fifth of each user's training likes, {_FACTORS} factors, found anew for each seed; ImplicitAIR(), "
+        "ImplicitRanker(): no parameter but the seed, ImplicitAIR also with the squared error; processor seconds of "
+        "one fit"
     )
     means = [_mean(title, [row for row in rows if row["data"] == title]) for title in sets]
     title = "In implicit, ImplicitAIR() beside ALS"
@@ -75,11 +85,12 @@ def _ratings(root: Path, name: str) -> Interactions:
 
 
 def _compared(train: sp.csr_matrix, test: sp.csr_matrix, seed: int) -> dict[str, Any]:
-    """Return the NDCG of all three, how far ours is above the searched ALS, and the settings of these two."""
+    """Return the NDCG of all, how far ours is above the searched ALS, and the settings of these two."""
     als, air = makers().values()
+    bpr, ranker = list_makers()
     setting = _searched(train, seed)
     contenders = {"ALS": als, "ALS, searched": partial(als, **setting), "ImplicitAIR()": air}
-    contenders[_SQUARED] = partial(air, loss="squared")
+    contenders |= {_SQUARED: partial(air, loss="squared"), "BPR": bpr, _RANKER: ranker}
     models, measures = {}, {}
     for name, make in contenders.items():
         models[name], measures[name] = trained(make, train, test, seed)
@@ -97,7 +108,8 @@ def _mean(title: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     for name in ("ALS", "ALS, searched", "ImplicitAIR()", "difference"):
         row[name] = np.mean([each[name] for each in rows])
     row["smallest difference"] = min(each["difference"] for each in rows)
-    row[_SQUARED] = np.mean([each[_SQUARED] for each in rows])
+    for name in (_SQUARED, "BPR", _RANKER):
+        row[name] = np.mean([each[name] for each in rows])
     return row | {"time against ALS": float(np.median([_time_against_als(each) for each in rows]))}
 
 
