@@ -12,7 +12,13 @@ import torch
 from air_recsys.graphs.cooccurrence import scaled
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.factor_graph import factor_graph
-from air_recsys.models.graph_ranker.smoothings import lengths_of, of_length_one, popularity, to_power
+from air_recsys.models.graph_ranker.smoothings import (
+    of_length_one,
+    popularity,
+    rough_lengths,
+    times_added,
+    to_power,
+)
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.softmax import ColumnFactors
 from air_recsys.training.softmax import SoftmaxCourse, SoftmaxTraining, Watch
@@ -196,7 +202,7 @@ class FactorTerm(NamedTuple):
         largest = values.amax(dim=1, keepdim=True)
         if self.temperature:
             values.sub_(largest).exp_()[~own.any(dim=1)] = 0  # who has no items
-        return RoughFactors(self, own, largest.double(), values.numpy(), lengths_of(values.numpy()))
+        return RoughFactors(self, own, largest.double(), values.numpy(), rough_lengths(values.numpy()))
 
     def for_users(self, left: np.ndarray) -> FactorTerm:
         """Return the term for users with other factors."""
@@ -217,8 +223,7 @@ class RoughFactors(NamedTuple):
         scales = (weight / self.lengths).astype(np.float32)
         if total is None:
             return np.multiply(self.values, scales, out=self.values)
-        total += self.values * scales
-        return total
+        return times_added(total, self.values, scales)
 
     def at(self, items: np.ndarray) -> np.ndarray:
         """Return the scores of some items of each user."""

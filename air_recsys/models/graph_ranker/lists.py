@@ -21,6 +21,7 @@ from air_recsys.nn.devices import in_workers
 
 _BLOCK_ENTRIES = 2**20  # scores held at a time
 _FEWEST_USERS = 64  # of a block: fewer are worth no product of matrices
+_GROUP = 16  # columns whose maximum is taken first
 _SPARE = 32  # candidates beyond the length of the list
 _ERROR = 2e-4  # of single precision, in scores of length 1
 
@@ -92,7 +93,7 @@ def _by_candidates(
         total = rough[name].added(weight, total)
     assert total is not None  # some term counts
     left = _left(total, seen, allowed)
-    near, places = torch.from_numpy(left).topk(min(n + _SPARE, left.shape[1]))
+    near, places = largest_of_rows(torch.from_numpy(left), min(n + _SPARE, left.shape[1]))
     items, reach = among(allowed, places.numpy()), sum(weights.values())
     exact = sum(weight * rough[name].at(items) for name, weight in weights.items())
     candidates = torch.from_numpy(np.where(near.isneginf().numpy(), -np.inf, exact))
@@ -101,6 +102,29 @@ def _by_candidates(
     tolerance = ties.tolerance_of(torch.full_like(lowest, reach))
     sure, values, found = ties.choose(candidates, torch.from_numpy(items), n, tolerance, others)
     return sure.numpy(), torch.where(values.isneginf(), -1, found).numpy(), values.numpy()
+
+
+def largest_of_rows(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return the k largest of each row and their columns, (b, k) each, in descending order.
+
+    In long rows they are among the columns of the k groups with the largest maxima: most columns are read once.
+
+    Examples
+    --------
+    >>> largest_of_rows(torch.tensor([[1.0, 3.0, 2.0]]), 2)
+    (tensor([[3., 2.]]), tensor([[1, 2]]))
+    """
+    n_groups = scores.shape[1] // _GROUP
+    if n_groups < 2 * k:
+        found = scores.topk(k)
+        return found.values, found.indices
+    whole = n_groups * _GROUP
+    groups = scores[:, :whole].view(len(scores), _GROUP, n_groups).amax(dim=1).topk(k).indices  # (b, k)
+    columns = groups[:, None] + n_groups * torch.arange(_GROUP)[:, None]  # (b, _GROUP, k)
+    rest = torch.arange(whole, scores.shape[1]).expand(len(scores), -1)
+    columns = torch.cat([columns.flatten(1), rest], dim=1)
+    found = scores.gather(1, columns).topk(k)
+    return found.values, columns.gather(1, found.indices)
 
 
 def _by_all(

@@ -8,16 +8,19 @@ since their last bits depend on the processor.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 import scipy.sparse as sp
+import torch
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
 from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 
+_SUMMED = 8192  # entries of a sum in single precision
 _SHORTEST = 1e-30  # of lengths: the largest weight over it is finite in float32
 
 
@@ -77,8 +80,8 @@ class RoughProduct(NamedTuple):
 
     def added(self, weight: float, total: np.ndarray | None) -> np.ndarray:
         """Return a sum of scores with these added."""
-        scaled_scores = self.product * (weight / self.lengths).astype(np.float32)
-        return scaled_scores if total is None else np.add(total, scaled_scores, out=total)
+        scales = (weight / self.lengths).astype(np.float32)
+        return self.product * scales if total is None else times_added(total, self.product, scales)
 
     def at(self, items: np.ndarray) -> np.ndarray:
         """Return the scores of some items of each user."""
@@ -113,8 +116,9 @@ class Smoothing(NamedTuple):
 
     def rough(self, users: np.ndarray) -> Rough:
         """Return the scores for lists; those in double precision are the same as `scores`."""
-        product = self.product(users)
-        return RoughProduct(product, lengths_of(product))
+        product: Any = self.left[users] @ self.right
+        lengths = lengths_of(product)
+        return RoughProduct(product.toarray() if sp.issparse(product) else product, lengths)
 
     def for_users(self, left: Csr) -> Smoothing:
         """Return the smoothing of other rows."""
@@ -140,16 +144,41 @@ def of_length_one(scores: np.ndarray) -> np.ndarray:
     return unit
 
 
-def lengths_of(scores: np.ndarray) -> np.ndarray:
-    """Return the length of each row in float64, at least 1e-30, (b, 1).
+def lengths_of(scores: Any) -> np.ndarray:
+    """Return the length of each row, of a dense or a sparse array, in float64, at least 1e-30, (b, 1).
 
     Examples
     --------
     >>> lengths_of(np.array([[3.0, 4.0]]))
     array([[5.]])
     """
-    squares = np.einsum("bi,bi->b", scores, scores, dtype=np.float64)
+    if sp.issparse(scores):
+        values = scores.data.astype(np.float64)
+        rows = (values[start:stop] for start, stop in itertools.pairwise(scores.indptr))
+        squares = np.array([np.vdot(row, row) for row in rows])
+    else:
+        squares = np.einsum("bi,bi->b", scores, scores, dtype=np.float64)
     return np.maximum(np.sqrt(squares), _SHORTEST)[:, None]
+
+
+def rough_lengths(scores: np.ndarray) -> np.ndarray:
+    """Return the length of each row, (b, 1), from sums of some entries in single precision, and of these in double.
+
+    Examples
+    --------
+    >>> rough_lengths(np.array([[3.0, 4.0]], dtype=np.float32))
+    array([[5.]])
+    """
+    starts = range(0, scores.shape[1], _SUMMED)
+    parts = (scores[:, start : start + _SUMMED] for start in starts)
+    squares = sum(np.einsum("bi,bi->b", part, part).astype(np.float64) for part in parts)
+    return np.maximum(np.sqrt(squares), _SHORTEST)[:, None]
+
+
+def times_added(total: np.ndarray, values: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """Add values, (b, n_items), times a number of each row, (b, 1), in single precision, and return the total."""
+    torch.from_numpy(total).addcmul_(*(torch.from_numpy(each) for each in (values, scales)))
+    return total
 
 
 def interaction_pattern(data: Interactions) -> Csr:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import torch
 
 from air_recsys.models.graph_ranker import lists
 from air_recsys.models.graph_ranker.factors import over_factors
-from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.lists import best_lists, largest_of_rows
 from air_recsys.models.graph_ranker.smoothings import Smoothing, Term, blend
 from air_recsys.models.ranking import ties
 
@@ -109,3 +110,14 @@ def test_dense_weights_and_a_single_term() -> None:
     items, _ = best_lists(one, {"regression": 2.0}, np.arange(N_USERS), 4, N_ITEMS)
     scores = blend(one, {"regression": 2.0}, np.arange(N_USERS), N_ITEMS)
     np.testing.assert_array_equal(items, ties.best_of(scores, 4, 2.0)[0])
+
+
+@pytest.mark.parametrize("n_columns", [40, 1600, 1607])
+def test_the_largest_of_long_rows_are_those_of_all(n_columns: int) -> None:
+    scores = torch.rand((5, n_columns), generator=torch.Generator().manual_seed(4))
+    scores[0, -3:] = 2.0 + torch.arange(3)
+    scores[1] = -torch.inf
+    values, places = largest_of_rows(scores, 30)
+    assert torch.equal(values, scores.topk(30).values)
+    assert torch.equal(scores.gather(1, places), values)
+    assert all(row.unique().numel() == 30 for row in places)
