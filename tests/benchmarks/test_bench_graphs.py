@@ -18,7 +18,7 @@ from air_recsys.benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
 from air_recsys.benchmarks.graphs.syn_netflix import bench_syn_netflix
 from air_recsys.cli.app import app
 from air_recsys.datasets import DrugTargetData, load_movielens, load_movielens_genres, make_syn_netflix
-from air_recsys.evaluation.lists import holdout_of_users
+from air_recsys.evaluation.holdouts import holdout_of_users
 from air_recsys.exceptions import ParameterError
 from air_recsys.interactions import Interactions
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
