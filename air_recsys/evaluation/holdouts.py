@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
+from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.splits import Split, global_time, leave_last, strong_generalisation, user_holdout
 from air_recsys.splits.base import StrongSplit
 
@@ -115,20 +116,13 @@ def users_asked(fold: Fold | NewUsersFold) -> np.ndarray:
 
 def given_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
     """Return what users with test items are known by: 1 for every item given, (b, n_items)."""
-    return ones(fold.train if isinstance(fold, Fold) else fold.given)[users_asked(fold)]
+    return interaction_pattern(fold.train if isinstance(fold, Fold) else fold.given)[users_asked(fold)]
 
 
 def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
     """Return 1 for each item that a user is known by, (n_users, n_items)."""
-    trained = ones(fold.train)
-    return trained if isinstance(fold, Fold) else sp.csr_array(trained + ones(fold.given))
-
-
-def ones(data: Interactions) -> sp.csr_array:
-    """Return 1 for each interaction, whatever its value, (n_users, n_items)."""
-    rows = sp.csr_array(data.to_csr(), dtype=np.float32, copy=True)
-    rows.data[:] = 1
-    return rows
+    trained = interaction_pattern(fold.train)
+    return trained if isinstance(fold, Fold) else sp.csr_array(trained + interaction_pattern(fold.given))
 
 
 def _known_alone(name: str, data: Interactions, split: Split) -> Fold:

@@ -12,7 +12,7 @@ import pandas as pd
 from tqdm import tqdm
 
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, ones, shown_rows, users_asked
+from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
 from air_recsys.evaluation.list_figures import (
     catalogue_figures,
     diversity_figure,
@@ -28,6 +28,7 @@ from air_recsys.metrics import user_measures
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
+from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.results import ResultTable
 
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
@@ -215,7 +216,7 @@ def evaluate_lists(
     if isinstance(fold, NewUsersFold):
         _check_new_users(systems)
     users, rows = users_asked(fold), given_rows(fold)
-    relevant, shown = ones(fold.test)[users], shown_rows(fold)
+    relevant, shown = interaction_pattern(fold.test)[users], shown_rows(fold)
     sizes, resamples = np.diff(rows.indptr), UserResamples(users, seed=seed)
     bands = thirds_of_users(sizes)
     means = ResultTable(f"Lists of {k} items for {users.size} users", protocol)

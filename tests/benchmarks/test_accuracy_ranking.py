@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy import ranking, ranking_peers
 from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures
+from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, user_ndcg
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, validation_part
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, TurboCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
@@ -72,13 +72,19 @@ def figures_of_lightgcn(lists, truth, k):
     return np.mean(recall), np.mean(ndcg)
 
 
+def figures_of(fold, lists):
+    relevant = interaction_pattern(fold.test)[users_asked(fold)]
+    costs = Sealed(Lists(lists, ""), *COSTS).costs()
+    return list_figures(lists, relevant, user_ndcg(lists, relevant)) | costs
+
+
 def test_figures_are_those_of_lightgcn(fold):
     rng = np.random.default_rng(1)
     users = users_asked(fold)
     lists = np.array([rng.permutation(fold.train.n_items)[:20] for _ in users])
     relevant = fold.test.to_csr().tolil().rows
     expected = figures_of_lightgcn(lists, [set(relevant[user]) for user in users], 20)
-    found = list_figures(fold, Sealed(Lists(lists, ""), *COSTS))
+    found = figures_of(fold, lists)
     assert (found["recall@20"], found["ndcg@20"]) == pytest.approx(expected, rel=1e-12)
     assert (found["seconds"], found["cpu_seconds"], found["peak_gib"]) == (2.0, 1.5, 0.2)
 
@@ -161,7 +167,7 @@ def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold)
     np.testing.assert_array_equal(found.lists(users, 9), EASE(1e6).fit(fold.train).lists(users, 9))
     inner = validation_part(fold)
     apart = [ask_lists(EASE(decay).fit(inner.train), users_asked(inner)) for decay in tried]
-    expected = [list_figures(inner, Sealed(lists, *COSTS))["ndcg@20"] for lists in apart]
+    expected = [figures_of(inner, lists.items)["ndcg@20"] for lists in apart]
     assert found.figures_ == {(decay,): figure for decay, figure in zip(tried, expected, strict=True)}
     assert found.figures_[1e6,] == max(expected)
 

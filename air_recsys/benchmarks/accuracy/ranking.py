@@ -11,13 +11,14 @@ from tqdm import tqdm
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
 from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
-from air_recsys.benchmarks.accuracy.sealed import Sealed, rated_pairs, run_sealed
+from air_recsys.benchmarks.accuracy.sealed import rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, ones, shown_rows, users_asked
+from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
 from air_recsys.evaluation.list_figures import catalogue_figures, measure_figures, paired_p_value
 from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.systems import System
 from air_recsys.metrics import recall_at_k, user_measures
+from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.results import ResultTable
 
 _TITLES = {"test": "", "validation": "a validation part of ", "new users": "new users of "}
@@ -63,15 +64,16 @@ def bench_ranking(
     spreads = ResultTable(f"{_title(data, fold)}: intervals and catalogue", _spread_protocol(systems))
     users, tested = users_asked(fold), rated_pairs(fold.test)
     ask, asked = (ask_lists, users) if isinstance(fold, Fold) else (ask_lists_of_new, given_rows(fold))
+    relevant, shown = interaction_pattern(fold.test)[users], shown_rows(fold)
     first, resamples = None, UserResamples(users, seed=seed)
     for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
         sealed = run_sealed(system.train, ask, fold.train, asked, pairs_of_asked=lambda _: tested, threads=threads)
-        means.rows.append({"system": name} | list_figures(fold, sealed))
-        ndcg = user_ndcg(fold, sealed.answer.items)
+        lists = sealed.answer.items
+        ndcg = user_ndcg(lists, relevant)
         first = ndcg if first is None else first
-        spreads.rows.append(
-            {"system": name} | _spread_figures(ndcg, first, resamples) | _effects(fold, sealed.answer.items)
-        )
+        means.rows.append({"system": name} | list_figures(lists, relevant, ndcg) | sealed.costs())
+        effects = catalogue_figures(lists[:, :_EFFECTS_LENGTH], users, fold.train, shown)
+        spreads.rows.append({"system": name} | _spread_figures(ndcg, first, resamples) | effects)
         chosen = sealed.answer.settings
         means.notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
     if _kind(fold) == "test":
@@ -79,22 +81,15 @@ def bench_ranking(
     return means, spreads
 
 
-def list_figures(fold: Fold | NewUsersFold, sealed: Sealed) -> dict[str, float]:
-    """Return recall and NDCG of the lists of a system, and the costs of its training."""
-    lists = sealed.answer.items
-    recall = recall_at_k(lists, _relevant(fold), min(20, lists.shape[1]))
-    ndcg = {f"ndcg@{k}": float(values.mean()) for k, values in user_ndcg(fold, lists).items()}
-    return {"recall@20": recall} | ndcg | sealed.costs()
+def list_figures(lists: np.ndarray, relevant: sp.csr_array, ndcg: dict[int, np.ndarray]) -> dict[str, float]:
+    """Return recall of the lists of a system, and the means of NDCG over the users, by the length of the lists."""
+    recall = recall_at_k(lists, relevant, min(20, lists.shape[1]))
+    return {"recall@20": recall} | {f"ndcg@{k}": float(values.mean()) for k, values in ndcg.items()}
 
 
-def user_ndcg(fold: Fold | NewUsersFold, lists: np.ndarray) -> dict[int, np.ndarray]:
+def user_ndcg(lists: np.ndarray, relevant: sp.csr_array) -> dict[int, np.ndarray]:
     """Return NDCG of each user with test items, (b,), by the length of the lists."""
-    relevant = _relevant(fold)
     return {k: user_measures(lists, relevant, min(k, lists.shape[1]))["ndcg_at_k"] for k in LENGTHS}
-
-
-def _relevant(fold: Fold | NewUsersFold) -> sp.csr_array:
-    return ones(fold.test)[users_asked(fold)]
 
 
 def _spread_figures(
@@ -106,10 +101,6 @@ def _spread_figures(
         figures |= {name.replace("ndcg ", f"@{k} "): value for name, value in found.items()}
         figures[f"@{k} p"] = paired_p_value(ndcg[k], first[k])
     return figures
-
-
-def _effects(fold: Fold | NewUsersFold, lists: np.ndarray) -> dict[str, float]:
-    return catalogue_figures(lists[:, :_EFFECTS_LENGTH], users_asked(fold), fold.train, shown_rows(fold))
 
 
 def _kind(fold: Fold | NewUsersFold) -> str:
