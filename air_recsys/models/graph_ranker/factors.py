@@ -195,14 +195,17 @@ class FactorTerm(NamedTuple):
         product[~own.any(axis=1)] = 0  # who has no items
         return of_length_one(product)
 
-    def rough(self, users: np.ndarray) -> RoughFactors:
+    def rough(self, users: np.ndarray, room: np.ndarray) -> RoughFactors:
         """Return the scores for lists; the lengths of those in double precision are of single precision."""
         own = torch.from_numpy(self.users[users].astype(np.float32))
-        values = self.items.approximate(own / (self.temperature or 1), own.new_empty(len(own), len(self.items)))
-        largest = values.amax(dim=1, keepdim=True)
+        values = self.items.approximate(own / (self.temperature or 1), torch.from_numpy(room))
+        logs = torch.zeros(len(own), 1, dtype=torch.float64)
         if self.temperature:
-            values.sub_(largest).exp_()[~own.any(dim=1)] = 0  # who has no items
-        return RoughFactors(self, own, largest.double(), values.numpy(), rough_lengths(values.numpy()))
+            largest = values.amax(dim=1, keepdim=True).double()
+            torch.softmax(values, dim=1, out=values)  # in one pass
+            logs = largest - values.amax(dim=1, keepdim=True).double().log()
+            values[~own.any(dim=1)] = 0  # who has no items
+        return RoughFactors(self, own, logs, values.numpy(), rough_lengths(values.numpy()))
 
     def for_users(self, left: np.ndarray) -> FactorTerm:
         """Return the term for users with other factors."""
@@ -214,7 +217,7 @@ class RoughFactors(NamedTuple):
 
     term: FactorTerm
     own: torch.Tensor  # factors of the users, (b, r)
-    largest: torch.Tensor  # products over the temperature, (b, 1)
+    logs: torch.Tensor  # of the sums of a user's exponentials, (b, 1)
     values: np.ndarray  # (b, n_items)
     lengths: np.ndarray  # (b, 1)
 
@@ -230,7 +233,7 @@ class RoughFactors(NamedTuple):
         own = self.own.double() / (self.term.temperature or 1)
         exact = self.term.items.exact(own, torch.from_numpy(items))
         if self.term.temperature:
-            exact.sub_(self.largest).exp_().mul_(self.own.any(dim=1, keepdim=True))
+            exact.sub_(self.logs).exp_().mul_(self.own.any(dim=1, keepdim=True))
         return exact.numpy() / self.lengths
 
 

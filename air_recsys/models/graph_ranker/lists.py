@@ -8,22 +8,34 @@ the same to about seven digits, whoever else is asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import torch
 
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.smoothings import Term, blend
+from air_recsys.models.graph_ranker.smoothings import Rough, Term, blend
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.candidates import among
 from air_recsys.nn.devices import in_workers
 
-_BLOCK_ENTRIES = 2**20  # scores held at a time
-_FEWEST_USERS = 64  # of a block: fewer are worth no product of matrices
+_CACHED_ENTRIES, _MOST_ENTRIES = 2**20, 2**24  # scores of a term that a thread holds
+_FEWEST_USERS, _ENOUGH_USERS = 64, 128  # of a block, for products of matrices
 _GROUP = 16  # columns whose maximum is taken first
 _SPARE = 32  # candidates beyond the length of the list
 _ERROR = 2e-4  # of single precision, in scores of length 1
+
+
+class _Rooms(threading.local):
+    """Memory of each thread for the scores of a block: new memory for each takes longer than a product."""
+
+    def __init__(self, names: Iterable[str], size: int, n_items: int) -> None:
+        self._rooms = {name: np.empty((size, n_items), dtype=np.float32) for name in names}
+
+    def of(self, n_users: int) -> dict[str, np.ndarray]:
+        """Return a room for each term."""
+        return {name: room[:n_users] for name, room in self._rooms.items()}
 
 
 def best_lists(
@@ -62,12 +74,14 @@ def best_lists(
     items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     if allowed is not None and not allowed.size:
         return items, scores
-    size = max(_FEWEST_USERS, _BLOCK_ENTRIES // n_items)
+    size = _users_of_block(n_items)
+    rooms = _Rooms(weights, min(size, users.size), n_items)
 
     def rank(start: int) -> None:
         block = slice(start, min(start + size, users.size))
         hidden = None if seen is None else seen[block]
-        sure, *found = _by_candidates(terms, weights, users[block], n, hidden, allowed)
+        rough = {name: terms[name].rough(users[block], room) for name, room in rooms.of(block.stop - start).items()}
+        sure, *found = _by_candidates(rough, weights, n, hidden, allowed)
         items[block], scores[block] = found
         for place in np.flatnonzero(~sure) + start:  # one at a time: they are few
             whole = slice(place, place + 1)
@@ -79,16 +93,20 @@ def best_lists(
     return items, scores
 
 
+def _users_of_block(n_items: int) -> int:
+    within = min(max(_FEWEST_USERS, _MOST_ENTRIES // n_items), _ENOUGH_USERS)
+    return max(within, _CACHED_ENTRIES // n_items)
+
+
 def _by_candidates(
-    terms: Mapping[str, Term],
+    rough: Mapping[str, Rough],
     weights: Mapping[str, float],
-    users: np.ndarray,
     n: int,
     seen: Csr | None,
     allowed: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return whose lists are sure, (b,), and items and scores, (b, n)."""
-    rough, total = {name: terms[name].rough(users) for name in weights}, None
+    total = None
     for name, weight in weights.items():
         total = rough[name].added(weight, total)
     assert total is not None  # some term counts

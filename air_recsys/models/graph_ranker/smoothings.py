@@ -95,8 +95,8 @@ class Term(Protocol):
         """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
         ...
 
-    def rough(self, users: np.ndarray) -> Rough:
-        """Return the same, faster: for lists."""
+    def rough(self, users: np.ndarray, room: np.ndarray) -> Rough:
+        """Return the same, faster: for lists. They may be held in `room`, float32, (b, n_items)."""
         ...
 
     def for_users(self, left: Any) -> Self:
@@ -114,11 +114,13 @@ class Smoothing(NamedTuple):
         """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
         return of_length_one(self.product(users))
 
-    def rough(self, users: np.ndarray) -> Rough:
+    def rough(self, users: np.ndarray, room: np.ndarray) -> Rough:
         """Return the scores for lists; those in double precision are the same as `scores`."""
         product: Any = self.left[users] @ self.right
         lengths = lengths_of(product)
-        return RoughProduct(product.toarray() if sp.issparse(product) else product, lengths)
+        if sp.issparse(product):
+            product = product.toarray(out=room if product.dtype == room.dtype else None)
+        return RoughProduct(product, lengths)
 
     def for_users(self, left: Csr) -> Smoothing:
         """Return the smoothing of other rows."""

@@ -65,8 +65,7 @@ def test_lists_are_those_of_all_scores(copies: bool, temperature: float, n: int,
 def test_lists_do_not_depend_on_the_candidates(monkeypatch: pytest.MonkeyPatch, spare: int, error: float) -> None:
     monkeypatch.setattr(lists, "_SPARE", spare)
     monkeypatch.setattr(lists, "_ERROR", max(error, 2e-4))
-    monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 11 * N_ITEMS)
-    monkeypatch.setattr(lists, "_FEWEST_USERS", 1)
+    monkeypatch.setattr(lists, "_users_of_block", lambda n_items: 11)
     each, seen = terms(copies=True), some_seen()
     items, _ = best_lists(each, WEIGHTS, np.arange(N_USERS), 7, N_ITEMS, seen=seen)
     np.testing.assert_array_equal(items, expected(each, 7, seen, None)[0])
@@ -92,7 +91,7 @@ def test_scores_of_nothing_are_zero_whatever_they_weigh(weight: float) -> None:
     nothing = Smoothing(sp.csr_array((2, N_ITEMS), dtype=np.float32), sp.eye_array(N_ITEMS, format="csr"))
     each: dict[str, Term] = {"regression": nothing, "factor": over_factors(np.zeros((2, 6)), items, 0.15)}
     for name, term in each.items():
-        rough = term.rough(np.arange(2))
+        rough = term.rough(np.arange(2), np.empty((2, N_ITEMS), dtype=np.float32))
         assert not rough.added(weight, None).any()
         found, scores = best_lists(each, {name: weight}, np.arange(2), 3, N_ITEMS)
         np.testing.assert_array_equal(found, [[0, 1, 2]] * 2)

@@ -118,8 +118,7 @@ def test_seen_items_stay_where_they_are_wanted() -> None:
 def test_small_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     model, strangers = fitted(named(planted()[0])), sp.csr_array(planted(seed=1)[0])
     expected = model.fold_in(strangers).recommend(4)
-    monkeypatch.setattr(lists, "_BLOCK_ENTRIES", 7 * 60)
-    monkeypatch.setattr(lists, "_FEWEST_USERS", 1)
+    monkeypatch.setattr(lists, "_users_of_block", lambda n_items: 7)
     pd.testing.assert_frame_equal(model.fold_in(strangers).recommend(4), expected)
 
 
