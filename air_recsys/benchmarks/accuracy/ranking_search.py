@@ -77,9 +77,13 @@ class Chosen:
         self.settings_ = dict(zip(self.grid, self._best(), strict=True))
         ends = {name: (self.ladders[name][0], self.ladders[name][-1]) for name in self.grid if name in self.ladders}
         self.edges_ = [name for name in ends if self.settings_[name] in ends[name]]
-        self._ranker = self.make(**self.settings_)
+        self._ranker = self.again()
         self._ranker.fit(interactions)
         return self
+
+    def again(self) -> Any:
+        """Return an untrained ranker with the settings chosen."""
+        return self.make(**self.settings_)
 
     def _best(self) -> tuple[Any, ...]:
         return max(self.figures_, key=self.figures_.__getitem__)

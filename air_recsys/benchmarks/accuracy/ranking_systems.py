@@ -61,6 +61,11 @@ class Chooser(Recommending):
         """The settings that the model has chosen."""
         return self.model.settings_._asdict()
 
+    def again(self) -> Recommending:
+        """Return an untrained one with these settings, which takes as many steps and searches nothing."""
+        chosen = {"settings": self.settings_, "n_steps": max(1, self.model.n_steps_), "validation": "auto"}
+        return Recommending(GraphRanker(**self.model.get_params() | chosen))
+
 
 def systems_by_default(data: str, *, new_users: bool = False) -> list[str]:
     """Return the names of the systems of a set: EASE, RDLAE and Turbo-CF only where they are searched."""
@@ -107,15 +112,15 @@ def ranking_systems(
 
 def ask_lists(model: Lister, users: np.ndarray) -> Lists:
     """Return the lists of some users, by positions, and the settings that the model has chosen."""
-    return Lists(model.lists(users, max(LENGTHS)), _choice(model))
+    return Lists(model.lists(users, max(LENGTHS)), choice_of(model))
 
 
 def ask_lists_of_new(model: NewUsersLister, rows: Csr) -> Lists:
     """Return the lists of new users with these items, (b, n_items), and the settings that the model has chosen."""
-    return Lists(model.lists_of_new(rows, max(LENGTHS)), _choice(model))
+    return Lists(model.lists_of_new(rows, max(LENGTHS)), choice_of(model))
 
 
-def _choice(model: Any) -> str:
+def choice_of(model: Any) -> str:
     """Return the settings that a model has chosen, in words, and which of them are the last that were tried."""
     told, edges = _told(getattr(model, "settings_", {})), getattr(model, "edges_", [])
     return told + (f" (no further {' and '.join(edges)} tried)" if edges else "")

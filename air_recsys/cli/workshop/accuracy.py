@@ -240,6 +240,28 @@ def ranking(
             _publish_next(reports, report, call, json_file)
 
 
+def ranking_times(
+    sets: Annotated[
+        list[RankingData] | None, typer.Option("--set", help="May be repeated. By default gowalla.")
+    ] = None,
+    data: options.DataFolder = None,
+    seed: options.Seed = 0,
+    threads: Threads = 2,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Time GraphRanker and implicit's ALS: with the search of the settings, with the chosen ones, and their lists."""
+    from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
+    from air_recsys.benchmarks.accuracy.ranking_times import bench_ranking_times
+    from air_recsys.datasets import data_root
+
+    root = data_root(data)
+    reports: list[ResultTable] = []
+    for name in [each.value for each in sets or [RankingData("gowalla")]]:
+        shown = RANKING_SETS[name].load(root).train
+        reports.append(bench_ranking_times(name, shown, seed=seed, threads=threads))
+        options.publish(reports, json_file, shown=reports[-1:])
+
+
 def dti(
     sets: Annotated[list[Set] | None, typer.Option("--set", help="May be repeated. By default nr, gpcr, ic.")] = None,
     settings: Annotated[

@@ -2,6 +2,7 @@
 
 import json
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -40,6 +41,7 @@ def calls(monkeypatch, tmp_path):
 
 
 invoke = partial(invoked, {"ranking": accuracy.ranking})
+invoke_times = partial(invoked, {"ranking": accuracy.ranking_times})
 
 
 @pytest.mark.parametrize(
@@ -81,3 +83,21 @@ def test_what_is_written_tells_the_command_and_the_machine(calls, tmp_path):
     _, part, _, rest = calls[0]
     assert part.name == "validation"
     assert rest == {"seed": 3, "threads": 2}
+
+
+def test_times_are_of_the_training_part(calls, monkeypatch):
+    timed = []
+
+    def bench(name, shown, **options):
+        timed.append((name, shown, options))
+        return ResultTable(f"Time of lists on {name}", "protocol", [{"system": "x", "lists_seconds": 0.5}])
+
+    monkeypatch.setattr("air_recsys.benchmarks.accuracy.ranking_times.bench_ranking_times", bench)
+    invoke_times("--set", "ml-1m", "--set", "gowalla", "--json", "times.json")
+    assert [(name, options) for name, _, options in timed] == [
+        ("ml-1m", {"seed": 0, "threads": 2}),
+        ("gowalla", {"seed": 0, "threads": 2}),
+    ]
+    assert all(shown is RANKING_SETS["gowalla"].load(None).train for _, shown, _ in timed)
+    reports = json.loads(Path("times.json").read_text(encoding="utf-8"))["reports"]
+    assert [report["title"] for report in reports] == ["Time of lists on ml-1m", "Time of lists on gowalla"]
