@@ -129,8 +129,7 @@ def evaluate(
         if folds is not None:
             raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
         share = _share(split, test_fraction, {"--last": last is not None, "--timestamp-column": timestamp is not None})
-        validation = split.value if split in (ListSplit.LAST, ListSplit.TIME) else "random"
-        of_ranker = {"device": device, "validation": validation} | options.parse_settings(settings, GraphRanker())
+        of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         new_users = split is ListSplit.USERS
         systems = listers(options.parse_names(peers), seed, of_ranker, new_users=new_users)
         name, ratings = _load(file, dataset, data, options.of_likes(reading))

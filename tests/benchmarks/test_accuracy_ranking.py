@@ -32,7 +32,7 @@ from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.systems import System
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import latest_of_rows
+from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts, latest_of_rows
 from air_recsys.models.graph_ranker.times.recency import interaction_times
 from air_recsys.splits import user_holdout
 
@@ -221,6 +221,20 @@ def test_for_the_future_all_searches_hide_the_latest_part(fold):
     assert later is not None
     assert earlier is not None
     assert later.min() > earlier.max()
+
+
+def test_for_new_users_all_searches_hold_users_out(fold):
+    systems = ranking_systems("ml-1m", new_users=True)
+    assert "validation='users'" in systems["GraphRanker"].settings
+    assert "of a tenth of the training's users, held out, of decay" in systems["EASE"].settings
+    data = Interactions.from_csr(sp.csr_array(np.tile(fold.train.to_csr().toarray(), (4, 1))))
+    found = Chosen(EASE, {"decay": (1e-3, 5.0)}, validation="users").fit(data)
+    part = hidden_parts(interaction_pattern(data), None, "users", 0)[0]
+    assert part.given is not None
+    asked = np.flatnonzero(np.diff(part.hidden.indptr))
+    for (decay,), figure in found.figures_.items():
+        model = EASE(decay).fit(Interactions.from_csr(part.shown))
+        assert ndcg_at_k(model.lists_of_new(part.given[asked], 20), part.hidden[asked], 20) == figure
 
 
 def test_what_a_system_has_chosen_is_told(fold, at_once):

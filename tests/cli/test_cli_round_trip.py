@@ -16,6 +16,7 @@ import air_recsys.benchmarks.reproduce
 import air_recsys.demo
 from air_recsys import AIR, Interactions
 from air_recsys.benchmarks.recipes import recipe
+from air_recsys.evaluation.lists import listers as systems_of
 from air_recsys.models import GraphRanker
 from air_recsys.results.table import ResultTable, format_number
 
@@ -269,7 +270,14 @@ def test_evaluate_measures_lists_in_time(tmp_path, split, told):
     assert told in ended.out
 
 
-def test_evaluate_measures_lists_of_users_held_out_and_of_several_last_items(tmp_path):
+def test_evaluate_measures_lists_of_users_held_out_and_of_several_last_items(tmp_path, monkeypatch):
+    validations = []
+
+    def listers(peers, seed, of_ranker, **how):
+        validations.append(of_ranker["validation"])
+        return systems_of(peers, seed, of_ranker, **how)
+
+    monkeypatch.setattr("air_recsys.evaluation.lists.listers", listers)
     rng = np.random.default_rng(0)
     pairs = np.argwhere(rng.random((20, 12)) < 0.5)
     rows = pd.DataFrame({"user": pairs[:, 0], "item": pairs[:, 1], "when": rng.permutation(len(pairs))})
@@ -282,6 +290,7 @@ def test_evaluate_measures_lists_of_users_held_out_and_of_several_last_items(tmp
         ended = cli("evaluate", tmp_path / "likes.csv", *how, *options, "--json", target)
         assert ended.status == 0, ended.err
         assert told in ended.out
+        assert validations.pop() == options[1]  # the settings are chosen on a part of the same kind
         report = read_json(target)
         assert report["title"] == f"Lists of 3 items for {n_users} users"
         assert {"recall low", "mrr high", "p holm"} < set(report["rows"][0])

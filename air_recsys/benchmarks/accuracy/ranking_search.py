@@ -5,12 +5,11 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from statistics import geometric_mean
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.evaluation.lists import Lister
 from air_recsys.interactions import Interactions
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.metrics.checks import Csr
@@ -22,6 +21,14 @@ from air_recsys.splits import user_holdout
 _SHARE, _LENGTH, _MOST_USERS = 0.2, 20, 5000
 Grid = Mapping[str, Sequence[Any]]
 """Values of settings, by their names."""
+
+
+class _Part(NamedTuple):
+    """What a setting is tried on: rows of `hidden` are users shown, or new ones of whom these items are given."""
+
+    shown: Interactions
+    hidden: Csr
+    given: Csr | None = None
 
 
 class Chosen:
@@ -42,9 +49,9 @@ class Chosen:
         More values of some settings, ascending, with those of the grid.
     seed : int
         Of what is hidden, and of the users.
-    validation : {"random", "last", "time"}
-        What is hidden: a random fifth of each user's items, or the parts in time of a `GraphRanker` with this
-        parameter, over which the geometric mean is taken.
+    validation : {"random", "users", "last", "time"}
+        What is hidden: a random fifth of each user's items, that of users held out, or the parts in time of a
+        `GraphRanker` with this parameter, over which the geometric mean is taken.
 
     Attributes
     ----------
@@ -100,22 +107,26 @@ class Chosen:
                     if values not in self.figures_:
                         yield values
 
-    def _try(self, values: tuple[Any, ...], parts: list[tuple[Interactions, Interactions]]) -> bool:
+    def _try(self, values: tuple[Any, ...], parts: list[_Part]) -> bool:
         """Measure some settings, and return whether they are better than all before."""
         before = max(self.figures_.values(), default=-np.inf)
         self.figures_[values] = self._figure(dict(zip(self.grid, values, strict=True)), parts)
         return self.figures_[values] > before
 
-    def _parts(self, data: Interactions) -> list[tuple[Interactions, Interactions]]:
+    def _parts(self, data: Interactions) -> list[_Part]:
         if self.validation == "random":
             split = user_holdout(data, _SHARE, self.seed)
-            return [(data.select(split.train), data.select(split.test))]
-        parts = hidden_parts(interaction_pattern(data), interaction_times(data), self.validation, self.seed)
+            return [_Part(data.select(split.train), sp.csr_array(data.select(split.test).to_csr()))]
+        pattern = interaction_pattern(data)
+        if self.validation == "users":
+            alike, *_ = hidden_parts(pattern, None, "users", self.seed)
+            return [_Part(Interactions.from_csr(alike.shown, item_ids=data.item_ids), alike.hidden, alike.given)]
+        parts = hidden_parts(pattern, interaction_times(data), self.validation, self.seed)
         ids = data.user_ids, data.item_ids
-        return [(Interactions.from_csr(each.shown, *ids), Interactions.from_csr(each.hidden, *ids)) for each in parts]
+        return [_Part(Interactions.from_csr(each.shown, *ids), each.hidden) for each in parts]
 
-    def _figure(self, settings: dict[str, Any], parts: list[tuple[Interactions, Interactions]]) -> float:
-        figures = [_ndcg(self.make(**settings), *part, self.seed) for part in parts]
+    def _figure(self, settings: dict[str, Any], parts: list[_Part]) -> float:
+        figures = [_ndcg(self.make(**settings), part, self.seed) for part in parts]
         return geometric_mean(figures) if all(figures) else 0.0
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
@@ -127,9 +138,11 @@ class Chosen:
         return self._ranker.lists_of_new(rows, n)
 
 
-def _ndcg(ranker: Lister, shown: Interactions, hidden: Interactions, seed: int) -> float:
-    ranker.fit(shown)
-    users = np.unique(hidden.user_index)
+def _ndcg(ranker: Any, part: _Part, seed: int) -> float:
+    ranker.fit(part.shown)
+    users = np.flatnonzero(np.diff(part.hidden.indptr))
     if users.size > _MOST_USERS:
         users = np.sort(np.random.default_rng(seed).choice(users, _MOST_USERS, replace=False))
-    return ndcg_at_k(ranker.lists(users, _LENGTH), sp.csr_array(hidden.to_csr())[users], _LENGTH)
+    new = None if part.given is None else part.given[users]
+    lists = ranker.lists(users, _LENGTH) if new is None else ranker.lists_of_new(new, _LENGTH)
+    return ndcg_at_k(lists, part.hidden[users], _LENGTH)

@@ -24,6 +24,7 @@ LENGTHS = (20, 10, 100)
 _SEARCHED_ONLY = ("EASE", "RDLAE", "Turbo-CF")
 _CHOSEN_ON = {
     "random": "a random hidden fifth of each user's training items",
+    "users": "a hidden fifth of the items of a tenth of the training's users, held out,",
     "last": "the hidden latest fifth of each user's training items",
     "time": "the hidden latest three fifths of the training items, each from what is before it,",
 }
@@ -88,9 +89,10 @@ def ranking_systems(
     seed, threads : int
         Of every system that takes them.
     new_users : bool
-        Leave out those that make no lists for users whom they were not trained on.
+        Choose settings on users held out, and leave out systems that make no lists for users whom they were not
+        trained on.
     """
-    kind = RANKING_SETS[data].kind
+    kind = "users" if new_users else RANKING_SETS[data].kind
     changes = changes or {}
     parameters = {"random_state": seed} | ({} if "settings" in changes else {"validation": kind}) | changes
     told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
@@ -103,7 +105,7 @@ def ranking_systems(
     } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in GRIDS.get(data, {})}
     systems = {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
-        **{name: _peer(data, name, make, seed) for name, make in makers.items()},
+        **{name: _peer(data, name, make, seed, kind) for name, make in makers.items()},
         **{f"{name} by convention": _by_convention(data, name, seed) for name in CONVENTION.get(data, {})},
         "Popularity": System(Popularity().fit, "the number of interactions"),
     }
@@ -126,14 +128,13 @@ def choice_of(model: Any) -> str:
     return told + (f" (no further {' and '.join(edges)} tried)" if edges else "")
 
 
-def _peer(data: str, name: str, make: Any, seed: int) -> System:
+def _peer(data: str, name: str, make: Any, seed: int, kind: str) -> System:
     needs = "implicit" if name.startswith("implicit") else None
     grid = GRIDS.get(data, {}).get(name)
     if grid is None:
         fixed = FIXED[name]
         told = f"{_ORIGIN[name]}, {_told(fixed)}{_HOW_FIXED[name]}"
         return System(partial(_train_fixed, make, fixed), told, needs, needs or "")
-    kind = RANKING_SETS[data].kind
     ladders = LADDERS.get(name, {})
     told = f"{_ORIGIN[name]}, the best on {_CHOSEN_ON[kind]} of {_told(grid)}"
     ends = ", ".join(f"{name} {values[0]:g}..{values[-1]:g}" for name, values in ladders.items())

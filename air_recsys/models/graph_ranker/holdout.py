@@ -58,7 +58,7 @@ class HeldOut:
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
         self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
-        self._hidden, self._seen = hidden[self.users], shown[self.users]
+        self._hidden, self._seen = hidden[self.users], part.left[self.users]
         self._times = None if part.times is None else part.times[self.users]
         self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
         few = shown.shape[1] <= MOST_EXACT

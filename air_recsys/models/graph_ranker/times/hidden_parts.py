@@ -1,4 +1,4 @@
-"""What a `GraphRanker` hides of its training data in order to choose: random parts, or the latest ones."""
+"""What a `GraphRanker` hides of its training data in order to choose: random parts, the latest ones, or rows."""
 
 from __future__ import annotations
 
@@ -12,17 +12,24 @@ from air_recsys.metrics.checks import Csr
 _SHARE = 0.2
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
 _WINDOWS = 3  # fifths in time that are hidden
+_HELD_OUT = 0.1  # share of the rows
 _FEWEST = 10  # rows with hidden entries; fewer tell nothing
-VALIDATIONS = ("auto", "random", "last", "time")
+VALIDATIONS = ("auto", "random", "users", "last", "time")
 
 
 class HiddenPart(NamedTuple):
     """A part of the training data that is hidden, and what is left."""
 
     name: str
-    shown: Csr
+    shown: Csr  # to train on
     hidden: Csr
     times: Csr | None = None  # of what is left
+    given: Csr | None = None  # what is left of the rows of `hidden`, where these are not among the rows to train on
+
+    @property
+    def left(self) -> Csr:
+        """What is left of the rows of `hidden`."""
+        return self.shown if self.given is None else self.given
 
     @property
     def of_times(self) -> tuple[str, ...]:
@@ -38,17 +45,17 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
     of the past shows in which direction. Therefore a fifth of each row is hidden in three ways: alike, popular first
     and rare first. With times, the latest fifth of each row is hidden, or each of the latest three fifths of all, of
-    which what is earlier is left.
+    which what is earlier is left. Rows held out show the quality of lists of rows that are folded in: a tenth of them
+    takes no part in the training, and a fifth of each of these is hidden in the three ways.
 
     Parameters
     ----------
     pattern : csr_array, shape (m, n)
     times : csr_array, shape (m, n), optional
         Of the entries of the pattern.
-    validation : {"auto", "random", "last", "time"}
-        "last" hides the latest fifth of each row, "time" the latest fifths of all, and "auto" is "time". Parts are
-        hidden at random if there are no times, or if fewer than ten rows have entries in a latest part, of rows and
-        columns that occur before.
+    validation : {"auto", "random", "users", "last", "time"}
+        "users" holds out rows, "last" hides the latest fifth of each row, "time" the latest fifths of all, and "auto"
+        is "time". Parts are hidden at random if there are no times, or if fewer than ten rows have hidden entries.
     seed : int
         Of what is random; interactions of the same time are hidden at random.
 
@@ -59,7 +66,9 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     ['alike', 'popular_first', 'rare_first']
     """
     parts: list[HiddenPart] = []
-    if validation == "last" and times is not None:
+    if validation == "users":
+        parts = _rows_held_out(pattern, seed)
+    elif validation == "last" and times is not None:
         parts = [latest_of_rows(pattern, times, seed)]
     elif validation != "random" and times is not None:
         parts = [latest_of_all(pattern, times, seed, number) for number in range(_WINDOWS)]
@@ -69,6 +78,16 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
 
 def _random_parts(pattern: Csr, seed: int) -> list[HiddenPart]:
     return [HiddenPart(name, *hide_leaning(pattern, lean, seed)) for name, lean in _LEANS.items()]
+
+
+def _rows_held_out(pattern: Csr, seed: int) -> list[HiddenPart]:
+    order = np.random.default_rng(seed).permutation(pattern.shape[0])
+    size = round(_HELD_OUT * pattern.shape[0])
+    held_out, others = np.sort(order[:size]), np.sort(order[size:])
+    return [
+        HiddenPart(f"users_{part.name}", pattern[others], part.hidden[held_out], given=part.shown[held_out])
+        for part in _random_parts(pattern, seed)
+    ]
 
 
 def hide_leaning(pattern: Csr, lean: float, seed: int) -> tuple[Csr, Csr]:
