@@ -16,6 +16,7 @@ from air_recsys.evaluation.holdouts import (
     NewUsersFold,
     holdout_in_time,
     holdout_of_last,
+    holdout_of_new_users,
     holdout_of_users,
 )
 from air_recsys.interactions import Interactions
@@ -52,19 +53,13 @@ def validation_part(fold: Fold, seed: int = 0, kind: str = "random") -> Fold:
 
 
 def new_users_part(fold: Fold, seed: int = 0) -> NewUsersFold:
-    """Return a split by users: a tenth of them is held out, and a fifth of their items is tested, at random.
+    """Return a split by users: train and test part of `fold` are joined, and a tenth of the users is held out.
 
-    Train and test part of `fold` are joined first: strong generalisation has a split of its own. The users are not
-    those that `holdout_of_new_users` draws, but those of the tables measured before it was there.
+    See `holdout_of_new_users`.
     """
-    data = Interactions.from_csr(
-        sp.csr_array(fold.train.to_csr() + fold.test.to_csr()), fold.train.user_ids, fold.train.item_ids
-    )
-    random = np.random.default_rng(seed)
-    held_out = random.permutation(data.n_users)[: round(_USERS_SHARE * data.n_users)]
-    is_new = np.isin(data.user_index, held_out)
-    parts = holdout_of_users(data.select(is_new), _SHARE, seed)
-    return NewUsersFold(data.select(~is_new), parts.train, parts.test)
+    joined = sp.csr_array(fold.train.to_csr() + fold.test.to_csr())
+    data = Interactions.from_csr(joined, fold.train.user_ids, fold.train.item_ids)
+    return holdout_of_new_users(data, _USERS_SHARE, seed)
 
 
 def _movielens(root: Path) -> Fold:
