@@ -155,14 +155,15 @@ def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int =
 
     With the neighbours N of item j, :math:`\beta = (M_{NN} + \lambda I)^{-1} M_{Nj}` and
     :math:`\gamma = \lambda / (M_{jj} + \lambda - M_{jN} \beta)`, column j holds :math:`\gamma \beta` at N and
-    :math:`1 - \gamma` at j: the column of H itself where N are all other items. Neighbours share a user.
+    :math:`1 - \gamma` at j: the column of H itself where N are all other items. Neighbours share a user. The values
+    are rounded to float32.
 
     Examples
     --------
     >>> evened = EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]]), np.ones(2))
     >>> neighborhood_weights(evened, 1.0).toarray().round(4)
     array([[0.4545, 0.0909],
-           [0.0909, 0.8182]])
+           [0.0909, 0.8182]], dtype=float32)
     """
     columns = sp.csr_array(evened.rows.T)
     n_items = evened.degrees.size
@@ -173,8 +174,10 @@ def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int =
     with one_blas_thread():
         columns_of = [_regression(products, own, item, nearest, penalty) for item in range(n_items)]
     indices, values = (np.concatenate(parts) for parts in zip(*columns_of, strict=True))
-    indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)])
-    return sp.csr_array(sp.csr_array((values, indices, indptr), shape=products.shape).T)
+    places = np.int32 if values.size < 2**31 else np.int64
+    indptr = np.cumsum([0, *(np.diff(nearest.indptr) + 1)]).astype(places)
+    by_columns = sp.csr_array((values.astype(np.float32), indices.astype(places), indptr), shape=products.shape)
+    return sp.csr_array(by_columns.T)
 
 
 def _regression(
