@@ -187,9 +187,7 @@ def test_to_lean_is_to_hide_popular_or_rare_columns():
     data, *_ = planted()
     pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
     counts = pattern.sum(axis=0)
-    alike, popular, rare = (
-        counts[hidden.indices].mean() for _, _, hidden, _ in hidden_parts(pattern, None, "auto", 0)
-    )
+    alike, popular, rare = (counts[part.hidden.indices].mean() for part in hidden_parts(pattern, None, "auto", 0))
     assert rare < 0.95 * alike < 0.9 * popular
 
 
