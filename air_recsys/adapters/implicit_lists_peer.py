@@ -65,6 +65,7 @@ class ImplicitLists:
 
     def _lists(self, users: np.ndarray, rows: sp.csr_matrix, n: int, **how: bool) -> np.ndarray:
         n = min(n, self._pattern.shape[1])  # type: ignore[index]
-        items, scores = self.model.recommend(users, rows, N=n, **how)
+        with one_blas_thread():
+            items, scores = self.model.recommend(users, rows, N=n, **how)
         left = np.asarray(scores) > np.finfo(np.float32).min  # the score of items that it leaves out
         return np.where(left, items, -1).astype(np.int64)

@@ -20,6 +20,7 @@ def add_workshop(app: typer.Typer) -> None:
     bench.bench_app.command("affinities")(accuracy.affinities)
     bench.bench_app.command("dti")(accuracy.dti)
     bench.bench_app.command("ranking")(accuracy.ranking)
+    bench.bench_app.command("ranking-splits")(accuracy.ranking_splits)
     bench.bench_app.command("ranking-times")(accuracy.ranking_times)
     bench.bench_app.command("accuracy-page")(accuracy.page)
     bench.bench_app.command("faults")(faults.faults)

@@ -262,6 +262,22 @@ def ranking_times(
         options.publish(reports, json_file, shown=reports[-1:])
 
 
+def ranking_splits(
+    sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    data: options.DataFolder = None,
+    seed: options.Seed = 0,
+    json_file: options.JsonFile = None,
+) -> None:
+    """Whether the tested items of a user belong together, as in a split in time; beside a random part."""
+    from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
+    from air_recsys.benchmarks.accuracy.ranking_splits import bench_ranking_splits
+    from air_recsys.datasets import data_root
+
+    root = data_root(data)
+    folds = {name: RANKING_SETS[name].load(root) for name in [each.value for each in sets or RankingData]}
+    options.publish([bench_ranking_splits(folds, seed)], json_file)
+
+
 def dti(
     sets: Annotated[list[Set] | None, typer.Option("--set", help="May be repeated. By default nr, gpcr, ic.")] = None,
     settings: Annotated[
