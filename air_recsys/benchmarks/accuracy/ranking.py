@@ -30,12 +30,7 @@ _HIDDEN = {
 }
 _EFFECTS_LENGTH = 20
 _SPREAD_LENGTHS = (20, 10)
-_PARTS = {
-    "random": "a random fifth of each user's",
-    "together": "a fifth of each user's that belongs together",
-    "last": "each user's last",
-    "time": "the latest fifth",
-}
+_PARTS = {"random": "a random fifth of each user's", "last": "each user's last", "time": "the latest fifth"}
 
 
 def bench_ranking(

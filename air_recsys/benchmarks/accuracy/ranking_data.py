@@ -11,7 +11,6 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.datasets import load_implicit_lists, load_monti, load_movielens
-from air_recsys.datasets.implicit_lists import ListName
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import (
     NewUsersFold,
@@ -21,8 +20,6 @@ from air_recsys.evaluation.holdouts import (
     holdout_of_users,
 )
 from air_recsys.interactions import Interactions
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import hide_together
 
 _SHARE = 0.2
 _USERS_SHARE = 0.1
@@ -33,7 +30,7 @@ class RankingSet(NamedTuple):
     """Interactions with a fixed split.
 
     Title, origin, a function that reads it from the data folder, and which part is tested: a "random" one, the "last"
-    item of each user, the latest in "time", or what belongs "together": the latest of each user's, without times.
+    item of each user, or the latest in "time".
     """
 
     title: str
@@ -51,14 +48,8 @@ def validation_part(fold: Fold, seed: int = 0, kind: str = "random") -> Fold:
         "random": lambda: holdout_of_users(fold.train, _SHARE, seed),
         "last": lambda: holdout_of_last(fold.train),
         "time": lambda: holdout_in_time(fold.train, _SHARE),
-        "together": lambda: _holdout_of_together(fold.train, seed),
     }
     return makers[kind]()._replace(name="validation")
-
-
-def _holdout_of_together(data: Interactions, seed: int) -> Fold:
-    parts = hide_together(interaction_pattern(data), seed)
-    return Fold("together", *(Interactions.from_csr(each, data.user_ids, data.item_ids) for each in parts))
 
 
 def new_users_part(fold: Fold, seed: int = 0) -> NewUsersFold:
@@ -107,16 +98,11 @@ def _lastfm(root: Path) -> Fold:
     return _tested(Interactions.from_frame(table))
 
 
-_LIGHTGCN = "the split published with NGCF and LightGCN"  # the latest fifth of each user's: issue 19 of NGCF
-
-
-def _lightgcn(title: str, name: ListName) -> RankingSet:
-    return RankingSet(title, _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, name)), "together")
-
+_LIGHTGCN = "the split published with NGCF and LightGCN"
 
 RANKING_SETS = {
-    "gowalla": _lightgcn("Gowalla", "gowalla"),
-    "yelp2018": _lightgcn("Yelp2018", "yelp2018"),
+    "gowalla": RankingSet("Gowalla", _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, "gowalla"))),
+    "yelp2018": RankingSet("Yelp2018", _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, "yelp2018"))),
     "ml-1m": RankingSet(
         "MovieLens-1M", "all ratings as interactions, a fifth of each user's hidden, seed 0", _movielens
     ),

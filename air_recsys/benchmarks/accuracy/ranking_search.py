@@ -49,9 +49,9 @@ class Chosen:
         More values of some settings, ascending, with those of the grid.
     seed : int
         Of what is hidden, and of the users.
-    validation : {"random", "users", "last", "time", "together"}
-        What is hidden: a random fifth of each user's items, that of users held out, one that belongs together, or the
-        parts in time of a `GraphRanker` with this parameter, over which the geometric mean is taken.
+    validation : {"random", "users", "last", "time"}
+        What is hidden: a random fifth of each user's items, that of users held out, or the parts in time of a
+        `GraphRanker` with this parameter, over which the geometric mean is taken.
 
     Attributes
     ----------
@@ -122,7 +122,6 @@ class Chosen:
             alike, *_ = hidden_parts(pattern, None, "users", self.seed)
             return [_Part(Interactions.from_csr(alike.shown, item_ids=data.item_ids), alike.hidden, alike.given)]
         parts = hidden_parts(pattern, interaction_times(data), self.validation, self.seed)
-        parts = parts[:1] if self.validation == "together" else parts  # one of its draws
         ids = data.user_ids, data.item_ids
         return [_Part(Interactions.from_csr(each.shown, *ids), each.hidden) for each in parts]
 

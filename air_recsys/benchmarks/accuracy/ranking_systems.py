@@ -24,7 +24,6 @@ LENGTHS = (20, 10, 100)
 _SEARCHED_ONLY = ("EASE", "RDLAE", "Turbo-CF")
 _CHOSEN_ON = {
     "random": "a random hidden fifth of each user's training items",
-    "together": "a hidden fifth of each user's training items that belongs together",
     "users": "a hidden fifth of the items of a tenth of the training's users, held out,",
     "last": "the hidden latest fifth of each user's training items",
     "time": "the hidden latest three fifths of the training items, each from what is before it,",

@@ -30,8 +30,6 @@ _TIMES: Grid = {
     "user_half_life": (0.0, 3.0, 10.0, 30.0, 100.0),
 }
 _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
-_POPULAR = (-0.75, -0.625, -0.5, -0.375, -0.25, -0.125, 0.0)  # of the targets, for parts that belong together
-_JOINT: Grid = {"regression_target": _POPULAR, "factor_weight": _FACTORS["factor_weight"]}
 _NONE: dict[str, Any] = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}
 _TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
 _AFTER_REGRESSION = 0.6  # of the seconds of a fit, for factors and for the training of what is chosen
@@ -54,8 +52,7 @@ class Choice(NamedTuple):
 class Search:
     """A search over `RankerSettings`, one at a time: first those of the regression, then how factors join it.
 
-    Best is the largest geometric mean of NDCG over the ways of hiding, so that every way counts by ratios. On parts
-    that belong together the regression may lean further to popular items, and its lean is tried again beside factors.
+    Best is the largest geometric mean of NDCG over the ways of hiding, so that every way counts by ratios.
 
     Parameters
     ----------
@@ -87,8 +84,7 @@ class Search:
         """Return the best choice found; the regression as it is where there is no time to try any."""
         start = RankerSettings(**_NONE)
         regression: Grid = {"regression_penalty": self.ways[0].penalties}
-        targets: Grid = {"regression_target": _POPULAR} if self.ways[0].together else {}
-        grid = regression | _REGRESSION | targets | {name: _TIMES[name] for name in self.ways[0].of_times}
+        grid = regression | _REGRESSION | {name: _TIMES[name] for name in self.ways[0].of_times}
         chosen = self._descend(start._replace(regression_weight=1.0), grid, HeldOut.regression_scores)
         if not self.history:
             return Choice(start._replace(regression_weight=1.0), 0, self.history)
@@ -112,10 +108,7 @@ class Search:
         if n_steps:
             self._reserve = steps.share_for_last()
             self._try(start._replace(factor_weight=1.0), HeldOut.factor_scores, n_steps)
-            joined = self._descend(joined, _FACTORS, together, n_steps)
-            if self.ways[0].together:
-                single.clear()
-                self._descend(joined, _JOINT, _both, n_steps)
+            self._descend(joined, _FACTORS, together, n_steps)
 
     def _descend(self, settings: RankerSettings, grid: Grid, scores: Scorer, n_steps: int = 0) -> RankerSettings:
         """Return the best settings of a grid, one name at a time, as far as there is time."""
@@ -151,11 +144,6 @@ class Search:
         self.history.append(settings._asdict() | {"n_steps": n_steps, "ndcg": ndcg, "recall": recall} | each)
         self._progress.tried()
         return ndcg
-
-
-def _both(way: HeldOut, settings: RankerSettings) -> np.ndarray:
-    factors = np.float32(settings.factor_weight) * way.factor_scores(settings)
-    return way.regression_scores(settings) + factors
 
 
 def history_frame(choice: Choice) -> pd.DataFrame:

@@ -53,7 +53,7 @@ class HeldOut:
 
     def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
         shown, hidden = part.shown, part.hidden
-        self.shown, self.name, self.of_times, self.together = shown, part.name, part.of_times, part.together
+        self.shown, self.name, self.of_times = shown, part.name, part.of_times
         self._k = min(_LENGTH, shown.shape[1])
         tested = np.flatnonzero(np.diff(hidden.indptr))
         size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))

@@ -70,13 +70,11 @@ _RANGES = {
 }
 """Of settings, by the last word of their names."""
 _HIDDEN = {
-    "ndcg_together": "hidden parts that belong together",
     "ndcg_users": "users held out",
     "ndcg_last": "the latest fifth of each user's",
     "ndcg_time": "the latest fifths of all",
 }
 """In words, by how the columns of a history begin."""
-_TIMELESS = ("random", "together", "users")  # validations that read no times
 _WORDS = {"regression": "regression", "factor": "factors", "item": "item graph", "user": "user graph"}
 
 
@@ -114,17 +112,15 @@ class GraphRanker(Recommender):
         Approximate limit of `fit` in seconds. The settings of the regression are tried for four tenths of it, and
         factors are left out if even short trainings would take longer than the rest. The choice then depends on the
         speed of the machine. None: no limit.
-    validation : {"auto", "random", "together", "users", "last", "time"}
+    validation : {"auto", "random", "users", "last", "time"}
         What is hidden to choose the settings. "random": a fifth of each user's interactions in three ways, all items
         alike, popular items first, and rare items first, because such data do not show how popularity will count in
-        the future. "together": a fifth of each user's that belongs together, an item drawn at random and those most
-        like it, in three draws: for lists of what users do next, where the times are not known. "time": each of the
-        latest three fifths of all, of users and items that occur before, with what is earlier left; `item_trend` is
-        chosen, too. "last": the latest fifth of each user's; `item_trend` and `user_half_life` are chosen, too.
-        "users": for lists of new users, a tenth of the users takes no part in the trainings of the search, and a fifth
-        of their interactions is hidden in the three ways. "auto": "time" with timestamps, else "random". If timestamps
-        are all equal, or fewer than ten users come again or can be held out, parts are hidden at random.
-        `search_line_` says what was hidden.
+        the future. "time": each of the latest three fifths of all, of users and items that occur before, with what is
+        earlier left; `item_trend` is chosen, too. "last": the latest fifth of each user's; `item_trend` and
+        `user_half_life` are chosen, too. "users": for lists of new users, a tenth of the users takes no part in the
+        trainings of the search, and a fifth of their interactions is hidden in the three ways. "auto": "time" with
+        timestamps, else "random". If timestamps are all equal, or fewer than ten users come again or can be held out,
+        parts are hidden at random. `search_line_` says what was hidden.
     n_validation : int
         Maximum number of users whose lists are compared in each way of hiding.
     random_state : int
@@ -308,7 +304,7 @@ class GraphRanker(Recommender):
     def _hidden_parts(self, data: Interactions) -> list[HiddenPart]:
         if self.validation in ("last", "time") and data.timestamps is None:
             raise DataError(f"validation={self.validation!r} needs interactions with timestamps, found none")
-        seed, times = self.random_state, None if self.validation in _TIMELESS else interaction_times(data)
+        seed, times = self.random_state, None if self.validation in ("random", "users") else interaction_times(data)
         pattern = some_users(interaction_pattern(data), seed, MOST_SEARCHED)
         searched = None if times is None else some_users(times, seed, MOST_SEARCHED)
         return hidden_parts(pattern, searched, self.validation, seed)

@@ -8,15 +8,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.times.together import likeness_to_one
 
 _SHARE = 0.2
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
 _WINDOWS = 3  # fifths in time that are hidden
-_DRAWS = 3  # fifths of each row that belong together
 _HELD_OUT = 0.1  # share of the rows
 _FEWEST = 10  # rows with hidden entries; fewer tell nothing
-VALIDATIONS = ("auto", "random", "together", "users", "last", "time")
+VALIDATIONS = ("auto", "random", "users", "last", "time")
 
 
 class HiddenPart(NamedTuple):
@@ -34,11 +32,6 @@ class HiddenPart(NamedTuple):
         return self.shown if self.given is None else self.given
 
     @property
-    def together(self) -> bool:
-        """Whether what is hidden of a row belongs together."""
-        return self.name.startswith("together")
-
-    @property
     def of_times(self) -> tuple[str, ...]:
         """The settings that read times and can be chosen here."""
         if self.times is None:
@@ -51,21 +44,18 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
 
     A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
     of the past shows in which direction. Therefore a fifth of each row is hidden in three ways: alike, popular first
-    and rare first. What comes next in a row is often like itself and unlike what came before: a part that belongs
-    together, in three draws, stands for it where there are no times. With times, the latest fifth of each row is
-    hidden, or each of the latest three fifths of all, of which what is earlier is left. Rows held out show the quality
-    of lists of rows that are folded in: a tenth of them takes no part in the training, and a fifth of each of these is
-    hidden in the three ways.
+    and rare first. With times, the latest fifth of each row is hidden, or each of the latest three fifths of all, of
+    which what is earlier is left. Rows held out show the quality of lists of rows that are folded in: a tenth of them
+    takes no part in the training, and a fifth of each of these is hidden in the three ways.
 
     Parameters
     ----------
     pattern : csr_array, shape (m, n)
     times : csr_array, shape (m, n), optional
         Of the entries of the pattern.
-    validation : {"auto", "random", "together", "users", "last", "time"}
-        "together" hides what belongs together, "users" holds out rows, "last" hides the latest fifth of each row,
-        "time" the latest fifths of all, and "auto" is "time". Parts are hidden at random if there are no times, or if
-        fewer than ten rows have hidden entries.
+    validation : {"auto", "random", "users", "last", "time"}
+        "users" holds out rows, "last" hides the latest fifth of each row, "time" the latest fifths of all, and "auto"
+        is "time". Parts are hidden at random if there are no times, or if fewer than ten rows have hidden entries.
     seed : int
         Of what is random; interactions of the same time are hidden at random.
 
@@ -78,8 +68,6 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     parts: list[HiddenPart] = []
     if validation == "users":
         parts = _rows_held_out(pattern, seed)
-    elif validation == "together":
-        parts = [HiddenPart(f"together_{n + 1}", *hide_together(pattern, seed + n)) for n in range(_DRAWS)]
     elif validation == "last" and times is not None:
         parts = [latest_of_rows(pattern, times, seed)]
     elif validation != "random" and times is not None:
@@ -127,31 +115,6 @@ def hide_leaning(pattern: Csr, lean: float, seed: int) -> tuple[Csr, Csr]:
     popularity = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
     waits = np.random.default_rng(seed).exponential(size=pattern.nnz) / popularity**lean  # the shortest are drawn
     hide = _fifth_of_rows(pattern, np.lexsort((waits, _rows(pattern))))
-    return _kept(pattern, ~hide), _kept(pattern, hide)
-
-
-def hide_together(pattern: Csr, seed: int) -> tuple[Csr, Csr]:
-    """Return what is left and a hidden fifth of every row: an entry drawn at random, and those most like it.
-
-    Parameters
-    ----------
-    pattern : csr_array, shape (m, n)
-    seed : int
-
-    Returns
-    -------
-    shown, hidden : csr_array, shape (m, n)
-        A fifth of each row, rounded, is hidden, but never all of it.
-
-    Examples
-    --------
-    >>> groups = np.kron(np.eye(2), np.ones((4, 5)))  # of rows and columns; the last row has both kinds
-    >>> shown, hidden = hide_together(sp.csr_array(np.vstack([groups, np.ones(10)])), 0)
-    >>> hidden.toarray()[-1].nonzero()[0].tolist()  # two of one kind
-    [5, 8]
-    """
-    order = np.lexsort((_draws(pattern, seed + 1), -likeness_to_one(pattern, seed), _rows(pattern)))
-    hide = _fifth_of_rows(pattern, order)
     return _kept(pattern, ~hide), _kept(pattern, hide)
 
 
