@@ -39,6 +39,14 @@ def test_users_of_few_items_are_not_asked(likes):
     assert 0 < likeness(fold).n_users < 150
 
 
+def test_a_split_of_single_items_has_no_likeness(likes):
+    first = np.unique(likes.user_index, return_index=True)[1]
+    single = np.isin(np.arange(likes.n_ratings), first)
+    found = likeness(Fold("last", likes.select(~single), likes.select(single)))
+    assert np.isnan([found.within, found.across, found.ratio]).all()
+    assert found.n_users == 0
+
+
 def test_a_table_has_the_test_part_and_a_random_one(likes):
     fold = holdout_of_users(likes, 0.2, 0)
     table = bench_ranking_splits({"gowalla": fold, "lastfm": fold})

@@ -70,7 +70,7 @@ def bench_ranking_splits(sets: dict[str, Fold], seed: int = 0) -> ResultTable:
 
 
 def likeness(fold: Fold, seed: int = 0) -> Likeness:
-    """Return how alike the tested items of a user are to each other, and to its training items.
+    """Return how alike the tested items of a user are to each other, and to its training items; NaN for no user.
 
     Examples
     --------
@@ -84,6 +84,8 @@ def likeness(fold: Fold, seed: int = 0) -> Likeness:
     left, tested = interaction_pattern(fold.train), interaction_pattern(fold.test)
     enough = (np.diff(tested.indptr) >= _FEWEST_TESTED) & (np.diff(left.indptr) >= _FEWEST_LEFT)
     users = asked[enough[asked]][:_MOST_USERS]
+    if not users.size:
+        return Likeness(np.nan, np.nan, 0)
     columns = sp.csc_array(evened_items(left[half], 0.0, 1.0).rows)  # of length 1
     within, across = np.mean([_cosines(columns, _items(tested, user), _items(left, user)) for user in users], axis=0)
     return Likeness(float(within), float(across), users.size)
