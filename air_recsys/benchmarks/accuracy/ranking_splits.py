@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +10,6 @@ import scipy.sparse as sp
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import holdout_of_users
-from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.regression import evened_items
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.results.table import ResultTable
@@ -58,12 +56,8 @@ def bench_ranking_splits(sets: dict[str, Fold], seed: int = 0) -> ResultTable:
     )
     table = ResultTable("Whether tested items belong together", protocol)
     for name, fold in sets.items():
-        parts: dict[str, Callable[[], Fold]] = {
-            "test": lambda fold=fold: fold,
-            "random": lambda fold=fold: holdout_of_users(fold.train, _SHARE, seed),
-        }
-        for part, make in parts.items():
-            found = likeness(make(), seed)
+        for part, tested in {"test": fold, "random": holdout_of_users(fold.train, _SHARE, seed)}.items():
+            found = likeness(tested, seed)
             figures = {"within": found.within, "across": found.across, "ratio": found.ratio, "n_users": found.n_users}
             table.rows.append({"set": RANKING_SETS[name].title, "part": part} | figures)
     return table
@@ -87,7 +81,9 @@ def likeness(fold: Fold, seed: int = 0) -> Likeness:
     if not users.size:
         return Likeness(np.nan, np.nan, 0)
     columns = sp.csc_array(evened_items(left[half], 0.0, 1.0).rows)  # of length 1
-    within, across = np.mean([_cosines(columns, _items(tested, user), _items(left, user)) for user in users], axis=0)
+    within, across = np.mean(
+        [_cosines(columns, tested[[user]].indices, left[[user]].indices) for user in users], axis=0
+    )
     return Likeness(float(within), float(across), users.size)
 
 
@@ -96,7 +92,3 @@ def _cosines(columns: sp.csc_array, tested: np.ndarray, left: np.ndarray) -> tup
     cosines = (columns[:, tested].T @ columns[:, np.concatenate([tested, left])]).toarray()
     pairs = cosines[:, : tested.size][~np.eye(tested.size, dtype=bool)]
     return float(pairs.mean()), float(cosines[:, tested.size :].mean())
-
-
-def _items(pattern: Csr, user: int) -> np.ndarray:
-    return pattern.indices[pattern.indptr[user] : pattern.indptr[user + 1]]

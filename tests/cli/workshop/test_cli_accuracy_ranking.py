@@ -42,6 +42,7 @@ def calls(monkeypatch, tmp_path):
 
 invoke = partial(invoked, {"ranking": accuracy.ranking})
 invoke_times = partial(invoked, {"ranking": accuracy.ranking_times})
+invoke_splits = partial(invoked, {"ranking": accuracy.ranking_splits})
 
 
 @pytest.mark.parametrize(
@@ -101,3 +102,15 @@ def test_times_are_of_the_training_part(calls, monkeypatch):
     assert all(shown is RANKING_SETS["gowalla"].load(None).train for _, shown, _ in timed)
     reports = json.loads(Path("times.json").read_text(encoding="utf-8"))["reports"]
     assert [report["title"] for report in reports] == ["Time of lists on ml-1m", "Time of lists on gowalla"]
+
+
+def test_splits_are_measured_by_set(calls):
+    result = invoke_splits("--set", "ml-1m", "--set", "gowalla", "--json", "splits.json")
+    assert "Whether tested items belong together" in result.output
+    (report,) = json.loads(Path("splits.json").read_text(encoding="utf-8"))["reports"]
+    assert [(row["set"], row["part"]) for row in report["rows"]] == [
+        ("MovieLens-1M", "test"),
+        ("MovieLens-1M", "random"),
+        ("Gowalla", "test"),
+        ("Gowalla", "random"),
+    ]
