@@ -39,7 +39,7 @@ def compare(
         Held | None,
         typer.Option(
             help="random holds out a share of all ratings, of likes of each user's; time the latest share, last the "
-            "last one of each user. By default random."
+            "last one of each user, or with --test-fraction the latest share of each user's. By default random."
         ),
     ] = None,
     folds: Annotated[

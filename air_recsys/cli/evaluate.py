@@ -43,7 +43,7 @@ _SHARES = {ListSplit.RANDOM: 0.2, ListSplit.USERS: 0.1, ListSplit.TIME: 0.2}
 _READ = {
     ListSplit.RANDOM: {"--test-fraction"},
     ListSplit.USERS: {"--test-fraction"},
-    ListSplit.LAST: {"--last", "--timestamp-column"},
+    ListSplit.LAST: {"--last", "--test-fraction", "--timestamp-column"},
     ListSplit.TIME: {"--test-fraction", "--timestamp-column"},
 }
 """The options that a split reads."""
@@ -60,7 +60,7 @@ def evaluate(
         float | None,
         typer.Option(
             help="Without --folds: share to hold out, by default 0.1, with --ranking 0.2, and 0.1 of the users for "
-            "--split users."
+            "--split users; with --split last in place of --last."
         ),
     ] = None,
     peers: Annotated[
@@ -80,8 +80,8 @@ def evaluate(
         ListSplit,
         typer.Option(
             help="With --ranking: random holds out a share of each user's items, users a share of the users, of whom "
-            "four fifths of the items are given after the training, last the last items of each user, time the "
-            "latest share of all."
+            "four fifths of the items are given after the training, last the last items or the latest share of each "
+            "user, time the latest share of all."
         ),
     ] = ListSplit.RANDOM,
     last: Annotated[
@@ -128,12 +128,12 @@ def evaluate(
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:
             raise ParameterError("--ranking holds out a share of each user's items: expected no --folds")
-        share = _share(split, test_fraction, {"--last": last is not None, "--timestamp-column": timestamp is not None})
+        size = _size(split, test_fraction, last, timestamp)
         of_ranker = {"device": device, "validation": split.value} | options.parse_settings(settings, GraphRanker())
         new_users = split is ListSplit.USERS
         systems = listers(options.parse_names(peers), seed, of_ranker, new_users=new_users)
         name, ratings = _load(file, dataset, data, options.of_likes(reading))
-        parts = _parts(ratings, split, share, 1 if last is None else last, seed)
+        parts = _parts(ratings, split, size, seed)
         _rank(name, ratings, parts, systems, k, seed, json_file)
         return
     given = {"--split": split is not ListSplit.RANDOM, "--timestamp-column": timestamp is not None}
@@ -178,19 +178,23 @@ def _load(
     return file.name, read_ratings(file, **columns)
 
 
-def _share(split: ListSplit, test_fraction: float | None, given: dict[str, bool]) -> float:
-    """Return the share to hold out, or raise for a wrong one and for an option that the split does not read."""
+def _size(split: ListSplit, test_fraction: float | None, last: int | None, timestamp: str | None) -> float | int:
+    """Return the share to hold out, or the number of each user, or raise for options that do not fit the split."""
     from air_recsys.splits.base import check_fraction
 
-    given = {"--test-fraction": test_fraction is not None} | given
-    unread = {name: is_given for name, is_given in given.items() if name not in _READ[split]}
+    given = {"--test-fraction": test_fraction, "--last": last, "--timestamp-column": timestamp}
+    unread = {name: value is not None for name, value in given.items() if name not in _READ[split]}
     options.refuse_unread(f"--split {split.value}", unread)
-    return _SHARES.get(split, 0.0) if test_fraction is None else check_fraction("test_fraction", test_fraction)
+    if last is not None and test_fraction is not None:
+        raise ParameterError(
+            "--split last holds out a number or a share: expected --last or --test-fraction, found both"
+        )
+    if test_fraction is not None:
+        return check_fraction("test_fraction", test_fraction)
+    return (last or 1) if split is ListSplit.LAST else _SHARES[split]
 
 
-def _parts(
-    data: Interactions, split: ListSplit, share: float, last: int, seed: int
-) -> tuple[Fold | NewUsersFold, str]:
+def _parts(data: Interactions, split: ListSplit, size: float | int, seed: int) -> tuple[Fold | NewUsersFold, str]:
     """Return a training and a test part, and in words what the latter holds."""
     from air_recsys.evaluation.holdouts import (
         GIVEN,
@@ -202,14 +206,14 @@ def _parts(
 
     if split is ListSplit.USERS:
         given = f"{GIVEN:.0%} of their items given at random, the rest tested, of items that others have"
-        return holdout_of_new_users(data, share, seed), f"{share:.0%} of the users held out of the training, {given}"
+        return holdout_of_new_users(data, size, seed), f"{size:.0%} of the users held out of the training, {given}"
     if split is ListSplit.LAST:
-        what = "the last" if last == 1 else f"the last {last}"
-        return holdout_of_last(data, last), f"{what} of each user's held out, where others had the item"
+        what = f"latest {size:.0%}" if isinstance(size, float) else "last" if size == 1 else f"last {size}"
+        return holdout_of_last(data, size), f"the {what} of each user's held out, where others had the item"
     if split is ListSplit.TIME:
-        fold, what = holdout_in_time(data, share), f"the latest {share:.0%} of all held out"
+        fold, what = holdout_in_time(data, size), f"the latest {size:.0%} of all held out"
         return fold, f"{what}, {fold.test.n_ratings} of them of users and items that occur before"
-    return holdout_of_users(data, share, seed), f"{share:.0%} of each user's held out at random"
+    return holdout_of_users(data, size, seed), f"{size:.0%} of each user's held out at random"
 
 
 def _rank(

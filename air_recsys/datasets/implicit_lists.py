@@ -17,7 +17,7 @@ from air_recsys.validation import check_choice
 ListName = Literal["gowalla", "yelp2018"]
 
 
-def load_implicit_lists(root: str | Path, name: ListName) -> tuple[Interactions, Interactions]:
+def load_implicit_lists(root: str | Path, name: ListName, *, order: bool = False) -> tuple[Interactions, Interactions]:
     """Load the published train/test split of Gowalla or Yelp 2018.
 
     Parameters
@@ -28,11 +28,21 @@ def load_implicit_lists(root: str | Path, name: ListName) -> tuple[Interactions,
     name : {"gowalla", "yelp2018"}
         Gowalla: 29,858 users, 40,981 items, 810,128 + 217,242 interactions. Yelp 2018: 31,668 users, 38,048
         items, 1,237,259 + 324,147 interactions.
+    order : bool
+        Give the training part times: k / n for the k-th of the n items of a line. The published lines have the items
+        of a user in the order in which the user came to them, and the test part has those that came last. The times
+        of two users cannot be compared.
 
     Returns
     -------
     train, test : Interactions
         Over the same ids, with the value 1 for every pair. A pair that a file repeats counts once.
+
+    Raises
+    ------
+    DataFileError
+        For a malformed line, and with `order` where all lines are in ascending order of the ids: such a copy has lost
+        the order of the published file.
 
     References
     ----------
@@ -48,16 +58,29 @@ def load_implicit_lists(root: str | Path, name: ListName) -> tuple[Interactions,
     check_choice("name", name, ("gowalla", "yelp2018"))
     train_path, test_path = (find_file(root, name, [file]) for file in ("train.txt", "test.txt"))
     pairs = _read_pairs(train_path), _read_pairs(test_path)
+    places = _places(train_path, *pairs[0]) if order else None
     user_ids, user_index = np.unique(np.concatenate([users for users, _ in pairs]), return_inverse=True)
     item_ids, item_index = np.unique(np.concatenate([items for _, items in pairs]), return_inverse=True)
     n_train = pairs[0][0].size
 
-    def ones(path: Path, rows: slice) -> Interactions:
+    def ones(path: Path, rows: slice, times: np.ndarray | None = None) -> Interactions:
         users, items = user_index[rows], item_index[rows]
-        build = partial(Interactions, users, items, np.ones(users.size), user_ids, item_ids, duplicates="first")
-        return build_interactions(path, build)
+        build = partial(Interactions, users, items, np.ones(users.size), user_ids, item_ids, timestamps=times)
+        return build_interactions(path, partial(build, duplicates="first"))
 
-    return ones(train_path, slice(n_train)), ones(test_path, slice(n_train, None))
+    return ones(train_path, slice(n_train), places), ones(test_path, slice(n_train, None))
+
+
+def _places(path: Path, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Return k / n for the k-th of the n items of a line, (pairs,)."""
+    begins = np.flatnonzero(np.r_[True, users[1:] != users[:-1]])
+    sizes = np.diff(np.r_[begins, users.size])
+    if not (np.diff(items)[np.diff(users) == 0] < 0).any():
+        raise DataFileError(
+            f"{path}: expected the items of a user in the order of the published file, found all {begins.size} lines "
+            "in ascending order of the ids"
+        )
+    return (np.arange(users.size) - np.repeat(begins, sizes) + 1) / np.repeat(sizes, sizes)
 
 
 def _read_pairs(path: Path) -> tuple[np.ndarray, np.ndarray]:

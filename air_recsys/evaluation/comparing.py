@@ -53,12 +53,12 @@ def compare(
         All ratings, or with `test` those of the training.
     split : {"random", "time", "last"}, int, Split or sequence of Split, optional
         By default a random share is held out: of all ratings, or of the likes of each user. "time" holds out the
-        latest share, and "last" the last one of each user. An int is a number of random folds, and masks are those of
-        `air_recsys.splits`.
+        latest share, and "last" the last one of each user, or with `test_fraction` the latest share of each. An int is
+        a number of random folds, and masks are those of `air_recsys.splits`.
     test : as data, optional
         Test ratings, instead of a split.
     test_fraction : float, optional
-        The share to hold out, by default 0.1, and 0.2 for likes.
+        The share to hold out, by default 0.1, and 0.2 for likes; for "last" by default one rating of each user.
     k : int
         Length of the lists of items.
     relevant : float, optional

@@ -40,16 +40,22 @@ def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fol
     return Fold("hold-out", data.select(split.train), data.select(split.test))
 
 
-def holdout_of_last(data: Interactions, n: int = 1) -> Fold:
-    """Return a fold that tests the last n interactions of each user who has more than n, of items that others have.
+def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
+    """Return a fold that tests the last interactions of each user, of items that others have.
+
+    Parameters
+    ----------
+    data : Interactions
+    n : int or float
+        The number, of users who have more, or the share of each user's, as in `leave_last`.
 
     Raises
     ------
     DataError
-        Without timestamps, or if no user has more than n interactions.
+        Without timestamps, or if no user has enough interactions.
     """
     most = np.bincount(data.user_index).max(initial=0)
-    if data.timestamps is not None and most <= n:
+    if data.timestamps is not None and isinstance(n, int) and most <= n:
         raise DataError(f"expected users with more than {n} interaction(s), found {most} of one user at most")
     return _known_alone("last", data, leave_last(data, n))
 

@@ -48,7 +48,8 @@ def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None,
         Random is a share of all ratings, and of likes a share of each user's. None is "random"; an int is a number of
         random folds.
     test_fraction : float, optional
-        The share that is held out, of "random" and "time". By default 0.1, of likes 0.2.
+        The share that is held out, of "random", "time" and "last". By default 0.1, of likes 0.2, and of "last" a
+        single one of each user.
     seed : int
 
     Raises
@@ -59,10 +60,14 @@ def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None,
         If the data cannot be divided so.
     """
     split = "random" if split is None else split
-    if split not in ("random", "time") and test_fraction is not None:
-        raise ParameterError(f"test_fraction is read by the splits 'random' and 'time', found it beside {split!r}")
+    if split not in SPLITS and test_fraction is not None:
+        raise ParameterError(f"test_fraction is read by the splits {', '.join(SPLITS)}, found it beside {split!r}")
     likes = is_likes(data)
     share = check_fraction("test_fraction", (0.2 if likes else 0.1) if test_fraction is None else test_fraction)
+    if split == "last":
+        held_out = "the last" if test_fraction is None else f"the latest {share:.0%}"
+        last = 1 if test_fraction is None else share
+        return Parts([holdout_of_last(data, last)], f"{held_out} of each user held out, of items that others have")
     if isinstance(split, str):
         return _by_name(data, split, share, likes, seed)
     if isinstance(split, Split):
@@ -78,8 +83,6 @@ def _by_name(data: Interactions, split: str, share: float, likes: bool, seed: in
     if split == "time":
         fold = holdout_in_time(data, share)
         return Parts([fold], f"the latest {share:.0%} held out, of users and items that occur before")
-    if split == "last":
-        return Parts([holdout_of_last(data)], "the last of each user held out, of items that others have")
     if split != "random":
         raise ParameterError(f"split must be one of {', '.join(SPLITS)}, a number of folds or masks, found {split!r}")
     if likes:

@@ -78,6 +78,38 @@ def check_fraction(name: str, value: Any) -> float:
     return float(value)
 
 
+def numbers_held_out(name: str, size: Any, counts: np.ndarray) -> np.ndarray:
+    """Return how many ratings of each user are held out, (n_users,).
+
+    Parameters
+    ----------
+    name : str
+        Of the parameter, for the error.
+    size : int or float
+        An int is that number, of users with more; a float the share, rounded to the nearest number (halves up), but
+        never all.
+    counts : ndarray of int, shape (n_users,)
+        How many ratings each user has.
+
+    Raises
+    ------
+    ParameterError
+        For an int below 1, a float outside (0, 1), and anything else.
+
+    Examples
+    --------
+    >>> numbers_held_out("n", 2, np.array([0, 1, 2, 5, 10]))
+    array([0, 0, 0, 2, 2])
+    >>> numbers_held_out("n", 0.5, np.array([0, 1, 2, 5, 10]))
+    array([0, 0, 1, 3, 5])
+    """
+    if isinstance(size, numbers.Integral):
+        number = check_integer(name, size, minimum=1)
+        return np.where(counts > number, number, 0)
+    shares = np.floor(check_fraction(name, size) * counts + 0.5).astype(np.int64)
+    return np.minimum(shares, np.maximum(counts - 1, 0))
+
+
 def split_off(test: np.ndarray) -> Split:
     """Return the split with this test mask and all other ratings for training.
 

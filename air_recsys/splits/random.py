@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterator
 
 import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
-from air_recsys.splits.base import Split, as_random_state, check_fraction, rank_within, split_off
+from air_recsys.splits.base import Split, as_random_state, check_fraction, numbers_held_out, rank_within, split_off
 from air_recsys.validation import RandomState, check_integer
 
 
@@ -157,12 +156,7 @@ def user_holdout(interactions: Interactions, test_size: float | int = 0.2, rando
     [0, 1]
     """
     counts = np.bincount(interactions.user_index, minlength=interactions.n_users)
-    if isinstance(test_size, numbers.Integral):
-        number = check_integer("test_size", test_size, minimum=1)
-        n_test = np.where(counts > number, number, 0)
-    else:
-        fraction = check_fraction("test_size", test_size)
-        n_test = np.minimum(np.floor(fraction * counts + 0.5), counts - 1)
+    n_test = numbers_held_out("test_size", test_size, counts)
     order = as_random_state(random_state).permutation(interactions.n_ratings)
     rank = rank_within(interactions.user_index, order)
     return split_off(rank < n_test[interactions.user_index])

@@ -6,20 +6,20 @@ import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
-from air_recsys.splits.base import Split, check_fraction, rank_within, split_off
-from air_recsys.validation import check_integer
+from air_recsys.splits.base import Split, check_fraction, numbers_held_out, rank_within, split_off
 
 
-def leave_last(interactions: Interactions, n: int = 1) -> Split:
-    """Hold out the last `n` ratings of each user.
+def leave_last(interactions: Interactions, n: int | float = 1) -> Split:
+    """Hold out the last `n` ratings of each user, or the latest share of them.
 
     Parameters
     ----------
     interactions : Interactions
         With timestamps.
-    n : int
-        Number of test ratings per user, at least 1. Users with no more ratings than that keep all of them for
-        training. Of ratings given at the same time, the one that stands later counts as later.
+    n : int or float
+        An int >= 1 is the number of test ratings per user; users with no more ratings than that keep all of them for
+        training. A float in (0, 1) is the share of each user's ratings, rounded to the nearest number (halves up),
+        but never all of them. Of ratings given at the same time, the one that stands later counts as later.
 
     Returns
     -------
@@ -29,19 +29,21 @@ def leave_last(interactions: Interactions, n: int = 1) -> Split:
     Raises
     ------
     DataError
-        Without timestamps, or where no user has more than `n` ratings.
+        Without timestamps, or if no user has enough ratings to hold one out.
 
     Examples
     --------
     >>> data = Interactions([0, 0, 0], [0, 1, 2], [5, 3, 4], ["ann"], ["x", "y", "z"], timestamps=[30, 10, 20])
     >>> leave_last(data).test
     array([ True, False, False])
+    >>> leave_last(data, 0.5).test
+    array([ True, False,  True])
     """
-    check_integer("n", n, minimum=1)
     users = interactions.user_index
     counts = np.bincount(users)
+    first = counts - numbers_held_out("n", n, counts)
     rank = rank_within(users, _order_in_time(interactions))
-    return split_off((rank >= counts[users] - n) & (counts[users] > n))
+    return split_off(rank >= first[users])
 
 
 def global_time(interactions: Interactions, test_fraction: float = 0.1) -> Split:

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from tqdm import tqdm
 
 from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
 from air_recsys.benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
 from air_recsys.benchmarks.accuracy.sealed import rated_pairs, run_sealed
 from air_recsys.evaluation.folds import Fold
@@ -30,7 +30,12 @@ _HIDDEN = {
 }
 _EFFECTS_LENGTH = 20
 _SPREAD_LENGTHS = (20, 10)
-_PARTS = {"random": "a random fifth of each user's", "last": "each user's last", "time": "the latest fifth"}
+_PARTS = {
+    "random": "a random fifth of each user's",
+    "last": "each user's last",
+    "latest": "the latest fifth of each user's",
+    "time": "the latest fifth",
+}
 
 
 def bench_ranking(
@@ -77,7 +82,7 @@ def bench_ranking(
         chosen = sealed.answer.settings
         means.notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
     if _kind(fold) == "test":
-        means.rows += [{"system": name} | figure for name, figure in published_figures("ranking", data)]
+        means.rows += [{"system": name} | figure for name, figure in published_figures("ranking", split_of(data))]
     return means, spreads
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.datasets import load_implicit_lists, load_monti, load_movielens
+from air_recsys.datasets.implicit_lists import ListName
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import (
     NewUsersFold,
@@ -30,13 +31,20 @@ class RankingSet(NamedTuple):
     """Interactions with a fixed split.
 
     Title, origin, a function that reads it from the data folder, and which part is tested: a "random" one, the "last"
-    item of each user, or the latest in "time".
+    item of each user, the latest share of each user's ("latest"), or the latest of all in "time". `split` is another
+    set with the same pairs, whose published figures and settings hold here.
     """
 
     title: str
     origin: str
     load: Callable[[Path], Fold]
     kind: str = "random"
+    split: str | None = None
+
+    @property
+    def validation(self) -> str:
+        """What a `GraphRanker` hides to choose for such a test part."""
+        return "last" if self.kind == "latest" else self.kind
 
 
 def validation_part(fold: Fold, seed: int = 0, kind: str = "random") -> Fold:
@@ -47,6 +55,7 @@ def validation_part(fold: Fold, seed: int = 0, kind: str = "random") -> Fold:
     makers = {
         "random": lambda: holdout_of_users(fold.train, _SHARE, seed),
         "last": lambda: holdout_of_last(fold.train),
+        "latest": lambda: holdout_of_last(fold.train, _SHARE),
         "time": lambda: holdout_in_time(fold.train, _SHARE),
     }
     return makers[kind]()._replace(name="validation")
@@ -100,9 +109,23 @@ def _lastfm(root: Path) -> Fold:
 
 _LIGHTGCN = "the split published with NGCF and LightGCN"
 
+
+def _lightgcn(title: str, name: ListName) -> RankingSet:
+    return RankingSet(title, _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, name)))
+
+
+def _lightgcn_in_order(title: str, name: ListName) -> RankingSet:
+    def load(root: Path) -> Fold:
+        return Fold("test", *load_implicit_lists(root, name, order=True))
+
+    return RankingSet(f"{title} in order", f"{_LIGHTGCN}; places in its lines are times", load, "latest", name)
+
+
 RANKING_SETS = {
-    "gowalla": RankingSet("Gowalla", _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, "gowalla"))),
-    "yelp2018": RankingSet("Yelp2018", _LIGHTGCN, lambda root: Fold("test", *load_implicit_lists(root, "yelp2018"))),
+    "gowalla": _lightgcn("Gowalla", "gowalla"),
+    "yelp2018": _lightgcn("Yelp2018", "yelp2018"),
+    "gowalla-order": _lightgcn_in_order("Gowalla", "gowalla"),
+    "yelp2018-order": _lightgcn_in_order("Yelp2018", "yelp2018"),
     "ml-1m": RankingSet(
         "MovieLens-1M", "all ratings as interactions, a fifth of each user's hidden, seed 0", _movielens
     ),
@@ -131,3 +154,10 @@ RANKING_SETS = {
         "time",
     ),
 }
+BY_DEFAULT = tuple(name for name, entry in RANKING_SETS.items() if entry.split is None)
+"""The names of the sets that need no order of the lines, which a copy can lose."""
+
+
+def split_of(data: str) -> str:
+    """Return the name of the set whose published figures and settings hold for a set."""
+    return RANKING_SETS[data].split or data

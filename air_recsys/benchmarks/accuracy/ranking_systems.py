@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
+from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, Filter, TurboCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen, Grid
@@ -28,7 +28,7 @@ _CHOSEN_ON = {
     "last": "the hidden latest fifth of each user's training items",
     "time": "the hidden latest three fifths of the training items, each from what is before it,",
 }
-"""What a search hides, by the kind of the set."""
+"""What a search hides, by the validation."""
 _FILTERS = {"GF-CF": GFCF, "BSPM": BSPM, "ChebyCF": ChebyCF, "Turbo-CF": TurboCF}
 _NO_NEW_USERS = ("implicit BPR",)
 _ORIGIN = {
@@ -71,7 +71,7 @@ class Chooser(Recommending):
 def systems_by_default(data: str, *, new_users: bool = False) -> list[str]:
     """Return the names of the systems of a set: EASE, RDLAE and Turbo-CF only where they are searched."""
     systems = ranking_systems(data, new_users=new_users)
-    return [name for name in systems if name not in _SEARCHED_ONLY or name in GRIDS.get(data, {})]
+    return [name for name in systems if name not in _SEARCHED_ONLY or name in grids_of(data)]
 
 
 def ranking_systems(
@@ -92,9 +92,9 @@ def ranking_systems(
         Choose settings on users held out, and leave out systems that make no lists for users whom they were not
         trained on.
     """
-    kind = "users" if new_users else RANKING_SETS[data].kind
+    validation = "users" if new_users else RANKING_SETS[data].validation
     changes = changes or {}
-    parameters = {"random_state": seed} | ({} if "settings" in changes else {"validation": kind}) | changes
+    parameters = {"random_state": seed} | ({} if "settings" in changes else {"validation": validation}) | changes
     told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
     shared = {"random_state": seed, "num_threads": threads}
     makers = {
@@ -102,11 +102,11 @@ def ranking_systems(
         "implicit BPR": partial(_implicit, "bpr", **shared),
         "GF-CF": partial(GFCF, random_state=seed),
         "EASE": EASE,
-    } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in GRIDS.get(data, {})}
+    } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in grids_of(data)}
     systems = {
         "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
-        **{name: _peer(data, name, make, seed, kind) for name, make in makers.items()},
-        **{f"{name} by convention": _by_convention(data, name, seed) for name in CONVENTION.get(data, {})},
+        **{name: _peer(data, name, make, seed, validation) for name, make in makers.items()},
+        **{f"{name} by convention": _by_convention(data, name, seed) for name in CONVENTION.get(split_of(data), {})},
         "Popularity": System(Popularity().fit, "the number of interactions"),
     }
     return {name: system for name, system in systems.items() if not (new_users and name in _NO_NEW_USERS)}
@@ -128,22 +128,27 @@ def choice_of(model: Any) -> str:
     return told + (f" (no further {' and '.join(edges)} tried)" if edges else "")
 
 
-def _peer(data: str, name: str, make: Any, seed: int, kind: str) -> System:
+def grids_of(data: str) -> dict[str, Grid]:
+    """Return what the settings of the peers are searched over on a set, by the system."""
+    return GRIDS.get(split_of(data), {})
+
+
+def _peer(data: str, name: str, make: Any, seed: int, validation: str) -> System:
     needs = "implicit" if name.startswith("implicit") else None
-    grid = GRIDS.get(data, {}).get(name)
+    grid = grids_of(data).get(name)
     if grid is None:
         fixed = FIXED[name]
         told = f"{_ORIGIN[name]}, {_told(fixed)}{_HOW_FIXED[name]}"
         return System(partial(_train_fixed, make, fixed), told, needs, needs or "")
     ladders = LADDERS.get(name, {})
-    told = f"{_ORIGIN[name]}, the best on {_CHOSEN_ON[kind]} of {_told(grid)}"
+    told = f"{_ORIGIN[name]}, the best on {_CHOSEN_ON[validation]} of {_told(grid)}"
     ends = ", ".join(f"{name} {values[0]:g}..{values[-1]:g}" for name, values in ladders.items())
     further = f", and of single steps from the best within {ends}" if ladders else ""
-    return System(partial(_train_chosen, make, grid, ladders, seed, kind), told + further, needs, needs or "")
+    return System(partial(_train_chosen, make, grid, ladders, seed, validation), told + further, needs, needs or "")
 
 
 def _by_convention(data: str, name: str, seed: int) -> System:
-    fixed = CONVENTION[data][name]
+    fixed = CONVENTION[split_of(data)][name]
     told = f"written from its paper and program, {_told(fixed)}: the settings of the paper for this split"
     shared = {"random_state": seed} if issubclass(_FILTERS[name], Filter) else {}
     return System(partial(_train_fixed, partial(_FILTERS[name], **shared), fixed), told)
@@ -163,8 +168,8 @@ def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Li
     return make(**settings).fit(shown)
 
 
-def _train_chosen(make: Any, grid: Grid, ladders: Grid, seed: int, kind: str, shown: Interactions) -> Chosen:
-    return Chosen(make, grid, ladders, seed, kind).fit(shown)
+def _train_chosen(make: Any, grid: Grid, ladders: Grid, seed: int, validation: str, shown: Interactions) -> Chosen:
+    return Chosen(make, grid, ladders, seed, validation).fit(shown)
 
 
 def _implicit(algorithm: str, **parameters: Any) -> Any:

@@ -46,6 +46,8 @@ class RankingData(StrEnum):
 
     GOWALLA = "gowalla"
     YELP2018 = "yelp2018"
+    GOWALLA_ORDER = "gowalla-order"
+    YELP2018_ORDER = "yelp2018-order"
     ML_1M = "ml-1m"
     DOUBAN = "douban"
     LASTFM = "lastfm"
@@ -53,6 +55,12 @@ class RankingData(StrEnum):
     ML_100K = "ml-100k"
     ML_100K_LAST = "ml-100k-last"
     ML_100K_TIME = "ml-100k-time"
+
+
+RankingSets = Annotated[
+    list[RankingData] | None,
+    typer.Option("--set", help="May be repeated. By default all but those in order, which need the published files."),
+]
 
 
 class Set(StrEnum):
@@ -190,7 +198,7 @@ def ratings(
 
 
 def ranking(
-    sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    sets: RankingSets = None,
     names: Annotated[
         list[str] | None,
         typer.Option("--system", help="May be repeated. By default all, EASE, RDLAE, Turbo-CF if items are few."),
@@ -210,7 +218,7 @@ def ranking(
 ) -> None:
     """Recall and NDCG of GraphRanker beside implicit's models in one run, and beside published figures."""
     from air_recsys.benchmarks.accuracy.ranking import bench_ranking
-    from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, validation_part
+    from air_recsys.benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
     from air_recsys.benchmarks.accuracy.ranking_systems import ranking_systems, systems_by_default
     from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems
     from air_recsys.datasets import data_root
@@ -224,7 +232,7 @@ def ranking(
             ranking_systems(name, changes, seed, threads, new_users=new_users),
             names or systems_by_default(name, new_users=new_users),
         )
-        for name in [each.value for each in sets or RankingData]
+        for name in sets or BY_DEFAULT
     }
     root = data_root(data)
     reports: list[ResultTable] = []
@@ -263,18 +271,18 @@ def ranking_times(
 
 
 def ranking_splits(
-    sets: Annotated[list[RankingData] | None, typer.Option("--set", help="May be repeated. By default all.")] = None,
+    sets: RankingSets = None,
     data: options.DataFolder = None,
     seed: options.Seed = 0,
     json_file: options.JsonFile = None,
 ) -> None:
     """Whether the tested items of a user belong together, as in a split in time; beside a random part."""
-    from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
+    from air_recsys.benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS
     from air_recsys.benchmarks.accuracy.ranking_splits import bench_ranking_splits
     from air_recsys.datasets import data_root
 
     root = data_root(data)
-    folds = {name: RANKING_SETS[name].load(root) for name in [each.value for each in sets or RankingData]}
+    folds = {name: RANKING_SETS[name].load(root) for name in sets or BY_DEFAULT}
     options.publish([bench_ranking_splits(folds, seed)], json_file)
 
 
