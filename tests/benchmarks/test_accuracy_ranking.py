@@ -11,7 +11,7 @@ from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy import ranking, ranking_peers
 from air_recsys.benchmarks.accuracy.published import published_figures
 from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, user_ndcg
-from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, new_users_part, validation_part
+from air_recsys.benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, TurboCF
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen
@@ -221,6 +221,39 @@ def test_for_the_future_all_searches_hide_the_latest_part(fold):
     assert later is not None
     assert earlier is not None
     assert later.min() > earlier.max()
+
+
+def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_of_each_user(fold, at_once):
+    in_order, plain = ranking_systems("gowalla-order"), ranking_systems("gowalla")
+    assert list(in_order) == list(plain)
+    assert "validation='last'" in in_order["GraphRanker"].settings
+    assert "the best on the hidden latest fifth of each user's training items of" in in_order["GF-CF"].settings
+    for name in plain:
+        if "by convention" in name:
+            assert in_order[name].settings == plain[name].settings
+    data = fold.train
+    pairs = data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids
+    timed = Interactions(*pairs, timestamps=np.random.default_rng(0).permutation(data.n_ratings))
+    inner = validation_part(fold._replace(train=timed), kind=RANKING_SETS["gowalla-order"].kind)
+    part = latest_of_rows(interaction_pattern(timed), interaction_times(timed), 0)
+    np.testing.assert_array_equal(inner.test.to_csr().toarray(), part.hidden.toarray())
+    means, _ = bench_ranking("gowalla-order", inner, {"popular": System(Popularity().fit, "")})
+    assert "tested: the latest fifth of each user's of the training items" in means.protocol
+    means, _ = bench_ranking("gowalla-order", fold, {"popular": System(Popularity().fit, "")})
+    assert [row["system"] for row in means.rows[1:]] == [name for name, _ in published_figures("ranking", "gowalla")]
+
+
+def test_sets_in_order_read_the_places_in_the_lines_and_are_asked_for_by_name(tmp_path):
+    assert {"gowalla-order", "yelp2018-order"} == set(RANKING_SETS) - set(BY_DEFAULT)
+    for name in ("gowalla", "yelp2018"):
+        folder = tmp_path / "implicit" / name
+        folder.mkdir(parents=True)
+        (folder / "train.txt").write_text("0 2 1\n1 1 0 2\n")
+        (folder / "test.txt").write_text("0 0\n")
+        train = RANKING_SETS[f"{name}-order"].load(tmp_path).train
+        assert train.timestamps is not None
+        assert sorted(train.timestamps) == pytest.approx([1 / 3, 1 / 2, 2 / 3, 1, 1])
+        assert RANKING_SETS[name].load(tmp_path).train.timestamps is None
 
 
 def test_for_new_users_all_searches_hold_users_out(fold):

@@ -86,8 +86,8 @@ def no_training(monkeypatch):
         ),
         ("evaluate {}/text.csv --ranking --split time", ["expected ratings with timestamps, found none"]),
         (
-            "evaluate {}/text.csv --ranking --split last --test-fraction 0.3",
-            ["--split last does not read --test-fraction"],
+            "evaluate {}/text.csv --ranking --split last --last 2 --test-fraction 0.3",
+            ["expected --last or --test-fraction, found both"],
         ),
         ("evaluate {}/text.csv --ranking --split last", ["found none", "--timestamp-column"]),
         ("evaluate {}/text.csv --ranking --split users --last 2", ["--split users does not read --last"]),

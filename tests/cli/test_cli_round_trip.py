@@ -286,6 +286,11 @@ def test_evaluate_measures_lists_of_users_held_out_and_of_several_last_items(tmp
     for options, told, n_users in (
         (["--split", "users", "--test-fraction", 0.3], "30% of the users held out of the training, 80%", 6),
         (["--split", "last", "--last", 2, "--timestamp-column", "when"], "the last 2 of each user's held out", 20),
+        (
+            ["--split", "last", "--test-fraction", 0.3, "--timestamp-column", "when"],
+            "the latest 30% of each user's held out",
+            20,
+        ),
     ):
         ended = cli("evaluate", tmp_path / "likes.csv", *how, *options, "--json", target)
         assert ended.status == 0, ended.err

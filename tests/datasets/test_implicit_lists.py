@@ -21,6 +21,28 @@ def test_lists_become_pairs_over_common_ids(gowalla):
     assert train.user_ids.tolist() == test.user_ids.tolist() == [0, 1, 2]
 
 
+def test_places_in_the_lines_are_times_where_the_order_is_asked_for(gowalla):
+    train, test = load_implicit_lists(gowalla, "gowalla", order=True)
+    times = dict(
+        zip(zip(train.user_index.tolist(), train.item_index.tolist(), strict=True), train.timestamps, strict=True)
+    )
+    assert times == pytest.approx(
+        {(0, 3): 1 / 2, (0, 1): 1, (1, 0): 1 / 3, (1, 1): 2 / 3}
+    )  # the first of a repeated one
+    assert test.timestamps is None
+    assert load_implicit_lists(gowalla, "gowalla")[0].timestamps is None
+
+
+@pytest.mark.parametrize("content", ["0 1 3\n1 0 1 1\n2\n", "0 4\n1 2\n", "1 3 4\n0 1 2\n"])
+def test_a_copy_that_lost_the_order_is_refused(gowalla, content):
+    (gowalla / "implicit" / "gowalla" / "train.txt").write_text(content)
+    load_implicit_lists(gowalla, "gowalla")
+    with pytest.raises(
+        DataFileError, match=r"train.txt: expected .* order of the published file, found all 2 lines in asc"
+    ):
+        load_implicit_lists(gowalla, "gowalla", order=True)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [

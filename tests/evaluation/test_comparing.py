@@ -195,6 +195,11 @@ def test_parts_by_name(data, split, n_test, told):
     assert 0.9 * n_test <= n_tested <= n_test  # some items do not occur before
 
 
+def test_the_latest_share_of_each_user_is_a_part(data):
+    found = compare(["GlobalMean"], data, "last", test_fraction=0.3, **QUICK)
+    assert "the latest 30% of each user held out" in found.protocol
+
+
 def test_several_masks_are_several_folds(data, split):
     found = compare(["GlobalMean"], data, [split, global_time(data, 0.2)], **QUICK)
     assert len(found.folds) == 2
@@ -206,7 +211,7 @@ def test_several_masks_are_several_folds(data, split):
         ("half", {}, "split must be one of random, time, last, a number of folds or masks, found 'half'"),
         (1, {}, "split must be an integer >= 2, found 1"),
         ([3], {}, "expected splits of air_recsys.splits, found int"),
-        (5, {"test_fraction": 0.2}, "test_fraction is read by the splits 'random' and 'time', found it beside 5"),
+        (5, {"test_fraction": 0.2}, "test_fraction is read by the splits random, time, last, found it beside 5"),
         (None, {"test_fraction": 2.0}, "test_fraction must be"),
         ("time", {"test": np.ones((2, 2))}, "expected either test ratings or a split, found both"),
         (None, {"k": 26}, "k must be an integer >= 1 and <= 25, found 26"),

@@ -51,6 +51,12 @@ def test_several_last_ones_of_each_user_are_tested():
     assert pairs_of(fold.train) == {(0, 0), (1, 0), (2, 0), (2, 1)}  # user 2 has no more than two
 
 
+def test_the_latest_share_of_each_user_is_tested():
+    fold = holdout_of_last(in_time((0, 2, 7), (2, 1, 0)), 0.4)
+    assert pairs_of(fold.test) == {(0, 2), (2, 0)}  # item 3 is the latest of all who have it
+    assert pairs_of(fold.train) == {(0, 0), (0, 1), (1, 0), (1, 2), (2, 1)}
+
+
 def test_users_with_too_few_to_hold_out_and_missing_times_are_told():
     with pytest.raises(DataError, match=r"users with more than 3 interaction\(s\), found 3 of one user at most"):
         holdout_of_last(in_time(), 3)

@@ -38,6 +38,28 @@ def test_leave_last_takes_the_latest_of_each_user(data, n):
 
 
 @fast
+@given(interactions(timestamps=True), fractions)
+def test_leave_last_takes_the_latest_share_of_each_user(data, fraction):
+    counts = np.bincount(data.user_index, minlength=data.n_users)
+    expected = np.minimum(np.floor(fraction * counts + 0.5), np.maximum(counts - 1, 0))
+    if not expected.any():
+        with pytest.raises(DataError):
+            leave_last(data, fraction)
+        return
+    split = leave_last(data, fraction)
+    check_parts(data, split)
+    np.testing.assert_array_equal(counts_per_user(data, split.test), expected)
+    for user in range(data.n_users):
+        own = [
+            (moment, held)
+            for moment, held, who in zip(moments(data), split.test, data.user_index, strict=True)
+            if who == user
+        ]
+        held_out = [moment for moment, held in own if held]
+        assert not held_out or min(held_out) > max(moment for moment, held in own if not held)
+
+
+@fast
 @given(interactions(min_ratings=2, timestamps=True), fractions)
 def test_global_time_takes_the_latest_of_all(data, fraction):
     n_test = math.ceil(fraction * data.n_ratings)
@@ -68,6 +90,8 @@ def test_what_is_missing_is_named():
         global_time(timed, 0.9)
     with pytest.raises(ParameterError, match="n must be an integer >= 1, found 0"):
         leave_last(timed, 0)
+    with pytest.raises(ParameterError, match=r"n must be a number > 0 and < 1, found 1\.5"):
+        leave_last(timed, 1.5)
     with pytest.raises(ParameterError, match="test_fraction must be a number > 0 and < 1, found 1"):
         global_time(timed, 1)
 

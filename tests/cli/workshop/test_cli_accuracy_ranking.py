@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from workshop_cases import invoked
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS
+from air_recsys.benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS
 from air_recsys.cli.workshop import accuracy
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import ParameterError
@@ -61,8 +61,8 @@ def test_what_cannot_be_is_refused_before_any_work(calls, arguments, message):
 
 def test_all_sets_and_the_systems_of_each_by_default(calls):
     invoke("--system", "GraphRanker", "--system", "Popularity")
-    assert [name for name, *_ in calls] == list(RANKING_SETS)
-    assert [list(systems) for _, _, systems, _ in calls] == [["GraphRanker", "Popularity"]] * len(RANKING_SETS)
+    assert [name for name, *_ in calls] == list(BY_DEFAULT)
+    assert [list(systems) for _, _, systems, _ in calls] == [["GraphRanker", "Popularity"]] * len(BY_DEFAULT)
     pytest.importorskip("implicit")
     invoke("--set", "gowalla", "--set", "ml-1m")
     assert ["EASE" in systems for _, _, systems, _ in calls[-2:]] == [False, True]
