@@ -138,11 +138,17 @@ class Chosen:
         return self._ranker.lists_of_new(rows, n)
 
 
-def _ndcg(ranker: Any, part: _Part, seed: int) -> float:
-    ranker.fit(part.shown)
-    users = np.flatnonzero(np.diff(part.hidden.indptr))
+def some_asked(hidden: Csr, seed: int) -> np.ndarray:
+    """Return the rows with hidden entries, ascending, or 5000 of them drawn at random."""
+    users = np.flatnonzero(np.diff(hidden.indptr))
     if users.size > _MOST_USERS:
         users = np.sort(np.random.default_rng(seed).choice(users, _MOST_USERS, replace=False))
+    return users
+
+
+def _ndcg(ranker: Any, part: _Part, seed: int) -> float:
+    ranker.fit(part.shown)
+    users = some_asked(part.hidden, seed)
     new = None if part.given is None else part.given[users]
     lists = ranker.lists(users, _LENGTH) if new is None else ranker.lists_of_new(new, _LENGTH)
     return ndcg_at_k(lists, part.hidden[users], _LENGTH)

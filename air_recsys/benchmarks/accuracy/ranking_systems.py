@@ -10,6 +10,7 @@ import numpy as np
 
 from air_recsys.benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
 from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, Filter, TurboCF
+from air_recsys.benchmarks.accuracy.ranking_half_lives import HALF_LIVES, HalfLives
 from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.benchmarks.accuracy.ranking_search import Chosen, Grid
 from air_recsys.benchmarks.accuracy.ranking_settings import CONVENTION, FIXED, GRIDS, LADDERS
@@ -96,6 +97,16 @@ def ranking_systems(
     changes = changes or {}
     parameters = {"random_state": seed} | ({} if "settings" in changes else {"validation": validation}) | changes
     told = ", ".join(f"{name}={value!r}" for name, value in parameters.items())
+    systems = {
+        "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
+        **_peers(data, seed, threads, validation),
+        "Popularity": System(Popularity().fit, "the number of interactions"),
+    }
+    return {name: system for name, system in systems.items() if not (new_users and name in _NO_NEW_USERS)}
+
+
+def _peers(data: str, seed: int, threads: int, validation: str) -> dict[str, System]:
+    """Return the peers whose settings are searched or fixed, those by convention, and those that read the order."""
     shared = {"random_state": seed, "num_threads": threads}
     makers = {
         "implicit ALS": partial(_implicit, "als", **shared),
@@ -103,13 +114,13 @@ def ranking_systems(
         "GF-CF": partial(GFCF, random_state=seed),
         "EASE": EASE,
     } | {name: make for name, make in {"RDLAE": RDLAE, "Turbo-CF": TurboCF}.items() if name in grids_of(data)}
-    systems = {
-        "GraphRanker": System(partial(_train_ranker, parameters), f"GraphRanker({told})"),
-        **{name: _peer(data, name, make, seed, validation) for name, make in makers.items()},
-        **{f"{name} by convention": _by_convention(data, name, seed) for name in CONVENTION.get(split_of(data), {})},
-        "Popularity": System(Popularity().fit, "the number of interactions"),
-    }
-    return {name: system for name, system in systems.items() if not (new_users and name in _NO_NEW_USERS)}
+    peers = {name: _peer(data, name, make, seed, validation) for name, make in makers.items()}
+    settled = {name: _by_convention(data, name, seed) for name in CONVENTION.get(split_of(data), {})}
+    systems = peers | {f"{name} by convention": peer for name, peer in settled.items()}
+    if validation == "last":
+        weighed = {name: peer for name, peer in (settled or peers).items() if name not in _NO_NEW_USERS}
+        systems |= {f"{name}, half-lives": _with_half_lives(peer, seed) for name, peer in weighed.items()}
+    return systems
 
 
 def ask_lists(model: Lister, users: np.ndarray) -> Lists:
@@ -154,6 +165,12 @@ def _by_convention(data: str, name: str, seed: int) -> System:
     return System(partial(_train_fixed, partial(_FILTERS[name], **shared), fixed), told)
 
 
+def _with_half_lives(peer: System, seed: int) -> System:
+    tried = " | ".join(f"{half_life:g}" for half_life in HALF_LIVES)
+    told = f"{peer.settings}; and the best on {_CHOSEN_ON['last']} of half_life={tried}"
+    return System(partial(_train_half_lives, peer.train, seed), told, peer.needs, peer.extra)
+
+
 def _told(settings: Mapping[str, Any]) -> str:
     values = {name: value if isinstance(value, tuple) else (value,) for name, value in settings.items()}
     words = {name: " | ".join("none" if each is None else f"{each:g}" for each in values[name]) for name in values}
@@ -170,6 +187,10 @@ def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Li
 
 def _train_chosen(make: Any, grid: Grid, ladders: Grid, seed: int, validation: str, shown: Interactions) -> Chosen:
     return Chosen(make, grid, ladders, seed, validation).fit(shown)
+
+
+def _train_half_lives(train: Any, seed: int, shown: Interactions) -> HalfLives:
+    return HalfLives(train, seed).fit(shown)
 
 
 def _implicit(algorithm: str, **parameters: Any) -> Any:
