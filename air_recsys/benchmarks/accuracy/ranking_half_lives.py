@@ -17,7 +17,7 @@ from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, latest
 from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
 
 HALF_LIVES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Numbers of later items after which an item counts half; 0: all count alike."""
+"""Numbers of later items with which an item counts half; 0: all count alike."""
 _LENGTH = 20
 
 

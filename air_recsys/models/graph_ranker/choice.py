@@ -27,7 +27,7 @@ _REGRESSION: Grid = {
 }
 _TIMES: Grid = {
     "item_trend": (0.0, 0.25, 0.5, 0.75, 1.0),
-    "user_half_life": (0.0, 3.0, 10.0, 30.0, 100.0),
+    "user_half_life": (0.0, 1.0, 3.0, 10.0, 30.0, 100.0),
 }
 _FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
 _NONE: dict[str, Any] = {"item_weight": 0.0, "user_weight": 0.0, "factor_weight": 0.0, "regression_weight": 0.0}

@@ -45,7 +45,7 @@ class RankerSettings(NamedTuple):
     regression_penalty: float = 8.0
     regression_source: float = 0.25
     regression_target: float = -0.25
-    user_half_life: float = 0.0  # so many later items of a user halve what an item counts; 0: all count alike
+    user_half_life: float = 0.0  # an item counts half if its user has so many later ones; 0: all count alike
     item_trend: float = 0.0  # power of an item's share of the latest interactions over its share of all
     item_weight: float = 0.0
     user_weight: float = 0.0

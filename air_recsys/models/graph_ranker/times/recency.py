@@ -41,7 +41,7 @@ def item_gains(data: Interactions, settings: RankerSettings) -> np.ndarray:
 
 
 def of_later_items(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
-    """Return a pattern where an entry counts half for every `half_life` entries of its row that are later.
+    """Return a pattern where an entry counts h / (h + k), with k entries of its row that are later and h the half-life.
 
     Entries of the same time count the same. A half-life of 0, or no times: all count alike.
 
@@ -49,7 +49,7 @@ def of_later_items(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
     --------
     >>> times = sp.csr_array(np.array([[10, 30, 20, 20]]))
     >>> of_later_items(sp.csr_array(np.ones((1, 4), dtype=np.float32)), times, 1.0).toarray()
-    array([[0.125, 1.   , 0.5  , 0.5  ]], dtype=float32)
+    array([[0.25, 1.  , 0.5 , 0.5 ]], dtype=float32)
     """
     if not half_life or times is None:
         return pattern
@@ -60,7 +60,7 @@ def of_later_items(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
     ends = np.repeat(np.r_[begins[1:], ordered.size], np.diff(np.r_[begins, ordered.size]))
     later = np.empty(rows.size)
     later[order] = pattern.indptr[ordered + 1] - ends
-    weights = pattern.data * (2.0 ** (-later / half_life)).astype(pattern.dtype)
+    weights = pattern.data * (half_life / (half_life + later)).astype(pattern.dtype)
     return sp.csr_array((weights, pattern.indices, pattern.indptr), shape=pattern.shape)
 
 
