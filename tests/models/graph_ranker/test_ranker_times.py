@@ -125,7 +125,7 @@ def test_scores_are_those_of_the_formula(data: Interactions, fitted: GraphRanker
     assert times is not None
     x, t = pattern.toarray().astype(float), times.toarray()
     later = ((t[:, None, :] > t[:, :, None]) & (x[:, None, :] > 0)).sum(axis=2)
-    own = x * 0.5 ** (later / 2.0)
+    own = x * 2 / (2 + later)
     gains = np.exp(log_trend(times)) ** 0.5
     weighted = x.T @ (x / np.sqrt(x.sum(axis=1, keepdims=True)))
     d = weighted.diagonal()
@@ -174,6 +174,14 @@ def test_items_of_one_time_count_the_same() -> None:
     expected = [[0.5, 0.5, 1.0], [1.0, 1.0, 1.0]]
     np.testing.assert_array_equal(of_later_items(pattern, times, 1.0).toarray(), expected)
     assert of_later_items(pattern, times, 0.0) is pattern
+
+
+def test_an_item_counts_half_with_as_many_later_ones_as_the_half_life() -> None:
+    pattern = sp.csr_array(np.ones((1, 7), dtype=np.float32))
+    times = sp.csr_array(np.arange(7, 0, -1)[None, :])
+    found = of_later_items(pattern, times, 3.0).toarray()[0]
+    np.testing.assert_allclose(found, 3 / (3 + np.arange(7)), rtol=1e-6)
+    assert found[3] == 0.5
 
 
 def test_a_trend_is_one_where_nothing_changes() -> None:

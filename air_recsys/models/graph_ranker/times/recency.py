@@ -41,7 +41,7 @@ def item_gains(data: Interactions, settings: RankerSettings) -> np.ndarray:
 
 
 def of_later_items(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
-    """Return a pattern where an entry counts h / (h + k), with k entries of its row that are later and h the half-life.
+    """Return a pattern where an entry counts h / (h + k), with h the half-life and k later entries of its row.
 
     Entries of the same time count the same. A half-life of 0, or no times: all count alike.
 
