@@ -29,9 +29,9 @@ def load_implicit_lists(root: str | Path, name: ListName, *, order: bool = False
         Gowalla: 29,858 users, 40,981 items, 810,128 + 217,242 interactions. Yelp 2018: 31,668 users, 38,048
         items, 1,237,259 + 324,147 interactions.
     order : bool
-        Give the training part times: k / n for the k-th of the n items of a line. The published lines have the items
-        of a user in the order in which the user came to them, and the test part has those that came last. The times
-        of two users cannot be compared.
+        Give the training part times: k / n for the k-th of the n items of a line. The published lines are not sorted
+        by the ids: an author of NGCF says that they are in the order of time, and that the test part has the latest
+        fifth (issue 19 of its repository). The times are shares of the way through the items of a user.
 
     Returns
     -------
