@@ -235,9 +235,10 @@ def ranking(
         for name in sets or BY_DEFAULT
     }
     root = data_root(data)
+    folds = {name: RANKING_SETS[name].load(root) for name in systems}
     reports: list[ResultTable] = []
     for name, chosen in systems.items():
-        fold = RANKING_SETS[name].load(root)
+        fold = folds.pop(name)
         if validation:
             fold = validation_part(fold, seed, RANKING_SETS[name].kind)
         measured = new_users_part(fold, seed) if new_users else fold

@@ -13,7 +13,7 @@ from air_recsys import Interactions
 from air_recsys.benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS
 from air_recsys.cli.workshop import accuracy
 from air_recsys.evaluation.folds import Fold
-from air_recsys.exceptions import ParameterError
+from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.results.table import ResultTable
 from air_recsys.splits import user_holdout
 
@@ -56,6 +56,16 @@ invoke_splits = partial(invoked, {"ranking": accuracy.ranking_splits})
 def test_what_cannot_be_is_refused_before_any_work(calls, arguments, message):
     with pytest.raises(ParameterError, match=message):
         invoke(*arguments)
+    assert not calls
+
+
+def test_a_set_that_cannot_be_read_is_refused_before_any_work(calls, monkeypatch):
+    def load(root):
+        raise DataFileError("expected the order, found sorted lines")
+
+    monkeypatch.setitem(RANKING_SETS, "gowalla-order", RANKING_SETS["gowalla-order"]._replace(load=load))
+    with pytest.raises(DataFileError, match="expected the order"):
+        invoke("--set", "ml-1m", "--set", "gowalla-order", "--system", "Popularity")
     assert not calls
 
 
