@@ -225,7 +225,7 @@ def test_for_the_future_all_searches_hide_the_latest_part(fold):
 
 def test_a_set_in_order_has_the_systems_of_its_split_and_chooses_on_the_latest_of_each_user(fold, at_once):
     in_order, plain = ranking_systems("gowalla-order"), ranking_systems("gowalla")
-    assert list(in_order) == list(plain)
+    assert [name for name in in_order if "half-lives" not in name] == list(plain)
     assert "validation='last'" in in_order["GraphRanker"].settings
     assert "the best on the hidden latest fifth of each user's training items of" in in_order["GF-CF"].settings
     for name in plain:
