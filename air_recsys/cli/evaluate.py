@@ -38,8 +38,13 @@ class ListSplit(StrEnum):
     TIME = "time"
 
 
-_SHARES = {ListSplit.RANDOM: 0.2, ListSplit.USERS: 0.1, ListSplit.TIME: 0.2}
-"""What is held out where --test-fraction is not given."""
+_SIZES: dict[ListSplit, float | int] = {
+    ListSplit.RANDOM: 0.2,
+    ListSplit.USERS: 0.1,
+    ListSplit.LAST: 1,
+    ListSplit.TIME: 0.2,
+}
+"""The share, or the number of each user, where neither --test-fraction nor --last is given."""
 _READ = {
     ListSplit.RANDOM: {"--test-fraction"},
     ListSplit.USERS: {"--test-fraction"},
@@ -191,7 +196,7 @@ def _size(split: ListSplit, test_fraction: float | None, last: int | None, times
         )
     if test_fraction is not None:
         return check_fraction("test_fraction", test_fraction)
-    return (last or 1) if split is ListSplit.LAST else _SHARES[split]
+    return _SIZES[split] if last is None else last
 
 
 def _parts(data: Interactions, split: ListSplit, size: float | int, seed: int) -> tuple[Fold | NewUsersFold, str]:

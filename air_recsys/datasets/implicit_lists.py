@@ -12,6 +12,7 @@ from air_recsys.datasets.files import build_interactions, malformed, read_lines
 from air_recsys.datasets.folders import find_file
 from air_recsys.exceptions import DataFileError
 from air_recsys.interactions import Interactions
+from air_recsys.splits.base import rank_within
 from air_recsys.validation import check_choice
 
 ListName = Literal["gowalla", "yelp2018"]
@@ -58,10 +59,10 @@ def load_implicit_lists(root: str | Path, name: ListName, *, order: bool = False
     check_choice("name", name, ("gowalla", "yelp2018"))
     train_path, test_path = (find_file(root, name, [file]) for file in ("train.txt", "test.txt"))
     pairs = _read_pairs(train_path), _read_pairs(test_path)
-    places = _places(train_path, *pairs[0]) if order else None
     user_ids, user_index = np.unique(np.concatenate([users for users, _ in pairs]), return_inverse=True)
     item_ids, item_index = np.unique(np.concatenate([items for _, items in pairs]), return_inverse=True)
     n_train = pairs[0][0].size
+    places = _places(train_path, user_index[:n_train], item_index[:n_train]) if order else None
 
     def ones(path: Path, rows: slice, times: np.ndarray | None = None) -> Interactions:
         users, items = user_index[rows], item_index[rows]
@@ -72,15 +73,14 @@ def load_implicit_lists(root: str | Path, name: ListName, *, order: bool = False
 
 
 def _places(path: Path, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Return k / n for the k-th of the n items of a line, (pairs,)."""
-    begins = np.flatnonzero(np.r_[True, users[1:] != users[:-1]])
-    sizes = np.diff(np.r_[begins, users.size])
+    """Return k / n for the k-th of the n items of a user, (pairs,)."""
+    counts = np.bincount(users)
     if not (np.diff(items)[np.diff(users) == 0] < 0).any():
         raise DataFileError(
-            f"{path}: expected the items of a user in the order of the published file, found all {begins.size} lines "
-            "in ascending order of the ids"
+            f"{path}: expected the items of a user in the order of the published file, found all "
+            f"{np.count_nonzero(counts)} lines in ascending order of the ids"
         )
-    return (np.arange(users.size) - np.repeat(begins, sizes) + 1) / np.repeat(sizes, sizes)
+    return (rank_within(users, np.arange(users.size)) + 1) / counts[users]
 
 
 def _read_pairs(path: Path) -> tuple[np.ndarray, np.ndarray]:

@@ -55,7 +55,7 @@ def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
         Without timestamps, or if no user has enough interactions.
     """
     most = np.bincount(data.user_index).max(initial=0)
-    if data.timestamps is not None and isinstance(n, int) and most <= n:
+    if data.timestamps is not None and most <= n:
         raise DataError(f"expected users with more than {n} interaction(s), found {most} of one user at most")
     return _known_alone("last", data, leave_last(data, n))
 

@@ -64,10 +64,8 @@ def make_parts(data: Interactions, split: AnySplit, test_fraction: float | None,
         raise ParameterError(f"test_fraction is read by the splits {', '.join(SPLITS)}, found it beside {split!r}")
     likes = is_likes(data)
     share = check_fraction("test_fraction", (0.2 if likes else 0.1) if test_fraction is None else test_fraction)
-    if split == "last":
-        held_out = "the last" if test_fraction is None else f"the latest {share:.0%}"
-        last = 1 if test_fraction is None else share
-        return Parts([holdout_of_last(data, last)], f"{held_out} of each user held out, of items that others have")
+    if split == "last" and test_fraction is None:
+        return Parts([holdout_of_last(data)], "the last of each user held out, of items that others have")
     if isinstance(split, str):
         return _by_name(data, split, share, likes, seed)
     if isinstance(split, Split):
@@ -83,6 +81,9 @@ def _by_name(data: Interactions, split: str, share: float, likes: bool, seed: in
     if split == "time":
         fold = holdout_in_time(data, share)
         return Parts([fold], f"the latest {share:.0%} held out, of users and items that occur before")
+    if split == "last":
+        held_out = f"the latest {share:.0%} of each user held out, of items that others have"
+        return Parts([holdout_of_last(data, share)], held_out)
     if split != "random":
         raise ParameterError(f"split must be one of {', '.join(SPLITS)}, a number of folds or masks, found {split!r}")
     if likes:

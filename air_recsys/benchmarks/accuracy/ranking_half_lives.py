@@ -7,18 +7,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from air_recsys.benchmarks.accuracy.ranking_search import some_asked
+from air_recsys.benchmarks.accuracy.ranking_search import hidden_ndcg
 from air_recsys.evaluation.lists import NewUsersLister
 from air_recsys.exceptions import DataError
 from air_recsys.interactions import Interactions
-from air_recsys.metrics import ndcg_at_k
+from air_recsys.models.graph_ranker.choice import TIMES
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, latest_of_rows
 from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
 
-HALF_LIVES = (0.0, 1.0, 3.0, 10.0, 30.0, 100.0)
-"""Numbers of later items with which an item counts half; 0: all count alike."""
-_LENGTH = 20
+HALF_LIVES = TIMES["user_half_life"]
+"""Those that a `GraphRanker` tries: numbers of later items with which an item counts half; 0: all count alike."""
 
 
 class HalfLives:
@@ -62,16 +61,14 @@ class HalfLives:
             raise DataError("expected interactions with timestamps that differ, found none")
         part = latest_of_rows(pattern, times, self.seed)
         trial = self.train(_shown(part, interactions))
-        self.figures_ = {half_life: self._figure(trial, part, half_life) for half_life in HALF_LIVES}
+        self.figures_: dict[float, float] = {}
+        for half_life in HALF_LIVES:
+            own = of_later_items(part.shown, part.times, half_life)
+            self.figures_[half_life] = hidden_ndcg(trial, part.hidden, own, self.seed)
         best = max(self.figures_, key=self.figures_.__getitem__)
         self._ranker, self._own = self.train(interactions), of_later_items(pattern, times, best)
         self.settings_: dict[str, Any] = {**getattr(self._ranker, "settings_", {}), "half_life": best}
         return self
-
-    def _figure(self, ranker: NewUsersLister, part: HiddenPart, half_life: float) -> float:
-        users = some_asked(part.hidden, self.seed)
-        own, n = of_later_items(part.shown, part.times, half_life), min(_LENGTH, part.shown.shape[1])
-        return ndcg_at_k(ranker.lists_of_new(own[users], n), part.hidden[users], n)
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
         """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""

@@ -126,7 +126,9 @@ class Chosen:
         return [_Part(Interactions.from_csr(each.shown, *ids), each.hidden) for each in parts]
 
     def _figure(self, settings: dict[str, Any], parts: list[_Part]) -> float:
-        figures = [_ndcg(self.make(**settings), part, self.seed) for part in parts]
+        figures = [
+            hidden_ndcg(self.make(**settings).fit(part.shown), part.hidden, part.given, self.seed) for part in parts
+        ]
         return geometric_mean(figures) if all(figures) else 0.0
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
@@ -138,17 +140,14 @@ class Chosen:
         return self._ranker.lists_of_new(rows, n)
 
 
-def some_asked(hidden: Csr, seed: int) -> np.ndarray:
-    """Return the rows with hidden entries, ascending, or 5000 of them drawn at random."""
+def hidden_ndcg(ranker: Any, hidden: Csr, given: Csr | None, seed: int) -> float:
+    """Return NDCG of lists of 20 items for the users with hidden ones, or for 5000 of them drawn at random.
+
+    Lists are of trained users, or of new ones with the items given, (n_users, n_items).
+    """
     users = np.flatnonzero(np.diff(hidden.indptr))
     if users.size > _MOST_USERS:
         users = np.sort(np.random.default_rng(seed).choice(users, _MOST_USERS, replace=False))
-    return users
-
-
-def _ndcg(ranker: Any, part: _Part, seed: int) -> float:
-    ranker.fit(part.shown)
-    users = some_asked(part.hidden, seed)
-    new = None if part.given is None else part.given[users]
-    lists = ranker.lists(users, _LENGTH) if new is None else ranker.lists_of_new(new, _LENGTH)
-    return ndcg_at_k(lists, part.hidden[users], _LENGTH)
+    n = min(_LENGTH, hidden.shape[1])
+    lists = ranker.lists(users, n) if given is None else ranker.lists_of_new(given[users], n)
+    return ndcg_at_k(lists, hidden[users], n)

@@ -166,8 +166,7 @@ def _by_convention(data: str, name: str, seed: int) -> System:
 
 
 def _with_half_lives(peer: System, seed: int) -> System:
-    tried = " | ".join(f"{half_life:g}" for half_life in HALF_LIVES)
-    told = f"{peer.settings}; and the best on {_CHOSEN_ON['last']} of half_life={tried}"
+    told = f"{peer.settings}; and the best on {_CHOSEN_ON['last']} of {_told({'half_life': HALF_LIVES})}"
     return System(partial(_train_half_lives, peer.train, seed), told, peer.needs, peer.extra)
 
 

@@ -25,7 +25,7 @@ _REGRESSION: Grid = {
     "regression_source": (0.0, 0.25, 0.5),
     "regression_share": (0.5, 1.0),
 }
-_TIMES: Grid = {
+TIMES: Grid = {
     "item_trend": (0.0, 0.25, 0.5, 0.75, 1.0),
     "user_half_life": (0.0, 1.0, 3.0, 10.0, 30.0, 100.0),
 }
@@ -84,14 +84,14 @@ class Search:
         """Return the best choice found; the regression as it is where there is no time to try any."""
         start = RankerSettings(**_NONE)
         regression: Grid = {"regression_penalty": self.ways[0].penalties}
-        grid = regression | _REGRESSION | {name: _TIMES[name] for name in self.ways[0].of_times}
+        grid = regression | _REGRESSION | {name: TIMES[name] for name in self.ways[0].of_times}
         chosen = self._descend(start._replace(regression_weight=1.0), grid, HeldOut.regression_scores)
         if not self.history:
             return Choice(start._replace(regression_weight=1.0), 0, self.history)
         single = {way: way.regression_scores(chosen) for way in self.ways}
         for way in self.ways:
             way.forget_regression()
-        times = {name: getattr(chosen, name) for name in _TIMES}
+        times = {name: getattr(chosen, name) for name in TIMES}
         self._join_factors(start._replace(**times), chosen, single)
         best = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
         return Choice.of_row(best, self.history)

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.metrics.checks import Csr
+from air_recsys.splits.base import numbers_held_out, rank_within
 
 _SHARE = 0.2
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden
@@ -166,10 +167,8 @@ def _known_alone(name: str, pattern: Csr, times: Csr, show: np.ndarray, hide: np
 
 def _fifth_of_rows(pattern: Csr, order: np.ndarray) -> np.ndarray:
     """Return a mask of the first fifth of each row, rounded and never all of it, by an order that sorts by rows."""
-    sizes = np.diff(pattern.indptr)
-    rank = np.empty(pattern.nnz, dtype=np.int64)
-    rank[order] = np.arange(pattern.nnz) - np.repeat(pattern.indptr[:-1], sizes)
-    return rank < np.minimum(np.floor(_SHARE * sizes + 0.5), sizes - 1)[_rows(pattern)]
+    rows = _rows(pattern)
+    return rank_within(rows, order) < numbers_held_out("share", _SHARE, np.diff(pattern.indptr))[rows]
 
 
 def _draws(pattern: Csr, seed: int) -> np.ndarray:
