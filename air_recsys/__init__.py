@@ -4,8 +4,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from air_recsys.data.interactions import Interactions
     from air_recsys.graphs import SimilarityGraph
-    from air_recsys.interactions import Interactions
     from air_recsys.models import AIR, DMF, BiasModel, GlobalMean
 
 __version__ = "0.2.0.dev0"
@@ -17,7 +17,7 @@ _HOMES = {
     "DMF": "air_recsys.models",
     "BiasModel": "air_recsys.models",
     "GlobalMean": "air_recsys.models",
-    "Interactions": "air_recsys.interactions",
+    "Interactions": "air_recsys.data.interactions",
     "SimilarityGraph": "air_recsys.graphs",
 }
 

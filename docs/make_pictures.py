@@ -19,11 +19,11 @@ import pandas as pd
 from PIL import Image
 
 from air_recsys import AIR
-from air_recsys.benchmarks.explorer.chromium import chromium
-from air_recsys.benchmarks.made_titles import ADJECTIVES, NOUNS
 from air_recsys.cli import main
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.report import explorer_of, write_explorer, write_report
+from benchmarks.explorer.chromium import chromium
+from benchmarks.made_titles import ADJECTIVES, NOUNS
 
 DOCS = Path(__file__).resolve().parent
 IMAGES = DOCS / "images"

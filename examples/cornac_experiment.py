@@ -19,7 +19,7 @@ from cornac.models import MF, BaselineOnly
 
 from air_recsys.adapters.cornac import CornacAIR
 from air_recsys.datasets import load_movielens
-from air_recsys.validation import as_generator
+from air_recsys.storage.validation import as_generator
 
 Triple = tuple[str, str, float]
 GENRES = ("comedy", "crime", "drama", "horror", "musical", "western")

@@ -14,7 +14,7 @@ import numpy as np
 
 from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_syn_netflix
-from air_recsys.plotting import (
+from air_recsys.report.plots import (
     SingularValues,
     plot_adjacency,
     plot_counts,

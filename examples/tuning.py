@@ -10,9 +10,9 @@ import pandas as pd
 
 from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_syn_netflix
+from air_recsys.evaluation.tuning import tune
 from air_recsys.metrics import rmse
 from air_recsys.splits import random_holdout
-from air_recsys.tuning import tune
 
 
 def make_ratings() -> pd.DataFrame:

@@ -11,7 +11,7 @@ webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's test
 import firefox  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
 
-from air_recsys.benchmarks.explorer import chromium as programs  # noqa: E402
+from benchmarks.explorer import chromium as programs  # noqa: E402
 
 if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
     pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)

@@ -10,7 +10,7 @@ python3 -m venv "$venv"
 "$venv/bin/pyright" --pythonpath "$venv/bin/python"
 # What depends on the order of scores, computed as on older processors, with one and with two threads.
 # Only their files are imported: each of the runs would import all of those folders in both of its processes.
-read -r -a ordered <<<"$(grep -rl --include="test_*.py" "mark\.order" tests/{adapters,distributed,dti,metrics,models} | xargs)"
+read -r -a ordered <<<"$(grep -rl --include="test_*.py" "mark\.order" tests/{adapters,distributed,metrics,models} | xargs)"
 for machine in "old 1" "haswell 2"; do
   read -r kind threads <<<"$machine"
   read -r -a settings <<<"$("$venv/bin/python" tests/processors.py "$kind" "$threads")"

@@ -14,37 +14,27 @@ import pytest
 
 PACKAGE = Path(__file__).resolve().parents[1] / "air_recsys"
 LAYERS = (
-    {"exceptions", "validation", "parameters", "ids", "columns", "headers", "scales", "repeated", "reading", "writing"}
-    | {"held_files", "digests", "tensor_files", "markup", "progress"},
-    {"features"},
-    {"metrics", "interactions", "interactions_card", "splits"},
+    {"exceptions", "storage"},
+    {"metrics"},
+    {"data", "splits"},
     {"graphs"},
     {"nn"},
     {"training"},
-    {"solvers"},
-    {"models"},
-    {"results"},
-    {"datasets"},
-    {"images"},
+    {"models", "solvers"},
+    {"datasets", "images"},
     {"adapters"},
     {"evaluation"},
-    {"tuning", "tracking"},
     {"dti"},
     {"distributed"},
-    {"plotting", "report"},
+    {"report"},
     {"serving"},
-    {"demo"},
-    {"benchmarks"},
     {"cli"},
 )
-WORKSHOP = ("air_recsys.benchmarks", "air_recsys.cli.workshop")
-# The command line adds the commands of the workshop where there is one.
-DOOR = ("air_recsys.cli.app", "air_recsys.cli.workshop", None)
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 HOSTS = {"surprise", "implicit", "cornac", "myfm", "lightfm"}
 # Fixed public names; their imports stand inside the methods.
 ALLOWED = {
-    ("air_recsys.interactions", "air_recsys.adapters.surprise", "to_surprise"),
+    ("air_recsys.data.interactions", "air_recsys.adapters.surprise", "to_surprise"),
     ("air_recsys.graphs.similarity", "air_recsys.report", "to_html"),
 }
 
@@ -161,10 +151,8 @@ def test_modules_import_each_other_in_no_circle():
     TopologicalSorter(graph).prepare()  # raises CycleError
 
 
-def test_the_product_does_not_lean_on_the_workshop():
-    outside = [entry for entry in IMPORTS if not entry.importer.startswith(WORKSHOP)]
-    leaning = [entry for entry in outside if entry.imported.startswith(WORKSHOP)]
-    assert [(entry.importer, entry.imported, entry.function) for entry in leaning] == [DOOR], shown(leaning)
+def test_the_product_does_not_lean_on_the_benchmarks():
+    assert shown([entry for entry in IMPORTS if entry.imported.split(".")[0] == "benchmarks"]) == []
 
 
 def test_rooms_hold_less_than_a_dozen_files():
@@ -198,13 +186,13 @@ def test_nothing_asks_a_solver_for_its_name():
     ("source", "importer", "broken"),
     [
         ("from air_recsys.nn.build import Settings", "air_recsys.graphs.similarity", True),
-        ("from air_recsys import graphs", "air_recsys.splits.base", True),
+        ("from air_recsys import graphs", "air_recsys.data.splits.base", True),
         ("def f():\n    import air_recsys.cli", "air_recsys.models.air", True),
         ("if TYPE_CHECKING:\n    from air_recsys.models import AIR", "air_recsys.nn.build", True),
-        ("from air_recsys.adapters.surprise import to_trainset", "air_recsys.interactions", True),
+        ("from air_recsys.adapters.surprise import to_trainset", "air_recsys.data.interactions", True),
         ("from air_recsys import AIR", "air_recsys.training.course", True),
         ("from air_recsys import AIR, __version__", "air_recsys.cli.app", False),
-        ("from air_recsys.interactions import Interactions", "air_recsys.splits.base", False),
+        ("from air_recsys.data.interactions import Interactions", "air_recsys.data.splits.base", False),
         ("import numpy", "air_recsys.exceptions", False),
     ],
 )
@@ -216,12 +204,12 @@ def test_the_check_sees_what_it_should(source, importer, broken):
 @pytest.mark.parametrize(
     ("source", "importer", "foreign"),
     [
-        ("import surprise", "air_recsys.benchmarks.run", True),
+        ("import surprise", "air_recsys.evaluation.run", True),
         ("def f():\n    from implicit.als import X", "air_recsys.models.air", True),
         ("import_extra('cornac', 'cornac')", "air_recsys.cli.app", True),
-        ("if TYPE_CHECKING:\n    import surprise", "air_recsys.interactions", False),
+        ("if TYPE_CHECKING:\n    import surprise", "air_recsys.data.interactions", False),
         ("import_extra('surprise', 'surprise')", "air_recsys.adapters.surprise", False),
-        ("from air_recsys.adapters.surprise import X", "air_recsys.benchmarks.run", False),
+        ("from air_recsys.adapters.surprise import X", "air_recsys.evaluation.run", False),
     ],
 )
 def test_the_check_of_hosts_sees_what_it_should(source, importer, foreign):

@@ -11,15 +11,15 @@ import scipy.sparse as sp
 
 from air_recsys.adapters.cornac_data import Triples, ranked, raw_ids, triples_of
 from air_recsys.adapters.solver import AUTO, solver_for
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
 from air_recsys.models.given_graphs import with_similarities
+from air_recsys.models.solvers import Solver
 from air_recsys.models.state import Factors
-from air_recsys.solvers import Solver
+from air_recsys.storage.validation import check_integer, check_real, needs_extra
 from air_recsys.training import Record
-from air_recsys.validation import check_integer, check_real, needs_extra
 
 with needs_extra("cornac"):
     from cornac.data import Dataset
@@ -47,7 +47,7 @@ class CornacAIR(Recommender, ANNMixin):
         Row of the model in the tables of an experiment.
     n_factors, graph_neighbors, device
         Those of `air_recsys.AIR`.
-    solver : {"auto", "variational", "langevin", "adam"} or an object of `air_recsys.solvers`
+    solver : {"auto", "variational", "langevin", "adam"} or an object of `air_recsys.models.solvers`
         That of `air_recsys.AIR`. "auto" is the preset's "variational", scores of a posterior, and "adam", trained
         scores, for ``n_factors=None`` and for a parameter that "adam" alone reads; `model_.solver` is the choice.
     n_sweeps, pattern_features, n_epochs, learning_rate, weight_decay, bias_decay, depth, evaluate_every

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from air_recsys.models.ranking.ties import best_of
-from air_recsys.validation import check_integer, needs_extra
+from air_recsys.storage.validation import check_integer, needs_extra
 
 with needs_extra("cornac"):
     from cornac.data import Dataset

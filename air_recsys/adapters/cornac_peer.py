@@ -7,11 +7,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.ids import as_id_array
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.ids import as_id_array
-from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics.ranking import lists_of_scores
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("cornac"):
     from cornac import models

@@ -10,10 +10,10 @@ import numpy as np
 from tqdm import tqdm
 
 from air_recsys.adapters.cornac_data import ranked, raw_ids, triples_of
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError
-from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, GraphRanker
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("cornac"):
     from cornac.data import Dataset

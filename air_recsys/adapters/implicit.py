@@ -38,20 +38,27 @@ from air_recsys.adapters.implicit_softmax import (
 from air_recsys.adapters.implicit_split import leave_k_out_split
 from air_recsys.adapters.implicit_squared import SquaredRows, SquaredSolver, targets_of, times
 from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings, is_auto, settings_for
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.construction import nearest_neighbors_graph
 from air_recsys.graphs.shown import to_similarities
-from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
 from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.rows import LeastSquaresRows
+from air_recsys.models.solvers import Adam
 from air_recsys.nn.devices import resolve_device, torch_threads
-from air_recsys.reading import checked_sparse
-from air_recsys.solvers import Adam
+from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.validation import (
+    RandomState,
+    as_generator,
+    check_choice,
+    check_integer,
+    check_real,
+    needs_extra,
+)
 from air_recsys.training import Callback, Record
-from air_recsys.validation import RandomState, as_generator, check_choice, check_integer, check_real, needs_extra
 
 with needs_extra("implicit"):
     from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase

@@ -13,13 +13,13 @@ import numpy as np
 from air_recsys.adapters.implicit_softmax import SoftmaxRows
 from air_recsys.adapters.implicit_squared import SquaredRows
 from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings
-from air_recsys.digests import DIGEST, DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.reading import checked_csr, parse_json, read_arrays
-from air_recsys.solvers import plain
-from air_recsys.validation import check_integer, check_path, check_real
-from air_recsys.writing import replace_file
+from air_recsys.models.solvers import plain
+from air_recsys.storage.digests import DIGEST, DamagedError, check_seal, digest_of, to_sealed_json
+from air_recsys.storage.reading import checked_csr, parse_json, read_arrays
+from air_recsys.storage.validation import check_integer, check_path, check_real
+from air_recsys.storage.writing import replace_file
 
 FORMAT = "air_recsys implicit 3"  # 2: digests; 3: softmax
 _WITHOUT_DIGESTS = "air_recsys implicit 1"

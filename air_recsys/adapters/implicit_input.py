@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
-from air_recsys.reading import checked_sparse
-from air_recsys.validation import check_integer, needs_extra
+from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.validation import check_integer, needs_extra
 
 with needs_extra("implicit"):
     from implicit.utils import check_csr

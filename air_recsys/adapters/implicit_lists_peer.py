@@ -8,10 +8,10 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.nn.devices import one_blas_thread
-from air_recsys.validation import check_choice, needs_extra
+from air_recsys.storage.validation import check_choice, needs_extra
 
 with needs_extra("implicit"):
     from implicit.cpu.als import AlternatingLeastSquares

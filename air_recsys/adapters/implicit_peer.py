@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("implicit"):
     from implicit.cpu.als import AlternatingLeastSquares

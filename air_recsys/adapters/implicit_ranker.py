@@ -21,12 +21,12 @@ from air_recsys.adapters.implicit_input import (
     shape_of,
 )
 from air_recsys.adapters.implicit_lists import filled
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, GraphRanker
 from air_recsys.models.lists_by_position import lists_of_users
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("implicit"):
     from implicit.recommender_base import RecommenderBase

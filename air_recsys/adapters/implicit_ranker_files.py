@@ -10,11 +10,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from air_recsys.adapters.implicit_files import bytes_of, write_archive
-from air_recsys.digests import DamagedError, check_seal
 from air_recsys.exceptions import ModelFileError
 from air_recsys.models import GraphRanker
-from air_recsys.reading import parse_json, read_arrays
-from air_recsys.solvers import plain
+from air_recsys.models.solvers import plain
+from air_recsys.storage.digests import DamagedError, check_seal
+from air_recsys.storage.reading import parse_json, read_arrays
 
 FORMAT = "air_recsys implicit ranker 1"
 

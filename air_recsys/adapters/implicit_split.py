@@ -7,9 +7,9 @@ from typing import Any
 import scipy.sparse as sp
 
 from air_recsys.adapters.implicit_input import shape_of
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.splits import user_holdout
-from air_recsys.validation import RandomState, check_integer
+from air_recsys.storage.validation import RandomState, check_integer
 
 
 def leave_k_out_split(

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError
-from air_recsys.validation import check_integer, check_real
+from air_recsys.storage.validation import check_integer, check_real
 
 _USER_POWER, _ITEM_POWER = 0.2, 0.1  # e_u, e_i
 _WIDTH = 128

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.ranking import lists_of_scores
-from air_recsys.validation import import_extra
+from air_recsys.storage.validation import import_extra
 
 _EPOCHS = 30
 

@@ -12,8 +12,8 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.validation import needs_extra
+from air_recsys.data.interactions import Interactions, as_interactions
+from air_recsys.storage.validation import needs_extra
 
 
 @contextmanager

@@ -15,14 +15,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
 from air_recsys.models.engines.equations.objective_rows import row_prior
 from air_recsys.models.rows import LeastSquaresRows
-from air_recsys.solvers import Adam
-from air_recsys.validation import RandomState, check_choice, check_real
+from air_recsys.models.solvers import Adam
+from air_recsys.storage.validation import RandomState, check_choice, check_real
 
 # For the reasons see docs/adapters/sklearn.md; larger steps of the logits reduce the weights of the graphs.
 _FIXED: dict[str, Any] = {"schedule": "cosine", "graph_rate": 0.1, "init_mean": 0.0, "init_std": 0.01, "scale": False}

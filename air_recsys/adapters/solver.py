@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from air_recsys.solvers import Variational, parameter_names, readers_of
+from air_recsys.models.solvers import Variational, parameter_names, readers_of
 
 AUTO = "auto"
 

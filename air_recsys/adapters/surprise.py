@@ -12,12 +12,12 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys.adapters.solver import AUTO, solver_for
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.models import AIR
-from air_recsys.solvers import Solver, as_solver, parameter_names, with_overrides
-from air_recsys.validation import check_integer, needs_extra
+from air_recsys.models.solvers import Solver, as_solver, parameter_names, with_overrides
+from air_recsys.storage.validation import check_integer, needs_extra
 
 with needs_extra("surprise"):
     from surprise import AlgoBase, PredictionImpossible, Trainset
@@ -74,7 +74,7 @@ class SurpriseAIR(AlgoBase):
     sim_options : dict, optional
         ``{"user_based": False}`` chooses the item graph for `sim` and `get_neighbors`, else it is the user graph. The
         similarities are learned, so Surprise's other options are not used, with a warning.
-    solver : {"auto", "variational", "langevin", "adam"} or an object of `air_recsys.solvers`
+    solver : {"auto", "variational", "langevin", "adam"} or an object of `air_recsys.models.solvers`
         That of `AIR`. "auto" is the preset's "variational", a posterior, and "adam", factors trained together with
         the graphs, for ``n_factors=None`` and for a parameter that "adam" alone reads, such as `n_epochs`,
         `weight_decay` or `biases`; `model_.solver` is the choice.

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 
 from air_recsys.adapters.surprise import to_trainset
+from air_recsys.data.ids import as_id_array
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.ids import as_id_array
-from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("surprise"):
     from surprise import AlgoBase, prediction_algorithms

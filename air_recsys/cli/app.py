@@ -63,15 +63,16 @@ app.command("graph")(models.graph)
 app.command("report")(report.report)
 app.command("serve")(serve.serve)
 app.command("inpaint")(inpaint.inpaint)
-try:
-    from air_recsys.cli.workshop import add_workshop
-except ModuleNotFoundError as error:
-    if not (error.name or "").startswith(("air_recsys.benchmarks", "air_recsys.cli.workshop")):
-        raise
-else:  # all commands above work without the benchmarks
-    add_workshop(app)
 app.add_typer(data.app, name="datasets")
 app.add_typer(dti.app, name="dti")
+
+
+@app.command("bench", hidden=True, context_settings={"ignore_unknown_options": True})
+@app.command("reproduce", hidden=True, context_settings={"ignore_unknown_options": True})
+def moved(words: Annotated[list[str] | None, typer.Argument()] = None) -> None:
+    """Say where the benchmarks are."""
+    name = (words or ["NAME"])[0]
+    raise AirRecsysError(f"the benchmarks run in a clone of the repository: python -m benchmarks {name}")
 
 
 def _show_version(asked: bool) -> None:
@@ -89,7 +90,7 @@ def common(
     """Collaborative filtering that learns which users and which items are alike."""
 
 
-def run(arguments: list[str] | None = None) -> int:
+def run(arguments: list[str] | None = None, commands: typer.Typer = app) -> int:
     """Run the command line and return its status; every expected failure is one line on the standard error."""
     if sys.stdout is None:
         return _fail("the standard output is closed", 1)
@@ -102,7 +103,7 @@ def run(arguments: list[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            status = app(arguments, standalone_mode=False)
+            status = commands(arguments, standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _fail(_message(error), 2)

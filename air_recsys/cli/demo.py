@@ -21,9 +21,9 @@ def demo(
     json_file: options.JsonFile = None,
 ) -> None:
     """Complete ratings of which most are hidden, and find the hidden groups of users and items."""
-    from air_recsys.demo import run_demo
-    from air_recsys.plotting import plot_completion
-    from air_recsys.validation import import_extra
+    from air_recsys.report.demo import run_demo
+    from air_recsys.report.plots import plot_completion
+    from air_recsys.storage.validation import import_extra
 
     import_extra("matplotlib", "viz")  # before anything is trained
     if out.exists() and not out.is_dir():

@@ -110,7 +110,7 @@ def rank(
 ) -> None:
     """Print the pairs that most probably interact, best first."""
     from air_recsys.dti import DrugTargetAIR
-    from air_recsys.writing import replace_file
+    from air_recsys.storage.writing import replace_file
 
     loaded = DrugTargetAIR.load(model)
     drugs = None if drug is None else options.as_ids(drug, loaded.drugs_.ids)
@@ -188,7 +188,7 @@ def report(
 
 def _model(settings: list[str] | None) -> DrugTargetAIR:
     from air_recsys.dti import DrugTargetAIR
-    from air_recsys.parameters import check_parameters
+    from air_recsys.storage.parameters import check_parameters
 
     air = DrugTargetAIR()
     air = DrugTargetAIR(**options.parse_settings(settings, air))

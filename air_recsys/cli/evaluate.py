@@ -14,10 +14,10 @@ from air_recsys.exceptions import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from air_recsys.data.interactions import Interactions
     from air_recsys.evaluation.folds import Fold
     from air_recsys.evaluation.holdouts import NewUsersFold
     from air_recsys.evaluation.lists import Lister
-    from air_recsys.interactions import Interactions
 
 _PREDEFINED = ("u1", "u2", "u3", "u4", "u5")
 
@@ -185,7 +185,7 @@ def _load(
 
 def _size(split: ListSplit, test_fraction: float | None, last: int | None, timestamp: str | None) -> float | int:
     """Return the share to hold out, or the number of each user, or raise for options that do not fit the split."""
-    from air_recsys.splits.base import check_fraction
+    from air_recsys.data.splits.base import check_fraction
 
     given = {"--test-fraction": test_fraction, "--last": last, "--timestamp-column": timestamp}
     unread = {name: value is not None for name, value in given.items() if name not in _READ[split]}

@@ -47,9 +47,9 @@ def inpaint(
 ) -> None:
     """Fill the hidden pixels of an image, and measure the error if the truth is known."""
     from air_recsys import images
+    from air_recsys.evaluation.results import format_number
     from air_recsys.models.presets import routed
-    from air_recsys.results import format_number
-    from air_recsys.validation import import_extra
+    from air_recsys.storage.validation import import_extra
 
     images.check_image_path(out)
     for module in ("PIL.Image", "skimage.metrics"):

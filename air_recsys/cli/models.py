@@ -16,7 +16,7 @@ from air_recsys.exceptions import DataError, ParameterError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from air_recsys.interactions import Interactions
+    from air_recsys.data.interactions import Interactions
     from air_recsys.models import AIR, GraphRanker
 
 _SHOWN = 5  # users that a note names
@@ -308,7 +308,7 @@ def graph(
     json_file: options.JsonFile = None,
 ) -> None:
     """Describe a learned graph: size and communities. Write it for other programs, or as a page to explore."""
-    from air_recsys.datasets.titles import read_titles
+    from air_recsys.data.readers.titles import read_titles
     from air_recsys.models import Recommender
     from air_recsys.report import explorer_of
 

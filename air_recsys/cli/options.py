@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
+    from air_recsys.data.interactions import Interactions
     from air_recsys.dti import DrugTargetAIR
-    from air_recsys.interactions import Interactions
+    from air_recsys.evaluation.results import ResultTable
     from air_recsys.models import Recommender
     from air_recsys.models.rows import Side
-    from air_recsys.results import ResultTable
 
 
 class Preset(StrEnum):
@@ -120,9 +120,9 @@ def parse_settings(settings: list[str] | None, model: Recommender | DrugTargetAI
     >>> parse_settings(["n_factors=30", "schedule=cosine", "graph_neighbors=None"])
     {'n_factors': 30, 'schedule': 'cosine', 'graph_neighbors': None}
     """
-    from air_recsys.ids import close_names
+    from air_recsys.data.ids import close_names
     from air_recsys.models import AIR
-    from air_recsys.solvers import SOLVERS, parameter_names
+    from air_recsys.models.solvers import SOLVERS, parameter_names
 
     parsed = parse_values(settings)
     if not parsed:  # and nothing to be loaded for it
@@ -262,7 +262,7 @@ def list_length(option: str, wanted: int, n_left: int) -> int:
 
 def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
     """Print a table unless it is empty, and write it as JSON where asked for."""
-    from air_recsys.results import format_number, write_json
+    from air_recsys.evaluation.results import format_number, write_json
 
     shown = frame.copy()
     for name in shown.columns:
@@ -276,7 +276,7 @@ def show_frame(frame: pd.DataFrame, json_file: Path | None) -> None:
 
 def write_figures(json_file: Path | None, figures: Any, *, origin: bool = True) -> None:
     """Write figures as JSON where a file is asked for, by default with versions and machine."""
-    from air_recsys.results import machine, versions, write_json
+    from air_recsys.evaluation.results import machine, versions, write_json
 
     if json_file is not None:
         write_json(json_file, figures | {"versions": versions(), "machine": machine()} if origin else figures)

@@ -52,9 +52,9 @@ def predict(
     json_file: options.JsonFile = None,
 ) -> None:
     """Print scores of pairs and their source: all named users with all named items, or the pairs of a table."""
-    from air_recsys.datasets.ratings_file import read_pair_ids
+    from air_recsys.data.readers.ratings_file import read_pair_ids
     from air_recsys.models import Recommender
-    from air_recsys.writing import replace_file
+    from air_recsys.storage.writing import replace_file
 
     if (pairs is None) == (not user or not item):
         raise ParameterError("expected --user with --item, or --pairs alone")

@@ -12,7 +12,7 @@ from air_recsys.cli.models import ModelFile
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.interactions import Interactions
+    from air_recsys.data.interactions import Interactions
 
 
 def report(
@@ -35,13 +35,13 @@ def report(
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
+    from air_recsys.data.readers.titles import read_titles, titles_of
     from air_recsys.datasets import read_ratings
-    from air_recsys.datasets.titles import read_titles, titles_of
     from air_recsys.evaluation.held_out import evaluate_model
+    from air_recsys.evaluation.results import ResultTable
     from air_recsys.models import Recommender
     from air_recsys.report.page import check_report, report_html
-    from air_recsys.results import ResultTable
-    from air_recsys.writing import replace_file
+    from air_recsys.storage.writing import replace_file
 
     if test is not None and evaluate:
         raise ParameterError("expected --test or --evaluate, found both")
@@ -64,7 +64,7 @@ def report(
 
 def _with_ids_of(test: Interactions, data: Interactions) -> Interactions:
     """Return test ratings with ids of the model's kind: text where the model's are text."""
-    from air_recsys.interactions import Interactions
+    from air_recsys.data.interactions import Interactions
 
     frame = test.to_frame()
     for side, ids in (("user", data.user_ids), ("item", data.item_ids)):

@@ -12,7 +12,7 @@ from air_recsys.cli import options, paths
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.tuning import Tuning
+    from air_recsys.evaluation.tuning import Tuning
 
 _SHOWN = 5
 _WARNING = (
@@ -22,7 +22,7 @@ _WARNING = (
 
 
 class Metric(StrEnum):
-    """The measures of `air_recsys.tuning.METRICS` by name."""
+    """The measures of `air_recsys.evaluation.tuning.METRICS` by name."""
 
     RMSE = "rmse"
     MAE = "mae"
@@ -69,8 +69,8 @@ def tune(
 ) -> None:
     """Search settings of AIR for a table of ratings; an interrupted search continues with the same --study."""
     from air_recsys.datasets import read_ratings
-    from air_recsys.tuning import tune as tune_air
-    from air_recsys.tuning.storage import storage_url
+    from air_recsys.evaluation.tuning import tune as tune_air
+    from air_recsys.evaluation.tuning.storage import storage_url
 
     if study is not None:
         storage_url(study)
@@ -118,7 +118,7 @@ def parse_space(texts: list[str] | None) -> dict[str, Any]:
 
 
 def _show(tuning: Tuning) -> None:
-    from air_recsys.results import ResultTable
+    from air_recsys.evaluation.results import ResultTable
 
     best = tuning.trials().head(_SHOWN)
     title = f"The best {len(best)} trials" if len(best) > 1 else "The trial"

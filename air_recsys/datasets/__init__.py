@@ -4,14 +4,15 @@ A loader reads a local folder or file and never uses the network; `fetch` downlo
 a file is missing, does not fit the others or has another format, with the first malformed line of a text file.
 """
 
-from air_recsys.datasets.davis import load_davis
-from air_recsys.datasets.drug_target import DrugTargetData
-from air_recsys.datasets.features_file import read_features, read_similarity
-from air_recsys.datasets.fetching import fetch
-from air_recsys.datasets.folders import data_root
-from air_recsys.datasets.implicit_lists import load_implicit_lists
-from air_recsys.datasets.monti import MontiGraphs, load_monti, load_monti_graphs
-from air_recsys.datasets.movielens import (
+from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
+from air_recsys.data.readers.ratings_file import read_ratings
+from air_recsys.data.sets.davis import load_davis
+from air_recsys.data.sets.drug_target import DrugTargetData
+from air_recsys.data.sets.fetching import fetch
+from air_recsys.data.sets.folders import data_root
+from air_recsys.data.sets.implicit_lists import load_implicit_lists
+from air_recsys.data.sets.monti import MontiGraphs, load_monti, load_monti_graphs
+from air_recsys.data.sets.movielens import (
     load_movielens,
     load_movielens_fold,
     load_movielens_genres,
@@ -19,12 +20,11 @@ from air_recsys.datasets.movielens import (
     load_movielens_titles,
     load_movielens_users,
 )
-from air_recsys.datasets.pairs_file import read_pairs, read_square, read_texts
-from air_recsys.datasets.planted import PlantedRatings, make_planted_ratings
-from air_recsys.datasets.ratings_file import read_ratings
-from air_recsys.datasets.registry import available
-from air_recsys.datasets.syn_netflix import SynNetflix, load_syn_netflix, make_syn_netflix
-from air_recsys.datasets.yamanishi import load_yamanishi
+from air_recsys.data.sets.planted import PlantedRatings, make_planted_ratings
+from air_recsys.data.sets.registry import available
+from air_recsys.data.sets.syn_netflix import SynNetflix, load_syn_netflix, make_syn_netflix
+from air_recsys.data.sets.yamanishi import load_yamanishi
+from air_recsys.models.features_file import read_features, read_similarity
 
 __all__ = [
     "DrugTargetData",

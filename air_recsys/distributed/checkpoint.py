@@ -21,16 +21,16 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Shard
 from torch.distributed.tensor._shards_wrapper import LocalShardsWrapper
 
-from air_recsys.digests import DamagedError, check_seal, to_sealed_json
 from air_recsys.distributed.checkpoint_files import Reader, Writer
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.exceptions import CheckpointError
-from air_recsys.held_files import HeldFile
-from air_recsys.reading import parse_json
+from air_recsys.storage.digests import DamagedError, check_seal, to_sealed_json
+from air_recsys.storage.held_files import HeldFile
+from air_recsys.storage.reading import parse_json
+from air_recsys.storage.writing import replace_file
 from air_recsys.training.checkpoint import compare
 from air_recsys.training.held_checkpoint import hold_checkpoint
-from air_recsys.writing import replace_file
 
 FORMAT = "air_recsys checkpoint"
 FORMAT_VERSION = 3  # 2: the index of the tensors is no pickle; 3: parameters stand with their solver, and digests

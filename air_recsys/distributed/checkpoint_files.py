@@ -23,8 +23,8 @@ from torch.distributed.checkpoint.metadata import (
 )
 from torch.futures import Future
 
-from air_recsys.digests import DamagedError, digest_of, parse_sealed_json, to_sealed_json
-from air_recsys.writing import replace_file
+from air_recsys.storage.digests import DamagedError, digest_of, parse_sealed_json, to_sealed_json
+from air_recsys.storage.writing import replace_file
 
 INDEX = "index.json"
 _SUFFIX = ".distcp"

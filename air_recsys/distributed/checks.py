@@ -8,17 +8,17 @@ from typing import Any
 
 import torch
 
+from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
 from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
-from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.memory import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
+from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable
-from air_recsys.solvers import STRENGTH_NAMES
 
 
 def shared_engine(model: TrainedRecommender, data: Interactions | None) -> ObjectiveEngine | PosteriorEngine:

@@ -9,10 +9,10 @@ from typing import Protocol
 
 import numpy as np
 
-from air_recsys.datasets.parquet_checks import plain_type
+from air_recsys.data.readers.parquet_checks import plain_type
 from air_recsys.distributed.parquet import ids_of
 from air_recsys.models import Recommender
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("distributed"):
     import pyarrow as pa

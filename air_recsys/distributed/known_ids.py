@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.ids import IdIndex
 from air_recsys.distributed.parquet import ParquetTable
 from air_recsys.exceptions import DataFileError, UnknownIdError
-from air_recsys.ids import IdIndex
 
 
 def check_users(table: ParquetTable, user: str, index: IdIndex, unknown: str) -> None:

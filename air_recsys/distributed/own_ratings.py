@@ -9,10 +9,10 @@ from typing import NamedTuple, Self
 import numpy as np
 import torch
 
-from air_recsys.columns import narrowed
+from air_recsys.data.columns import narrowed
+from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
-from air_recsys.interactions import Interactions
 from air_recsys.nn.posterior.entries import Entries
 
 
@@ -80,7 +80,7 @@ class OwnSide(NamedTuple):
 
 @dataclass(frozen=True)
 class TableExtent:
-    """The sizes of a table of ratings, an `air_recsys.interactions.Extent`."""
+    """The sizes of a table of ratings, an `air_recsys.data.interactions.Extent`."""
 
     n_users: int
     n_items: int

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.datasets.parquet_checks import check_rows, find_parts, plain_type
+from air_recsys.data.readers.parquet_checks import check_rows, find_parts, plain_type
 from air_recsys.exceptions import DataFileError
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("distributed"):
     import pyarrow as pa

@@ -16,18 +16,18 @@ from typing import get_args
 import numpy as np
 import torch
 
-from air_recsys.columns import index_type
-from air_recsys.datasets.rating_columns import ColumnNames, Table
-from air_recsys.datasets.ratings_parquet import read_headers, read_share
+from air_recsys.data.columns import index_type
+from air_recsys.data.ids import IdIndex, as_id_array, rank_ids
+from air_recsys.data.interactions import Duplicates, Interactions
+from air_recsys.data.readers.rating_columns import ColumnNames, Table
+from air_recsys.data.readers.ratings_parquet import read_headers, read_share
 from air_recsys.distributed.checks import check_enough
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, alike, moments_of
 from air_recsys.exceptions import DataFileError
-from air_recsys.ids import IdIndex, as_id_array, rank_ids
-from air_recsys.interactions import Duplicates, Interactions
 from air_recsys.models.storage.fingerprint import add_ids
-from air_recsys.validation import check_choice
+from air_recsys.storage.validation import check_choice
 
 _AT_ONCE = 1 << 20
 

@@ -10,15 +10,15 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.jobs import Job, PredictJob, RecommendJob, list_schema
 from air_recsys.distributed.known_ids import check_pairs, check_users
 from air_recsys.distributed.parquet import ParquetTable
 from air_recsys.distributed.workers import run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
 from air_recsys.models.ranking.candidates import allowed_items, as_item_ids, list_length
-from air_recsys.validation import check_choice, check_integer
+from air_recsys.storage.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
 

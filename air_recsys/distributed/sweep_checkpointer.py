@@ -8,9 +8,9 @@ from typing import Any, Self
 import numpy as np
 
 from air_recsys.distributed.group import Group
+from air_recsys.storage.validation import RandomState
 from air_recsys.training import Result, Trainee
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
-from air_recsys.validation import RandomState
 
 FILE = "sweeps.ckpt"
 

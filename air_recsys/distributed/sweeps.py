@@ -10,11 +10,11 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.own_ratings import OwnRatings
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines import DTYPES, PosteriorEngine
 from air_recsys.models.engines.scaling import Scaling
 from air_recsys.nn.devices import few_threads

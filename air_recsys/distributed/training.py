@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 import torch
 
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.checkpointer import ShardedCheckpointer
@@ -21,17 +22,16 @@ from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
 from air_recsys.distributed.sweep_checkpointer import SweepCheckpointer
 from air_recsys.distributed.sweeps import OwnPosteriorEngine, ShardedPosteriorEngine, balanced
-from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.objective import factors_of
 from air_recsys.models.likes import warn_if_constant, warn_of_constant
 from air_recsys.models.state import Factors
 from air_recsys.models.trained import TrainedRecommender
+from air_recsys.storage.validation import as_generator, check_integer, check_real
 from air_recsys.training import Callback, GradientDescent, Record
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.course import asks_to_stop
-from air_recsys.validation import as_generator, check_integer, check_real
 
 Model = TypeVar("Model", bound=TrainedRecommender)
 

@@ -18,7 +18,7 @@ from air_recsys.distributed.jobs import Job
 from air_recsys.distributed.parquet import Piece, read_piece
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.models import Recommender
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("distributed"), warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of ray

@@ -9,13 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.lists import Recommending
+from air_recsys.evaluation.results.apart import MemoryWatch, Stopwatch, process_apart
 from air_recsys.evaluation.systems import ask_ratings
 from air_recsys.exceptions import DataError
-from air_recsys.interactions import Interactions
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
-from air_recsys.results.apart import MemoryWatch, Stopwatch, process_apart
 
 _PAIRS = 500_000  # scored at a time
 Call = Callable[..., Any]

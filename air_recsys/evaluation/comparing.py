@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.evaluation.answers import answer, place_of_work
 from air_recsys.evaluation.comparison import Comparison
 from air_recsys.evaluation.measuring import Measures, Run, Task, measure
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, System, comparable_systems, installed, named, of_host
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.interactions import Interactions, as_interactions
-from air_recsys.progress import messages_beside, progress_bar
-from air_recsys.validation import check_integer, check_real
+from air_recsys.storage.progress import messages_beside, progress_bar
+from air_recsys.storage.validation import check_integer, check_real
 
 Models = Mapping[str, Any] | Iterable[Any] | None
 

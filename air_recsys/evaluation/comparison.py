@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.results import ResultTable, machine, versions, write_json
+from air_recsys.evaluation.results import ResultTable, machine, versions, write_json
 
 _ERRORS = ("rmse", "rmse low", "rmse high", "rmse difference", "rmse p", "mae", "inside 90 %", "width")
 _COSTS = ("fit_seconds", "answer_seconds", "memory_mib")

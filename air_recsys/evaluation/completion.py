@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.graph_quality import group_recovery
-from air_recsys.interactions import Interactions
 from air_recsys.metrics import auroc, average_precision, nmae
 from air_recsys.models import Recommender
-from air_recsys.validation import check_real
+from air_recsys.storage.validation import check_real
 
 
 class Hidden(NamedTuple):

@@ -9,14 +9,14 @@ import pandas as pd
 import scipy.sparse as sp
 from sklearn.metrics import normalized_mutual_info_score
 
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.communities import louvain
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.graphs.spectral import by_size
-from air_recsys.ids import IdIndex
-from air_recsys.interactions import Interactions
 
 N_BANDS = 10
 _N_NEIGHBORS = 20  # of the graphs by pattern and by values

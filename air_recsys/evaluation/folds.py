@@ -11,12 +11,12 @@ import numpy as np
 from sklearn.base import clone
 from tqdm import tqdm
 
+from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.results import ResultTable, mean_of, peak_memory
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.metrics import mae, nmae, rmse
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean, Recommender
-from air_recsys.results import ResultTable, mean_of, peak_memory
-from air_recsys.solvers import Adam, as_solver
+from air_recsys.models.solvers import Adam, as_solver
 from air_recsys.splits import k_fold, random_holdout
 
 PEERS = {"svd": "SVD", "svdpp": "SVDpp", "knnbaseline": "KNNBaseline"}

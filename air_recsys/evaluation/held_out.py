@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 from sklearn.base import clone
 
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.evaluation.advantage import Advantage, advantage_of, with_interval
 from air_recsys.evaluation.held_out_lists import compare_lists, list_measures
 from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.systems import ratings_alone
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics import auroc, average_precision, mae, rmse
 from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models import BiasModel, GlobalMean, Recommender

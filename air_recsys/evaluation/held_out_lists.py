@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.advantage import Advantage, advantage_of, with_interval
 from air_recsys.evaluation.lists import Lister, Popularity, Recommending
 from air_recsys.evaluation.resampling import UserResamples
-from air_recsys.interactions import Interactions
 from air_recsys.metrics import user_measures
 from air_recsys.models import Recommender
 

@@ -7,12 +7,12 @@ from typing import NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
+from air_recsys.data.splits.base import StrongSplit
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import DataError
-from air_recsys.interactions import Interactions
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.splits import Split, global_time, leave_last, strong_generalisation, user_holdout
-from air_recsys.splits.base import StrongSplit
 
 GIVEN = 0.8
 """The share of the items of a user held out whole that is given; the rest is tested."""

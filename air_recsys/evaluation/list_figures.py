@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.resampling import UserResamples, interval_of
-from air_recsys.interactions import Interactions
 from air_recsys.metrics import coverage, gini, intra_list_diversity, miscalibration, novelty, popularity_lift
 from air_recsys.metrics.checks import Csr
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
 from air_recsys.evaluation.list_figures import (
@@ -22,14 +23,13 @@ from air_recsys.evaluation.list_figures import (
     thirds_of_users,
 )
 from air_recsys.evaluation.resampling import UserResamples
+from air_recsys.evaluation.results import ResultTable
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.metrics import user_measures
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.results import ResultTable
 
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
 """Names on the command line of models of implicit, run with implicit's defaults."""

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.data.ids import IdIndex, as_id_array, encode_ids
+from air_recsys.data.interactions import Interactions
+from air_recsys.data.splits.base import check_fraction
 from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
 from air_recsys.evaluation.holdouts import holdout_in_time, holdout_of_last, holdout_of_users
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.ids import IdIndex, as_id_array, encode_ids
-from air_recsys.interactions import Interactions
 from air_recsys.splits import Split
-from air_recsys.splits.base import check_fraction
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 SPLITS = ("random", "time", "last")
 AnySplit = str | int | Split | Sequence[Split] | None

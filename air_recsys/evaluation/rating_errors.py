@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 
 _HALF_WIDTH = 1.6448536269514722  # of the central 90 % of a normal distribution, in standard deviations
 

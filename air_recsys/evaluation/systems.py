@@ -11,13 +11,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from air_recsys.data.ids import close_names
+from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.folds import mean_of_unknown
 from air_recsys.evaluation.lists import Popularity
 from air_recsys.exceptions import ParameterError
-from air_recsys.ids import close_names
-from air_recsys.interactions import Interactions
 from air_recsys.models import AIR, DMF, BiasModel, GlobalMean, GraphRanker
-from air_recsys.solvers import as_solver, parameter_names
+from air_recsys.models.solvers import as_solver, parameter_names
 
 AIR_SETTINGS: dict[str, dict[str, Any]] = {
     "AIR": {},

@@ -10,14 +10,14 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.sparse import csgraph
 
+from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import naming, spectral
 from air_recsys.graphs.communities import louvain
 from air_recsys.graphs.communities import spectral as spectral_communities
 from air_recsys.graphs.traits import traits_of
 from air_recsys.graphs.weighted import WeightedGraph
-from air_recsys.ids import IdIndex
-from air_recsys.validation import check_choice, check_integer, check_real
+from air_recsys.storage.validation import check_choice, check_integer, check_real
 
 
 class AnalysedGraph(WeightedGraph):

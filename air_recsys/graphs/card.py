@@ -6,7 +6,7 @@ import numpy as np
 
 from air_recsys.graphs import spectral
 from air_recsys.graphs.weighted import WeightedGraph
-from air_recsys.markup import bar, card, card_table
+from air_recsys.storage.markup import bar, card, card_table
 
 _N_EDGES = 5
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs.exports import networkx_graph
 from air_recsys.graphs.spectral import by_size, each_component, smallest_eigenpairs, trivial_eigenvector
-from air_recsys.validation import import_extra
+from air_recsys.storage.validation import import_extra
 
 _MOST_CUTS = 30  # most cuts by the eigengap
 

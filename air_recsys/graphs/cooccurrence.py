@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import Csr
-from air_recsys.reading import checked_sparse
-from air_recsys.validation import check_integer, check_real
+from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.validation import check_integer, check_real
 
 _BLOCK_ENTRIES = 4_000_000  # mean number of products in a block
 

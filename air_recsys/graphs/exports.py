@@ -16,8 +16,8 @@ import torch
 
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.nodes import Nodes
-from air_recsys.validation import import_extra
-from air_recsys.writing import replace_file
+from air_recsys.storage.validation import import_extra
+from air_recsys.storage.writing import replace_file
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import scipy.sparse as sp
 
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 
 def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.ids import IdIndex, close_names
 from air_recsys.exceptions import DataError, UnknownIdError
-from air_recsys.ids import IdIndex, close_names
-from air_recsys.validation import check_choice
+from air_recsys.storage.validation import check_choice
 
 _SUGGESTIONS = 3
 

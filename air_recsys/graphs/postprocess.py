@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from air_recsys.exceptions import DataError
 from air_recsys.graphs.construction import nearest_neighbors_graph
 from air_recsys.graphs.cooccurrence import scaled_adjacency
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 _EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there
 _NOTHING = 1e-5  # norm of a row whose factors are 0 but for the rounding of single precision

@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.ids import as_id_array
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import comparison, construction, pruning, spectral
 from air_recsys.graphs.analysis import AnalysedGraph
 from air_recsys.graphs.card import graph_card
-from air_recsys.ids import as_id_array
-from air_recsys.validation import check_integer, check_real
+from air_recsys.storage.validation import check_integer, check_real
 
 
 class SimilarityGraph(AnalysedGraph):

@@ -14,8 +14,8 @@ import scipy.sparse as sp
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
-from air_recsys.reading import checked_sparse
-from air_recsys.writing import replace_file
+from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.writing import replace_file
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -9,7 +9,7 @@ import numpy as np
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.hits import MEASURES, as_relevant, find_hits
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 
 def precision_at_k(recommended: Any, relevant: Any, k: int = 10) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import check_pairs
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 
 def auroc(y_true: Any, y_score: Any) -> float:

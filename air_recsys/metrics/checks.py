@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
-from air_recsys.reading import checked_sparse
+from air_recsys.storage.reading import checked_sparse
 
 Csr = Any  # a csr_array, whose methods have no type annotations
 

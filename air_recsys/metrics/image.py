@@ -8,7 +8,7 @@ import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.metrics.checks import as_finite
-from air_recsys.validation import check_real, import_extra
+from air_recsys.storage.validation import check_real, import_extra
 
 SSIM_WINDOW = 11
 

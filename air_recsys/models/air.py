@@ -10,12 +10,12 @@ from typing import Any, Self
 
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.postprocess import with_pattern, with_pattern_of_isolated
 from air_recsys.graphs.pruning import strongest
-from air_recsys.interactions import Interactions
 from air_recsys.models.calls import shortest_call
 from air_recsys.models.engines import Engine, engine_of
 from air_recsys.models.graph_ranker.ranker import GraphRanker
@@ -23,11 +23,11 @@ from air_recsys.models.limits import BINARY
 from air_recsys.models.presets import OffersPresets, preset_parameters
 from air_recsys.models.rows import Side
 from air_recsys.models.settings.finding import AUTO, FindsSettings
+from air_recsys.models.solvers import Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
 from air_recsys.models.state import FittedState
-from air_recsys.parameters import choice, integer, real, warn_of_unread
-from air_recsys.solvers import Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
+from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
+from air_recsys.storage.validation import check_integer
 from air_recsys.training.spread import spread_steps
-from air_recsys.validation import check_integer
 
 _BUDGET = 2.0
 _LEARNED_EDGES = 5  # edges of a node of a graph of all pairs that are joined with the pattern

@@ -14,16 +14,16 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.shown import support_of_ties, to_similarities
-from air_recsys.interactions import Interactions
 from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState
-from air_recsys.validation import check_choice, check_integer
+from air_recsys.storage.validation import check_choice, check_integer
 
 
 class KnowsSimilarities:

@@ -15,9 +15,9 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 
+from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.exceptions import DataError, NotFittedError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions, as_interactions
 from air_recsys.metrics import rmse
 from air_recsys.models.alike import KnowsSimilarities
 from air_recsys.models.card import model_card
@@ -27,6 +27,7 @@ from air_recsys.models.ranking.candidates import allowed_items, list_length
 from air_recsys.models.ranking.faiss_items import FaissItems
 from air_recsys.models.ranking.lists import best_items_of, best_rated, recommend_with
 from air_recsys.models.scoring import pairs_of
+from air_recsys.models.solvers import plain
 from air_recsys.models.state import Ending, Factors, FittedState
 from air_recsys.models.storage.checks import check_attributes, check_state
 from air_recsys.models.storage.files import (
@@ -42,10 +43,9 @@ from air_recsys.models.storage.files import (
 from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.models.storage.snapshots import snapshots_from_contents, snapshots_to_contents
 from air_recsys.nn.devices import resolve_device
-from air_recsys.parameters import check_parameters
-from air_recsys.solvers import plain
+from air_recsys.storage.parameters import check_parameters
+from air_recsys.storage.validation import check_integer
 from air_recsys.training import Callback, check_callbacks
-from air_recsys.validation import check_integer
 
 _OF_TRAINING = ("n_iter", "stopped_by", "device")  # what a file holds of the ending
 
@@ -72,7 +72,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         Parameters
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
-            Anything that `air_recsys.interactions.as_interactions` accepts.
+            Anything that `air_recsys.data.interactions.as_interactions` accepts.
         callbacks : iterable of callable
             Functions that are called with each `air_recsys.training.Record` of an iterative training. If one returns
             True, the training stops.

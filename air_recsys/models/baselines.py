@@ -9,10 +9,10 @@ import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.models.base import Recommender
 from air_recsys.models.state import Factors, FittedState
-from air_recsys.parameters import real
+from air_recsys.storage.parameters import real
 
 
 class GlobalMean(Recommender):

@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 
 from air_recsys.models.presets import PRESETS
 from air_recsys.models.settings.finding import AUTO
-from air_recsys.solvers import SOLVERS, Solver, as_solver
+from air_recsys.models.solvers import SOLVERS, Solver, as_solver
 
 _WIDTH = 100
 

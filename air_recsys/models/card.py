@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from air_recsys.markup import card
 from air_recsys.models.state import FittedState
+from air_recsys.storage.markup import card
 
 _NOT_MEASURED = "not measured: see score(test), or fit with validation_fraction=0.1"
 

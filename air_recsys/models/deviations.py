@@ -19,7 +19,7 @@ from air_recsys.models.ranking.lists import best_items_of, list_scores
 from air_recsys.models.rating_values import RatingValues, checked_values
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState
-from air_recsys.validation import check_choice, check_real
+from air_recsys.storage.validation import check_choice, check_real
 
 _HIGHEST_LEVEL = 0.9999
 

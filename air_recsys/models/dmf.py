@@ -9,18 +9,18 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import cosine_neighbors
-from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
 from air_recsys.models.engines import Engine, ObjectiveEngine
 from air_recsys.models.presets import TakesValuesOfAdam
+from air_recsys.models.solvers import Adam, Descent, Regularization, as_solver
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.fingerprint import hash_arrays
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.parameters import integer, real
-from air_recsys.solvers import Adam, Descent, Regularization, as_solver
+from air_recsys.storage.parameters import integer, real
 
 
 @dataclass(eq=False, repr=False)
@@ -33,7 +33,7 @@ class DMF(TakesValuesOfAdam, Descent, TrainedRecommender):
         Width of the factorization; None is full width, "auto" 20.
     depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \
 unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every
-        How the factors are trained, see `air_recsys.solvers.Descent`.
+        How the factors are trained, see `air_recsys.models.solvers.Descent`.
     validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
         See `air_recsys.models.trained.TrainedRecommender`.
 
@@ -103,7 +103,7 @@ class DirichletDMF(TakesValuesOfAdam, Descent, TrainedRecommender):
         users (items) that it lacks stay isolated. "neighbors" takes each row's `n_neighbors` nearest by
         the cosine of the observed ratings less the mean; None leaves the graph out.
     user_graph_reg, item_graph_reg : float or "auto"
-        Strengths of the two energies, as in `air_recsys.solvers.Regularization`.
+        Strengths of the two energies, as in `air_recsys.models.solvers.Regularization`.
     n_neighbors : int
         For "neighbors".
     n_factors, depth, n_epochs, n_batches, learning_rate, schedule, weight_decay, bias_decay, biases, center, scale, \

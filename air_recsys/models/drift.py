@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from air_recsys.columns import as_timestamps
+from air_recsys.data.columns import as_timestamps
 from air_recsys.exceptions import DataError
 from air_recsys.models.rows import SIDES
 from air_recsys.nn.drift.process import Moments

@@ -10,14 +10,14 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.features import Encoding, Features
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, quoted
-from air_recsys.features import Encoding, Features
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.places import places
 from air_recsys.graphs.pruning import strongest
-from air_recsys.ids import IdIndex
-from air_recsys.interactions import Interactions
-from air_recsys.reading import checked_sparse
+from air_recsys.storage.reading import checked_sparse
 
 _DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/similarities.md
 _MANY, _NEAREST = 50, 10  # neighbours in the mean above which those most alike count alone, and how many of them

@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.features import Features, as_table
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
-from air_recsys.features import Features, as_table
-from air_recsys.interactions import Interactions
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState
 

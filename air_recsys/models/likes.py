@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataWarning
-from air_recsys.interactions import Interactions
 
 
 def only_likes(data: Interactions) -> bool:

@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
-from air_recsys.ids import IdIndex
 from air_recsys.models.ranking.candidates import as_queried_ids
 from air_recsys.models.state import FittedState
-from air_recsys.validation import check_choice
+from air_recsys.storage.validation import check_choice
 
 Unknown = Literal["warn", "mean", "error"]
 UNKNOWN: tuple[Unknown, ...] = ("warn", "mean", "error")

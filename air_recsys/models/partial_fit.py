@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.features import Features, as_table
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, UnknownIdError
-from air_recsys.features import Features, as_table
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.ids import IdIndex
-from air_recsys.interactions import Interactions
 from air_recsys.models.known_rows import checked_features
 from air_recsys.models.rows import Side, stored_rows
 from air_recsys.models.scale import check_finite, check_on_scale

@@ -9,8 +9,8 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from air_recsys.exceptions import ParameterError
-from air_recsys.solvers import SOLVERS, Solver, as_solver, parameter_names, with_overrides
-from air_recsys.validation import check_choice
+from air_recsys.models.solvers import SOLVERS, Solver, as_solver, parameter_names, with_overrides
+from air_recsys.storage.validation import check_choice
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.columns import as_weights
+from air_recsys.data.columns import as_weights
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, UnknownIdError
-from air_recsys.interactions import Interactions
-from air_recsys.reading import checked_sparse
+from air_recsys.storage.reading import checked_sparse
 
 Side = Literal["user", "item"]
 SIDES = ("user", "item")

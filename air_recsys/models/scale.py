@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from air_recsys.data.scales import outside_of
 from air_recsys.exceptions import DataError
 from air_recsys.models.rows import Folded
 from air_recsys.models.state import FittedState
-from air_recsys.scales import outside_of
 
 
 def check_on_scale(state: FittedState, ratings: np.ndarray) -> None:

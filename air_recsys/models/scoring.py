@@ -7,8 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
-from air_recsys.interactions import Interactions
 from air_recsys.metrics import ranking_report
 from air_recsys.models.state import FittedState
 

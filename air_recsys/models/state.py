@@ -11,11 +11,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.features import Features
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
-from air_recsys.features import Features
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.ids import IdIndex
-from air_recsys.interactions import Interactions
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.limits import BINARY, Clip, is_binary, limited

@@ -7,7 +7,7 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 
 _DAMPING = 5.0  # ratings, as in `BiasModel`
 

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from air_recsys.data.interactions import Interactions, as_interactions, with_features
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
-from air_recsys.interactions import Interactions, as_interactions, with_features
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.engines import DTYPES, Engine, Setup
@@ -28,18 +28,18 @@ from air_recsys.models.locks import lock_of
 from air_recsys.models.partial_fit import of_new_users, updated, with_unseen
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side, as_rows
 from air_recsys.models.scale import check_finite, check_on_scale
+from air_recsys.models.solvers import defaults_of
 from air_recsys.models.state import Ending, Factors, FittedState, Snapshot, history_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
-from air_recsys.parameters import choice, integer, real
-from air_recsys.solvers import defaults_of
 from air_recsys.splits import random_holdout
+from air_recsys.storage.parameters import choice, integer, real
+from air_recsys.storage.validation import RandomState, check_choice
 from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
 from air_recsys.training.held_checkpoint import check_paths
-from air_recsys.validation import RandomState, check_choice
 
 Path = str | os.PathLike[str]
 _NOTHING_CHOSEN = Chosen()

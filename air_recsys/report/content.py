@@ -10,8 +10,8 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.report.discs import disc_places
 from air_recsys.report.edges import edge_lists, strongest
 from air_recsys.report.layout import node_positions

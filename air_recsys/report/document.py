@@ -10,7 +10,7 @@ from typing import Any
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.report.markup import Markup, element, joined
 from air_recsys.report.single_page import read_asset
-from air_recsys.validation import import_extra
+from air_recsys.storage.validation import import_extra
 
 
 def check_page(model: Any, learned: str, target: Path) -> None:

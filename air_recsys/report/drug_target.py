@@ -16,8 +16,8 @@ from air_recsys.report.graph_section import graph_section
 from air_recsys.report.markup import Markup, element, section, table
 from air_recsys.report.parameters import parameters_section
 from air_recsys.report.sections import made_section, note
-from air_recsys.validation import check_integer, import_extra
-from air_recsys.writing import replace_file
+from air_recsys.storage.validation import check_integer, import_extra
+from air_recsys.storage.writing import replace_file
 
 _CONTENTS = {
     "accuracy": "At a glance",

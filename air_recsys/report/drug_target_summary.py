@@ -9,15 +9,15 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.dti import DrugTargetAIR, enrichment_curve
-from air_recsys.dti.calibration import cross_calibrated
 from air_recsys.evaluation.advantage import advantage_of, with_interval
 from air_recsys.evaluation.reliability import probability_reliability
 from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 from air_recsys.metrics.binary import weighted_precision
-from air_recsys.plotting import plot_enrichment, plot_reliability
+from air_recsys.models.drug_target.calibration import cross_calibrated
 from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, picture, section, table
+from air_recsys.report.plots import plot_enrichment, plot_reliability
 from air_recsys.report.sections import note
 from air_recsys.report.summary import advantage_text
 

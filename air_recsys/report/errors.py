@@ -9,10 +9,10 @@ import pandas as pd
 from air_recsys.evaluation.error_groups import errors_by
 from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.evaluation.reliability import interval_reliability
-from air_recsys.plotting import plot_errors, plot_reliability
-from air_recsys.plotting.accuracy import range_text
 from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, picture, section, table
+from air_recsys.report.plots import plot_errors, plot_reliability
+from air_recsys.report.plots.accuracy import range_text
 
 _GROUPS = {
     "user_ratings": ("ratings of the user", "By the activity of users: their training ratings."),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from air_recsys.plotting.axes import new_figure
+from air_recsys.report.plots.axes import new_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

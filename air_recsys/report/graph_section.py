@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.plotting import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
 from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, picture, section, table
+from air_recsys.report.plots import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
 from air_recsys.report.sections import Name, note
 
 _N_COMMUNITIES = 15

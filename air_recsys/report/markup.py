@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from air_recsys.markup import Markup, element, joined, number_text
-from air_recsys.plotting.vector import inline_svg
+from air_recsys.report.plots.vector import inline_svg
+from air_recsys.storage.markup import Markup, element, joined, number_text
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

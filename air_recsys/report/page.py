@@ -21,8 +21,8 @@ from air_recsys.report.learned import learned_section
 from air_recsys.report.parameters import parameters_section
 from air_recsys.report.sections import Name
 from air_recsys.report.summary import summary_section
-from air_recsys.validation import import_extra
-from air_recsys.writing import replace_file
+from air_recsys.storage.validation import import_extra
+from air_recsys.storage.writing import replace_file
 
 Titles = Mapping[Any, str] | pd.Series | pd.DataFrame | None
 _CONTENTS = {

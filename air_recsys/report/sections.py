@@ -9,11 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.results import machine, versions
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.models import Recommender
 from air_recsys.models.deviations import PredictsDeviations
-from air_recsys.plotting import (
+from air_recsys.report.figures import panel
+from air_recsys.report.markup import Markup, element, gallery, joined, picture, section, table
+from air_recsys.report.plots import (
     plot_counts,
     plot_effective_neighbors,
     plot_energy,
@@ -24,16 +27,13 @@ from air_recsys.plotting import (
     plot_snapshots,
     plot_validation,
 )
-from air_recsys.plotting.axes import has_swept, positive
-from air_recsys.plotting.snapshots import graphs_over_time
-from air_recsys.report.figures import panel
-from air_recsys.report.markup import Markup, element, gallery, joined, picture, section, table
+from air_recsys.report.plots.axes import has_swept, positive
+from air_recsys.report.plots.snapshots import graphs_over_time
 from air_recsys.report.strip import formation_strip
-from air_recsys.results import machine, versions
 
 if TYPE_CHECKING:
     from air_recsys.dti import DrugTargetAIR
-    from air_recsys.plotting.snapshots import Course
+    from air_recsys.report.plots.snapshots import Course
 
 Name = Callable[[Hashable], str]
 """Turns the id of an item into what people call it."""

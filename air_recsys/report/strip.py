@@ -9,12 +9,12 @@ import numpy as np
 
 from air_recsys.evaluation.formation import formation
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.plotting.axes import new_grid
-from air_recsys.plotting.theme import ink
 from air_recsys.report.content import communities, matched
 from air_recsys.report.edges import strongest
 from air_recsys.report.layout import node_positions
 from air_recsys.report.markup import Markup, picture, table
+from air_recsys.report.plots.axes import new_grid
+from air_recsys.report.plots.theme import ink
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,10 +9,10 @@ from air_recsys.evaluation.error_groups import errors_by
 from air_recsys.evaluation.held_out import Evaluation
 from air_recsys.evaluation.reliability import interval_reliability
 from air_recsys.models import Recommender
-from air_recsys.plotting import plot_accuracy, plot_predictions
-from air_recsys.plotting.accuracy import range_text
 from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, number_text, picture, section, table
+from air_recsys.report.plots import plot_accuracy, plot_predictions
+from air_recsys.report.plots.accuracy import range_text
 from air_recsys.report.sections import counts_picture, ratings_picture
 
 _NAMES = {"rmse": "RMSE", "mae": "MAE", "average_precision": "average precision", "auroc": "AUROC"}

@@ -15,7 +15,7 @@ from air_recsys.serving import schemas
 from air_recsys.serving.limits import MOST_IDS, MOST_ITEMS, Guard, Limits
 from air_recsys.serving.page import add_page
 from air_recsys.serving.service import Service
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
     from fastapi import FastAPI, HTTPException, Query, Request

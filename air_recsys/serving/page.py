@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from importlib.resources import files
 
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
     from fastapi import FastAPI

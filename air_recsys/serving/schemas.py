@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 from air_recsys.serving.limits import MOST_EXPLAINED, MOST_IDS, MOST_ITEMS
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
     from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, StrictInt, StrictStr

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from air_recsys.datasets.titles import read_titles, titles_of
+from air_recsys.data.readers.titles import read_titles, titles_of
 from air_recsys.exceptions import ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.nn.devices import one_blas_thread, torch_threads
@@ -30,7 +30,7 @@ from air_recsys.serving.app import make_app
 from air_recsys.serving.limits import Limits
 from air_recsys.serving.service import Service
 from air_recsys.serving.workers import keep_working
-from air_recsys.validation import needs_extra
+from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
     from fastapi import FastAPI

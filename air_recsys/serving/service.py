@@ -11,9 +11,9 @@ import numpy as np
 import pandas as pd
 
 from air_recsys import __version__
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
-from air_recsys.ids import IdIndex
-from air_recsys.interactions import Interactions
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.models.explanation.tables import Labels, check_labels, label_of

@@ -9,11 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 
 from air_recsys.exceptions import CheckpointError
+from air_recsys.storage.validation import RandomState, as_generator
 from air_recsys.training.checkpoint import Upgrade, of_this_training
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.result import Record, Remembered, Result
 from air_recsys.training.trainee import Trainee
-from air_recsys.validation import RandomState, as_generator
 
 
 class Checkpointer(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, NumericalError
-from air_recsys.progress import messages_beside, progress_bar
+from air_recsys.storage.progress import messages_beside, progress_bar
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.interrupts import interruptible, interruption
 from air_recsys.training.result import Callback, Fault, Record, Remembered, Result

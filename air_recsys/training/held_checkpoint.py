@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from air_recsys.exceptions import CheckpointError
-from air_recsys.held_files import HeldError, HeldFile, hold
+from air_recsys.storage.held_files import HeldError, HeldFile, hold
+from air_recsys.storage.validation import check_integer, check_path
+from air_recsys.storage.writing import beside, real_place, remove_leftovers
 from air_recsys.training.checkpoint import CheckpointFile, Upgrade
-from air_recsys.validation import check_integer, check_path
-from air_recsys.writing import beside, real_place, remove_leftovers
 
 
 class HeldCheckpoint:

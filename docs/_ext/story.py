@@ -13,7 +13,7 @@ def write(app: Sphinx, error: Exception | None) -> None:
     """Train on the catalogue and write the page beside those of the site."""
     if error is not None or app.builder.format != "html":
         return
-    from air_recsys.benchmarks.story import make_catalogue, of_catalogue, write_page
+    from benchmarks.story import make_catalogue, of_catalogue, write_page
 
     target = Path(app.outdir) / PAGE
     target.parent.mkdir(parents=True, exist_ok=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from air_recsys.adapters.cornac_peer import CornacLists, CornacModel
-from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.exceptions import ParameterError
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from air_recsys import Interactions
 from air_recsys.adapters.myfm_peer import MyFMModel, _blocks, _table
-from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.metrics import rmse
 from air_recsys.splits import random_holdout
 

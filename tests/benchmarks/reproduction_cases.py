@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from air_recsys.benchmarks import cases, figures, runs, systems
-from air_recsys.benchmarks.cases import Case
-from air_recsys.benchmarks.recipes import Recipe
-from air_recsys.benchmarks.runs import Options, Run
-from air_recsys.benchmarks.systems import Outcome
 from air_recsys.images import patch_mask
+from benchmarks import cases, figures, runs, systems
+from benchmarks.cases import Case
+from benchmarks.recipes import Recipe
+from benchmarks.runs import Options, Run
+from benchmarks.systems import Outcome
 
 M, N = 14, 13  # no smaller, or a patch of 12 x 12 does not fit
 PICTURES = ("barbara", "baboon")

@@ -7,19 +7,19 @@ import pandas as pd
 import pytest
 from scipy.stats import rankdata
 
-from air_recsys.benchmarks.accuracy import affinities
-from air_recsys.benchmarks.accuracy.affinities import (
+from air_recsys.data.interactions import Interactions
+from air_recsys.datasets import DrugTargetData, load_davis
+from air_recsys.exceptions import ParameterError
+from benchmarks.accuracy import affinities
+from benchmarks.accuracy.affinities import (
     SEEDS,
     SETTINGS,
     affinity_folds,
     affinity_systems,
     bench_affinities,
 )
-from air_recsys.benchmarks.accuracy.affinity_peers import BoostedPairs, KronRLS
-from air_recsys.benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
-from air_recsys.datasets import DrugTargetData, load_davis
-from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
+from benchmarks.accuracy.affinity_peers import BoostedPairs, KronRLS
+from benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
 
 N_DRUGS, N_TARGETS = 20, 30
 

@@ -8,14 +8,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from air_recsys.benchmarks.accuracy.dti import (
+from air_recsys.data.interactions import Interactions
+from air_recsys.datasets import DrugTargetData
+from air_recsys.dti import DrugTargetAIR, interaction_folds
+from air_recsys.exceptions import DataError
+from benchmarks.accuracy.dti import (
     _validation_parts,
     bench_dti,
     bench_dti_probabilities,
     fold_metrics,
     shown_pairs,
 )
-from air_recsys.benchmarks.accuracy.dti_peers import (
+from benchmarks.accuracy.dti_peers import (
     DNILMF_SETTINGS,
     NRLMF_SETTINGS,
     dnilmf_scores,
@@ -24,13 +28,9 @@ from air_recsys.benchmarks.accuracy.dti_peers import (
     nrlmf_scores,
     wnn_gip_scores,
 )
-from air_recsys.benchmarks.accuracy.dti_systems import Scored, Shown, dti_systems, score_fold
-from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.sealed import LeakError, check_sealed
-from air_recsys.datasets import DrugTargetData
-from air_recsys.dti import DrugTargetAIR, interaction_folds
-from air_recsys.exceptions import DataError
-from air_recsys.interactions import Interactions
+from benchmarks.accuracy.dti_systems import Scored, Shown, dti_systems, score_fold
+from benchmarks.accuracy.published import published_figures
+from benchmarks.accuracy.sealed import LeakError, check_sealed
 
 Peer = Callable[[np.ndarray], np.ndarray]
 

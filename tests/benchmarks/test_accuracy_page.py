@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from air_recsys.benchmarks.accuracy.page import accuracy_page
+from air_recsys.evaluation.results.table import ResultTable, machine, versions, write_json
 from air_recsys.exceptions import ParameterError
-from air_recsys.results.table import ResultTable, machine, versions, write_json
+from benchmarks.accuracy.page import accuracy_page
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 

@@ -8,24 +8,6 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.accuracy import ranking, ranking_peers
-from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ranking import bench_ranking, list_figures, user_ndcg
-from air_recsys.benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
-from air_recsys.benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, TurboCF
-from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
-from air_recsys.benchmarks.accuracy.ranking_search import Chosen
-from air_recsys.benchmarks.accuracy.ranking_settings import GRIDS, LADDERS
-from air_recsys.benchmarks.accuracy.ranking_systems import (
-    Lists,
-    _implicit,
-    _train_fixed,
-    ask_lists,
-    ranking_systems,
-    systems_by_default,
-)
-from air_recsys.benchmarks.accuracy.ridge_inverse import ByUsers
-from air_recsys.benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import given_rows, users_asked
 from air_recsys.evaluation.lists import Popularity
@@ -35,6 +17,24 @@ from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts, latest_of_rows
 from air_recsys.models.graph_ranker.times.recency import interaction_times
 from air_recsys.splits import user_holdout
+from benchmarks.accuracy import ranking, ranking_peers
+from benchmarks.accuracy.published import published_figures
+from benchmarks.accuracy.ranking import bench_ranking, list_figures, user_ndcg
+from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
+from benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, TurboCF
+from benchmarks.accuracy.ranking_peers import EASE, RDLAE
+from benchmarks.accuracy.ranking_search import Chosen
+from benchmarks.accuracy.ranking_settings import GRIDS, LADDERS
+from benchmarks.accuracy.ranking_systems import (
+    Lists,
+    _implicit,
+    _train_fixed,
+    ask_lists,
+    ranking_systems,
+    systems_by_default,
+)
+from benchmarks.accuracy.ridge_inverse import ByUsers
+from benchmarks.accuracy.sealed import LeakError, Sealed, check_sealed, rated_pairs
 
 COSTS = (2.0, 1.5, 0.1, 0.2)
 

@@ -6,20 +6,20 @@ import numpy as np
 import pytest
 
 from air_recsys import AIR, Interactions
-from air_recsys.benchmarks.accuracy import ratings
-from air_recsys.benchmarks.accuracy.published import published_figures
-from air_recsys.benchmarks.accuracy.ratings import bench_ratings, fold_errors
-from air_recsys.benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
-from air_recsys.benchmarks.accuracy.ratings_systems import chosen_systems, rating_systems, systems_with_times
-from air_recsys.benchmarks.accuracy.regimes import check_times
-from air_recsys.benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
-from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.evaluation.folds import Fold, cross_validation_folds
 from air_recsys.evaluation.systems import AIR_SETTINGS, System, ask_ratings, check_changes
 from air_recsys.exceptions import MissingExtraError, ParameterError
 from air_recsys.metrics import mae, rmse
 from air_recsys.models import BiasModel
 from air_recsys.solvers import Adam
+from benchmarks.accuracy import ratings
+from benchmarks.accuracy.published import published_figures
+from benchmarks.accuracy.ratings import bench_ratings, fold_errors
+from benchmarks.accuracy.ratings_data import RATING_SETS, chosen_folds, validation_fold
+from benchmarks.accuracy.ratings_systems import chosen_systems, rating_systems, systems_with_times
+from benchmarks.accuracy.regimes import check_times
+from benchmarks.accuracy.sealed import Sealed, check_sealed, rated_pairs
 
 SMALL = {"n_factors": 3, "graph_neighbors": 5, "n_sweeps": 20, "n_epochs": 20}
 FEW = {"n_factors": 2, "n_sweeps": 5, "n_epochs": 5}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from air_recsys import AIR
-from air_recsys.benchmarks.explanations import bench_explanations
 from air_recsys.datasets import make_planted_ratings
+from benchmarks.explanations import bench_explanations
 
 SHARES = ("remainder", "rated_items", "similar_users", "choice_of_items", "item_graph_edges")
 

@@ -6,11 +6,11 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 
-from air_recsys.benchmarks import explorer
-from air_recsys.benchmarks.explorer import bench_explorer, chromium, markdown, page
-from air_recsys.benchmarks.explorer.made import GraphSize, made_graph
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
+from benchmarks import explorer
+from benchmarks.explorer import bench_explorer, chromium, markdown, page
+from benchmarks.explorer.made import GraphSize, made_graph
 
 
 @pytest.mark.parametrize("size", [GraphSize(60, 200, 3), GraphSize(500, 4_000, 7), GraphSize(30, 30, 1)])

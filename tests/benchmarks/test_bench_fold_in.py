@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from air_recsys import AIR, Interactions
-from air_recsys.benchmarks import fold_in
+from benchmarks import fold_in
 
 
 @pytest.fixture(scope="module")

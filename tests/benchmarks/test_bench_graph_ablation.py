@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.benchmarks import graph_ablation
-from air_recsys.benchmarks.graph_ablation import SETS, VARIANTS, Data, bench_graph_ablation, measure
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR
 from air_recsys.nn import build
 from air_recsys.nn.adaptive_laplacian import SparseLaplacian
+from benchmarks import graph_ablation
+from benchmarks.graph_ablation import SETS, VARIANTS, Data, bench_graph_ablation, measure
 
 NAMES = {variant.name: variant for variant in VARIANTS}
 F64, CPU = torch.float64, torch.device("cpu")

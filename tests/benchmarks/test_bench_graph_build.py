@@ -1,6 +1,6 @@
 """The benchmark of building a graph, on few items."""
 
-from air_recsys.benchmarks.graph_build import bench_graph_build
+from benchmarks.graph_build import bench_graph_build
 
 
 def test_every_step_is_timed_and_cuts_leave_fewer_edges():

@@ -6,11 +6,11 @@ import pytest
 from sklearn.manifold import trustworthiness
 
 from air_recsys import AIR, SimilarityGraph
-from air_recsys.benchmarks.graphs import layout, rival_layouts
-from air_recsys.benchmarks.graphs.layout import bench_layout, continuity, neighbors_kept
-from air_recsys.benchmarks.graphs.rival_layouts import path_lengths
 from air_recsys.datasets import load_movielens, load_movielens_items
 from air_recsys.report.layout import node_positions
+from benchmarks.graphs import layout, rival_layouts
+from benchmarks.graphs.layout import bench_layout, continuity, neighbors_kept
+from benchmarks.graphs.rival_layouts import path_lengths
 
 
 def distances(points):

@@ -9,19 +9,19 @@ from scipy.optimize import minimize
 from sklearn.linear_model import Ridge
 from typer.testing import CliRunner
 
-from air_recsys.benchmarks.graphs import bench_graphs, lists
-from air_recsys.benchmarks.graphs.dti import bench_dti
-from air_recsys.benchmarks.graphs.lists import ListPart, bench_lists
-from air_recsys.benchmarks.graphs.measures import jaccard, lift, neighbor_agreement, pair_correlation
-from air_recsys.benchmarks.graphs.movielens import bench_movielens
-from air_recsys.benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
-from air_recsys.benchmarks.graphs.syn_netflix import bench_syn_netflix
 from air_recsys.cli.app import app
+from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_movielens, load_movielens_genres, make_syn_netflix
 from air_recsys.evaluation.holdouts import holdout_of_users
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from benchmarks.graphs import bench_graphs, lists
+from benchmarks.graphs.dti import bench_dti
+from benchmarks.graphs.lists import ListPart, bench_lists
+from benchmarks.graphs.measures import jaccard, lift, neighbor_agreement, pair_correlation
+from benchmarks.graphs.movielens import bench_movielens
+from benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
+from benchmarks.graphs.syn_netflix import bench_syn_netflix
 
 GROUPS = np.repeat(np.arange(4), 15)  # of users and of items
 
@@ -104,7 +104,7 @@ def test_cosine_and_gip(chosen):
 
 
 def test_a_graph_of_smooth_signals_minimises_its_objective():
-    from air_recsys.benchmarks.graphs.rivals import _scale, _squared_distances
+    from benchmarks.graphs.rivals import _scale, _squared_distances
 
     rows = np.random.default_rng(0).normal(size=(6, 4))
     distances = _squared_distances(rows)
@@ -146,8 +146,8 @@ def test_movielens_finds_the_genres_of_groups(rated, genres):
 
 
 def test_epochs_are_those_of_the_model_that_has_some(rated, genres, tmp_path, monkeypatch):
-    monkeypatch.setattr("air_recsys.benchmarks.graphs.load_movielens", lambda root, variant: rated)
-    monkeypatch.setattr("air_recsys.benchmarks.graphs.load_movielens_genres", lambda root, variant: genres)
+    monkeypatch.setattr("benchmarks.graphs.load_movielens", lambda root, variant: rated)
+    monkeypatch.setattr("benchmarks.graphs.load_movielens_genres", lambda root, variant: genres)
     (report,) = bench_graphs(tmp_path, ["movielens"], n_epochs=3, device="cpu")
     assert "AIR.for_ratings with {'random_state': 0, 'device': 'cpu'}, trained by Adam with {" in report.protocol
     assert "'solver': 'adam', 'n_epochs': 3}" in report.protocol

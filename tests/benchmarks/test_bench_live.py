@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from air_recsys.benchmarks.faults.counts import n_faults
-from air_recsys.benchmarks.faults.live import WatchedAIR, bench_live
-from air_recsys.benchmarks.faults.live_history import Call, Swap, wrong_calls
-from air_recsys.benchmarks.faults.live_operations import OPERATIONS, new_model, perform, prepared
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import AIR
+from benchmarks.faults.counts import n_faults
+from benchmarks.faults.live import WatchedAIR, bench_live
+from benchmarks.faults.live_history import Call, Swap, wrong_calls
+from benchmarks.faults.live_operations import OPERATIONS, new_model, perform, prepared
 
 SEED = 0
 

@@ -5,8 +5,8 @@ from importlib.util import find_spec
 import numpy as np
 import torch
 
-from air_recsys.benchmarks import nearest_rows as bench
-from air_recsys.benchmarks.nearest_rows import bench_nearest_rows
+from benchmarks import nearest_rows as bench
+from benchmarks.nearest_rows import bench_nearest_rows
 
 
 def test_every_case_is_a_row_with_positive_times():

@@ -10,9 +10,9 @@ import pytest
 import torch
 import torch.distributed as dist
 
-from air_recsys.benchmarks.ranks import bench_ranks, planted_split, run_ranks
+from air_recsys.evaluation.results.apart import ProcessEndedError
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.results.apart import ProcessEndedError
+from benchmarks.ranks import bench_ranks, planted_split, run_ranks
 
 pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
 

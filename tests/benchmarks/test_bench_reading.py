@@ -3,9 +3,9 @@
 import pandas as pd
 import pytest
 
-from air_recsys.benchmarks import reading
-from air_recsys.benchmarks.reading import bench_reading
 from air_recsys.exceptions import ParameterError
+from benchmarks import reading
+from benchmarks.reading import bench_reading
 
 pytest.importorskip("pyarrow")
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 
 from air_recsys import AIR, DMF
-from air_recsys.benchmarks import reproduce as reproduction
-from air_recsys.benchmarks.recipes import recipe
-from air_recsys.benchmarks.reproduce import CASES, Case, reproduce, systems
-from air_recsys.cli.workshop.reproduce import reproduce_app
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.presets import PRESETS
 from air_recsys.solvers import Adam
+from benchmarks import reproduce as reproduction
+from benchmarks.commands.reproduce import reproduce_app
+from benchmarks.recipes import recipe
+from benchmarks.reproduce import CASES, Case, reproduce, systems
 
-FILES = [entry.name for entry in (resources.files("air_recsys.benchmarks") / "recipes").iterdir()]
+FILES = [entry.name for entry in (resources.files("benchmarks") / "recipes").iterdir()]
 NAMES = sorted(name.removesuffix(".toml") for name in FILES if name.endswith(".toml") and name != "table2.toml")
 GROUPS = [name for name in FILES if not name.endswith((".toml", ".py"))]
 TINY = np.random.default_rng(0).random((12, 15))

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from air_recsys.benchmarks.scale import Size, bench_growth, bench_planted, sizes_of, sweeps, training
-from air_recsys.benchmarks.scale.sweeps import growth_exponent, measure_size
-from air_recsys.benchmarks.scale.training import train_planted
+from air_recsys.evaluation.results.apart import ProcessEndedError
 from air_recsys.exceptions import ParameterError
-from air_recsys.results.apart import ProcessEndedError
+from benchmarks.scale import Size, bench_growth, bench_planted, sizes_of, sweeps, training
+from benchmarks.scale.sweeps import growth_exponent, measure_size
+from benchmarks.scale.training import train_planted
 
 BASE = Size(n_ratings=900, n_users=60, n_items=40, n_factors=3, graph_neighbors=5)
 

@@ -1,7 +1,7 @@
 """Planted drugs and targets by size: a row a size, and the hidden interactions ranked."""
 
-from air_recsys.benchmarks.scale import LikesSize, bench_drug_targets, likes
-from air_recsys.benchmarks.scale.drug_targets import measure_drug_targets
+from benchmarks.scale import LikesSize, bench_drug_targets, likes
+from benchmarks.scale.drug_targets import measure_drug_targets
 
 SIZE = LikesSize(n_users=80, n_items=60, n_likes=900)
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from air_recsys.benchmarks.scale import LikesSize, bench_likes, likes
-from air_recsys.benchmarks.scale.likes import measure_likes, planted_likes
+from benchmarks.scale import LikesSize, bench_likes, likes
+from benchmarks.scale.likes import measure_likes, planted_likes
 
 SIZE = LikesSize(n_users=300, n_items=400, n_likes=6000)
 SMALL = {"n_factors": 8, "n_steps": 20, "n_validation": 50}

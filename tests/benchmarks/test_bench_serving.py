@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.serving import bench_serving
-from air_recsys.benchmarks.serving.plain_implicit import plain_app
-from air_recsys.benchmarks.serving.requests import _likes_of, _requests
+from benchmarks.serving import bench_serving
+from benchmarks.serving.plain_implicit import plain_app
+from benchmarks.serving.requests import _likes_of, _requests
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,14 @@ import scipy.io
 import torch
 
 from air_recsys import AIR, Interactions
-from air_recsys.benchmarks.speed import (
+from air_recsys.data.sets.planted import make_planted_ratings
+from air_recsys.evaluation.folds import Fold, holdout_folds
+from air_recsys.exceptions import MissingExtraError, ParameterError
+from air_recsys.metrics import nmae, rmse
+from air_recsys.nn.build import Settings, build_objective, observations
+from air_recsys.nn.objective import Penalties
+from air_recsys.solvers import Adam
+from benchmarks.speed import (
     accuracy,
     bench_full_width,
     bench_ratings,
@@ -21,18 +28,11 @@ from air_recsys.benchmarks.speed import (
     sweep,
     width,
 )
-from air_recsys.benchmarks.speed.accuracy import Curve, Task, engine_curve, plain_curve, time_to_accuracy
-from air_recsys.benchmarks.speed.contenders import Outcome, measure, train_air, train_myfm, train_surprise
-from air_recsys.benchmarks.speed.floor import Machine, Work, measure_machine, step_work
-from air_recsys.benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
-from air_recsys.benchmarks.speed.ratings import Contender, movielens_split
-from air_recsys.datasets.planted import make_planted_ratings
-from air_recsys.evaluation.folds import Fold, holdout_folds
-from air_recsys.exceptions import MissingExtraError, ParameterError
-from air_recsys.metrics import nmae, rmse
-from air_recsys.nn.build import Settings, build_objective, observations
-from air_recsys.nn.objective import Penalties
-from air_recsys.solvers import Adam
+from benchmarks.speed.accuracy import Curve, Task, engine_curve, plain_curve, time_to_accuracy
+from benchmarks.speed.contenders import Outcome, measure, train_air, train_myfm, train_surprise
+from benchmarks.speed.floor import Machine, Work, measure_machine, step_work
+from benchmarks.speed.plain_factors import Entries, PlainFactors, plain_factors_step
+from benchmarks.speed.ratings import Contender, movielens_split
 
 PENALTIES = Penalties(0.7, 0.4)
 STRENGTHS = (0.03, 0.05)

@@ -7,10 +7,10 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from air_recsys.benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
-from air_recsys.benchmarks.step import bench_step
 from air_recsys.exceptions import ParameterError
 from air_recsys.nn.build import Settings, build_objective, observations
+from benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
+from benchmarks.step import bench_step
 
 STRENGTH = 0.03
 

@@ -7,9 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from air_recsys import SimilarityGraph
-from air_recsys.benchmarks import story
-from air_recsys.benchmarks.story import courses, levels
 from air_recsys.cli.app import app
+from benchmarks import story
+from benchmarks.story import courses, levels
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.adapters.implicit_peer import top_items_of_implicit
-from air_recsys.benchmarks.top_n import bench_blocks, bench_indexes, with_random_factors
 from air_recsys.models.state import TrainingStatistics
+from benchmarks.top_n import bench_blocks, bench_indexes, with_random_factors
 
 
 @pytest.fixture(scope="module")

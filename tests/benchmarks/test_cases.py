@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reproduction_cases import M, N, small_case, small_recipe, small_texture, use_small_cases
 
-from air_recsys.benchmarks.cases import Case, load_case, observed_entries, validation_entries
 from air_recsys.exceptions import DataError, DataFileError, ParameterError
+from benchmarks.cases import Case, load_case, observed_entries, validation_entries
 
 SHAPES = st.tuples(st.integers(5, 40), st.integers(5, 40))
 SHARES = st.floats(0.05, 0.9)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from reproduction_cases import options, small_case, use_small_cases
 
-from air_recsys.benchmarks import figures, runs
-from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
-from air_recsys.benchmarks.figures import reproduce_figure, save_figure
-from air_recsys.benchmarks.recipes import recipes_of
-from air_recsys.benchmarks.runs import Options
-from air_recsys.benchmarks.systems import QUICK_EPOCHS
 from air_recsys.exceptions import MissingExtraError
+from benchmarks import figures, runs
+from benchmarks.figure_titles import FIGURE_TITLES
+from benchmarks.figures import reproduce_figure, save_figure
+from benchmarks.recipes import recipes_of
+from benchmarks.runs import Options
+from benchmarks.systems import QUICK_EPOCHS
 
 pytest.importorskip("matplotlib")
 

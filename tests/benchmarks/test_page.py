@@ -9,11 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from air_recsys.benchmarks.figure_titles import FIGURE_TITLES
-from air_recsys.benchmarks.page import read_results, reproduction_page
-from air_recsys.benchmarks.untouched_column import with_untouched_column
+from air_recsys.evaluation.results.table import ResultTable
 from air_recsys.exceptions import ParameterError
-from air_recsys.results.table import ResultTable
+from benchmarks.figure_titles import FIGURE_TITLES
+from benchmarks.page import read_results, reproduction_page
+from benchmarks.untouched_column import with_untouched_column
 
 ORDER = [
     "table1",

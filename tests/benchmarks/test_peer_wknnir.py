@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from air_recsys.benchmarks.accuracy.dti_peers import wknnir_scores
-from air_recsys.benchmarks.accuracy.dti_peers.wknnir import _predicted
 from air_recsys.exceptions import DataError
+from benchmarks.accuracy.dti_peers import wknnir_scores
+from benchmarks.accuracy.dti_peers.wknnir import _predicted
 
 SIZE, DECAY = 3, 0.7
 

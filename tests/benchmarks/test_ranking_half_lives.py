@@ -5,14 +5,14 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.accuracy.ranking_half_lives import HALF_LIVES, HalfLives
-from air_recsys.benchmarks.accuracy.ranking_peers import EASE
-from air_recsys.benchmarks.accuracy.ranking_systems import ask_lists, ranking_systems, systems_by_default
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.models.graph_ranker.times.hidden_parts import latest_of_rows
 from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
+from benchmarks.accuracy.ranking_half_lives import HALF_LIVES, HalfLives
+from benchmarks.accuracy.ranking_peers import EASE
+from benchmarks.accuracy.ranking_systems import ask_lists, ranking_systems, systems_by_default
 
 N_USERS, N_ITEMS, N_STEPS = 60, 30, 10
 

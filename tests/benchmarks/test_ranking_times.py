@@ -7,11 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.accuracy import ranking_times
-from air_recsys.benchmarks.accuracy.ranking_filters import GFCF
-from air_recsys.benchmarks.accuracy.ranking_systems import _train_chosen, ranking_systems
-from air_recsys.benchmarks.accuracy.ranking_times import TIMED, bench_ranking_times
 from air_recsys.evaluation.systems import System
+from benchmarks.accuracy import ranking_times
+from benchmarks.accuracy.ranking_filters import GFCF
+from benchmarks.accuracy.ranking_systems import _train_chosen, ranking_systems
+from benchmarks.accuracy.ranking_times import TIMED, bench_ranking_times
 
 SMALL = {"n_factors": 4, "n_steps": 6, "n_validation": 20, "device": "cpu"}
 

@@ -10,12 +10,12 @@ import pytest
 from reproduction_cases import M, N, ring, small_case
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.recipes import DATA, KEPT, MASKS, SCARCE, Recipe, recipe, recipes_of
-from air_recsys.benchmarks.systems import BY_HOLES, make_model
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.trained import TrainedRecommender
+from benchmarks.recipes import DATA, KEPT, MASKS, SCARCE, Recipe, recipe, recipes_of
+from benchmarks.systems import BY_HOLES, make_model
 
-FOLDER = resources.files("air_recsys.benchmarks") / "recipes"
+FOLDER = resources.files("benchmarks") / "recipes"
 GROUPS = sorted(entry.name for entry in FOLDER.iterdir() if entry.is_dir())
 RECIPES = [one for group in GROUPS for one in recipes_of(group)]
 BY_NAME = {one.name: one for one in RECIPES}

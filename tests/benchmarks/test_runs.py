@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from reproduction_cases import AIR, GIVEN, options, small_recipe, use_small_cases
 
-from air_recsys.benchmarks import runs
-from air_recsys.benchmarks.runs import Options, Run, all_runs, mean_and_deviation, outcomes
-from air_recsys.benchmarks.systems import Outcome
 from air_recsys.exceptions import AirRecsysError, DataError, DataFileError, ParameterError
+from benchmarks import runs
+from benchmarks.runs import Options, Run, all_runs, mean_and_deviation, outcomes
+from benchmarks.systems import Outcome
 
 KNN = {"model": "KNN", "n_neighbors": 3}
 GRAPHS = {

@@ -9,17 +9,17 @@ import pandas as pd
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.accuracy.sealed import (
+from air_recsys.data.sets.planted import make_planted_ratings
+from air_recsys.evaluation.results.apart import ProcessEndedError
+from air_recsys.exceptions import DataError
+from air_recsys.models import BiasModel
+from benchmarks.accuracy.sealed import (
     LeakError,
     check_sealed,
     run_sealed,
     score_pairs,
     timed_pairs,
 )
-from air_recsys.datasets.planted import make_planted_ratings
-from air_recsys.exceptions import DataError
-from air_recsys.models import BiasModel
-from air_recsys.results.apart import ProcessEndedError
 
 truths: list = []
 
@@ -78,7 +78,7 @@ def test_what_is_asked_comes_after_the_training(monkeypatch):
         def __exit__(self, *_):
             pass
 
-    monkeypatch.setattr("air_recsys.benchmarks.accuracy.sealed.process_apart", lambda threads: Apart())
+    monkeypatch.setattr("benchmarks.accuracy.sealed.process_apart", lambda threads: Apart())
     run_sealed(report_surroundings, tell, shown, asked)
     assert order == [(report_surroundings, shown), (tell, asked)]
 

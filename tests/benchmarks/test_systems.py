@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reproduction_cases import AIR, GIVEN, M, N, ring, small_case, small_recipe, use_small_cases
 
-from air_recsys.benchmarks import systems
-from air_recsys.benchmarks.cases import observed_entries, validation_entries
-from air_recsys.benchmarks.systems import Outcome, run_system
 from air_recsys.exceptions import DataFileError
 from air_recsys.metrics import nmae
+from benchmarks import systems
+from benchmarks.cases import observed_entries, validation_entries
+from benchmarks.systems import Outcome, run_system
 
 SYSTEMS = {
     "AIR": (AIR, "syn-netflix"),
@@ -91,7 +91,7 @@ def test_observed_entries_do_reach_it(chosen, data, monkeypatch):
 @pytest.mark.parametrize("chosen", [AIR, {"model": "KNN"}], ids=["AIR", "KNN"])
 def test_in_validation_neither_hidden_nor_asked_entries_reach_training(chosen, mask, monkeypatch):
     data = "barbara"
-    monkeypatch.setattr("air_recsys.benchmarks.cases._SHIFT", (4, 4))
+    monkeypatch.setattr("benchmarks.cases._SHIFT", (4, 4))
     hidden, asked = parts(data, mask=mask, validation=0.3)
     assert asked.any()
     honest = run(chosen, data, mask=mask, validation=0.3)

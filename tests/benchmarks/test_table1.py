@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from reproduction_cases import made_up, options, small_recipe, use_small_cases
 
-from air_recsys.benchmarks import table1 as module
-from air_recsys.benchmarks.recipes import recipes_of
-from air_recsys.benchmarks.runs import Options
-from air_recsys.benchmarks.table1 import pivot, table1
 from air_recsys.exceptions import ParameterError
+from benchmarks import table1 as module
+from benchmarks.recipes import recipes_of
+from benchmarks.runs import Options
+from benchmarks.table1 import pivot, table1
 
 ANY = {"model": "KNN"}
 NAMES = ("KNN", "DMF", "AIR", "AIR tuned")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from air_recsys.benchmarks import table2 as module
-from air_recsys.benchmarks.recipes import recipe
-from air_recsys.benchmarks.table2 import table2
 from air_recsys.exceptions import ParameterError
+from benchmarks import table2 as module
+from benchmarks.recipes import recipe
+from benchmarks.table2 import table2
 
 SMALL = {
     "note": "small",

@@ -10,9 +10,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from air_recsys.benchmarks import theorem1 as module
-from air_recsys.benchmarks.checks import Check, worst_rows
-from air_recsys.benchmarks.theorem1 import (
+from air_recsys.evaluation.results.table import write_json
+from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
+from air_recsys.graphs.adjacency import ADJACENCIES
+from benchmarks import theorem1 as module
+from benchmarks.checks import Check, worst_rows
+from benchmarks.plots.theorems import plot_theorem1
+from benchmarks.theorem1 import (
     Flow,
     Stated,
     balanced_start,
@@ -22,10 +26,6 @@ from air_recsys.benchmarks.theorem1 import (
     theorem1,
     trace,
 )
-from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
-from air_recsys.graphs.adjacency import ADJACENCIES
-from air_recsys.plotting.theorems import plot_theorem1
-from air_recsys.results.table import write_json
 
 few = settings(max_examples=15)
 depths = st.integers(2, 4)

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from air_recsys.benchmarks.checks import worst_rows
-from air_recsys.benchmarks.theorem2 import (
+from air_recsys.evaluation.results.table import write_json
+from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
+from benchmarks.checks import worst_rows
+from benchmarks.plots.theorems import plot_theorem2
+from benchmarks.theorem2 import (
     common_checks,
     distances_of,
     integrate,
@@ -19,9 +22,6 @@ from air_recsys.benchmarks.theorem2 import (
     softmaxes_of,
     theorem2,
 )
-from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
-from air_recsys.plotting.theorems import plot_theorem2
-from air_recsys.results.table import write_json
 
 few = settings(max_examples=10)
 SOFTMAXES = ("global_sum", "row_softmin")

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from reproduction_cases import made_up, options, small_recipe, use_small_cases
 
-from air_recsys.benchmarks import untouched as module
-from air_recsys.benchmarks.cases import Case, load_case, observed_entries
-from air_recsys.benchmarks.recipes import MADE, recipes_of
-from air_recsys.benchmarks.untouched import untouched
 from air_recsys.exceptions import ParameterError
+from benchmarks import untouched as module
+from benchmarks.cases import Case, load_case, observed_entries
+from benchmarks.recipes import MADE, recipes_of
+from benchmarks.untouched import untouched
 
 PRESET = {"model": "AIR", "preset": "completion"}
 HOLES = {"model": "by holes"}

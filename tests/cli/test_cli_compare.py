@@ -7,12 +7,12 @@ import pandas as pd
 import pytest
 from cli_cases import cli, ratings, read_json
 
-from air_recsys.benchmarks.accuracy import ratings as bench
-from air_recsys.benchmarks.accuracy.ratings_systems import rating_systems
-from air_recsys.benchmarks.accuracy.sealed import Sealed
 from air_recsys.datasets import load_movielens_fold
 from air_recsys.evaluation import comparing
 from air_recsys.evaluation.folds import Fold
+from benchmarks.accuracy import ratings as bench
+from benchmarks.accuracy.ratings_systems import rating_systems
+from benchmarks.accuracy.sealed import Sealed
 
 
 @pytest.fixture

@@ -5,8 +5,8 @@ import contextlib
 import pytest
 from cli_cases import cli
 
-from air_recsys.benchmarks.faults import paths
 from air_recsys.cli.paths import is_same_file
+from benchmarks.faults import paths
 
 pytest.importorskip("PIL")
 

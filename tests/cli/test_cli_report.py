@@ -6,7 +6,7 @@ from cli_cases import cli, fill, ratings, read_json
 
 from air_recsys import AIR
 from air_recsys.evaluation.held_out import evaluate_model
-from air_recsys.results.table import format_number
+from air_recsys.evaluation.results.table import format_number
 
 
 @pytest.fixture(scope="module")

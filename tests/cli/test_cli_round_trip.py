@@ -12,13 +12,13 @@ import pandas as pd
 import pytest
 from cli_cases import SHORT, cli, fill, ratings, read_json
 
-import air_recsys.benchmarks.reproduce
-import air_recsys.demo
+import air_recsys.report.demo
+import benchmarks.reproduce
 from air_recsys import AIR, Interactions
-from air_recsys.benchmarks.recipes import recipe
 from air_recsys.evaluation.lists import listers as systems_of
+from air_recsys.evaluation.results.table import ResultTable, format_number
 from air_recsys.models import GraphRanker
-from air_recsys.results.table import ResultTable, format_number
+from benchmarks.recipes import recipe
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
 
@@ -326,9 +326,9 @@ def test_datasets_list(tmp_path):
 
 
 def test_demo_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
-    monkeypatch.setattr(air_recsys.demo, "DMF_SETTINGS", air_recsys.demo.DMF_SETTINGS | {"n_epochs": 20})
+    monkeypatch.setattr(air_recsys.report.demo, "DMF_SETTINGS", air_recsys.report.demo.DMF_SETTINGS | {"n_epochs": 20})
     short = partial(AIR.for_completion, n_epochs=20, settings="fixed")
-    monkeypatch.setattr(air_recsys.demo.AIR, "for_completion", short)
+    monkeypatch.setattr(air_recsys.report.demo.AIR, "for_completion", short)
     out, target = tmp_path / "deep" / "out", tmp_path / "d.json"
     ended = cli("demo", "--out", out, "--device", "cpu", "--json", target)
     assert ended.status == 0
@@ -347,7 +347,7 @@ def test_demo_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
 
 @pytest.mark.data
 def test_evaluate_and_reproduce_on_real_data(data_root, tmp_path, monkeypatch):
-    monkeypatch.setattr(air_recsys.benchmarks.reproduce, "recipe", short_recipe)
+    monkeypatch.setattr(benchmarks.reproduce, "recipe", short_recipe)
     target, common = tmp_path / "r.json", ["--device", "cpu", "--data", data_root]
     few = ["--seeds", 1, "--validation", 0.1, "--set", "n_epochs=2"]
     ended = cli("reproduce", "syn-netflix", *few, *common, "--json", target)
@@ -382,7 +382,7 @@ def test_the_installed_program(folder, tmp_path):
 
 def test_bench_adapters_prints_and_writes(tmp_path, monkeypatch):
     data = Interactions.from_frame(ratings("integer"))
-    monkeypatch.setattr("air_recsys.benchmarks.hosts.load_movielens", lambda root, variant: data)
+    monkeypatch.setattr("benchmarks.hosts.load_movielens", lambda root, variant: data)
     monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
     ended = cli("bench", "adapters", "--host", "surprise", "--json", tmp_path / "r.json")
     assert ended.status == 0
@@ -399,7 +399,7 @@ def test_bench_adapters_hands_on_which_likes_and_which_splits(tmp_path, monkeypa
         asked.append((host, what))
         return [ResultTable("Made up", "nothing", [{"ndcg": 0.5}])]
 
-    monkeypatch.setattr("air_recsys.benchmarks.hosts.bench_host", recorded)
+    monkeypatch.setattr("benchmarks.hosts.bench_host", recorded)
     monkeypatch.setenv("AIR_RECSYS_DATA", str(tmp_path))
     chosen = ("--set", "douban", "--set", "movielens-1m", "--seeds", 2, "--first-seed", 40)
     assert cli("bench", "adapters", "--host", "implicit", *chosen).status == 0

@@ -4,10 +4,10 @@ import signal
 
 import pytest
 
-from air_recsys.benchmarks.faults import signals
 from air_recsys.cli import app, main
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.models import AIR
+from benchmarks.faults import signals
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from cli_cases import SHORT, cli, fill, ratings, read_json
 
 from air_recsys import AIR
 from air_recsys.cli.tune import Metric
-from air_recsys.results.table import format_number
-from air_recsys.tuning import METRICS, tune
+from air_recsys.evaluation.results.table import format_number
+from air_recsys.evaluation.tuning import METRICS, tune
 
 FEW = [*SHORT, "--trials", 3]
 FIXED = {"n_sweeps": [20], "n_factors": [2], "graph_neighbors": [2]}

@@ -23,8 +23,8 @@ from air_recsys.distributed.planning import table
 from air_recsys.distributed.start import normal_rows, uniform_rows
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
 from air_recsys.graphs.candidates import nearest_among, nearest_rows
-from air_recsys.held_files import hold
 from air_recsys.models import DMF, DirichletDMF
+from air_recsys.storage.held_files import hold
 
 needs_gloo = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
 

@@ -26,7 +26,7 @@ from page_settings import SETTINGS
 from air_recsys import datasets
 from air_recsys.cli import main
 from air_recsys.models.presets import PRESETS
-from air_recsys.solvers import SOLVERS
+from air_recsys.models.solvers import SOLVERS
 
 LANGUAGES_OF = {page: {block.language for block in blocks(page)} for page in PAGES}
 CODE = [page for page, found in LANGUAGES_OF.items() if "python" in found or {CELL, "bash"} <= found]

@@ -8,7 +8,7 @@ from doc_pages import DOCS
 
 from air_recsys import AIR
 from air_recsys.models.presets import PRESETS
-from air_recsys.solvers import Adam, Langevin, Variational, parameter_names
+from air_recsys.models.solvers import Adam, Langevin, Variational, parameter_names
 
 PRESETS_PAGE = (DOCS / "presets.md").read_text(encoding="utf-8")
 OWNERS = {"`AIR`": [AIR], "`Adam`": [Adam], "`Variational`, `Langevin`": [Variational, Langevin]}

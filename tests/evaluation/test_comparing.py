@@ -10,7 +10,7 @@ import pytest
 from air_recsys import Interactions
 from air_recsys.adapters.implicit_lists_peer import ImplicitLists
 from air_recsys.adapters.surprise_peer import SurpriseModel
-from air_recsys.datasets.planted import make_planted_ratings
+from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.evaluation import compare, comparing
 from air_recsys.evaluation.answers import answer, place_of_work
 from air_recsys.evaluation.lists import Popularity

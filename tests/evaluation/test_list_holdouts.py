@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from air_recsys import Interactions
+from air_recsys.data.splits.base import StrongSplit
 from air_recsys.evaluation.holdouts import (
     NewUsersFold,
     given_rows,
@@ -13,7 +14,6 @@ from air_recsys.evaluation.holdouts import (
     users_asked,
 )
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.splits.base import StrongSplit
 
 
 def in_time(*more: tuple[int, int, int]) -> Interactions:

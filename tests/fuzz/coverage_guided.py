@@ -118,7 +118,7 @@ def load_readers() -> tuple[dict[str, Any], Callable[..., None]]:
             import_module(f"air_recsys.{parser}")
         from guided import fuzz
 
-        from air_recsys.benchmarks.faults.all_loaders import all_loaders
+        from benchmarks.faults.all_loaders import all_loaders
 
         return all_loaders(), fuzz
 
@@ -133,7 +133,7 @@ def run(reader: Any, fuzz: Callable[..., None], kept: Path, limits: list[str]) -
         seconds = time.perf_counter() - begin
         log, count = (room / "log").read_text(encoding="utf-8", errors="replace"), room / "count"
         if not ended(log):
-            from air_recsys.benchmarks.faults.fuzz import keep
+            from benchmarks.faults.fuzz import keep
 
             target = keep(room / "files", kept, f"{reader.name}-ended")
             target.with_suffix(".txt").write_text(log, encoding="utf-8")

@@ -12,8 +12,8 @@ import coverage_guided
 from coverage_guided import BLIND, PARSERS, Row, main, reason, row_of, total, uninstrumented
 from guided import Findings, Place, keep, mutator
 
-from air_recsys.benchmarks.faults.all_loaders import all_loaders
-from air_recsys.benchmarks.faults.loaders import Loader
+from benchmarks.faults.all_loaders import all_loaders
+from benchmarks.faults.loaders import Loader
 
 LOG = """INFO: Seed: 1
 #12\tINITED cov: 60 ft: 66 corp: 8/2840b exec/s: 0 rss: 347Mb
@@ -45,8 +45,8 @@ def test_modules_that_parse_are_there_and_the_others_are_left_alone():
     for parser in PARSERS:
         assert importlib.util.find_spec(f"air_recsys.{parser}") is not None
     others = uninstrumented()
-    assert {"air_recsys", "air_recsys.nn.products", "air_recsys.benchmarks.faults.fuzz"} <= set(others)
-    assert not {"air_recsys.reading", "air_recsys.datasets", "air_recsys.datasets.davis"} & set(others)
+    assert {"air_recsys", "air_recsys.nn.products", "benchmarks.faults.fuzz"} <= set(others)
+    assert not {"air_recsys.storage.reading", "air_recsys.datasets", "air_recsys.data.sets.davis"} & set(others)
 
 
 def test_rows_are_read_from_what_libfuzzer_printed():

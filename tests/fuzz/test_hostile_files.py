@@ -15,16 +15,16 @@ import pandas as pd
 import pytest
 from sealing import reseal_folder
 
-from air_recsys import reading
-from air_recsys.benchmarks.recipes import recipe
+from air_recsys.data.readers.titles import read_titles
+from air_recsys.data.sets.fetching import unpack
+from air_recsys.data.sets.matlab import read_matlab
+from air_recsys.data.sets.registry import read_registry
 from air_recsys.datasets import load_movielens, load_movielens_items, load_yamanishi, read_ratings
-from air_recsys.datasets.fetching import unpack
-from air_recsys.datasets.matlab import read_matlab
-from air_recsys.datasets.registry import read_registry
-from air_recsys.datasets.titles import read_titles
 from air_recsys.exceptions import CheckpointError, DataError, DataFileError, ParameterError
 from air_recsys.images import load_image
-from air_recsys.reading import parse_json, read_arrays, unpacked_limit
+from air_recsys.storage import reading
+from air_recsys.storage.reading import parse_json, read_arrays, unpacked_limit
+from benchmarks.recipes import recipe
 
 h5py = pytest.importorskip("h5py")
 HEADER = "user,item,rating\n"

@@ -14,12 +14,12 @@ pytest.importorskip("implicit")
 pytest.importorskip("h5py")
 pytest.importorskip("optuna")
 
-from air_recsys.benchmarks.faults import bench_fuzz, n_faults
-from air_recsys.benchmarks.faults.all_loaders import all_loaders
-from air_recsys.benchmarks.faults.mutations import FORMS, mutated
-from air_recsys.benchmarks.faults.workplace import Workplace
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
+from benchmarks.faults import bench_fuzz, n_faults
+from benchmarks.faults.all_loaders import all_loaders
+from benchmarks.faults.mutations import FORMS, mutated
+from benchmarks.faults.workplace import Workplace
 
 LOADERS = all_loaders()
 few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])

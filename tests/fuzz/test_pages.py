@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from air_recsys import BiasModel, Interactions
-from air_recsys.benchmarks.page import markdown_table
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.report import write_explorer, write_report
+from benchmarks.page import markdown_table
 
 pytest.importorskip("matplotlib")
 HOSTILE = (

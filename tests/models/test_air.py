@@ -23,7 +23,7 @@ from air_recsys import AIR, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, DivergenceError
 from air_recsys.metrics import rmse
 from air_recsys.models.presets import PRESETS
-from air_recsys.solvers import SOLVERS, Sweeping
+from air_recsys.models.solvers import SOLVERS, Sweeping
 
 HISTORY = [
     "epoch",

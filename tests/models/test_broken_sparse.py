@@ -21,7 +21,7 @@ from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics import ranking_report
 from air_recsys.models import BiasModel, GraphRanker
 from air_recsys.models.ranking.top_items import top_items
-from air_recsys.reading import checked_sparse
+from air_recsys.storage.reading import checked_sparse
 
 N = 12
 CPU: dict[str, Any] = {"random_state": 0, "device": "cpu"}

@@ -12,9 +12,9 @@ from scipy.ndimage import gaussian_filter
 from sklearn.base import clone
 
 from air_recsys import DMF, SimilarityGraph
+from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.neighbors import cosine_neighbors
-from air_recsys.interactions import as_interactions
 from air_recsys.models import RDMF, DirichletDMF, Recommender
 
 fast: dict[str, Any] = {"n_epochs": 60, "init_std": 0.1, "dtype": "float64", **CPU}

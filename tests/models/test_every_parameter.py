@@ -14,8 +14,8 @@ from air_recsys import AIR, DMF
 from air_recsys.exceptions import AirRecsysError, ParameterError, ParameterWarning
 from air_recsys.models import RDMF, DirichletDMF
 from air_recsys.models.presets import PRESETS, routed
+from air_recsys.models.solvers import SOLVERS, Adam, Langevin, Variational, as_solver, parameter_names
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.solvers import SOLVERS, Adam, Langevin, Variational, as_solver, parameter_names
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 SHORT: dict[str, Any] = {"n_epochs": 6, "init_std": 0.1, "evaluate_every": 2, **CPU}

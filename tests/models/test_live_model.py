@@ -18,8 +18,8 @@ from model_cases import CPU
 from sklearn.base import clone
 
 from air_recsys import AIR, Interactions
+from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
-from air_recsys.ids import IdIndex
 from air_recsys.models import BiasModel, GraphRanker
 from air_recsys.models.locks import lock_of
 from air_recsys.models.state import FittedState

@@ -9,11 +9,11 @@ from model_cases import frame
 from sklearn.base import clone
 
 from air_recsys import AIR, Interactions
-from air_recsys.benchmarks.graphs.measures import jaccard, neighbor_agreement
 from air_recsys.datasets import load_movielens, load_movielens_fold, load_movielens_genres
 from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
 from air_recsys.metrics import rmse
 from air_recsys.splits import random_holdout
+from benchmarks.graphs.measures import jaccard, neighbor_agreement
 
 CPU = {"device": "cpu", "random_state": 0}
 SOLVERS = ("variational", "langevin")

@@ -13,18 +13,18 @@ DOORS = {
     "cornac": ["import air_recsys.adapters.cornac"],
     "lightfm": ["from air_recsys.adapters.lightfm_peer import LightFMLists; LightFMLists('warp')"],
     "viz": [
-        "from air_recsys.plotting import plot_ratings; plot_ratings(data).savefig('ratings.png')",
-        "from air_recsys.plotting import plot_adjacency; plot_adjacency(graph).savefig('graph.png')",
+        "from air_recsys.report.plots import plot_ratings; plot_ratings(data).savefig('ratings.png')",
+        "from air_recsys.report.plots import plot_adjacency; plot_adjacency(graph).savefig('graph.png')",
     ],
     "data": ["graph.to_parquet('graph.parquet')", "absent_matlab_file()"],
     "images": [
         "from air_recsys.images import save_image; save_image('picture.png', picture)",
         "from air_recsys.metrics import ssim; ssim(picture, picture)",
     ],
-    "tune": ["from air_recsys.tuning import tune; tune(data, n_trials=1, device='cpu')"],
+    "tune": ["from air_recsys.evaluation.tuning import tune; tune(data, n_trials=1, device='cpu')"],
     "track": [
-        "from air_recsys.tracking import TensorBoardCallback; TensorBoardCallback('board').close()",
-        "from air_recsys.tracking import MLflowCallback; MLflowCallback(AIR(), 'sqlite:///runs.db', 'films')",
+        "from air_recsys.models.tracking import TensorBoardCallback; TensorBoardCallback('board').close()",
+        "from air_recsys.models.tracking import MLflowCallback; MLflowCallback(AIR(), 'sqlite:///runs.db', 'films')",
     ],
     "ann": ["AIR.for_ratings(n_sweeps=2, device='cpu').fit(data).to_faiss()"],
     "distributed": ["import air_recsys.distributed.scoring"],
@@ -39,7 +39,7 @@ import json, os, sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from air_recsys import AIR, Interactions, SimilarityGraph
-from air_recsys.datasets.matlab import read_matlab
+from air_recsys.data.sets.matlab import read_matlab
 from air_recsys.exceptions import DataFileError
 
 data = Interactions.from_dense(np.arange(1.0, 65.0).reshape(8, 8))

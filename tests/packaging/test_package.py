@@ -13,9 +13,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 # Read at run time: no import would miss them.
 DATA = {
     "air_recsys/py.typed",
-    "air_recsys/datasets/registry.toml",
-    "air_recsys/benchmarks/recipes/table1/00-barbara-random.toml",
-    "air_recsys/benchmarks/accuracy/published_ratings.toml",
+    "air_recsys/data/sets/registry.toml",
     "air_recsys/report/assets/explorer.html",
     "air_recsys/report/assets/explorer.js",
     "air_recsys/report/assets/explorer.css",

@@ -7,7 +7,7 @@ import pandas as pd
 import scipy.sparse as sp
 
 from air_recsys import SimilarityGraph
-from air_recsys.benchmarks.made_titles import ADJECTIVES, NOUNS
+from benchmarks.made_titles import ADJECTIVES, NOUNS
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",

@@ -11,8 +11,8 @@ from browsers import chromium, show, webdriver
 from selenium.webdriver.support.ui import WebDriverWait
 
 from air_recsys import SimilarityGraph
-from air_recsys.benchmarks.explorer.made import GraphSize, made_graph
 from air_recsys.report import write_explorer
+from benchmarks.explorer.made import GraphSize, made_graph
 
 
 class Page(AnyPage):

@@ -10,8 +10,8 @@ import pytest
 import torch
 from training_cases import FORMS, build, passed_on_the_way, plan, same, train
 
-from air_recsys import progress as bars
 from air_recsys.exceptions import DivergenceError
+from air_recsys.storage import progress as bars
 from air_recsys.training import SCHEDULES
 
 

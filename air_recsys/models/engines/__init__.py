@@ -7,7 +7,7 @@ from typing import Any
 from air_recsys.models.engines.objective import ObjectiveEngine
 from air_recsys.models.engines.posterior import PosteriorEngine
 from air_recsys.models.engines.protocol import DTYPES, Engine, Setup
-from air_recsys.solvers import Adam, Langevin, Solver, Variational
+from air_recsys.models.solvers import Adam, Langevin, Solver, Variational
 
 _ENGINES: dict[type[Solver], Callable[[Setup, Any], Engine]] = {
     Adam: lambda setup, solver: ObjectiveEngine(setup, descent=solver, terms=solver),

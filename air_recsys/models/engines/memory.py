@@ -10,8 +10,8 @@ from pathlib import Path
 
 import torch
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.models.engines.protocol import Engine
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import readable

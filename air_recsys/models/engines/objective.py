@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.engines.equations.objective_rows import ObjectiveRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
 from air_recsys.models.engines.scaling import (
@@ -27,13 +27,13 @@ from air_recsys.models.engines.scaling import (
     width_of,
 )
 from air_recsys.models.engines.transforms import parse_transforms
+from air_recsys.models.solvers import Descent, Regularization
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, memory_plan, smaller
 from air_recsys.nn.objective import Objective, Observations, Penalties
-from air_recsys.parameters import warn_of_unread
-from air_recsys.solvers import Descent, Regularization
+from air_recsys.storage.parameters import warn_of_unread
 from air_recsys.training import GradientDescent, Plan
 
 GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array | None]]

@@ -10,9 +10,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from air_recsys.data.features import Features
+from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.features import Features
-from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays
 from air_recsys.models.engines.equations.posterior_rows import PosteriorRows
@@ -25,6 +25,7 @@ from air_recsys.models.engines.scaling import (
     width_of,
 )
 from air_recsys.models.engines.scarcity import features_of
+from air_recsys.models.solvers import STRENGTH_NAMES, Sweeping
 from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
@@ -44,7 +45,6 @@ from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
-from air_recsys.solvers import STRENGTH_NAMES, Sweeping
 from air_recsys.training import PosteriorSweeps
 
 _BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see docs/accuracy.md

@@ -9,12 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.interactions import Extent, Interactions
 from air_recsys.models.limits import Clip
 from air_recsys.models.state import Factors, RowEquations
 from air_recsys.nn.memory import MemoryPlan, Sizes
-from air_recsys.parameters import warn_of_unread
+from air_recsys.storage.parameters import warn_of_unread
 from air_recsys.training import Trainee
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}

@@ -8,7 +8,7 @@ from typing import Self
 
 import numpy as np
 
-from air_recsys.interactions import Extent, Interactions
+from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.models.engines.scarcity import is_scarce
 from air_recsys.training.plan import LEAST_REFRESH
 

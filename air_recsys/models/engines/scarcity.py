@@ -6,7 +6,7 @@ features "auto" are the numbers of ratings alone, and the variances come from `a
 
 from __future__ import annotations
 
-from air_recsys.interactions import Extent
+from air_recsys.data.interactions import Extent
 from air_recsys.nn.posterior.features import DEGREES
 
 _FEW = 2.5  # chosen on parts of MovieLens, Flixster and Douban and on made data, see docs/presets.md

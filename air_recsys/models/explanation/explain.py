@@ -18,7 +18,7 @@ from air_recsys.models.explanation.tables import Labels, Similarities, Tables, c
 from air_recsys.models.limits import Clip
 from air_recsys.models.pairs import times_of
 from air_recsys.models.state import FittedState, RowEquations
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 
 def explain(

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from air_recsys.markup import card, card_table, element
+from air_recsys.storage.markup import card, card_table, element
 
 _NAMED = 3  # items in a sentence
 _WIDTH = 100

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.markup import card, card_table
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explanation.tables import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.factors import FactorTerm
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.smoothings import Smoothing, Term, blend, lengths_of
-from air_recsys.validation import check_integer
+from air_recsys.storage.markup import card, card_table
+from air_recsys.storage.validation import check_integer
 
 _COLUMNS = {"regression": "regression", "factor": "factors", "item": "item_graph"}
 

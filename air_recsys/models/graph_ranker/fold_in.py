@@ -19,9 +19,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import UnknownIdError
 from air_recsys.graphs.cooccurrence import scaled, strongest_products
-from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.explanation.tables import Labels
 from air_recsys.models.graph_ranker import smoothings

@@ -12,9 +12,9 @@ from typing import Any, Self
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.interactions import Interactions, as_likes
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions, as_likes
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.explanation.tables import Labels
@@ -51,11 +51,11 @@ from air_recsys.models.scoring import list_ndcg
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.parameters import choice, integer, real, warn_of_unread
+from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
+from air_recsys.storage.validation import check_choice, check_integer, check_real
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.held_checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
-from air_recsys.validation import check_choice, check_integer, check_real
 
 Path = str | os.PathLike[str]
 _NEIGHBORS = 50  # edges that each item chooses in the graph that its target is spread over

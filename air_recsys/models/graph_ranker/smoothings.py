@@ -16,8 +16,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled
-from air_recsys.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 
 _SUMMED = 8192  # entries of a sum in single precision

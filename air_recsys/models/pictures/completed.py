@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.models.base import Recommender
 from air_recsys.models.state import Ending, Factors, FittedState
 from air_recsys.models.statistics import TrainingStatistics

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.models.air import AIR
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion, check_patch
+from air_recsys.models.solvers import Adam
 from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.nn.terms import blocks
-from air_recsys.parameters import integer, real
-from air_recsys.solvers import Adam
-from air_recsys.validation import RandomState
+from air_recsys.storage.parameters import integer, real
+from air_recsys.storage.validation import RandomState
 
 
 @dataclass(eq=False, repr=False)

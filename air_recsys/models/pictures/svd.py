@@ -7,12 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
 from air_recsys.models.state import Ending
 from air_recsys.models.statistics import TrainingStatistics
-from air_recsys.parameters import integer, real
-from air_recsys.validation import RandomState, as_generator
+from air_recsys.storage.parameters import integer, real
+from air_recsys.storage.validation import RandomState, as_generator
 
 
 @dataclass(eq=False, repr=False)

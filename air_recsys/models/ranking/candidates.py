@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from air_recsys.data.ids import IdIndex, as_id_array
 from air_recsys.exceptions import UnknownIdError
-from air_recsys.ids import IdIndex, as_id_array
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 
 def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.ndarray | None:

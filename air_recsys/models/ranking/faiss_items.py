@@ -20,7 +20,7 @@ from air_recsys.models.ranking.lists import best_rated, catalogue_of, recommend_
 from air_recsys.models.ranking.top_items import top_items_of
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.files import write_atomically
-from air_recsys.validation import check_choice, import_extra
+from air_recsys.storage.validation import check_choice, import_extra
 
 _BLOCK_ENTRIES = 4_000_000  # entries of gathered item factors in a block
 _RESERVE = 8  # candidates more than needed: an index compares in float32, and may order almost equal ones wrongly

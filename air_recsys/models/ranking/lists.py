@@ -152,7 +152,7 @@ def recommendation_frame(
     Parameters
     ----------
     user_ids : ndarray, shape (b,)
-        As from `air_recsys.ids.as_id_array`.
+        As from `air_recsys.data.ids.as_id_array`.
     item_ids : ndarray, shape (n_items,)
     items, scores : ndarray, shape (b, n)
     known : ndarray of bool, shape (b,)

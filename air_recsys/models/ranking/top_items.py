@@ -12,7 +12,7 @@ from air_recsys.metrics.checks import Csr, check_sparse
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.nn.devices import resolve_device
-from air_recsys.validation import check_integer
+from air_recsys.storage.validation import check_integer
 
 _MAX_ENTRIES = 2**25  # scores of a block: 128 MB in float32
 _CACHE_ENTRIES = 2**20  # scores that stay in the cache of a CPU between the product and the selection

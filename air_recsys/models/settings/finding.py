@@ -10,8 +10,8 @@ from typing import Any, Self
 import numpy as np
 from tqdm import tqdm
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
-from air_recsys.interactions import Interactions
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines.memory import check_memory
 from air_recsys.models.presets import preset_parameters
@@ -19,8 +19,15 @@ from air_recsys.models.settings.forms import Form, open_forms, too_small
 from air_recsys.models.settings.kinds import kind_of
 from air_recsys.models.settings.search import search
 from air_recsys.models.settings.strengths import joined, open_strengths, search_strengths
+from air_recsys.models.solvers import (
+    STRENGTH_NAMES,
+    Solver,
+    as_solver,
+    parameter_names,
+    solver_from_json,
+    with_overrides,
+)
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.solvers import STRENGTH_NAMES, Solver, as_solver, parameter_names, solver_from_json, with_overrides
 from air_recsys.training.checkpoint import of_this_training
 
 AUTO = "auto"

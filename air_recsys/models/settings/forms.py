@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.models.engines import Engine, ObjectiveEngine
 
 _SLOW = 1 / 3  # of the travel of the logits: for noisy values, and for groups of few rows

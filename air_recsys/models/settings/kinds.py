@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.models.likes import only_likes
 from air_recsys.models.limits import is_binary
 from air_recsys.models.settings.forms import too_small

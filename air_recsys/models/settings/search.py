@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalError
-from air_recsys.interactions import Interactions
 from air_recsys.models.chosen import Chosen, Trial
 from air_recsys.models.engines import Engine
 from air_recsys.models.settings.forms import Form

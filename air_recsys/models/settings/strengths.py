@@ -13,12 +13,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import Engine
 from air_recsys.models.settings.forms import Form
 from air_recsys.models.settings.search import HIDDEN, Entrant, verdict
-from air_recsys.solvers import STRENGTH_NAMES
+from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.splits import random_holdout
 
 STRENGTHS = 0.0, 0.1, 0.3, 0.7

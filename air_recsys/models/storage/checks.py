@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.models.state import Factors, FittedState
 
 _FREE = "history_"  # prefix of arrays that may hold NaN: a validation error is NaN without held-out ratings

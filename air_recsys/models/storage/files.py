@@ -14,18 +14,18 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.digests import DamagedError
+from air_recsys.data.features import Encoding, Features
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ModelFileError
-from air_recsys.features import Encoding, Features
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.checks import check_arrays, check_attributes, check_scale, check_shapes, check_starts
-from air_recsys.reading import checked_csr, parse_json
-from air_recsys.tensor_files import Chunk, TensorFile, tensor_chunks
-from air_recsys.validation import check_path
-from air_recsys.writing import is_file, is_folder, replace_file
+from air_recsys.storage.digests import DamagedError
+from air_recsys.storage.reading import checked_csr, parse_json
+from air_recsys.storage.tensor_files import Chunk, TensorFile, tensor_chunks
+from air_recsys.storage.validation import check_path
+from air_recsys.storage.writing import is_file, is_folder, replace_file
 
 FORMAT = "air_recsys model"
 FORMAT_VERSION = 3  # 2: what deviations and new rows need; 3: parameters stand with their solver, and digests

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 
 # None of these changes a number of the training.
 _FREE = ("device", "verbose", "clip", "pattern_graphs", "max_memory")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from air_recsys.solvers import SOLVERS, Sweeping, as_solver, parameter_names, readers_of
+from air_recsys.models.solvers import SOLVERS, Sweeping, as_solver, parameter_names, readers_of
 
 _STRENGTHS = ("user_graph_reg", "item_graph_reg")
 _SWEEPS = {"variational": 30, "langevin": 200}  # where the file says None

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from air_recsys.data.interactions import Interactions
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.interactions import Interactions
 from air_recsys.models.state import Snapshot
 from air_recsys.models.storage.files import graph_from_arrays, graph_to_arrays
 

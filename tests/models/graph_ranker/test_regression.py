@@ -5,8 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
-from air_recsys.benchmarks.accuracy.ranking_filters import GFCF, TurboCF
-from air_recsys.benchmarks.accuracy.ranking_peers import EASE, RDLAE
 from air_recsys.models.graph_ranker.regression import (
     EvenedItems,
     evened_items,
@@ -18,6 +16,8 @@ from air_recsys.models.graph_ranker.regression import (
     over_regression,
 )
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, of_length_one
+from benchmarks.accuracy.ranking_filters import GFCF, TurboCF
+from benchmarks.accuracy.ranking_peers import EASE, RDLAE
 
 
 @pytest.fixture(scope="module")

@@ -15,10 +15,10 @@ from safetensors.numpy import save_file
 from sealing import parts_of, rewrite
 
 from air_recsys import AIR
-from air_recsys.benchmarks.faults.counts import n_faults
-from air_recsys.benchmarks.faults.flips import bench_flips, flipped, formats
 from air_recsys.exceptions import ModelFileError, ParameterError
 from air_recsys.models import Recommender
+from benchmarks.faults.counts import n_faults
+from benchmarks.faults.flips import bench_flips, flipped, formats
 
 pytest.importorskip("implicit")
 FOLDER = Path(__file__).parent / "release_0_1_0"

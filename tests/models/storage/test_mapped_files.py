@@ -13,7 +13,7 @@ import pytest
 from air_recsys import AIR
 from air_recsys.exceptions import ModelFileError
 from air_recsys.models import Recommender
-from air_recsys.tensor_files import TensorFile, tensor_chunks
+from air_recsys.storage.tensor_files import TensorFile, tensor_chunks
 
 PRIVATE = """
 import sys

@@ -15,7 +15,7 @@ from safetensors.numpy import save_file
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
 from air_recsys.exceptions import CheckpointError, ModelFileError
 from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, GraphRanker, IterativeSVD, PatchAIR, Recommender
-from air_recsys.solvers import Adam, Langevin, Sweeping
+from air_recsys.models.solvers import Adam, Langevin, Sweeping
 
 FOLDER = Path(__file__).parent / "release_0_1_0"
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0, "dtype": "float64"}

@@ -33,8 +33,8 @@ from air_recsys.models.engines.equations.objective_contributions import (
 from air_recsys.models.engines.scaling import energy_weight
 from air_recsys.models.limits import BINARY, Clip
 from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
+from air_recsys.models.solvers import Descent, Regularization
 from air_recsys.models.state import FittedState
-from air_recsys.solvers import Descent, Regularization
 
 _FLATTEST = 1e-6  # least power of a singular value in the decay of deep models, as a fraction of the largest
 _COLLAPSED = 1e-12  # squared singular value of factors that decay has brought to 0

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from air_recsys.interactions import Extent
+from air_recsys.data.interactions import Extent
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.splits.base import numbers_held_out, rank_within
 from air_recsys.metrics.checks import Csr
-from air_recsys.splits.base import numbers_held_out, rank_within
 
 _SHARE = 0.2
 _LEANS = {"alike": 0.0, "popular_first": 0.5, "rare_first": -0.5}  # power of the counts in the chance to be hidden

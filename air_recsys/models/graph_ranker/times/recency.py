@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.interactions import Interactions
+from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
 

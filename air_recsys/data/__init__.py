@@ -1,0 +1,1 @@
+"""Who rated what: interactions, their ids, columns and scales, readers, data sets and splits."""

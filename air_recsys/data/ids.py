@@ -1,0 +1,236 @@
+"""Conversion of ids of any hashable type to indices and back."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Hashable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.data.columns import index_type
+from air_recsys.exceptions import DataError, UnknownIdError, quoted
+
+_MOST_COMPARED = 20_000  # names: part of a second
+
+
+def as_id_array(ids: Iterable[Hashable]) -> np.ndarray:
+    """Return ids as a 1-D array: int64 where all are integers, else of objects.
+
+    Floating point numbers that are all whole, as pandas makes of integers beside a missing one, are integers.
+
+    Examples
+    --------
+    >>> as_id_array([3, 1]).dtype, as_id_array(["a", 1]).dtype
+    (dtype('int64'), dtype('O'))
+    >>> as_id_array(np.array([3.0, 1.0])), as_id_array(np.array([0.5, 1.0]))
+    (array([3, 1]), array([0.5, 1.0], dtype=object))
+    """
+    if isinstance(ids, np.ma.MaskedArray):
+        ids = ids.tolist()  # None where an id is masked
+    values = list(ids) if not isinstance(ids, (np.ndarray, pd.Series, pd.Index)) else ids
+    try:
+        array = np.asarray(values)
+    except ValueError:  # tuples of different lengths, or bytes beside strings
+        array = np.empty(0, dtype=object)
+    if array.ndim == 1 and (array.dtype.kind == "i" or (array.dtype.kind == "u" and array.max(initial=0) < 2**63)):
+        return array.astype(np.int64)
+    if array.ndim == 1 and array.dtype.kind == "f" and _are_whole(array):
+        return array.astype(np.int64)
+    objects = values if isinstance(values, list) else array.tolist()
+    return np.fromiter(objects, dtype=object, count=len(objects))
+
+
+def _are_whole(numbers: np.ndarray) -> bool:
+    """Return whether floating point numbers are integers, none of which may have been rounded."""
+    exact = 2.0 ** (np.finfo(numbers.dtype).nmant + 1)
+    return numbers.size > 0 and bool(((numbers == np.trunc(numbers)) & (np.abs(numbers) < exact)).all())
+
+
+def encode_ids(values: Any, kind: str) -> tuple[np.ndarray, np.ndarray]:
+    """Encode a column of ids as indices into its distinct ids.
+
+    Ids are sorted where they can be compared, so the order of the rows does not matter; otherwise they are in order of
+    appearance.
+
+    Parameters
+    ----------
+    values : array_like, shape (n_ratings,)
+        One id per rating.
+    kind : str
+        "user" or "item", for messages.
+
+    Returns
+    -------
+    indices : ndarray of int32, or int64 where that is too small, shape (n_ratings,)
+    ids : ndarray, shape (n_distinct,)
+
+    Raises
+    ------
+    DataError
+        If an id is missing (None or NaN).
+
+    Examples
+    --------
+    >>> encode_ids(["b", "a", "b"], "user")
+    (array([1, 0, 1], dtype=int32), array(['a', 'b'], dtype=object))
+    """
+    array = as_id_array(values)
+    missing = np.flatnonzero(pd.isna(array)) if array.dtype == object else np.empty(0, dtype=int)
+    if missing.size:
+        raise DataError(
+            f"every rating needs its {kind} id, found {missing.size} without one, the first in row {missing[0]}"
+        )
+    try:
+        indices, ids = pd.factorize(array)
+    except TypeError:
+        raise _unhashable(array, kind) from None
+    ids, rank = rank_ids(as_id_array(ids))
+    return rank[indices], ids
+
+
+def rank_ids(ids: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return distinct ids in their order, as they are where they cannot be compared, and the new place of each.
+
+    Examples
+    --------
+    >>> rank_ids(np.array([8, 3]))
+    (array([3, 8]), array([1, 0], dtype=int32))
+    """
+    try:
+        order = np.argsort(ids, kind="stable")
+    except TypeError:
+        order = np.arange(ids.size)
+    rank = np.empty(ids.size, index_type(ids.size))
+    rank[order] = np.arange(ids.size)
+    return ids[order], rank
+
+
+def close_names(name: str, names: Iterable[str], n: int = 3, likeness: float = 0.5) -> list[str]:
+    """Return the names that are nearest to one, by `difflib`, the nearest first.
+
+    Of more than 20,000 names only those with the same first character are compared.
+
+    Examples
+    --------
+    >>> close_names("asprin", ["ibuprofen", "aspirin"])
+    ['aspirin']
+    """
+    compared = list(names)
+    if len(compared) > _MOST_COMPARED:
+        compared = [each for each in compared if each[:1] == name[:1]][:_MOST_COMPARED]
+    return difflib.get_close_matches(name, compared, n, likeness)
+
+
+class IdIndex:
+    """A fixed sequence of distinct ids with the index of each.
+
+    Parameters
+    ----------
+    ids : iterable of hashable
+        Distinct ids; position is index.
+    kind : str
+        "user" or "item", for messages.
+
+    Examples
+    --------
+    >>> index = IdIndex(["ann", "bob"], "user")
+    >>> index.lookup(["bob", "eve"])
+    array([ 1, -1])
+    """
+
+    def __init__(self, ids: Iterable[Hashable], kind: str) -> None:
+        self.ids = as_id_array(ids)
+        self.kind = kind
+        if self.ids.dtype == object and not _all_hashable(self.ids):
+            raise _unhashable(self.ids, kind)
+        self._index = pd.Index(self.ids, dtype=self.ids.dtype)
+        if not self._index.is_unique:  # which builds the table of `lookup` before a second thread can ask for it
+            repeated = self.ids[self._index.duplicated()].tolist()[0]
+            raise DataError(f"{kind} ids must be distinct, found {repeated!r} twice")
+
+    def __len__(self) -> int:
+        return self.ids.size
+
+    def __reduce__(self) -> tuple[type[IdIndex], tuple[np.ndarray, str]]:
+        # pandas would leave its table out, and build it at the first lookup, where threads can meet.
+        return type(self), (self.ids, self.kind)
+
+    def check_shared(self, ids: np.ndarray, content: str) -> None:
+        """Raise `DataError` where all ids that come with some content, such as "features", are unknown."""
+        if (self.lookup(ids) < 0).all():
+            raise DataError(
+                f"expected {content} of {self.kind}s of the data, found none: their ids are such as "
+                f"{quoted(self.ids.tolist()[0])}, those of the {content} such as {quoted(ids.tolist()[0])}"
+            )
+
+    def nearest(self, id: Hashable) -> list[Any]:
+        """Return up to three ids whose text is nearest to that of an unknown one, the nearest first.
+
+        Examples
+        --------
+        >>> IdIndex(["ann", "bob"], "user").nearest("Anna"), IdIndex([11, 12], "user").nearest("12")
+        (['ann'], [12, 11])
+        """
+        ids = {str(each).casefold(): each for each in self.ids.tolist()}
+        return [ids[name] for name in close_names(str(id).casefold(), ids)]
+
+    def joined(self, ids: np.ndarray) -> IdIndex:
+        """Return an index that has other ids after its own.
+
+        Examples
+        --------
+        >>> IdIndex(["ann", "bob"], "user").joined(np.array(["eve", "ann"], object)).ids.tolist()
+        ['ann', 'bob', 'eve']
+        """
+        new = ids[self.lookup(ids) < 0]
+        return IdIndex([*self.ids.tolist(), *new.tolist()], self.kind) if new.size else self
+
+    def lookup(self, ids: Any) -> np.ndarray:
+        """Return the index of each id, -1 for an unknown one; shape (n,).
+
+        `ids` is one id or a sequence of them; anything else, as a set or an iterator, is a `DataError`, and so is an
+        id that cannot be hashed, such as a list.
+        """
+        scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
+        if scalar and isinstance(ids, np.ndarray):
+            ids = ids.item()
+        if scalar and (type(ids).__hash__ is None or isinstance(ids, Iterator)):
+            raise DataError(f"expected a {self.kind} id or a sequence of them, found a {type(ids).__name__}")
+        column: Any = [ids] if scalar else ids
+        queried = as_id_array(column)
+        if queried.dtype != self.ids.dtype:
+            queried = queried.astype(object)
+        try:
+            return self._index.get_indexer(pd.Index(queried, dtype=queried.dtype)).astype(np.int64)
+        except TypeError:
+            raise _unhashable(queried, self.kind) from None
+
+    def place(self, id: Hashable) -> int:
+        """Return the index of one id, or raise `UnknownIdError`.
+
+        Examples
+        --------
+        >>> IdIndex(["ann", "bob"], "user").place("bob")
+        1
+        """
+        place = int(self.lookup([id])[0])
+        if place < 0:
+            raise UnknownIdError(self.kind, [id])
+        return place
+
+
+def _all_hashable(ids: Iterable[Any]) -> bool:
+    try:
+        for each in ids:
+            hash(each)
+    except TypeError:
+        return False
+    return True
+
+
+def _unhashable(ids: np.ndarray, kind: str) -> DataError:
+    """Return the error for ids of which one cannot be hashed."""
+    found = next(each for each in ids.tolist() if not _all_hashable([each]))
+    return DataError(f"expected {kind} ids that can be hashed, as numbers or text, found {quoted(found)}")

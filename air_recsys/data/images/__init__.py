@@ -1,0 +1,1 @@
+"""Pictures and masks in files and arrays."""

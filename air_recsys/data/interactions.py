@@ -1,0 +1,657 @@
+"""`Interactions`: ratings of users for items with the caller's own ids, from and to the usual containers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Sequence
+from copy import copy
+from dataclasses import replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self, get_args
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.data.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range, narrowed
+from air_recsys.data.features import Encoding, Features, as_table
+from air_recsys.data.headers import hint_at_columns, named_column, wide_frame
+from air_recsys.data.ids import IdIndex, encode_ids
+from air_recsys.data.interactions_card import interactions_card
+from air_recsys.data.repeated import Duplicates, RepeatedPairs, repeated_values
+from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated
+from air_recsys.exceptions import DataError, quoted
+from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.validation import check_choice
+
+if TYPE_CHECKING:
+    from surprise import Dataset, Trainset
+
+
+class Extent(Protocol):
+    """The sizes of ratings, wherever these are."""
+
+    @property
+    def n_users(self) -> int:
+        """Number of users, those without ratings included."""
+        ...
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, those without ratings included."""
+        ...
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        ...
+
+    @property
+    def n_rated(self) -> tuple[int, int]:
+        """Numbers of users and of items that have a rating."""
+        ...
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether ratings have weights."""
+        ...
+
+    @property
+    def n_features(self) -> tuple[int, int]:
+        """Numbers of features of users and of items, dimensions of their places in given graphs included."""
+        ...
+
+    @property
+    def has_places(self) -> tuple[bool, bool]:
+        """Whether users and items have places in given graphs."""
+        ...
+
+
+class Interactions:
+    """Ratings of users for items: index pairs, values, and the ids behind the indices.
+
+    The rules, applied by every constructor:
+
+    * A repeated pair is an error unless `duplicates` says which value counts (its weight likewise).
+    * NaN and infinite ratings are errors (in a dense array NaN means "not rated"). Negative ratings are errors here,
+      unless `allow_negative` or `rating_scale` has some. The constructors from tables and matrices take them, with a
+      warning, where several values are negative or the only one is the largest with the other sign: a single one, as
+      -1 beside 1..10, is mostly a code for "missing".
+    * Ratings outside of `rating_scale` are errors. Where none is stated, 99, 999, ... are errors in a caller's table
+      or matrix if they are further from all other ratings than these are from each other.
+    * Users and items without ratings are kept where the container has them (matrix rows and columns); a table of
+      ratings does not. A stored zero in a sparse matrix is a rating of zero.
+    * Ids are sorted where they can be compared, so the order of the ratings does not matter to a model.
+
+    A rating takes 12 bytes: 32-bit positions, up to 2**31 users and items, and a value of 32 bits where all ratings
+    are such numbers, as whole and half stars are. Other ratings are held in 64 bits, and `ratings` is always float64.
+
+    Parameters
+    ----------
+    user_index, item_index : array_like of int, shape (n_ratings,)
+        Positions in `user_ids` and `item_ids`.
+    ratings : array_like of float, shape (n_ratings,)
+    user_ids, item_ids : iterable of hashable, or IdIndex
+        Distinct ids.
+    timestamps : array_like of float, shape (n_ratings,), optional
+        Time of each rating, in any unit that grows with time.
+    weights : array_like of float, shape (n_ratings,), optional
+        How much each rating counts in training, >= 0: the confidence of implicit feedback; 1 where not given.
+    duplicates : {"error", "first", "last", "mean", "sum"}
+        The value of a repeated pair.
+    allow_negative : bool, optional
+        Accept negative ratings; None accepts them with a warning where they are part of the scale, see the rules.
+    rating_scale : tuple of float, optional
+        Lowest and highest possible rating: models clip to it and refuse new ratings outside of it. By default the
+        range of the data.
+    copy : bool
+        False keeps arrays that already have the right type, such as int32 and float32, without a copy; the caller must
+        not change them.
+
+    Attributes
+    ----------
+    user_features, item_features : Features or None
+        Features of users and items, see `with_features`.
+
+    Raises
+    ------
+    DataError
+        If a rule is broken; the message names the first such row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"user": ["ann", "bob"], "item": ["x", "y"], "rating": [5, 3]})
+    >>> data = Interactions.from_frame(frame)
+    >>> data
+    Interactions(n_users=2, n_items=2, n_ratings=2, density=50.00 %, ratings 3..5)
+    >>> data.to_csr().toarray()
+    array([[5., 0.],
+           [0., 3.]])
+    """
+
+    def __init__(
+        self,
+        user_index: Any,
+        item_index: Any,
+        ratings: Any,
+        user_ids: Iterable[Hashable] | IdIndex,
+        item_ids: Iterable[Hashable] | IdIndex,
+        *,
+        timestamps: Any = None,
+        weights: Any = None,
+        duplicates: Duplicates = "error",
+        allow_negative: bool | None = False,
+        rating_scale: Scale | None = None,
+        copy: bool = True,
+    ) -> None:
+        check_choice("duplicates", duplicates, get_args(Duplicates))
+        self.users = user_ids if isinstance(user_ids, IdIndex) else IdIndex(user_ids, "user")
+        self.items = item_ids if isinstance(item_ids, IdIndex) else IdIndex(item_ids, "item")
+        self.user_index = as_index(user_index, len(self.users), "user", copy=copy)
+        self.item_index = as_index(item_index, len(self.items), "item", copy=copy)
+        self.rating_scale = None if rating_scale is None else as_scale(rating_scale)
+        if self.rating_scale is not None:
+            allow_negative = allow_negative or self.rating_scale[0] < 0
+        self._ratings = as_ratings(ratings, self.user_index.size, allow_negative, copy=copy)
+        if self.rating_scale is not None:
+            check_stated(self._ratings, self.rating_scale)
+        self.timestamps = None if timestamps is None else as_timestamps(timestamps, self.n_ratings, copy=copy)
+        self.weights = None if weights is None else as_weights(weights, self.n_ratings)
+        if self.item_index.size != self.user_index.size:
+            sizes = f"{self.user_index.size} users and {self.item_index.size} items"
+            raise DataError(f"expected a user and an item for each rating, found {sizes}")
+        self.user_features: Features | None = None
+        self.item_features: Features | None = None
+        self._resolve_duplicates(duplicates)
+
+    # ---------------------------------------------------------------- from other containers
+
+    @classmethod
+    def from_frame(
+        cls,
+        df: pd.DataFrame,
+        user: str = "user",
+        item: str = "item",
+        rating: str | None = "rating",
+        *,
+        timestamp: str | None = None,
+        weight: str | None = None,
+        duplicates: Duplicates = "error",
+        allow_negative: bool | None = None,
+        rating_scale: Scale | None = None,
+    ) -> Interactions:
+        """Read a table with one rating per row; ``rating=None`` gives every row the rating 1.
+
+        Upper and lower case in names of columns do not matter, unless two columns differ only in them.
+        """
+        names = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "weight": weight}
+        named = _columns_of(df, {role: name for role, name in names.items() if name is not None})
+        if df.empty:
+            raise DataError("expected at least one rating, found an empty table")
+        users, user_ids = encode_ids(named["user"], "user")
+        items, item_ids = encode_ids(named["item"], "item")
+        ratings = np.ones(len(df)) if rating is None else named["rating"].to_numpy()
+        return cls(
+            users,
+            items,
+            ratings,
+            user_ids,
+            item_ids,
+            timestamps=None if timestamp is None else named["timestamp"].to_numpy(),
+            weights=None if weight is None else named["weight"].to_numpy(),
+            duplicates=duplicates,
+            allow_negative=allow_negative,
+            rating_scale=rating_scale,
+        ).without_codes()
+
+    @classmethod
+    def from_csr(
+        cls,
+        matrix: Any,
+        user_ids: Iterable[Hashable] | None = None,
+        item_ids: Iterable[Hashable] | None = None,
+        *,
+        duplicates: Duplicates = "error",
+        allow_negative: bool | None = None,
+        rating_scale: Scale | None = None,
+    ) -> Interactions:
+        """Read any SciPy sparse matrix or array (users x items); stored entries are the ratings.
+
+        Ids default to the row and column numbers. No dense copy is made. A matrix whose arrays do not fit each other
+        is a `DataError`.
+        """
+        if not sp.issparse(matrix):
+            raise DataError(f"expected a SciPy sparse matrix, found {type(matrix).__name__}")
+        if matrix.ndim != 2:
+            raise DataError(f"expected a 2-D matrix (users x items), found {matrix.ndim} dimension(s)")
+        coo = checked_sparse("ratings", matrix).tocoo()
+        n_users, n_items = coo.shape
+        return cls(
+            coo.row,
+            coo.col,
+            coo.data,
+            ids_or_range(user_ids, n_users, "user"),
+            ids_or_range(item_ids, n_items, "item"),
+            duplicates=duplicates,
+            allow_negative=allow_negative,
+            rating_scale=rating_scale,
+        ).without_codes()
+
+    @classmethod
+    def from_dense(
+        cls,
+        matrix: Any,
+        user_ids: Iterable[Hashable] | None = None,
+        item_ids: Iterable[Hashable] | None = None,
+        *,
+        allow_negative: bool | None = None,
+        rating_scale: Scale | None = None,
+    ) -> Interactions:
+        """Read a 2-D array (users x items) in which NaN means "not rated".
+
+        The index and the columns of a wide DataFrame are the ids, unless ids are given.
+
+        Examples
+        --------
+        >>> Interactions.from_dense([[5, float("nan")], [2, 1]]).n_ratings
+        3
+        >>> Interactions.from_dense(pd.DataFrame({"x": [5, None], "y": [2, 1]}, ["ann", "bob"])).item_ids.tolist()
+        ['x', 'y']
+        """
+        if isinstance(matrix, pd.DataFrame):
+            user_ids = matrix.index if user_ids is None else user_ids
+            item_ids = matrix.columns if item_ids is None else item_ids
+            matrix = _with_nan(matrix)
+        array = as_float(matrix)
+        if array.ndim != 2:
+            raise DataError(f"expected a 2-D array (users x items), found {array.ndim} dimension(s)")
+        users, items = np.nonzero(~np.isnan(array))
+        return cls(
+            users,
+            items,
+            array[users, items],
+            ids_or_range(user_ids, array.shape[0], "user"),
+            ids_or_range(item_ids, array.shape[1], "item"),
+            allow_negative=allow_negative,
+            rating_scale=rating_scale,
+        ).without_codes()
+
+    @classmethod
+    def from_surprise(
+        cls, data: Trainset | Dataset | Sequence[tuple[Any, ...]], *, duplicates: Duplicates = "mean"
+    ) -> Interactions:
+        """Read a Surprise trainset, all ratings of a dataset, or a test set (a list of user, item, rating).
+
+        Raw ids are kept. The inner ids of a trainset are the indices. Timestamps of a dataset are kept. Surprise keeps
+        duplicates, so their mean is the default.
+
+        Raises
+        ------
+        DataError
+            If there is no rating, and for a dataset of predefined folds, which share ratings.
+        """
+        source: Any = data
+        if hasattr(source, "folds_files"):
+            raise DataError(
+                "expected one set of ratings, found the folds of load_from_folds: read each trainset and test set of "
+                "surprise.model_selection.PredefinedKFold().split(data)"
+            )
+        is_trainset = hasattr(source, "all_ratings")
+        rows = list(source.all_ratings()) if is_trainset else getattr(source, "raw_ratings", source)
+        if not isinstance(rows, list) or not rows or not all(map(_is_rating, rows)):
+            given = "none" if isinstance(rows, list) and not rows else type(data).__name__
+            raise DataError(f"expected a trainset, a dataset or a list of (user, item, rating), found {given}")
+        users, items, ratings, *times = zip(*rows, strict=True)
+        if is_trainset:
+            user_ids = [source.to_raw_uid(index) for index in range(source.n_users)]
+            item_ids = [source.to_raw_iid(index) for index in range(source.n_items)]
+        else:
+            (users, user_ids), (items, item_ids) = encode_ids(users, "user"), encode_ids(items, "item")
+        return cls(
+            users,
+            items,
+            ratings,
+            user_ids,
+            item_ids,
+            timestamps=times[0] if times and times[0][0] is not None else None,
+            duplicates=duplicates,
+            allow_negative=True,
+        )
+
+    # ---------------------------------------------------------------- properties
+
+    @property
+    def user_ids(self) -> np.ndarray:
+        """Ids of the users in index order, shape (n_users,)."""
+        return self.users.ids
+
+    @property
+    def item_ids(self) -> np.ndarray:
+        """Ids of the items in index order, shape (n_items,)."""
+        return self.items.ids
+
+    @property
+    def n_users(self) -> int:
+        """Number of users, those without ratings included."""
+        return len(self.users)
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, those without ratings included."""
+        return len(self.items)
+
+    @property
+    def n_ratings(self) -> int:
+        """Number of ratings."""
+        return self._ratings.size
+
+    @property
+    def n_rated(self) -> tuple[int, int]:
+        """Numbers of users and of items that have a rating."""
+        return self._n_rated
+
+    @cached_property
+    def _n_rated(self) -> tuple[int, int]:  # a training asks again and again
+        users, items = (int(np.count_nonzero(np.bincount(index))) for index in (self.user_index, self.item_index))
+        return users, items
+
+    @property
+    def has_weights(self) -> bool:
+        """Whether ratings have weights."""
+        return self.weights is not None
+
+    @property
+    def n_features(self) -> tuple[int, int]:
+        """Numbers of features of users and of items, dimensions of their places in given graphs included."""
+        sides = self.user_features, self.item_features
+        users, items = (0 if side is None else side.values.shape[1] + side.places.shape[1] for side in sides)
+        return users, items
+
+    @property
+    def has_places(self) -> tuple[bool, bool]:
+        """Whether users and items have places in given graphs."""
+        users, items = (
+            side is not None and side.places.shape[1] > 0 for side in (self.user_features, self.item_features)
+        )
+        return users, items
+
+    @property
+    def ratings(self) -> np.ndarray:
+        """Values of the ratings in float64, shape (n_ratings,): a new array at each call where 32 bits hold them."""
+        return self._ratings.astype(np.float64, copy=False)
+
+    @property
+    def pair_index(self) -> np.ndarray:
+        """Place of each rating in the matrix, counted row by row in int64: ``user_index * n_items + item_index``."""
+        pairs = self.user_index * np.int64(self.n_items)
+        pairs += self.item_index
+        return pairs
+
+    @property
+    def density(self) -> float:
+        """Share of the user-item pairs that are rated."""
+        return self.n_ratings / (self.n_users * self.n_items)
+
+    def __repr__(self) -> str:
+        low, high = self._ratings.min(), self._ratings.max()
+        return (
+            f"Interactions(n_users={self.n_users}, n_items={self.n_items}, n_ratings={self.n_ratings}, "
+            f"density={self.density:.2%}, ratings {low:g}..{high:g})".replace("%", " %")
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: what was read, and how the ratings are spread."""
+        return interactions_card(self)
+
+    # ---------------------------------------------------------------- to other containers
+
+    def select(self, mask: Any) -> Interactions:
+        """Return the ratings under a boolean mask or at given positions; all users and items are kept."""
+        chosen = np.asarray(mask)
+        if chosen.dtype != bool:
+            chosen = as_index(chosen, self.n_ratings, "rating")
+        elif chosen.shape != self._ratings.shape:
+            raise DataError(f"expected a mask of {self.n_ratings} ratings, found shape {chosen.shape}")
+        part = Interactions(
+            self.user_index[chosen],
+            self.item_index[chosen],
+            self._ratings[chosen],
+            self.users,
+            self.items,
+            timestamps=None if self.timestamps is None else self.timestamps[chosen],
+            weights=None if self.weights is None else self.weights[chosen],
+            allow_negative=True,
+            copy=False,
+        )
+        part.rating_scale = self.rating_scale
+        part.user_features, part.item_features = self.user_features, self.item_features
+        return part
+
+    def with_features(self, *, user: Any = None, item: Any = None) -> Interactions:
+        """Return the same ratings with features of users and items.
+
+        Numbers are standardised. 0/1 columns and text become flags, one for each level that two rows or more have; a
+        list, or text with "|" in it, has several levels. A missing value, and an id without a row, count as the
+        average. Ids that are not in the data are added at the end, as users and items without ratings; a model
+        predicts them from their features.
+
+        Parameters
+        ----------
+        user, item : DataFrame, ndarray or SciPy sparse, optional
+            A table indexed by id, or with a column ``user`` (``item``) of ids; a matrix has a row for each user
+            (item), in the order of the ids. If a side is not given, its present features stay.
+
+        Raises
+        ------
+        DataError
+            For a table that cannot be read, see `air_recsys.data.features`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> data = Interactions.from_dense([[5, 1], [2, 4]], item_ids=["x", "y"])
+        >>> films = pd.DataFrame({"year": [1990, 2000, 2010]}, index=["x", "y", "new"])
+        >>> known = data.with_features(item=films)
+        >>> known.item_ids.tolist(), known.item_features.names
+        (['x', 'y', 'new'], ['year'])
+        """
+        return with_features(self, user, item, stacklevel=2)
+
+    def on_scale(self, rating_scale: Scale) -> Interactions:
+        """Return the same ratings with this rating scale, see `Interactions`.
+
+        Raises
+        ------
+        DataError
+            If a rating is outside of the scale.
+
+        Examples
+        --------
+        >>> Interactions.from_dense([[4, 2]]).on_scale((1, 5)).rating_scale
+        (1.0, 5.0)
+        """
+        same = copy(self)
+        same.rating_scale = as_scale(rating_scale)
+        check_stated(self._ratings, same.rating_scale)
+        return same
+
+    def among(self, users: IdIndex, items: IdIndex) -> Interactions:
+        """Return the same ratings over more users and items; the first ids are the present ones.
+
+        Examples
+        --------
+        >>> data = Interactions.from_dense([[5.0]])
+        >>> data.among(IdIndex([0, 1], "user"), data.items).n_users
+        2
+        """
+        for own, wider in ((self.users, users), (self.items, items)):
+            if not np.array_equal(own.ids, wider.ids[: len(own)]):
+                raise DataError(f"expected the present {len(own)} {own.kind} ids first, found others")
+        same = copy(self)
+        same.users, same.items = users, items
+        same.user_features = same.item_features = None
+        return same
+
+    def to_csr(self) -> sp.csr_array:
+        """Return the ratings as a SciPy CSR array, shape (n_users, n_items); ratings of zero stay stored."""
+        return self._to_csr(self.ratings)
+
+    def weights_to_csr(self) -> sp.csr_array | None:
+        """Return the weights where `to_csr` has the ratings; None where all are 1."""
+        return None if self.weights is None else self._to_csr(self.weights)
+
+    def _to_csr(self, values: np.ndarray) -> sp.csr_array:
+        pairs = (self.user_index, self.item_index)
+        return sp.csr_array((values, pairs), shape=(self.n_users, self.n_items))
+
+    def to_dense(self) -> np.ndarray:
+        """Return a float64 array (n_users, n_items) with NaN where there is no rating; for small data."""
+        array = np.full((self.n_users, self.n_items), np.nan)
+        array[self.user_index, self.item_index] = self.ratings
+        return array
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return one row per rating: user, item, rating, and timestamp and weight where there are any."""
+        columns = {
+            "user": self.user_ids[self.user_index],
+            "item": self.item_ids[self.item_index],
+            "rating": self.ratings,
+            "timestamp": self.timestamps,
+            "weight": self.weights,
+        }
+        return pd.DataFrame({name: values for name, values in columns.items() if values is not None})
+
+    def to_surprise(self) -> Trainset:
+        """Return a Surprise trainset with the same raw ids (needs the extra ``surprise``)."""
+        # Inside the method, as an import against the layers: only the adapters import hosts.
+        from air_recsys.adapters.surprise import to_trainset
+
+        return to_trainset(self)
+
+    # ---------------------------------------------------------------- internals
+
+    def without_codes(self) -> Self:
+        """Return the ratings, or raise `DataError` where they hold a code for missing and no scale is stated."""
+        if self.rating_scale is None:
+            check_no_code(self._ratings)
+        return self
+
+    def _resolve_duplicates(self, rule: Duplicates) -> None:
+        if self.n_ratings == 0:
+            raise DataError("expected at least one rating, found none")
+        repeated = repeated_values(self.pair_index)
+        if not repeated.size:
+            return
+        pairs = RepeatedPairs(self.pair_index, repeated)
+        if rule == "error":
+            row = pairs.rows[0]
+            user, item = self.user_ids.item(self.user_index[row]), self.item_ids.item(self.item_index[row])
+            raise DataError(
+                f"expected one rating per pair, found {pairs.n_surplus} duplicate(s), the first for "
+                f"user {user!r} and item {item!r}; choose duplicates='first', 'last', 'mean' or 'sum' "
+                "(in the shell --duplicates)"
+            )
+        place: Duplicates = "last" if rule == "last" else "first"  # of what has no mean
+        self.user_index, self.item_index = (
+            pairs.resolve(index, place) for index in (self.user_index, self.item_index)
+        )
+        self._ratings = narrowed(pairs.resolve(self._ratings, rule))
+        self.weights = None if self.weights is None else pairs.resolve(self.weights, rule)
+        self.timestamps = None if self.timestamps is None else pairs.resolve(self.timestamps, place)
+
+
+def with_features(data: Interactions, user: Any, item: Any, stacklevel: int) -> Interactions:
+    """Return interactions with features, see `Interactions.with_features`; `stacklevel` is that of warnings."""
+    same = copy(data)
+    if user is not None:
+        same.users, same.user_features = _known(data.users, user, data.user_features, stacklevel + 3)
+    if item is not None:
+        same.items, same.item_features = _known(data.items, item, data.item_features, stacklevel + 3)
+    return same
+
+
+def _known(index: IdIndex, features: Any, before: Features | None, stacklevel: int) -> tuple[IdIndex, Features]:
+    """Return an index with the further ids of a table, and the features of all of them; places stay."""
+    table = as_table(features, index.kind, index.ids)
+    whole = index.joined(table.index.to_numpy())
+    found = Features.of(table, Encoding.of(table, index.kind, stacklevel=stacklevel), whole)
+    return whole, found if before is None else replace(found, places=before.grown(len(whole)).places)
+
+
+def as_interactions(
+    data: Any, *, allow_negative: bool | None = None, rating_scale: Scale | None = None
+) -> Interactions:
+    """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
+
+    A DataFrame has one rating per row, in the columns user, item and rating, or one user per row and one item per
+    column, with missing values for unrated items, see `air_recsys.data.headers.wide_frame`. Any other type is a
+    `DataError` that lists the accepted ones.
+    """
+    if isinstance(data, Interactions):
+        return data if rating_scale is None else data.on_scale(rating_scale)
+    how: dict[str, Any] = {"allow_negative": allow_negative, "rating_scale": rating_scale}
+    if isinstance(data, pd.DataFrame):
+        wide = wide_frame(data)
+        return Interactions.from_frame(data, **how) if wide is None else Interactions.from_dense(wide, **how)
+    if sp.issparse(data):
+        return Interactions.from_csr(data, **how)
+    if isinstance(data, (np.ndarray, list, tuple)):
+        return Interactions.from_dense(data, **how)
+    raise DataError(
+        "expected Interactions, a SciPy sparse matrix, a DataFrame with the columns user, item and rating, or a "
+        f"2-D array with NaN for missing ratings, found {type(data).__name__}"
+    )
+
+
+def as_likes(data: Any, *, allow_negative: bool = False, timed: bool = False) -> Interactions:
+    """Return what `as_interactions` does, for models that count pairs and not values.
+
+    In a matrix, sparse, dense or a wide DataFrame, a 0 is no like. In a table with one row per pair each row is one,
+    whatever its rating. Without a column of ratings a repeated one counts once. With `timed` a column ``timestamp`` is
+    read where there is one; a repeated like has the time of its first row.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> as_likes(pd.DataFrame({"user": ["ann", "bob", "bob"], "item": ["x", "y", "y"]})).n_ratings
+    2
+    >>> as_likes([[1, 0], [1, 1]]).n_ratings
+    3
+    """
+    if isinstance(data, Interactions):
+        return data
+    if not isinstance(data, pd.DataFrame) or wide_frame(data) is not None:
+        matrix = as_interactions(data, allow_negative=allow_negative)
+        likes = matrix.ratings != 0
+        return matrix if likes.all() else matrix.select(likes)
+    header = list(data.columns)
+    timestamp = "timestamp" if timed and named_column("timestamp", header) is not None else None
+    if named_column("rating", header) is None:
+        return Interactions.from_frame(data, rating=None, timestamp=timestamp, duplicates="first")
+    return Interactions.from_frame(data, timestamp=timestamp, allow_negative=allow_negative)
+
+
+def _with_nan(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a table with NaN in place of None and of pandas' missing value."""
+    plain = all(isinstance(kind, np.dtype) and kind.kind != "O" for kind in frame.dtypes)
+    return frame if plain else frame.astype(object).where(frame.notna(), np.nan)
+
+
+def _columns_of(frame: pd.DataFrame, names: dict[str, str]) -> dict[str, pd.Series]:
+    """Return the columns of a long table by what they hold, or raise `DataError` for those that are not there."""
+    header = list(frame.columns)
+    found = {role: named_column(name, header) for role, name in names.items()}
+    absent = {role: names[role] for role, name in found.items() if name is None}
+    if absent:
+        hint = hint_at_columns(absent, header)
+        if not hint and {"user", "item"} <= set(absent):
+            hint = ": a table with one user per row and one item per column is read by Interactions.from_dense"
+        elif not hint and set(absent) == {"rating"}:
+            hint = ": likes without ratings are read with rating=None, and AIR.for_likes() takes them as they are"
+        raise DataError(f"expected the column(s) {list(absent.values())}, found {quoted(header)}{hint}")
+    return {role: pd.Series(frame[name]) for role, name in found.items()}
+
+
+def _is_rating(row: Any) -> bool:
+    """Whether a row is (user, item, rating), with or without a timestamp, as Surprise writes it."""
+    return isinstance(row, (tuple, list)) and len(row) in (3, 4)

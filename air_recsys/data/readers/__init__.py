@@ -1,0 +1,1 @@
+"""Readers of tables: text, Parquet and frames."""

@@ -1,0 +1,156 @@
+"""The columns of a table of ratings, taken in part by part."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.data.columns import as_float, as_timestamps, narrowed
+from air_recsys.data.headers import hint_at_columns, named_column
+from air_recsys.data.ids import as_id_array
+from air_recsys.data.interactions import Duplicates, Interactions
+from air_recsys.data.readers.growing import CodedIds, GrowingColumn
+from air_recsys.exceptions import DataError, DataFileError, quoted
+
+Passed = Callable[[int], object]
+"""Is told how many bytes of the files have been read, again and again."""
+
+
+class ColumnNames(NamedTuple):
+    """How a table calls its columns; None where it has no such column."""
+
+    user: str
+    item: str
+    rating: str | None
+    timestamp: str | None
+
+    @property
+    def given(self) -> list[str]:
+        """The names that the table has."""
+        return [name for name in self if name is not None]
+
+    def among(self, header: list[str]) -> Self | None:
+        """Return the names as a header writes them, in whatever case; None where it lacks one or has it twice."""
+        found = [None if name is None else named_column(name, header) for name in self]
+        lacks = any(each is None and name is not None for each, name in zip(found, self, strict=True))
+        return None if lacks else type(self)(*found)  # pyright: ignore[reportArgumentType]
+
+    def lacking(self, header: list[str]) -> str:
+        """Return what a header was expected to have and has, as the end of a message."""
+        absent = {role: name for role, name in self._asdict().items() if name and named_column(name, header) is None}
+        expected = f"expected the column(s) {list(absent.values())} once each, found {quoted(header)}"
+        return f"{expected}{hint_at_columns(absent, header)}"
+
+
+class Rules(NamedTuple):
+    """How ratings of a caller are taken, see `read_ratings`."""
+
+    duplicates: Duplicates = "error"
+    allow_negative: bool | None = None
+    rating_scale: tuple[float, float] | None = None
+    missing: float | None = None
+
+
+class Table(NamedTuple):
+    """Ratings as arrays: positions in the ids of the table, which are distinct and in their order, and values."""
+
+    users: np.ndarray
+    user_ids: np.ndarray
+    items: np.ndarray
+    item_ids: np.ndarray
+    ratings: np.ndarray
+
+    def select(self, rows: np.ndarray) -> Self:
+        """Return the ratings under a mask, and the ids that these have."""
+        users, user_index = np.unique(self.users[rows], return_inverse=True)
+        items, item_index = np.unique(self.items[rows], return_inverse=True)
+        ids = self.user_ids[users], self.item_ids[items]
+        return type(self)(user_index, ids[0], item_index, ids[1], self.ratings[rows])
+
+
+class RatingColumns:
+    """Ids, ratings and timestamps of a table, of which only one part need be there as it was read.
+
+    Parameters
+    ----------
+    path : Path
+        The file, for messages.
+    names : ColumnNames
+    n_rows : int
+        How many rows will come, where that is known.
+    convert : callable
+        Makes ids of the list of distinct ones.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        names: ColumnNames,
+        n_rows: int = 0,
+        convert: Callable[[Any], np.ndarray] = as_id_array,
+    ) -> None:
+        self._path, self._names, self._convert = path, names, convert
+        self.users, self.items = CodedIds("user", n_rows), CodedIds("item", n_rows)
+        self._ratings = None if names.rating is None else GrowingColumn(np.float32, n_rows)
+        self._times = None if names.timestamp is None else GrowingColumn(np.int64, n_rows)
+        self._has_dates: bool | None = None
+        self.size = 0
+
+    def append(self, part: pd.DataFrame) -> None:
+        """Take in ratings and timestamps of some rows, whose ids `users` and `items` have got."""
+        if self._ratings is not None:
+            self._ratings.append(narrowed(as_float(part[self._names.rating].to_numpy())))
+        if self._times is not None:
+            self._times.append(self._to_times(pd.Series(part[self._names.timestamp])))
+        self.size = self.users.size  # a part without numbers has no length
+
+    def to_interactions(self, rules: Rules) -> Interactions:
+        """Return the ratings by the rules of `Interactions`; nothing can be appended after that."""
+        if not self.size:
+            raise DataError("expected at least one rating, found an empty table")
+        table, times = self.to_table(), None if self._times is None else self._times.whole()
+        if rules.missing is not None:
+            given = table.ratings != rules.missing
+            table, times = table.select(given), None if times is None else times[given]
+        return Interactions(
+            table.users,
+            table.items,
+            table.ratings,
+            table.user_ids,
+            table.item_ids,
+            timestamps=times,
+            duplicates=rules.duplicates,
+            allow_negative=rules.allow_negative,
+            rating_scale=rules.rating_scale,
+            copy=False,
+        ).without_codes()
+
+    def to_table(self) -> Table:
+        """Return ids and ratings, of which there may be none; nothing can be appended after that."""
+        ratings = np.ones(self.size, np.float32) if self._ratings is None else self._ratings.whole()
+        return Table(*self.users.finish(self._convert), *self.items.finish(self._convert), ratings)
+
+    def _to_times(self, column: pd.Series) -> np.ndarray:
+        """Return numbers as they are, and dates as nanoseconds."""
+        has_dates = column.dtype.kind not in "iuf"
+        if self._has_dates not in (None, has_dates):
+            raise self._no_times(column.iloc[0], 0)
+        self._has_dates = has_dates
+        if not has_dates:
+            return column.to_numpy() if column.dtype.kind == "i" else as_float(column, "timestamps")
+        dates = column if column.dtype.kind == "M" else column.astype(str)
+        times = pd.to_datetime(dates, format="ISO8601", utc=True, errors="coerce").dt.tz_localize(None)
+        broken = np.flatnonzero(times.isna())
+        if broken.size:
+            raise self._no_times(dates.iloc[broken[0]], broken[0])
+        return as_timestamps(times, len(times))
+
+    def _no_times(self, found: Any, row: int) -> DataFileError:
+        expected = f"numbers or ISO 8601 dates as {self._names.timestamp!r}"
+        return DataFileError(
+            f"{self._path}: expected {expected}, found {found!r} with rating number {self.size + row + 1}"
+        )

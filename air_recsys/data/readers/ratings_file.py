@@ -1,0 +1,176 @@
+"""Ratings from the caller's own CSV, TSV and Parquet files."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from air_recsys.data.interactions import Duplicates, Interactions
+from air_recsys.data.readers.parquet_checks import find_parts
+from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns, Rules
+from air_recsys.data.readers.ratings_parquet import find_columns, read_parquet
+from air_recsys.data.readers.ratings_text import SEPARATORS, choose_form, ending_of, read_text, unknown_kind
+from air_recsys.data.readers.ratings_wide import Wide, read_wide, wide_parquet, wide_text
+from air_recsys.data.scales import as_scale
+from air_recsys.data.sets.files import build_interactions
+from air_recsys.exceptions import DataFileError, ParameterError
+from air_recsys.storage.validation import check_choice, check_real
+
+_LARGE = 100 * 2**20  # bytes that take some seconds to read
+
+
+def read_ratings(
+    path: str | Path,
+    user: str = "user",
+    item: str = "item",
+    rating: str | None = "rating",
+    timestamp: str | None = None,
+    sep: str | None = None,
+    duplicates: Duplicates = "error",
+    allow_negative: bool | None = None,
+    progress: bool | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    rating_scale: tuple[float, float] | None = None,
+    missing: float | None = None,
+) -> Interactions:
+    r"""Read ratings from a file: one rating per row, or one user per row and one item per column.
+
+    A file with one rating per row is read a million rows at a time, so 100 million ratings need less than 3 GB. A file
+    without the named columns has one user per row, if its first column has distinct users and all others have numbers;
+    an empty field is not rated.
+
+    Text files have a header line, unless `columns` says otherwise, and are UTF-8, gzipped or not; fields may be
+    quoted. Ids that are all integers become integers; otherwise ids stay text exactly as written, so "007" and "7"
+    remain two users.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.csv``, ``.tsv``, ``.txt`` or ``.data`` file (also with ``.gz``), or a ``.parquet`` file or a folder of
+        such parts (needs the extra ``data``).
+    user, item : str
+        Names of the columns with ids, in upper or lower case.
+    rating : str or None
+        Name of the column with numbers. None gives every row the rating 1; in a table with one user per row, every
+        cell that is neither empty nor 0.
+    timestamp : str, optional
+        Name of a column with numbers or ISO 8601 dates.
+    sep : str, optional
+        The character between two fields. By default comma for ``.csv`` and tab for the others, or the one of comma,
+        tab, semicolon and bar for which the header has the named columns.
+    duplicates : {"error", "first", "last", "mean", "sum"}
+        The value of a repeated pair.
+    allow_negative : bool, optional
+        Accept negative ratings; None accepts them, with a warning, where they are part of the scale, see
+        `Interactions`.
+    progress : bool, optional
+        Show a progress bar; by default for more than 100 MB.
+    columns : sequence of str, optional
+        Names of the first fields of each line, for a file of text without a header line.
+    rating_scale : tuple of float, optional
+        Lowest and highest possible rating, see `Interactions`; by default the range of the data.
+    missing : float, optional
+        A number that means not rated, such as 99 in some tables; its rows are left out.
+
+    Returns
+    -------
+    Interactions
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, empty, not text, of an unknown kind, lacks a named column, or breaks a rule of
+        `Interactions`; at the first line that is broken, lacks an id or has a rating that is not a number; and, before
+        any row is read, if the parts of a folder have different columns.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "mine.csv")
+    >>> _ = path.write_text("user,item,rating\nann,x,5\nbob,y,3.5\n")
+    >>> read_ratings(path)
+    Interactions(n_users=2, n_items=2, n_ratings=2, density=50.00 %, ratings 3.5..5)
+    >>> folder.cleanup()
+    """
+    check_choice("duplicates", duplicates, get_args(Duplicates))
+    file, names = Path(path).expanduser(), ColumnNames(user, item, rating, timestamp)
+    rules = Rules(duplicates, allow_negative, None if rating_scale is None else as_scale(rating_scale), missing)
+    if missing is not None:
+        check_real("missing", missing, minimum=-math.inf)
+    source = _source(file, names, sep, columns)
+    if isinstance(source, Wide):
+        return build_interactions(file, lambda: _of_wide(read_wide(file, source, ending_of(file)), rating, rules))
+    return build_interactions(file, lambda: _watched(source, file, progress).to_interactions(rules))
+
+
+def read_pair_ids(
+    path: str | Path, user: str, item: str, *, sep: str | None = None, columns: Sequence[str] | None = None
+) -> tuple[list[Any], list[Any]]:
+    """Return users and items of a table with one pair per row, in its order; repeated pairs stay.
+
+    Raises
+    ------
+    DataFileError
+        As `read_ratings` does.
+    """
+    file = Path(path).expanduser()
+    source = _source(file, ColumnNames(user, item, None, None), sep, columns)
+    if isinstance(source, Wide):
+        raise DataFileError(f"{file}: {source.lacking}")
+    table = _watched(source, file, None).to_table()
+    return table.user_ids[table.users].tolist(), table.item_ids[table.items].tolist()
+
+
+def _of_wide(frame: pd.DataFrame, rating: str | None, rules: Rules) -> Interactions:
+    if rules.missing is not None:
+        frame = frame.where(frame != rules.missing)
+    if rating is None:
+        frame = pd.DataFrame(np.where(frame.fillna(0) != 0, 1.0, np.nan), frame.index, frame.columns)
+    return Interactions.from_dense(frame, allow_negative=rules.allow_negative, rating_scale=rules.rating_scale)
+
+
+def _source(
+    file: Path, names: ColumnNames, sep: str | None, columns: Sequence[str] | None
+) -> Wide | Callable[[Passed], RatingColumns]:
+    """Return what reads a file or a folder, after a check of its kind; or that it has one user per row."""
+    if not file.exists():
+        raise DataFileError(f"expected a file with ratings, found no file {str(file)!r}")
+    kind = ending_of(file)
+    if file.is_file() and kind in SEPARATORS:
+        return _source_of_text(file, names, sep, kind, columns)
+    if file.is_file() and file.suffix.lower() != ".parquet":
+        raise unknown_kind(file)
+    if columns is not None:
+        raise ParameterError(f"columns are for files of text, found {file.name}, which has names of its own")
+    found = find_columns(file, names)
+    wide = wide_parquet(file, names) if found is None and file.is_file() else None
+    return wide or partial(read_parquet, file, found or names)
+
+
+def _source_of_text(
+    file: Path, names: ColumnNames, sep: str | None, kind: str, columns: Sequence[str] | None
+) -> Wide | Callable[[Passed], RatingColumns]:
+    try:
+        return partial(read_text, file, choose_form(file, names, columns, sep, kind))
+    except DataFileError:
+        wide = None if columns is not None else wide_text(file, names, sep, kind)
+        if wide is None:
+            raise
+    return wide
+
+
+def _watched(read: Callable[[Passed], RatingColumns], file: Path, progress: bool | None) -> RatingColumns:
+    """Read behind a progress bar, which counts the bytes of the file as it is."""
+    n_bytes = sum(part.stat().st_size for part in find_parts(file))
+    shown = n_bytes > _LARGE if progress is None else progress
+    with tqdm(total=n_bytes, desc=file.name, unit="B", unit_scale=True, disable=not shown) as bar:
+        return read(lambda position: bar.update(position - bar.n))

@@ -1,0 +1,218 @@
+"""Ratings in tables of text, read some rows at a time."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import string
+import zlib
+from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns
+from air_recsys.data.readers.ratings_check import MOST_EMPTY_LINES, check_fields, check_width, open_text
+from air_recsys.data.sets.files import malformed
+from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError
+from air_recsys.storage.reading import unpacked
+
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".txt": "\t", ".data": "\t"}
+_ALLOWED_SEPARATORS = frozenset(string.punctuation + " \t") - {'"'}
+_OTHER_SEPARATORS = (",", "\t", ";", "|")
+_ROWS_AT_ONCE = 1_000_000
+
+
+def ending_of(file: Path) -> str:
+    """Return the suffix that tells the kind of a table, in lower case, without ``.gz``."""
+    return (file.with_suffix("") if file.suffix.lower() == ".gz" else file).suffix.lower()
+
+
+def unknown_kind(file: Path) -> DataFileError:
+    """Return the error of a file that is no kind of table."""
+    endings = ", ".join([*SEPARATORS, ".parquet"])
+    return DataFileError(f"{file}: expected a name that ends in one of {endings}, found {file.suffix!r}")
+
+
+class TextForm(NamedTuple):
+    """How a file of text holds ratings.
+
+    Parameters
+    ----------
+    separator : str
+    names : ColumnNames
+        As the header writes them.
+    header : list of str or None
+        Names of all fields, of a file without a header line.
+    """
+
+    separator: str
+    names: ColumnNames
+    header: list[str] | None = None
+
+    def check_fields(self, path: Path) -> None:
+        """Raise for the first line that does not keep to the form."""
+        check_fields(path, self.separator, self.names.given, self.names.rating, self.header)
+
+
+def choose_form(
+    path: Path, names: ColumnNames, columns: Sequence[str] | None = None, sep: str | None = None, kind: str = ".csv"
+) -> TextForm:
+    """Return how a file holds the named columns, after a check that each is there once.
+
+    Parameters
+    ----------
+    path : Path
+    names : ColumnNames
+    columns : sequence of str, optional
+        Names of the first fields of each line, where the file has no header line.
+    sep : str, optional
+    kind : str
+        The ending, which tells the separator where no other fits.
+    """
+    separators, first = separators_of(sep, kind), first_line(path)
+    if columns is not None:
+        return _named_form(path, names, list(columns), separators, first)
+    for separator in separators:
+        found = names.among(split_line(first, separator))
+        if found is not None:
+            return TextForm(separator, found)
+    lacking = f"{names.lacking(split_line(first, separators[0]))} (separated by {separators[0]!r})"
+    raise DataFileError(f"{path}, line 1: {with_hint(lacking, names)}")
+
+
+def with_hint(lacking: str, names: ColumnNames) -> str:
+    """Return what a header lacks, with a hint at files without one unless other columns are meant."""
+    given = f"columns={names.given} (in the shell --columns {','.join(names.given)})"
+    return lacking if " meant" in lacking else f"{lacking}; a file without a header line needs {given}"
+
+
+def _named_form(
+    path: Path, names: ColumnNames, columns: list[str], separators: tuple[str, ...], first: str
+) -> TextForm:
+    found = names.among(columns)
+    if found is None:
+        raise ParameterError(f"columns (in the shell --columns) name the fields of a line: {names.lacking(columns)}")
+    for separator in separators:
+        n_fields = len(split_line(first, separator))
+        if n_fields >= max(len(columns), 2):
+            others = (f"field {place}" for place in range(len(columns) + 1, n_fields + 1))
+            return TextForm(separator, found, [*columns, *others])
+    expected = f"{len(columns)} fields separated by {separators[0]!r}, one for each of {columns}"
+    raise malformed(path, 1, expected, first)
+
+
+def separators_of(sep: str | None, kind: str) -> tuple[str, ...]:
+    """Return the separators that a file may have, the most probable first; only the given one where there is one."""
+    if sep is not None and sep not in _ALLOWED_SEPARATORS:
+        raise ParameterError(f"sep must be one ASCII sign, blank or tab, but no quote, found {sep!r}")
+    return (sep,) if sep else tuple(dict.fromkeys((SEPARATORS[kind], *_OTHER_SEPARATORS)))
+
+
+def read_text(path: Path, form: TextForm, passed: Passed) -> RatingColumns:
+    """Read a table, gzipped if its name ends in ``.gz``.
+
+    Parameters
+    ----------
+    path : Path
+    form : TextForm
+    passed : callable
+
+    Raises
+    ------
+    DataFileError
+        At the first line that is broken, lacks a value, or has a rating that is no number.
+    """
+    check_width(path, form.separator)
+    try:
+        columns, is_broken = _read_parts(path, form, passed)
+    except AirRecsysError:
+        raise
+    except (ValueError, OSError, EOFError, zlib.error) as error:  # pandas' parser errors are ValueErrors
+        form.check_fields(path)
+        raise DataFileError(f"{path}: expected a table of text, found: {' '.join(str(error).split())}") from None
+    if is_broken:
+        form.check_fields(path)
+        raise DataFileError(f"{path}: expected one rating per line, found lines that cannot be read as such")
+    if not columns.size:
+        raise DataFileError(f"{path}: expected at least one rating, found the header only")
+    return columns
+
+
+def as_integers(names: list[str]) -> np.ndarray:
+    """Return texts as integers where all are such as integers are written.
+
+    Examples
+    --------
+    >>> as_integers(["7", "8"]), as_integers(["07", "8"])
+    (array([7, 8]), array(['07', '8'], dtype=object))
+    """
+    texts = np.array(names, dtype=object)
+    try:
+        integers = texts.astype(np.int64)
+    except (ValueError, OverflowError):
+        return texts
+    return integers if (integers.astype(str) == texts).all() else texts
+
+
+def first_line(path: Path) -> str:
+    """Return the first line with text, the header of most files."""
+    with open_text(path) as lines:
+        first = itertools.islice(lines, MOST_EMPTY_LINES)
+        header = next((line.strip("\r\n") for line in first if line.strip("\r\n")), "")
+        more = next(lines, "")
+    if not header or "\0" in header:
+        empty = f"no text in the first {MOST_EMPTY_LINES} lines" if more else "an empty file"
+        fault = "a NUL byte" if header else empty
+        raise DataFileError(f"{path}: expected text that starts with a header line, found {fault}")
+    return header
+
+
+def split_line(line: str, separator: str) -> list[str]:
+    """Return the fields of a line."""
+    try:
+        return next(csv.reader([line], delimiter=separator))
+    except csv.Error:
+        return [line]
+
+
+def _read_parts(path: Path, form: TextForm, passed: Passed) -> tuple[RatingColumns, bool]:
+    """Return all rows, or those before the first part that is broken, and whether there is one.
+
+    A file of many rows without content is so not read to its end.
+    """
+    names = form.names
+    columns, has_short_lines = RatingColumns(path, names, convert=as_integers), False
+    with path.open("rb") as file, unpacked(file) if path.suffix.lower() == ".gz" else nullcontext(file) as source:
+        opened: Any = pd.read_csv(source, **_how(form))
+        with opened as reader:
+            for part in reader:
+                passed(file.tell())
+                if _is_broken(part, names):
+                    return columns, True
+                has_short_lines |= part.iloc[:, -1].isna().any()  # pandas fills up lines that are too short
+                for ids, name in ((columns.users, names.user), (columns.items, names.item)):
+                    ids.append(*pd.factorize(part[name]))
+                columns.append(part)
+    if has_short_lines:
+        form.check_fields(path)
+    return columns, False
+
+
+def _how(form: TextForm) -> dict[str, Any]:
+    names = form.names
+    # Ids are read as text, so they stay as written, and "NA" is an id.
+    kinds: Any = {names.user: str, names.item: str} | ({} if names.rating is None else {names.rating: np.float64})
+    how = {} if form.header is None else {"names": form.header, "header": None}
+    how |= {"sep": form.separator, "dtype": kinds, "keep_default_na": False, "na_values": [""]}
+    return how | {"encoding": "utf-8-sig", "low_memory": False, "compression": None, "chunksize": _ROWS_AT_ONCE}
+
+
+def _is_broken(part: pd.DataFrame, names: ColumnNames) -> bool:
+    shifted = not isinstance(part.index, pd.RangeIndex)  # pandas moves surplus fields into the index
+    if shifted or part[names.given].isna().to_numpy().any():
+        return True
+    return names.rating is not None and not np.isfinite(part[names.rating]).all()

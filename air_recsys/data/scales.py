@@ -1,0 +1,131 @@
+"""The scale of ratings: the values between which they lie, and codes for missing that look like ratings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.storage.validation import check_real
+
+Scale = tuple[float, float]
+_ROUNDING = 1e-6  # share of the scale by which a rating may lie outside: numbers that were float32 once
+_CODES = (99.0, 999.0, 9999.0, 99999.0)
+
+
+def as_scale(rating_scale: Any) -> Scale:
+    """Return the ends of a scale that a caller states, or raise `ParameterError` unless these are two numbers.
+
+    Examples
+    --------
+    >>> as_scale((-10, 10))
+    (-10.0, 10.0)
+    """
+    if not isinstance(rating_scale, tuple | list) or len(rating_scale) != 2:
+        raise ParameterError(f"rating_scale must be (lowest, highest), found {rating_scale!r}")
+    low, high = (check_real("an end of rating_scale", end, minimum=-np.inf) for end in rating_scale)
+    if low >= high:
+        raise ParameterError(f"rating_scale must be (lowest, highest), found {rating_scale!r}")
+    return low, high
+
+
+def outside_of(ratings: np.ndarray, scale: Scale) -> np.ndarray:
+    """Return the positions of the ratings that are not on a scale, up to rounding.
+
+    Examples
+    --------
+    >>> outside_of(np.array([1.0, 99.0, 5.0000001]), (1, 5))
+    array([1])
+    """
+    margin = _ROUNDING * (scale[1] - scale[0])
+    return np.flatnonzero((ratings < scale[0] - margin) | (ratings > scale[1] + margin))
+
+
+def check_stated(ratings: np.ndarray, scale: Scale) -> None:
+    """Raise `DataError` for ratings outside of a scale that the caller states.
+
+    Examples
+    --------
+    >>> check_stated(np.array([3.0, 99.0]), (-10, 10))
+    Traceback (most recent call last):
+    air_recsys.exceptions.DataError: expected ratings in -10..10 (rating_scale), found 1 outside, the first in row 1: \
+99; drop those that stand for missing (in the shell --missing 99)
+    """
+    rows = outside_of(ratings, scale)
+    if rows.size:
+        first = f"{ratings[rows[0]]:g}"
+        raise DataError(
+            f"expected ratings in {scale[0]:g}..{scale[1]:g} (rating_scale), found {rows.size} outside, the first in "
+            f"row {rows[0]}: {first}; drop those that stand for missing (in the shell --missing {first})"
+        )
+
+
+def check_no_code(ratings: np.ndarray) -> None:
+    """Raise `DataError` where ratings hold a code for missing: 99, 999, ... or -99, ..., far from all others.
+
+    Far is further from the nearest of the others than these are from each other. Ratings that are all equal have no
+    scale.
+
+    Examples
+    --------
+    >>> check_no_code(np.array([-10.0, 4.5, 10.0, 99.0]))
+    Traceback (most recent call last):
+    air_recsys.exceptions.DataError: expected ratings of one scale, found 1 of 4 to be 99, where all others lie in \
+-10..10: drop them if they stand for missing (in the shell --missing 99), or state rating_scale=(-10, 99)
+    """
+    low, high, code = _without_code(ratings)
+    if code is None:
+        return
+    ends = min(low, code), max(high, code)
+    found = f"{np.count_nonzero(ratings == code)} of {ratings.size} to be {code:g}"
+    raise DataError(
+        f"expected ratings of one scale, found {found}, where all others lie in {low:g}..{high:g}: drop them if they "
+        f"stand for missing (in the shell --missing {code:g}), or state rating_scale=({ends[0]:g}, {ends[1]:g})"
+    )
+
+
+def found_below_zero(ratings: np.ndarray) -> bool:
+    """Return whether finite ratings, some of them negative, lie on a scale that has negative ones.
+
+    They do where several values are negative, or the only one is the largest value with the other sign. A single other
+    one is mostly a code for missing, such as -1 beside 1..10.
+
+    Raises
+    ------
+    DataError
+        Where they hold another code for missing, see `check_no_code`.
+
+    Examples
+    --------
+    >>> found_below_zero(np.array([-10.0, -2.5, 7.0])), found_below_zero(np.array([-1.0, 1.0]))
+    (True, True)
+    >>> found_below_zero(np.array([-1.0, 4.0, 10.0]))
+    False
+    """
+    check_no_code(ratings)
+    below = ratings[ratings < 0]
+    return bool(below.min() < below.max() or ratings.max() == -below[0])
+
+
+def hint_at_scale(ratings: np.ndarray) -> str:
+    """Return how to state the scale of finite ratings, codes for missing left out.
+
+    Examples
+    --------
+    >>> hint_at_scale(np.array([-10.0, 10.0, 99.0]))
+    'rating_scale=(-10, 10) (in the shell --rating-scale=-10,10)'
+    """
+    low, high, _ = _without_code(ratings)
+    return f"rating_scale=({low:g}, {high:g}) (in the shell --rating-scale={low:g},{high:g})"
+
+
+def _without_code(ratings: np.ndarray) -> tuple[float, float, float | None]:
+    """Return the smallest and the largest rating, and a code for missing that is none of them."""
+    for code, is_top in ((ratings.max(), True), (ratings.min(), False)):
+        others = ratings[ratings != code]
+        if abs(code) in _CODES and others.size:
+            low, high = others.min(), others.max()
+            if low < high and (code - high if is_top else low - code) > high - low:
+                return float(low), float(high), float(code)
+    return float(ratings.min()), float(ratings.max()), None

@@ -1,0 +1,1 @@
+"""Loaders of published files, downloads, and generators."""

@@ -1,0 +1,1 @@
+"""Division of ratings into training and test ratings."""

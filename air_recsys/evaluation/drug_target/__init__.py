@@ -1,0 +1,1 @@
+"""Folds of drugs and targets, and what is measured on them."""

@@ -1,0 +1,122 @@
+"""Figures with all that is needed to measure them again: as a table for people, and as JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.evaluation.results.environment import machine, versions
+from air_recsys.exceptions import ParameterError
+from air_recsys.storage.writing import replace_file
+
+
+@dataclass
+class ResultTable:
+    """A table of results and all that is needed to measure it again.
+
+    Parameters
+    ----------
+    title : str
+    protocol : str
+        How the figures were obtained: data, split, seeds, selection.
+    rows : list of dict
+        One result each; floats keep full precision in JSON.
+    notes : list of str
+        Notes on the figures.
+    aside : list of str
+        Columns that stand in the rows and in JSON, and not in the text.
+    """
+
+    title: str
+    protocol: str
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    aside: list[str] = field(default_factory=list)
+
+    def table(self) -> str:
+        """Return the rows as text, with three significant digits and more where they matter."""
+        shown = [{name: value for name, value in row.items() if name not in self.aside} for row in self.rows]
+        frame = pd.DataFrame(shown)
+        for name in frame.columns:
+            if frame[name].dtype.kind == "f":
+                frame[name] = [format_number(value) for value in frame[name]]
+        return frame.to_string(index=False, na_rep="-", justify="right")
+
+    def text(self) -> str:
+        """Return title, protocol, table and notes for the terminal."""
+        head = [self.title, self.protocol, ""] if self.protocol else [self.title, ""]
+        return "\n".join([*head, self.table(), *[f"* {note}" for note in self.notes]])
+
+    def to_json(self, path: str | Path, single: ResultTable | None = None) -> None:
+        """Write everything, with versions and machine, as one JSON document; `single` adds the single runs."""
+        content = self.content() | {"single_runs": [] if single is None else single.rows}
+        write_json(path, content | {"versions": versions(), "machine": machine()})
+
+    def content(self) -> dict[str, Any]:
+        """Return title, protocol, rows and notes, as they stand in JSON."""
+        return {"title": self.title, "protocol": self.protocol, "rows": self.rows, "notes": self.notes}
+
+
+def write_json(path: str | Path, content: Any) -> None:
+    """Write figures as JSON, in one step; JSON knows no NaN, null stands for it.
+
+    Raises
+    ------
+    ParameterError
+        If the folder does not exist.
+    """
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
+    text = json.dumps(_plain(content), indent=2, allow_nan=False) + "\n"
+    if target.exists() and not target.is_file():  # such as /dev/stdout
+        _write_device(target, text)
+    else:
+        replace_file(target, text.encode())
+
+
+def _write_device(target: Path, text: str) -> None:
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(target)) from None
+
+
+def format_number(value: Any) -> str:
+    """Return a number with four decimals, or three significant digits where it is smaller.
+
+    Examples
+    --------
+    >>> format_number(0.91234), format_number(0.0001234), format_number(12.345), format_number(float("nan"))
+    ('0.9123', '0.000123', '12.3', '-')
+    """
+    if value is None or math.isnan(value):
+        return "-"
+    if abs(value) >= 10:
+        return f"{value:.1f}"
+    return f"{value:.4f}" if abs(value) >= 0.005 or value == 0 else f"{value:.3g}"
+
+
+def mean_of(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the mean of every number over the rows that agree in `keys`, in order of appearance."""
+    frame = pd.DataFrame(rows)
+    numbers = [
+        name for name in frame.columns if name not in keys and name != "seed" and frame[name].dtype.kind in "if"
+    ]
+    means = frame.groupby(list(keys), sort=False, dropna=False, as_index=False)[numbers].mean()
+    return [{str(name): value for name, value in row.items()} for row in pd.DataFrame(means).to_dict("records")]
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, dict):
+        return {name: _plain(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return [_plain(value) for value in content]
+    value = content.item() if isinstance(content, np.generic) else content
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,7 +1,0 @@
-"""Features of users and items: tables, as numbers for a model."""
-
-from air_recsys.features.encoding import Encoding
-from air_recsys.features.features import Features
-from air_recsys.features.tables import as_table
-
-__all__ = ["Encoding", "Features", "as_table"]

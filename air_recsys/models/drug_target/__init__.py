@@ -1,0 +1,1 @@
+"""Drug-target interactions: completion, graphs and probabilities."""

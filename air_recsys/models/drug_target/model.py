@@ -1,0 +1,441 @@
+"""`DrugTargetAIR`: prediction of new drug-target interactions, with or without similarities."""
+
+from __future__ import annotations
+
+import copy
+import os
+import warnings
+from collections.abc import Hashable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+from sklearn.base import BaseEstimator
+
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
+from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.drug_target import files
+from air_recsys.models.drug_target.answers import Answers
+from air_recsys.models.drug_target.calibration import Calibration
+from air_recsys.models.drug_target.explanation import PairExplanation, explained
+from air_recsys.models.drug_target.graphs import adjacency_of
+from air_recsys.models.drug_target.pairs import as_pairs, with_ids, without_evidence
+from air_recsys.models.drug_target.regression import regress
+from air_recsys.models.drug_target.sides import Similarities, known_sides
+from air_recsys.models.drug_target.similarities import as_similarity, ids_of, with_nearest
+from air_recsys.models.drug_target.strength import chosen_weight
+from air_recsys.models.drug_target.whole import Strengths, Whole, chosen_regression, complete_all, mixed, score_parts
+from air_recsys.models.ranking.ties import best_of
+from air_recsys.models.storage.files import Contents, class_of, read_contents
+from air_recsys.nn.devices import device_or_cpu, resolve_device
+from air_recsys.storage.parameters import check_parameters, integer, real
+from air_recsys.storage.validation import check_integer
+
+_DOUBLE = 2**22  # pairs of the largest table that is completed in 64 bits
+
+
+@dataclass(eq=False, repr=False)
+class DrugTargetAIR(BaseEstimator):
+    """Completion of a drug-target matrix with learned graphs of the drugs and of the targets.
+
+    Completion and graphs are computed in turn, each exactly: see `air_recsys.models.drug_target.completion`.
+    Similarities of structures or sequences are a prior of the graphs. Drugs and targets without any known interaction,
+    but with a similarity, are not part of the completion. They are predicted from their neighbours afterwards: see
+    `air_recsys.models.drug_target.extension`. There is no random start, so the same data give the same model.
+
+    Parameters
+    ----------
+    similarity_weight : float or "auto"
+        Share of a given similarity in the graph of its side, in [0, 1]. "auto" chooses the share that ranks hidden
+        recorded pairs best, see `air_recsys.models.drug_target.strength`. It is safer if similarities may be
+        meaningless, and 25 times slower.
+    noise : float, optional
+        sigma > 0. A larger value gives recorded values less weight against the graphs. None is 0.5 if a similarity is
+        given, else 1.
+    regression_weight : float or "auto"
+        Share g of a ridge regression of targets on each other, and of drugs, in the scores, in [0, 1]: see
+        `air_recsys.models.drug_target.regression`. "auto" chooses it on recorded pairs that are left out one by one.
+    unobserved_weight : float or "auto"
+        Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 treats it as missing, 1 as no
+        interaction. "auto" is 0 if zeros are recorded, and 1 if all recorded pairs interact.
+    n_rounds : int
+        Rounds of completion and graphs.
+    device : str
+        Device of the rounds: "cpu", "cuda" (an error without a GPU) or "auto".
+
+    Attributes
+    ----------
+    similarity_weight_, unobserved_weight_, regression_weight_ : float
+        The values that were used.
+    scores_ : ndarray, shape (n_drugs, n_targets)
+        About 1 for pairs that interact, and about 0 for pairs that do not. Scores of recorded pairs are close to their
+        record.
+    open_scores_ : ndarray, shape (n_drugs, n_targets)
+        The same, with every recorded 0 scored as if it were missing; `new_interactions` ranks by these.
+    calibration_ : Calibration
+        Map from scores to probabilities, from hidden recorded pairs: see `air_recsys.models.drug_target.calibration`.
+    drug_graph_, target_graph_ : SimilarityGraph
+        The graphs that a further round would use, over the completed profiles of all drugs and targets. With more than
+        4096 drugs or targets, an edge is kept if it is among the 100 strongest of one of its ends.
+    similarities_ : tuple
+        Similarities of drugs and of targets given to `fit`, in the order of `drugs_` and `targets_`; None if not
+        given.
+    drugs_, targets_ : IdIndex
+    interactions_ : Interactions
+
+    Examples
+    --------
+    >>> values = np.kron(np.eye(2), np.ones((3, 3)))  # two groups
+    >>> values[0, 0] = np.nan
+    >>> model = DrugTargetAIR().fit(pd.DataFrame(values, list("abcdef"), list("uvwxyz")))
+    >>> model.new_interactions(1)[["drug", "target", "known"]].values.tolist()
+    [['a', 'u', False]]
+    >>> sorted(model.drug_graph_.neighbors("a", n=2)["drug"])
+    ['b', 'c']
+    """
+
+    similarity_weight: float | str = real(0.5, maximum=1, besides=("auto",))
+    noise: float | None = real(None, strict=True, besides=(None,))
+    unobserved_weight: float | str = real("auto", maximum=1, besides=("auto",))
+    regression_weight: float | str = real("auto", maximum=1, besides=("auto",))
+    n_rounds: int = integer(10, minimum=1)
+    device: str = "cpu"
+
+    def fit(self, interactions: Any, drug_similarity: Any = None, target_similarity: Any = None) -> Self:
+        """Learn from recorded pairs and return the model.
+
+        Parameters
+        ----------
+        interactions : DataFrame, Interactions, sparse matrix or ndarray
+            1 for pairs that interact, and 0 for pairs that are not known to. A wide table has a row per drug and a
+            column per target. A long table has the columns drug and target, and interaction if zeros are recorded: see
+            `air_recsys.models.drug_target.pairs`. `unobserved_weight` says how absent pairs count. In
+            `Interactions` drugs are the users and targets the items; weights of ratings, in [0, 1], say how much of a
+            value comes from the record.
+        drug_similarity, target_similarity : DataFrame (ids as index and columns) or ndarray, optional
+            Similarities in [0, 1]; `feature_similarity`, `sequence_similarity` and `smiles_similarity` compute them.
+            Drugs and targets that are only in such a table are new; they are predicted.
+
+        Raises
+        ------
+        DataError
+            For values other than 0 and 1, no interaction, similarities that do not fit, and if only 1 is recorded and
+            `unobserved_weight` is 0.
+        ParameterError
+
+        Warns
+        -----
+        DataWarning
+            For drugs or targets without a record and without a similarity to predict them from.
+        """
+        check_parameters(self)
+        resolve_device(self.device)
+        data = with_ids(as_pairs(interactions), ids_of(drug_similarity), ids_of(target_similarity))
+        fitted = copy.copy(self)._learn(data, drug_similarity, target_similarity)
+        parameters = self.get_params(deep=False)
+        learned = {name: value for name, value in vars(fitted).items() if name not in parameters}
+        vars(self).update(learned)  # in one step: other threads read all of it or nothing
+        return self
+
+    def _learn(self, data: Interactions, drug_similarity: Any, target_similarity: Any) -> Self:
+        self._device = str(resolve_device(self.device))
+        values, weights = self._recorded(data)
+        given = (
+            as_similarity("drug_similarity", drug_similarity, data.user_ids, stacklevel=4),
+            as_similarity("target_similarity", target_similarity, data.item_ids, stacklevel=4),
+        )
+        if unlike := without_evidence(data, given):
+            warnings.warn(unlike, DataWarning, stacklevel=3)
+        self._noise = self.noise or (1.0 if all(each is None for each in given) else 0.5)
+        self.similarity_weight_ = self._chosen_weight(values, weights, given)
+        whole = complete_all(values, weights, given, self._strengths(0.0))
+        self.regression_weight_, self.scores_ = self._with_regression(whole, values, weights)
+        profiles = whole.filled
+        del whole  # its eigenvectors are as large as the graphs
+        self._answers = Answers(values, weights, given, self._strengths(self.regression_weight_), self.scores_)
+        self._name_sides(data)
+        self.drug_graph_ = self._graph(profiles, given[0], self.drugs_)
+        self.target_graph_ = self._graph(profiles.T, given[1], self.targets_)
+        return self
+
+    def predict(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
+        """Return the score of each pair, position by position; a single id goes with all of the other side.
+
+        Raises
+        ------
+        UnknownIdError
+            For ids that were not in the data of `fit`.
+        """
+        model = self._fitted()
+        return model.scores_[_pairs(model, drug_ids, target_ids)]
+
+    def predict_proba(self, drug_ids: Any, target_ids: Any) -> np.ndarray:
+        """Return the probability that each pair interacts, in (0, 1); pairs as in `predict`.
+
+        It is the share of interactions among hidden recorded pairs with similar scores. A recorded 0 counts as no
+        interaction; if it only means "not known", the probability is too small.
+        """
+        model = self._fitted()
+        drugs, targets = _pairs(model, drug_ids, target_ids)
+        return model.calibration_.of_scores(model.open_scores_[drugs, targets])
+
+    def new_interactions(
+        self, n: int = 10, drug_ids: Any = None, target_ids: Any = None, *, include_known: bool = False
+    ) -> pd.DataFrame:
+        """Return the most probable pairs that are not known to interact, best first.
+
+        Parameters
+        ----------
+        n : int
+        drug_ids, target_ids : id or array_like of ids, optional
+            Only pairs of these drugs, or of these targets.
+        include_known : bool
+            Include known interactions.
+
+        Returns
+        -------
+        DataFrame
+            Columns drug, target, probability and its deviation (see `air_recsys.models.drug_target.calibration`),
+            score (of `open_scores_`), rank, known: whether the interaction is recorded, and recorded_zero: whether the
+            pair is recorded as 0. Scores that differ by rounding alone tie, and come in the order of the drugs, then
+            of the targets; see `air_recsys.models.ranking.ties`.
+        """
+        model = self._fitted()
+        check_integer("n", n, minimum=1)
+        recorded = model.interactions_.to_dense()
+        asked = np.ones(recorded.shape, dtype=bool) if include_known else recorded != 1  # NaN too
+        for axis, (index, ids) in enumerate(((model.drugs_, drug_ids), (model.targets_, target_ids))):
+            if ids is not None:
+                wanted = np.isin(np.arange(len(index)), _places(index, ids))
+                asked &= wanted[:, None] if axis == 0 else wanted
+        drugs, targets = np.nonzero(asked)
+        scores = model.open_scores_[drugs, targets]
+        if not scores.size:
+            best, values = np.empty(0, dtype=np.int64), scores
+        else:
+            found = best_of(scores[None], min(n, scores.size), float(np.abs(scores).max()))
+            best, values = found[0][0], found[1][0]
+        drugs, targets = drugs[best], targets[best]
+        return pd.DataFrame(
+            {
+                "drug": model.drugs_.ids[drugs],
+                "target": model.targets_.ids[targets],
+                "probability": model.calibration_.of_scores(values),
+                "deviation": model.calibration_.deviations(values, model._answers.held_out.deviations[drugs, targets]),
+                "score": values,
+                "rank": np.arange(1, best.size + 1),
+                "known": recorded[drugs, targets] == 1,
+                "recorded_zero": recorded[drugs, targets] == 0,
+            }
+        )
+
+    def explain(self, drug_id: Hashable, target_id: Hashable, n: int = 10) -> PairExplanation:
+        """Return the contributions of known interactions to a score; the parts add up to it.
+
+        The score is that of `new_interactions`. See `air_recsys.models.drug_target.explanation` for the definitions.
+
+        Parameters
+        ----------
+        drug_id, target_id : hashable
+        n : int
+            Maximum number of known interactions in the table.
+
+        Examples
+        --------
+        >>> values = pd.DataFrame([[0, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 1]], list("abc"), list("wxyz"))
+        >>> found = DrugTargetAIR().fit(values).explain("a", "w", n=2)
+        >>> found.interactions[["drug", "target"]].values.tolist(), bool(np.isclose(found.total(), found.score))
+        ([['b', 'w'], ['a', 'x']], True)
+        """
+        model = self._fitted()
+        check_integer("n", n, minimum=1)
+        place = int(_places(model.drugs_, [drug_id])[0]), int(_places(model.targets_, [target_id])[0])
+        answers = model._answers
+        whole = answers.whole(answers.shown_for(place))
+        score = whole.scores[place]
+        probability = model.calibration_.of_scores(score)
+        deviation = model.calibration_.deviations(score, answers.held_out.deviations[place])
+        figures = float(score), float(probability), float(deviation)
+        return explained(
+            (drug_id, target_id),
+            place,
+            figures,
+            score_parts(whole, model.regression_weight_, *place),
+            model.interactions_.to_dense() == 1,
+            (model.drugs_.ids, model.targets_.ids),
+            (_edges(model.drug_graph_, place[0]), _edges(model.target_graph_, place[1])),
+            n,
+        )
+
+    @property
+    def similarities_(self) -> Similarities:
+        """Similarities of drugs and of targets."""
+        return self._fitted()._answers.similarities
+
+    @property
+    def open_scores_(self) -> np.ndarray:
+        """`scores_`, with every recorded 0 scored by a model without it: a tenth of the zeros is missing at a time.
+
+        In `scores_` a recorded 0 makes the score smaller, although the pair may interact. Computed on first use.
+        """
+        return self._fitted()._answers.open_scores
+
+    @property
+    def calibration_(self) -> Calibration:
+        """Map from scores to probabilities. Computed on first use, as `open_scores_` is."""
+        return self._fitted()._answers.calibration
+
+    def held_out(self) -> pd.DataFrame:
+        """Return the recorded pairs with scores of models without them, from which `calibration_` follows.
+
+        Returns
+        -------
+        DataFrame
+            Columns drug, target, interaction (0 or 1), score (of the completion without the pair, one of ten), and
+            counts, a baseline: the product of the numbers of interactions of the drug and of the target in this
+            completion, plus 1 each.
+        """
+        model = self._fitted()
+        answers = model._answers
+        drugs, targets = np.nonzero(answers.weights)
+        return pd.DataFrame(
+            {
+                "drug": model.drugs_.ids[drugs],
+                "target": model.targets_.ids[targets],
+                "interaction": answers.values[drugs, targets].astype(np.int64),
+                "score": answers.held_out.scores,
+                "counts": answers.held_out_counts,
+            }
+        )
+
+    # ---------------------------------------------------------------- files
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the fitted model to one file, as `Recommender.save` does, with the names of drugs and targets.
+
+        The file contains the similarities that `fit` was given, and `open_scores_` if they were computed.
+        """
+        model = self._fitted()
+        learned = files.Learned(
+            model.interactions_,
+            model.similarity_weight_,
+            model.regression_weight_,
+            model._noise,
+            model.similarities_,
+            model.scores_,
+            (model.drug_graph_, model.target_graph_),
+            model._answers.kept,
+        )
+        return files.write(path, type(self).__name__, model.get_params(deep=False), learned, self._restored)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a model that `save` wrote, with the errors of `Recommender.load`; no code in the file is run."""
+        return read_contents(path, cls._restored)
+
+    @classmethod
+    def _restored(cls, contents: Contents) -> Self:
+        model = class_of(cls, contents)(**contents.parameters)
+        check_parameters(model)
+        learned = files.learned_of(contents)
+        model._device = model._here()
+        model._noise, model.similarity_weight_ = learned.noise, learned.similarity_weight
+        model.regression_weight_, model.scores_ = learned.regression_weight, learned.scores
+        model._answers = Answers(
+            *model._recorded(learned.data),
+            learned.similarities,
+            model._strengths(learned.regression_weight),
+            learned.scores,
+            learned.asked,
+        )
+        model._name_sides(learned.data)
+        model.drug_graph_, model.target_graph_ = learned.graphs
+        return model
+
+    # ---------------------------------------------------------------- stages of fit
+
+    def _recorded(self, data: Interactions) -> tuple[np.ndarray, np.ndarray]:
+        """Return values, 0 where nothing is recorded, and weights; (n_drugs, n_targets) each."""
+        strange = data.ratings[(data.ratings != 0) & (data.ratings != 1)]
+        if strange.size:
+            raise DataError(
+                f"expected 1 for pairs that interact and 0 for others, found {strange[0]:g}: of affinities take a "
+                "threshold, or AIR.for_ratings"
+            )
+        if not data.ratings.any():
+            raise DataError(f"expected at least one pair that interacts, found {data.n_ratings} zeros")
+        automatic = 1.0 if data.ratings.all() else 0.0
+        self.unobserved_weight_ = automatic if self.unobserved_weight == "auto" else float(self.unobserved_weight)
+        if data.ratings.all() and self.unobserved_weight_ == 0 and data.density < 1:
+            raise DataError(
+                "expected pairs with 0 beside those with 1, found only 1: add the zeros, or take the pairs that are "
+                "not there as zeros by unobserved_weight=1"
+            )
+        if data.weights is not None and data.weights.max() > 1:
+            raise DataError(f"expected weights in [0, 1], found {data.weights.max():g}")
+        shape, places = (data.n_users, data.n_items), (data.user_index, data.item_index)
+        precision = np.float64 if data.n_users * data.n_items <= _DOUBLE else np.float32
+        values, weights = np.zeros(shape, precision), np.full(shape, self.unobserved_weight_, precision)
+        values[places], weights[places] = data.ratings, 1 if data.weights is None else data.weights
+        return values, weights
+
+    def _name_sides(self, data: Interactions) -> None:
+        self.interactions_ = data
+        self.drugs_, self.targets_ = IdIndex(data.user_ids, "drug"), IdIndex(data.item_ids, "target")
+
+    def _chosen_weight(self, values: np.ndarray, weights: np.ndarray, similarities: Similarities) -> float:
+        if self.similarity_weight != "auto":
+            return float(self.similarity_weight)
+        sides = known_sides(values, similarities)
+        block = sides.block(values, weights)
+        return chosen_weight(*block, noise=self._noise, n_rounds=self.n_rounds, device=self._device)
+
+    def _with_regression(self, whole: Whole, values: np.ndarray, weights: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return the share of the regression, and the scores with it."""
+        if self.regression_weight == 0:
+            return 0.0, whole.scores
+        regressed, share = regress(whole.known), self.regression_weight
+        if share == "auto":
+            share = chosen_regression(whole, regressed, values, weights)
+        return float(share), mixed(whole, regressed, float(share)).scores
+
+    def _strengths(self, regression_weight: float) -> Strengths:
+        return Strengths(self.similarity_weight_, self._noise, self.n_rounds, self._device, regression_weight)
+
+    def _here(self) -> str:
+        """Return the device of a model that may come from another machine."""
+        return str(resolve_device("auto") if self.device == "auto" else device_or_cpu(self.device))
+
+    def _graph(self, profiles: np.ndarray, similarity: np.ndarray | None, index: IdIndex) -> SimilarityGraph:
+        adjacency = adjacency_of(profiles, similarity, self.similarity_weight_)
+        return SimilarityGraph(adjacency, index.ids, index.kind)
+
+    def _fitted(self) -> Self:
+        """Return a model that holds what this one has learned at this moment, whatever another thread writes."""
+        if not hasattr(self, "scores_"):
+            raise NotFittedError("this DrugTargetAIR is not fitted yet: call fit first")
+        return copy.copy(self)
+
+
+def _pairs(model: DrugTargetAIR, drug_ids: Any, target_ids: Any) -> tuple[np.ndarray, np.ndarray]:
+    drugs, targets = _places(model.drugs_, drug_ids), _places(model.targets_, target_ids)
+    if drugs.size != targets.size and 1 not in (drugs.size, targets.size):
+        raise DataError(f"expected as many drugs as targets, found {drugs.size} and {targets.size}")
+    return drugs, targets
+
+
+def _edges(graph: SimilarityGraph, node: int) -> np.ndarray:
+    """Return the weights of the edges between a node and all, (n,)."""
+    return graph.to_scipy()[[node]].toarray().ravel()
+
+
+def _places(index: IdIndex, ids: Any) -> np.ndarray:
+    places = index.lookup(ids)
+    if (places < 0).any():
+        unknown = np.atleast_1d(np.asarray(ids, dtype=object))[places < 0].tolist()
+        raise UnknownIdError(index.kind, unknown, f"the first is {with_nearest(unknown[0], index.ids.tolist())}")
+    return places

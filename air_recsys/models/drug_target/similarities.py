@@ -1,0 +1,142 @@
+"""The check of the similarities of drugs and targets that `DrugTargetAIR` takes."""
+
+from __future__ import annotations
+
+import difflib
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.data.columns import as_float
+from air_recsys.exceptions import DataError, DataWarning, quoted
+
+_EVEN = 1e-6  # of the two values of a pair: rounding
+_UNEVEN = 0.1  # more is no similarity
+_SHOWN = 3
+
+
+def as_similarity(name: str, given: Any, ids: np.ndarray, stacklevel: int = 2) -> np.ndarray | None:
+    """Return a similarity in the order of `ids`, symmetric and with unit diagonal; None stays None.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    given : DataFrame with ids as index and columns, or ndarray in the order of `ids`, shape (n, n)
+        In [0, 1], nothing more similar to a row than itself. Of two values that differ by 0.1 at most the mean is
+        taken.
+    ids : ndarray, shape (n,)
+
+    Raises
+    ------
+    DataError
+        For ids that it lacks, another shape, values outside [0, 1] or missing, distances, and a matrix that is far
+        from symmetric.
+
+    Warns
+    -----
+    DataWarning
+        Of a matrix that is a little off symmetry.
+
+    Examples
+    --------
+    >>> as_similarity("drug_similarity", [[1, 0.25], [0.25, 0.9]], np.array(["a", "b"])).tolist()
+    [[1.0, 0.25], [0.25, 1.0]]
+    """
+    if given is None:
+        return None
+    if isinstance(given, pd.DataFrame):
+        given = _aligned(name, given, ids)
+    if sp.issparse(given):
+        raise DataError(f"expected {name} as a DataFrame or an array, found a {type(given).__name__}")
+    matrix = as_float(given, name).copy()
+    if matrix.shape != (len(ids), len(ids)):
+        raise DataError(f"expected {name} of shape {(len(ids), len(ids))}, found {matrix.shape}")
+    _check_scale(name, matrix)
+    _check_own(name, matrix, ids)
+    _check_symmetry(name, matrix, ids, stacklevel + 1)
+    matrix = (matrix + matrix.T) / 2
+    np.fill_diagonal(matrix, 1)
+    return matrix
+
+
+def ids_of(given: Any) -> np.ndarray:
+    """Return the ids that a table of similarities names, in its order; none for what has no names."""
+    return np.asarray(given.index) if isinstance(given, pd.DataFrame) else np.empty(0, dtype=object)
+
+
+def _aligned(name: str, table: pd.DataFrame, ids: np.ndarray) -> pd.DataFrame:
+    for axis, labels in (("rows", table.index), ("columns", table.columns)):
+        twice = labels[labels.duplicated()].unique()
+        if len(twice):
+            raise DataError(
+                f"expected {name} with each id once in its {axis}, found again: {quoted(list(twice[:_SHOWN]))}"
+            )
+        lacking = [id for id in ids.tolist() if id not in labels]
+        if lacking:
+            shown = ", ".join(with_nearest(id, labels.tolist()) for id in lacking[:_SHOWN])
+            more = "" if len(lacking) <= _SHOWN else ", ..."
+            raise DataError(
+                f"expected {name} with the {len(ids)} ids among its {axis}, found {len(lacking)} of them without one: "
+                f"{shown}{more}"
+            )
+    return table.loc[ids, ids]
+
+
+def with_nearest(id: Any, labels: Sequence[Any]) -> str:
+    """Return an id as text, with the nearest of some labels if one is near.
+
+    Examples
+    --------
+    >>> with_nearest("asprin", ["aspirin", "ibuprofen"])
+    "'asprin' (the nearest is 'aspirin')"
+    """
+    names = {str(label).casefold(): label for label in labels}
+    close = difflib.get_close_matches(str(id).casefold(), names, n=1)
+    return f"{id!r}" + (f" (the nearest is {names[close[0]]!r})" if close else "")
+
+
+def _check_scale(name: str, matrix: np.ndarray) -> None:
+    outside = matrix[~((matrix >= 0) & (matrix <= 1))]  # NaN too
+    if not outside.size:
+        return
+    largest = matrix.max()
+    by_scale = f": on a scale of 0..{largest:g}, divide by {largest:g}" if largest > 1 and matrix.min() >= 0 else ""
+    raise DataError(f"expected {name} in [0, 1], found {outside[0]:g}{by_scale}")
+
+
+def _check_own(name: str, matrix: np.ndarray, ids: np.ndarray) -> None:
+    """Refuse distances: nothing is more similar to a row than itself."""
+    own, others = np.diag(matrix), matrix - np.diag(np.diag(matrix))
+    if len(ids) > 1 and not own.any() and others.any():
+        raise DataError(
+            f"expected {name} of 1 between an id and itself, found 0 everywhere, as distances have it: take "
+            "1 - distance, or exp(-distance)"
+        )
+    over = np.flatnonzero(others.max(axis=1, initial=0) > own + _EVEN)
+    if over.size:
+        row = over[0]
+        nearest = int(others[row].argmax())
+        raise DataError(
+            f"expected {name} largest between an id and itself, found {own[row]:g} for {ids[row]!r} and "
+            f"{others[row, nearest]:g} between it and {ids[nearest]!r}"
+        )
+
+
+def _check_symmetry(name: str, matrix: np.ndarray, ids: np.ndarray, stacklevel: int) -> None:
+    apart = np.abs(matrix - matrix.T)
+    if apart.max(initial=0) <= _EVEN:
+        return
+    first, second = np.unravel_index(int(apart.argmax()), apart.shape)
+    found = (
+        f"{matrix[first, second]:g} from {ids[first]!r} to {ids[second]!r} and {matrix[second, first]:g} the other way"
+    )
+    if apart.max() > _UNEVEN:
+        raise DataError(f"expected a symmetric {name}, found {found}")
+    warnings.warn(
+        f"{name} is a little off symmetry, {found}: the mean of both is taken", DataWarning, stacklevel=stacklevel
+    )

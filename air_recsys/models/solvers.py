@@ -1,0 +1,384 @@
+"""The solvers of `AIR`: three small objects, each with the parameters that it reads and no others.
+
+`Adam` minimises AIR's objective. `Variational` and `Langevin` compute a posterior of factors and biases. They follow
+the conventions of scikit-learn, so ``AIR(solver=Adam())`` has the parameters ``solver__depth``, ``solver__n_epochs``,
+...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+
+from air_recsys.data.ids import close_names
+from air_recsys.exceptions import ParameterError
+from air_recsys.storage.parameters import check_parameters, choice, flag, integer, real
+from air_recsys.storage.validation import check_integer, check_real
+from air_recsys.training.schedules import SCHEDULES
+
+STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
+"""Parameters of a posterior that say how strongly graphs that are given count."""
+_MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
+
+
+class Solver(BaseEstimator):
+    """How the factors of `AIR` are computed: the base of `Adam`, `Variational` and `Langevin`."""
+
+    name: ClassVar[str]  # the shorthand, AIR(solver="adam")
+    unit: ClassVar[str] = "sweep"  # what a training is counted in
+
+    def __eq__(self, other: object) -> bool:
+        """Return whether the other is the same solver with the same parameters."""
+        return isinstance(other, Solver) and self.to_json() == other.to_json()
+
+    __hash__ = None  # type: ignore[assignment]  # parameters change
+
+    def check(self) -> None:
+        """Raise `ParameterError` for a parameter out of its range."""
+        check_parameters(self)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the shorthand and all parameters as JSON holds them."""
+        return {"name": self.name} | {name: plain(value) for name, value in self.get_params(deep=False).items()}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Descent:
+    """How a deep factorization is trained by gradient descent: shared by `Adam` and by the baselines without graphs.
+
+    Parameters
+    ----------
+    depth : int
+        Number of factors L >= 2.
+    n_epochs : int or "auto"
+        Passes over all ratings, at most 1,000,000,000. "auto" is 6,000, and fewer if a pass takes long, see
+        `air_recsys.models.engines.scaling.epochs_of`.
+    n_batches : int
+        Optimiser steps per epoch. Each step uses a random part of the ratings, drawn once, and a range of the rows of
+        sparse graphs (at most one part per rating, user and item). Not with `transforms` or `tv_reg`.
+    learning_rate : float or "auto"
+        Adam's step size. "auto" depends on the size of the layers, see `air_recsys.models.engines.scaling.step_size`.
+    schedule : {"constant", "cooldown", "cosine", "linear"}
+        How the step size decreases; "cooldown" keeps it for 60 % of the epochs.
+    weight_decay, bias_decay : float
+        Weights of the squared factors and biases against the sum of squared errors.
+    biases : bool
+        Add a trained bias per user and item.
+    center : bool
+        Subtract the mean rating during the training. Results are in the scale of the ratings.
+    scale : bool or "deviation"
+        Unit of the values in the training. True is the largest absolute rating. "deviation" is the unit in which the
+        ratings have the standard deviation 1.126, that of MovieLens-100K. False is 1. Results are in the unit of the
+        ratings.
+    unobserved_weight : float
+        Weight of the value 0 for every pair without a rating, relative to the weight of a rating; for data where only
+        positive pairs are recorded. Needs ``biases=False`` and ``center=False``.
+    init_mean, init_std : float
+        Factors start from N(init_mean, init_std^2). An `init_std` of "auto" depends on width and depth, see
+        `air_recsys.models.engines.scaling.start_width`.
+    stopping_delta : float, optional
+        Stopping rule of the paper: stop if n_users * n_items * objective changes by less in one epoch.
+    evaluate_every : int
+        Epochs between two records in `history_`.
+    """
+
+    depth: int = integer(3, minimum=2)
+    n_epochs: int | str = integer(10_000, minimum=1, maximum=_MOST_EPOCHS, besides=("auto",))
+    n_batches: int = integer(1, minimum=1)
+    learning_rate: float | str = real(1e-3, strict=True, besides=("auto",))
+    schedule: str = choice("constant", list(SCHEDULES))
+    weight_decay: float = real(0.0)
+    bias_decay: float = real(0.0)
+    biases: bool = flag(False)
+    center: bool = flag(False)
+    scale: bool | str = choice(True, (True, False, "deviation"))
+    unobserved_weight: float = real(0.0)
+    init_mean: float = real(1e-3, minimum=-np.inf)
+    init_std: float | str = real(1e-3, strict=True, besides=("auto",))
+    stopping_delta: float | None = real(None, strict=True, besides=(None,))
+    evaluate_every: int = integer(50, minimum=1)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Regularization:
+    """The graph and smoothness terms of AIR's objective.
+
+    Parameters
+    ----------
+    user_graph_reg, item_graph_reg : float or "auto"
+        Strengths of the two energies. 0 leaves the graph out. "auto" is 3 n_ratings / (n_users n_items)^2, and with
+        a weight decay but no biases a sixth of that, see `air_recsys.models.engines.scaling.graph_strength`.
+    graph_rate : float or "auto"
+        Step size of the logits of the graphs, as a multiple of `learning_rate`. "auto" gives them the same total range
+        in every training, see `air_recsys.models.engines.scaling.logits_rate`.
+    graph_every : int
+        Steps between two updates of the logits of graphs of all pairs; an update is as many times larger. Between them
+        the graph stays, which saves a quarter of the time of a step (docs/step-cost.md). Not with `transforms`.
+    transforms : sequence of tuple
+        Further transformations T_i of the matrix, each with its own learned graph: tuples (transform,
+        strength) or (transform, strength, n_neighbors), see `air_recsys.models.engines.transforms.parse_transforms`;
+        for example ``[("blocks:8", 1e-5)]``. Needs full width.
+    tv_reg : float or "auto"
+        Strength of the total variation, for matrices that are pictures. Needs full width. "auto" is 0, unless the
+        search of settings finds that the matrix is a picture.
+    """
+
+    user_graph_reg: float | str = real(1e-4, besides=("auto",))
+    item_graph_reg: float | str = real(1e-4, besides=("auto",))
+    graph_rate: float | str = real(1.0, strict=True, besides=("auto",))
+    graph_every: int = integer(1, minimum=1)
+    transforms: Sequence[tuple[Any, ...]] = ()
+    tv_reg: float | str = real(0.0, besides=("auto",))
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Adam(Regularization, Descent, Solver):
+    r"""Gradient descent by Adam on AIR's objective: factors and both graphs are trained together.
+
+    .. math:: \frac{1}{mn}\|P_\Omega(X - Y)\|^2 + \eta_u\,\mathrm{tr}(X^\top L_u X) + \eta_i\,\mathrm{tr}(X L_i X^\top)
+
+    with X = W0 W1 ... W(L-1), see `air_recsys.nn.objective`. The defaults are the paper's setting, for exact data.
+
+    Parameters
+    ----------
+    depth, n_epochs, n_batches, learning_rate, schedule, stopping_delta, evaluate_every
+        The factorization and the course of its training, see `Descent`.
+    weight_decay, bias_decay, biases, center, scale, unobserved_weight, init_mean, init_std
+        Penalties, biases, unit and start, see `Descent`.
+    user_graph_reg, item_graph_reg, graph_rate, graph_every, transforms, tv_reg
+        The graph and smoothness terms, see `Regularization`.
+
+    Examples
+    --------
+    >>> Adam(depth=2, n_epochs=300).get_params()["learning_rate"]
+    0.001
+    """
+
+    name: ClassVar[str] = "adam"
+    unit: ClassVar[str] = "epoch"
+
+    def check(self) -> None:
+        """Raise `ParameterError` for a parameter out of its range."""
+        super().check()
+        check_transforms(self.transforms)
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the shorthand and all parameters; functions among the transforms by their names."""
+        transforms = [(_transform_name(transform), *map(plain, rest)) for transform, *rest in self.transforms]
+        return super().to_json() | {"transforms": transforms}
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Sweeping(Solver):
+    """Parameters of both solvers of the posterior.
+
+    Parameters
+    ----------
+    n_sweeps : int
+        Passes over all users and items, at most 1,000,000.
+    pattern_features : int, "degrees" or "auto"
+        Number of singular vectors of the pattern of who rated what that the prior uses, beside the numbers of ratings.
+        "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100, and
+        "degrees" if ratings are scarce, see `air_recsys.models.engines.scarcity`.
+    user_graph_reg, item_graph_reg : {"auto", 0}
+        Whether a graph of the users (of the items) is learned from the posterior, one step per sweep; 0 leaves it out.
+        Scores do not depend on it.
+    time : {None, "drift"}
+        "drift" uses the times of the ratings: effects of users and items that change over time, with learned time
+        scales and strengths, see `air_recsys.nn.drift.drift`.
+    user_graph_strength, item_graph_strength : float or "auto"
+        Share of the prior variance of users (of items) that follows the similarities given to `fit`, in [0, 1); 0
+        ignores them. "auto" is the one of 0, 0.1, 0.3 and 0.7 with the lowest error on hidden ratings, see
+        `air_recsys.models.settings.strengths`.
+    """
+
+    n_sweeps: int = integer(12, minimum=1, maximum=_MOST_SWEEPS)
+    pattern_features: int | str = integer("auto", besides=("auto", "degrees"))
+    user_graph_reg: float | str = choice("auto", ("auto", 0))
+    item_graph_reg: float | str = choice("auto", ("auto", 0))
+    time: str | None = choice(None, (None, "drift"))
+    user_graph_strength: float | str = real("auto", maximum=0.99, besides=("auto",))
+    item_graph_strength: float | str = real("auto", maximum=0.99, besides=("auto",))
+
+    def check(self) -> None:
+        """Raise `ParameterError` for a parameter out of its range."""
+        for name in ("user_graph_reg", "item_graph_reg"):
+            if isinstance(getattr(self, name), float | int) and getattr(self, name) != 0:
+                raise ParameterError(
+                    f"{name} of {type(self).__name__} must be 'auto' or 0, found {getattr(self, name)}: "
+                    "a strength is read by Adam alone"
+                )
+        super().check()
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Variational(Sweeping):
+    """Gaussian approximation of the posterior of factors and biases: accurate and fast, the default for ratings.
+
+    The posterior uses the pattern of who rated what, and estimates noise and penalties, see
+    `air_recsys.nn.posterior.posterior`. Needs `n_factors`.
+
+    Parameters
+    ----------
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, time, user_graph_strength, item_graph_strength
+        See `Sweeping`; 12 sweeps by default.
+
+    Examples
+    --------
+    >>> Variational().get_params()["n_sweeps"]
+    12
+    """
+
+    name: ClassVar[str] = "variational"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Langevin(Sweeping):
+    """Samples of the same posterior, and their mean: a little more accurate, and about ten times slower.
+
+    Parameters
+    ----------
+    n_sweeps, pattern_features, user_graph_reg, item_graph_reg, time, user_graph_strength, item_graph_strength
+        See `Sweeping`; 120 sweeps by default. The first fifth is not kept, nor is it chosen by a validation part. The
+        first five sweeps (a tenth of fewer than 50) are those of `Variational`. If the covariances of all users and
+        items need more than 1 GiB, or more than `max_memory` leaves, none is: the samples then start from random
+        numbers, and 200 sweeps are better.
+    """
+
+    name: ClassVar[str] = "langevin"
+
+    n_sweeps: int = integer(120, minimum=1, maximum=_MOST_SWEEPS)
+
+
+SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variational, Langevin)}
+
+
+def as_solver(value: Any) -> Solver:
+    """Return a solver, given as such or by its shorthand.
+
+    Examples
+    --------
+    >>> as_solver("langevin")
+    Langevin()
+    """
+    if isinstance(value, str) and value in SOLVERS:
+        return SOLVERS[value]()
+    if not isinstance(value, tuple(SOLVERS.values())):
+        names = ", ".join(repr(name) for name in SOLVERS)
+        raise ParameterError(f"solver must be {names} or an object such as Adam(), found {value!r}")
+    return value
+
+
+def solver_from_json(content: Any) -> Solver:
+    """Return the solver that `Solver.to_json` described.
+
+    Examples
+    --------
+    >>> solver_from_json({"name": "langevin", "n_sweeps": 50})
+    Langevin(n_sweeps=50)
+    """
+    parameters = dict(content)
+    kind = type(as_solver(parameters.pop("name")))
+    if "transforms" in parameters:
+        parameters["transforms"] = tuple(tuple(entry) for entry in parameters["transforms"])
+    return kind(**parameters)
+
+
+def defaults_of(name: Any) -> dict[str, Any]:
+    """Return the parameters of a solver by default, under names such as ``solver__depth``; none of an unknown one.
+
+    Examples
+    --------
+    >>> defaults_of("langevin")["solver__n_sweeps"], defaults_of("none of them")
+    (120, {})
+    """
+    plain_values = SOLVERS[name]().to_json() if name in SOLVERS else {}
+    return {f"solver__{parameter}": value for parameter, value in plain_values.items()}
+
+
+def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:
+    """Return a copy of a solver with other values of some parameters.
+
+    Raises
+    ------
+    ParameterError
+        For a parameter that the solver does not read; the message names the solver that does.
+
+    Examples
+    --------
+    >>> with_overrides(Variational(), {"n_sweeps": 5})
+    Variational(n_sweeps=5)
+    >>> with_overrides(Variational(), {"n_epochs": 5})
+    Traceback (most recent call last):
+    air_recsys.exceptions.ParameterError: Variational does not read n_epochs, Adam does: leave it out, or give \
+solver='adam'
+    """
+    own = parameter_names(type(solver))
+    for name in overrides:
+        if name not in own:
+            raise ParameterError(_not_read(type(solver), name))
+    copied: Any = clone(solver)
+    return copied.set_params(**overrides)
+
+
+def parameter_names(kind: Any) -> list[str]:
+    """Return the names of the parameters of a dataclass, of a solver or a model."""
+    return [each.name for each in fields(kind)]
+
+
+def readers_of(name: str) -> list[type[Solver]]:
+    """Return the solvers that read a parameter.
+
+    Examples
+    --------
+    >>> [kind.__name__ for kind in readers_of("n_sweeps")]
+    ['Variational', 'Langevin']
+    """
+    return [kind for kind in SOLVERS.values() if name in parameter_names(kind)]
+
+
+def check_transforms(transforms: Any) -> None:
+    """Raise `ParameterError` for transforms that are of no data, see `air_recsys.models.engines.transforms`."""
+    form = "(transform, strength) or (transform, strength, n_neighbors)"
+    if isinstance(transforms, str) or not isinstance(transforms, Sequence):
+        raise ParameterError(f"transforms must be a list of {form}, found {transforms!r}")
+    for entry in transforms:
+        if isinstance(entry, str) or not isinstance(entry, Sequence) or len(entry) not in (2, 3):
+            raise ParameterError(f"an entry of transforms must be {form}, found {entry!r}")
+        check_real("the strength of a transform", entry[1], strict=True)
+        if len(entry) == 3 and entry[2] is not None:
+            check_integer("the neighbours of a transform", entry[2], minimum=1)
+        if not callable(entry[0]) and not isinstance(entry[0], str):
+            raise ParameterError(f"a transform must be a name or a function, found {type(entry[0]).__name__}")
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON holds it: NumPy's numbers as Python's."""
+    if isinstance(value, list | tuple):
+        return [plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _not_read(kind: type[Solver], name: str) -> str:
+    readers = readers_of(name)
+    if readers:
+        names = " and ".join(reader.__name__ for reader in readers)
+        verb = "does" if len(readers) == 1 else "do"
+        return (
+            f"{kind.__name__} does not read {name}, {names} {verb}: leave it out, or give solver={readers[0].name!r}"
+        )
+    names = sorted({each for solver in SOLVERS.values() for each in parameter_names(solver)})
+    near = close_names(name, names, n=1, likeness=0.6)
+    hint = f"; do you mean {near[0]}?" if near else f"; {kind.__name__} has {', '.join(parameter_names(kind))}"
+    return f"no parameter of AIR or of its solvers is called {name!r}{hint}"
+
+
+def _transform_name(transform: Any) -> str:
+    """Return how a file names a transform: code is not saved, so a function has to be given again before a refit."""
+    if isinstance(transform, str):
+        return transform
+    return f"function {getattr(transform, '__qualname__', type(transform).__name__)}"

@@ -1,0 +1,141 @@
+"""Error on hidden affinities of drugs and targets: `AIR` with their similarities beside regressions on these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from statistics import fmean
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+from tqdm import tqdm
+
+from air_recsys.data.interactions import Interactions
+from air_recsys.datasets import DrugTargetData
+from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.rating_errors import interval_figures
+from air_recsys.evaluation.results import ResultTable
+from air_recsys.evaluation.systems import ask_ratings
+from air_recsys.metrics import concordance_index, modified_r_squared, mse
+from air_recsys.models import AIR
+from air_recsys.storage.validation import check_choice
+from benchmarks.accuracy.affinity_peers import BoostedPairs, KronRLS
+from benchmarks.accuracy.published import published_figures
+from benchmarks.accuracy.sealed import rated_pairs, run_sealed
+
+SETTINGS = {
+    "pairs": "the test fold of DeepDTA, random pairs",
+    "drugs": "a fifth of the drugs hidden whole",
+    "targets": "a fifth of the targets hidden whole",
+    "both": "pairs of a hidden fifth of the drugs and a hidden fifth of the targets",
+}
+SEEDS = 5  # repetitions of the settings that hide drugs or targets
+_HIDDEN = 5
+
+
+class Similarities(NamedTuple):
+    """How alike drugs and targets are, symmetric, indexed by id."""
+
+    drugs: pd.DataFrame
+    targets: pd.DataFrame
+
+
+def affinity_folds(data: DrugTargetData, setting: str, *, validation: bool = False) -> list[Fold]:
+    """Return the folds of a setting; with `validation` those of the training part of the fixed split alone."""
+    check_choice("setting", setting, list(SETTINGS))
+    whole, shown = data.interactions, np.concatenate(data.train_folds)
+    if setting == "pairs":
+        if validation:
+            first, *others = data.train_folds
+            return [Fold("validation", whole.select(np.concatenate(others)), whole.select(first))]
+        return [Fold("test", whole.select(shown), whole.select(data.test_fold))]
+    part = whole.select(shown) if validation else whole
+    return [_hidden(part, setting, seed + SEEDS * validation) for seed in range(SEEDS)]
+
+
+def _hidden(data: Interactions, setting: str, seed: int) -> Fold:
+    """Hide a fifth of the drugs, of the targets, or of both; of both the pairs with one hidden side are not used."""
+    rng = np.random.default_rng(seed)
+    drugs, targets = (rng.permutation(n) < n // _HIDDEN for n in (data.n_users, data.n_items))
+    by_drug, by_target = drugs[data.user_index], targets[data.item_index]
+    if setting == "both":
+        return Fold(f"seed {seed}", data.select(~by_drug & ~by_target), data.select(by_drug & by_target))
+    hidden = by_drug if setting == "drugs" else by_target
+    return Fold(f"seed {seed}", data.select(~hidden), data.select(hidden))
+
+
+def affinity_systems(alike: Similarities, seed: int = 0) -> dict[str, Callable[[Interactions], Any]]:
+    """Return the systems by name: functions that train on affinities and return a model."""
+    return {
+        "AIR": partial(_train_air, {}, alike, seed),
+        "AIR langevin": partial(_train_air, {"solver": "langevin"}, alike, seed),
+        "AIR without similarities": partial(_train_air, {}, None, seed),
+        "gradient boosting": BoostedPairs(alike.drugs, alike.targets, seed).fit,
+        "KronRLS": KronRLS(alike.drugs, alike.targets).fit,
+    }
+
+
+def _train_air(parameters: dict[str, Any], alike: Similarities | None, seed: int, shown: Interactions) -> AIR:
+    drugs, targets = (None, None) if alike is None else alike
+    model = AIR.for_ratings(**{"random_state": seed, "device": "cpu"} | parameters)
+    return model.fit(shown, user_similarity=drugs, item_similarity=targets)
+
+
+def bench_affinities(
+    data: DrugTargetData,
+    setting: str,
+    names: Sequence[str] = (),
+    *,
+    validation: bool = False,
+    seed: int = 0,
+    threads: int = 1,
+) -> ResultTable:
+    """Train every system on every fold of a setting, each in a sealed process, one after the other.
+
+    Returns
+    -------
+    ResultTable
+        A row a system: means over the folds of MSE, concordance index, r_m^2, share of the affinities inside of 90 %
+        intervals, and seconds of a training. Then a row a published figure.
+    """
+    drugs, targets = data.drug_similarity, data.target_similarity
+    assert drugs is not None  # Davis comes with both
+    assert targets is not None
+    alike = Similarities(drugs, targets)
+    systems, folds = affinity_systems(alike, seed), affinity_folds(data, setting, validation=validation)
+    for name in names:
+        check_choice("--system", name, list(systems))
+    chosen = {name: train for name, train in systems.items() if not names or name in names}
+    rows: list[dict[str, Any]] = []
+    with tqdm(total=len(chosen) * len(folds), unit="fit", desc=f"bench affinities {setting}") as bar:
+        for name, train in chosen.items():
+            found = []
+            for fold in folds:
+                found.append(_figures(train, fold, threads))
+                bar.update()
+            rows.append({"system": name} | _means(found))
+    if not validation:
+        rows += [{"system": name} | figures for name, figures in published_figures("affinities", f"davis-{setting}")]
+    tested = sum(fold.test.n_ratings for fold in folds)
+    part = ", within the training part" if validation else ""
+    protocol = (
+        f"Davis, pKd of 68 drugs and 442 targets; {SETTINGS[setting]}{part}; {len(folds)} fold(s), {tested} pairs "
+        f"tested; similarities of structures and sequences; seed {seed}, CPU, {threads} thread(s), a process a "
+        "training; strengths and settings chosen on parts of the training data"
+    )
+    return ResultTable(f"Affinities of Davis, {setting} hidden", protocol, rows, [])
+
+
+def _figures(train: Callable[[Interactions], Any], fold: Fold, threads: int) -> Mapping[str, float]:
+    sealed = run_sealed(train, ask_ratings, fold.train, rated_pairs(fold.test), threads=threads)
+    truth, (predicted, deviation) = fold.test.ratings, sealed.answer
+    figures = {"mse": mse(truth, predicted), "ci": concordance_index(truth, predicted)}
+    figures["rm2"] = modified_r_squared(truth, predicted) if np.ptp(predicted) > 0 else 0.0
+    if deviation is not None:
+        figures["inside 90 %"] = interval_figures(truth, predicted, deviation)["inside 90 %"]
+    return figures | {"seconds": sealed.seconds, "cpu_seconds": sealed.cpu_seconds}
+
+
+def _means(figures: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    return {name: fmean(each[name] for each in figures) for name in figures[0]}

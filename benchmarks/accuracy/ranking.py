@@ -1,0 +1,135 @@
+"""Recall and NDCG of lists of 10, 20 and 100: every system sealed, on the same split, in one run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import scipy.sparse as sp
+from tqdm import tqdm
+
+from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
+from air_recsys.evaluation.list_figures import catalogue_figures, measure_figures, paired_p_value
+from air_recsys.evaluation.resampling import UserResamples
+from air_recsys.evaluation.results import ResultTable
+from air_recsys.evaluation.systems import System
+from air_recsys.metrics import recall_at_k, user_measures
+from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from benchmarks.accuracy.published import published_figures
+from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
+from benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
+from benchmarks.accuracy.sealed import rated_pairs, run_sealed
+
+_TITLES = {"test": "", "validation": "a validation part of ", "new users": "new users of "}
+_HIDDEN = {
+    "test": "",
+    "validation": "; tested: {part} of the training items, not the test items",
+    "new users": "; joined, and a tenth of the users held out of the training; tested: a random fifth of their items, "
+    "with the rest of their items given",
+}
+_EFFECTS_LENGTH = 20
+_SPREAD_LENGTHS = (20, 10)
+_PARTS = {
+    "random": "a random fifth of each user's",
+    "last": "each user's last",
+    "latest": "the latest fifth of each user's",
+    "time": "the latest fifth",
+}
+
+
+def bench_ranking(
+    data: str, fold: Fold | NewUsersFold, systems: Mapping[str, System], *, seed: int = 0, threads: int = 1
+) -> tuple[ResultTable, ResultTable]:
+    """Train every system in a sealed process, one after the other, and measure its lists.
+
+    Parameters
+    ----------
+    data : str
+        A key of `RANKING_SETS`.
+    fold : Fold or NewUsersFold
+        Its split, or the validation part of its training part, or a split by users; published figures stand beside
+        the first only.
+    systems : mapping of str to System
+        The first is the one that the others are tested against.
+    seed : int
+        Of the bootstrap, and of the systems, for the protocol.
+
+    Returns
+    -------
+    ResultTable
+        A row a system: recall of lists of 20, NDCG of lists of 20, 10 and 100, the mean over the users with test
+        items, all items ranked that are not among the user's training items; seconds on the clock and of the
+        processors and the memory at the peak, in GiB, all of the training alone. Then a row a published figure.
+    ResultTable
+        A row a system, of the same lists: the 95 % intervals of NDCG, the p-values of paired t-tests against the
+        first system, and the effects on the catalogue.
+    """
+    means = ResultTable(_title(data, fold), _protocol(data, fold, seed, threads))
+    spreads = ResultTable(f"{_title(data, fold)}: intervals and catalogue", _spread_protocol(systems))
+    users, tested = users_asked(fold), rated_pairs(fold.test)
+    ask, asked = (ask_lists, users) if isinstance(fold, Fold) else (ask_lists_of_new, given_rows(fold))
+    relevant, shown = interaction_pattern(fold.test)[users], shown_rows(fold)
+    first, resamples = None, UserResamples(users, seed=seed)
+    for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
+        sealed = run_sealed(system.train, ask, fold.train, asked, pairs_of_asked=lambda _: tested, threads=threads)
+        lists = sealed.answer.items
+        ndcg = user_ndcg(lists, relevant)
+        first = ndcg if first is None else first
+        means.rows.append({"system": name} | list_figures(lists, relevant, ndcg) | sealed.costs())
+        effects = catalogue_figures(lists[:, :_EFFECTS_LENGTH], users, fold.train, shown)
+        spreads.rows.append({"system": name} | _spread_figures(ndcg, first, resamples) | effects)
+        chosen = sealed.answer.settings
+        means.notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
+    if _kind(fold) == "test":
+        means.rows += [{"system": name} | figure for name, figure in published_figures("ranking", split_of(data))]
+    return means, spreads
+
+
+def list_figures(lists: np.ndarray, relevant: sp.csr_array, ndcg: dict[int, np.ndarray]) -> dict[str, float]:
+    """Return recall of the lists of a system, and the means of NDCG over the users, by the length of the lists."""
+    recall = recall_at_k(lists, relevant, min(20, lists.shape[1]))
+    return {"recall@20": recall} | {f"ndcg@{k}": float(values.mean()) for k, values in ndcg.items()}
+
+
+def user_ndcg(lists: np.ndarray, relevant: sp.csr_array) -> dict[int, np.ndarray]:
+    """Return NDCG of each user with test items, (b,), by the length of the lists."""
+    return {k: user_measures(lists, relevant, min(k, lists.shape[1]))["ndcg_at_k"] for k in LENGTHS}
+
+
+def _spread_figures(
+    ndcg: dict[int, np.ndarray], first: dict[int, np.ndarray], resamples: UserResamples
+) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    for k in _SPREAD_LENGTHS:
+        found = measure_figures({"ndcg_at_k": ndcg[k]}, resamples, k)
+        figures |= {name.replace("ndcg ", f"@{k} "): value for name, value in found.items()}
+        figures[f"@{k} p"] = paired_p_value(ndcg[k], first[k])
+    return figures
+
+
+def _kind(fold: Fold | NewUsersFold) -> str:
+    return fold.name if isinstance(fold, Fold) else "new users"
+
+
+def _title(data: str, fold: Fold | NewUsersFold) -> str:
+    return f"Lists on {_TITLES[_kind(fold)]}{RANKING_SETS[data].title}"
+
+
+def _protocol(data: str, fold: Fold | NewUsersFold, seed: int, threads: int) -> str:
+    hidden = _HIDDEN[_kind(fold)].format(part=_PARTS[RANKING_SETS[data].kind])
+    return (
+        f"{RANKING_SETS[data].title}, {RANKING_SETS[data].origin}{hidden}; {fold.train.n_ratings} interactions shown, "
+        f"{fold.test.n_ratings} asked of {users_asked(fold).size} users; all items ranked that a user was not shown; "
+        f"recall over all test items of a user, NDCG against the best list of that length; means over users; "
+        f"seed {seed}, CPU, {threads} thread(s), a process a training, one after the other; time and memory of the "
+        "training alone"
+    )
+
+
+def _spread_protocol(systems: Mapping[str, System]) -> str:
+    return (
+        "The lists of the table before; low and high: the 95 % interval of the mean NDCG, bootstrap over the users; "
+        f"p: paired t-test of the NDCG of the users against {next(iter(systems))}, not corrected for the number of "
+        f"tests; effects on the catalogue of lists of {_EFFECTS_LENGTH}"
+    )

@@ -1,0 +1,92 @@
+"""Progress bars on terminals and in notebooks, and messages beside them."""
+
+from __future__ import annotations
+
+import io
+import logging
+import sys
+import warnings
+
+import pytest
+
+from air_recsys.storage import progress
+from air_recsys.storage.progress import in_notebook, messages_beside, progress_bar
+
+CELL = """
+import time, warnings
+from air_recsys.storage import progress
+
+progress._BY_DEFAULT["delay"] = {delay}
+with progress.progress_bar(None, total=2, desc="training") as bar, progress.messages_beside(bar):
+    bar.update()
+    time.sleep(0.3)
+    warnings.warn("look here", UserWarning)
+    bar.update()
+print(progress.in_notebook())
+"""
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_no_bar_is_shown_where_nobody_looks(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert not in_notebook()
+    with progress_bar(None, total=2) as bar:
+        assert bar.disable
+    assert sys.stderr.getvalue() == ""  # type: ignore[attr-defined]
+
+
+def test_a_bar_waits_two_seconds_and_leaves_nothing(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress_bar(None, total=2) as bar:
+        bar.update()
+        assert (bool(bar.disable), bar.delay, bar.leave) == (False, 2, False)
+    assert sys.stderr.getvalue().strip() == ""  # type: ignore[attr-defined]
+
+
+def test_warnings_and_loggers_write_lines_of_their_own_beside_a_bar(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(warnings, "showwarning", progress._SHOW_WARNING)
+    with progress_bar(True, total=2, desc="training") as bar, messages_beside(bar):
+        bar.update()
+        warnings.showwarning("look here", UserWarning, "file.py", 3)
+        logging.getLogger("a library").warning("and here")
+        bar.update()
+    assert warnings.showwarning is progress._SHOW_WARNING
+    lines = sys.stderr.getvalue().replace("\r", "\n").splitlines()  # type: ignore[attr-defined]
+    assert "file.py:3: UserWarning: look here" in lines
+    assert "and here" in lines
+
+
+def test_a_display_of_warnings_by_others_stays(monkeypatch):
+    told: list[str] = []
+    monkeypatch.setattr(warnings, "showwarning", lambda message, *_: told.append(str(message)))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    with progress_bar(True, total=1) as bar, messages_beside(bar):
+        warnings.showwarning("look here", UserWarning, "file.py", 3)
+    assert told == ["look here"]
+
+
+def outputs_of(code: str) -> str:
+    """Run a cell in a kernel of its own and return what it wrote."""
+    nbformat, nbclient = pytest.importorskip("nbformat"), pytest.importorskip("nbclient")
+    pytest.importorskip("ipykernel")
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+    nbclient.NotebookClient(book, timeout=120, kernel_name="python3").execute()
+    return "".join(each.get("text", "") for each in book.cells[0].outputs)
+
+
+def test_a_notebook_shows_a_bar_and_a_warning_above_it():
+    text = outputs_of(CELL.format(delay=0))
+    lines = text.replace("\r", "\n").splitlines()
+    assert any(line.startswith("training:  50%") for line in lines)
+    assert any(line.endswith("UserWarning: look here") for line in lines)
+    assert "True" in text
+    assert "IProgress" not in text
+
+
+def test_a_quick_training_shows_no_bar_in_a_notebook():
+    assert "training" not in outputs_of(CELL.format(delay=2).replace("warnings.warn", "print"))
