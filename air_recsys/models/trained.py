@@ -35,8 +35,7 @@ from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.splits import random_holdout
-from air_recsys.storage.parameters import choice, integer, real
-from air_recsys.storage.validation import RandomState, check_choice
+from air_recsys.storage.validation import RandomState, check_choice, choice, integer, real
 from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
 from air_recsys.training.held_checkpoint import check_paths
