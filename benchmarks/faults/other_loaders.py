@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.data.sets.fetching import read_registry, unpack
+from air_recsys.data.sets.fetching import unpack
+from air_recsys.data.sets.registry import read_registry
 from air_recsys.evaluation.tuning.storage import open_study, storage_url
 from air_recsys.images import load_image, load_mask
 from air_recsys.storage.validation import import_extra

@@ -16,8 +16,9 @@ import pytest
 from sealing import reseal_folder
 
 from air_recsys.data.readers.pairs_file import read_titles
-from air_recsys.data.sets.fetching import read_registry, unpack
+from air_recsys.data.sets.fetching import unpack
 from air_recsys.data.sets.monti import read_matlab
+from air_recsys.data.sets.registry import read_registry
 from air_recsys.datasets import load_movielens, load_movielens_items, load_yamanishi, read_ratings
 from air_recsys.exceptions import CheckpointError, DataError, DataFileError, ParameterError
 from air_recsys.images import load_image

@@ -11,7 +11,7 @@ import numpy as np
 import air_recsys
 from air_recsys import AIR
 from benchmarks.recipes import recipes_of
-from air_recsys.data.sets.fetching import read_registry
+from air_recsys.data.sets.registry import read_registry
 
 assert air_recsys.__file__.startswith(sys.argv[1]), air_recsys.__file__
 assert resources.files("air_recsys").joinpath("py.typed").is_file()

@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from air_recsys.data.columns import are_user_names, looks_like_values, may_be_wide, named_column
 from air_recsys.data.interactions import Duplicates, Interactions
+from air_recsys.data.readers.lines import build_interactions
 from air_recsys.data.readers.pairs_file import read_table
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns, Rules
 from air_recsys.data.readers.ratings_parquet import find_columns, find_parts, read_parquet
@@ -31,7 +32,6 @@ from air_recsys.data.readers.ratings_text import (
     with_hint,
 )
 from air_recsys.data.scales import as_scale
-from air_recsys.data.sets.files import build_interactions
 from air_recsys.exceptions import DataFileError, ParameterError, quoted
 from air_recsys.storage.validation import check_choice, check_real, import_extra
 

@@ -15,8 +15,8 @@ from typing import Any, NamedTuple, TextIO
 import numpy as np
 import pandas as pd
 
+from air_recsys.data.readers.lines import is_finite_number, malformed
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns
-from air_recsys.data.sets.files import is_finite_number, malformed
 from air_recsys.exceptions import AirRecsysError, DataFileError, ParameterError
 from air_recsys.storage.reading import open_unpacked, unpacked
 

@@ -10,15 +10,15 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.sets.files import (
+from air_recsys.data.readers.lines import (
     build_interactions,
-    find_file,
     read_lines,
     read_matrix,
     read_named_matrix,
     read_records,
     require,
 )
+from air_recsys.data.sets.registry import find_file
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.reading import parse_json
 from air_recsys.storage.validation import check_choice

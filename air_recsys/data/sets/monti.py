@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.sets.files import build_interactions, find_file
+from air_recsys.data.readers.lines import build_interactions
+from air_recsys.data.sets.registry import find_file
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.reading import checked_csr
 from air_recsys.storage.validation import check_choice, import_extra

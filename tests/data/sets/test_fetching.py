@@ -6,7 +6,8 @@ import zipfile
 import pooch
 import pytest
 
-from air_recsys.data.sets.fetching import fetch_dataset, read_registry
+from air_recsys.data.sets.fetching import fetch_dataset
+from air_recsys.data.sets.registry import read_registry
 from air_recsys.datasets import available, fetch
 from air_recsys.exceptions import DataFileError, ParameterError
 
