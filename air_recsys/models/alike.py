@@ -73,16 +73,6 @@ class KnowsSimilarities:
         """
         return _adjacency(self._learned_graph(self._fitted(), "item"))
 
-    @property
-    def user_similarities_(self) -> SimilarityGraph | None:
-        """Another name of `user_graph_`."""
-        return self.user_graph_
-
-    @property
-    def item_similarities_(self) -> SimilarityGraph | None:
-        """Another name of `item_graph_`."""
-        return self.item_graph_
-
     def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
         """Return the graph that was learned, in its own unit."""
         return state.graph(side)

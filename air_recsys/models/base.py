@@ -31,7 +31,6 @@ from air_recsys.models.solvers import plain
 from air_recsys.models.state import Ending, Factors, FittedState
 from air_recsys.models.storage.checks import check_attributes, check_state
 from air_recsys.models.storage.files import (
-    FORMAT_VERSION,
     Contents,
     class_of,
     read_contents,
@@ -40,7 +39,6 @@ from air_recsys.models.storage.files import (
     state_to_contents,
     write_contents,
 )
-from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.models.storage.snapshots import snapshots_from_contents, snapshots_to_contents
 from air_recsys.nn.devices import resolve_device
 from air_recsys.storage.parameters import check_parameters
@@ -478,18 +476,15 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         Raises
         ------
         ModelFileError
-            If the file is truncated, damaged, not a model, of another model class or of a newer format, or if it has
-            values that no model has, such as parameters out of range.
+            If the file is truncated, damaged, not a model, of another model class or of another format version, or if
+            it has values that no model has, such as parameters out of range.
         """
         return read_contents(path, cls._read, mapped=mapped)
 
     @classmethod
     def _unfitted(cls, contents: Contents) -> Self:
         """Return the model of a file without what it has learned, its parameters checked."""
-        kind, parameters = class_of(cls, contents), contents.parameters
-        if contents.version < FORMAT_VERSION:
-            parameters = upgraded(contents.model, parameters, list(kind().get_params(deep=False)))
-        model = kind._from_saved(parameters)
+        model = class_of(cls, contents)._from_saved(contents.parameters)
         model._check_parameters()
         return model
 

@@ -189,10 +189,7 @@ class ObjectiveEngine:
 
     def scaling(self, data: Interactions) -> Scaling:
         """Return the map from ratings to the values trained on."""
-        return self._scaling_of(counted_ratings(data))
-
-    def _scaling_of(self, ratings: np.ndarray) -> Scaling:
-        return Scaling.of(ratings, center=self.descent.center, scale=self.descent.scale)
+        return Scaling.of(counted_ratings(data), center=self.descent.center, scale=self.descent.scale)
 
     def width(self, data: Interactions) -> int | None:
         """Return the columns of the factors; None is full width."""
@@ -243,8 +240,7 @@ class ObjectiveEngine:
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> ObjectiveRows:
         """Return the equations of a row, which follow from factors, parameters and the unit."""
-        ratings = arrays["ratings"]
-        unit = float(arrays["unit"][0]) if "unit" in arrays else self._scaling_of(ratings).unit  # older files: no unit
+        unit = float(arrays["unit"][0])
         if not unit > 0:
             raise ValueError(f"expected a unit above 0, found {unit}")
         return self._equations(unit)

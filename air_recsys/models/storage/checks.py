@@ -18,6 +18,8 @@ _FIELDS: dict[str, type | tuple[type, ...]] = {
     "course": dict,
     "transform_graphs": list,
     "features": dict,
+    "rating_scale": list,
+    "chosen": dict,
 }
 _OF_TRAINING: dict[str, type] = {"n_iter_": int, "stopped_by_": str, "device_": str}
 
@@ -88,31 +90,28 @@ def check_attributes(attributes: Any) -> dict[str, Any]:
     """Return the attributes of a model file, or raise `ValueError` where one is absent or of another type."""
     if not isinstance(attributes, dict):
         raise ValueError(f"expected attributes by name, found {type(attributes).__name__}")
-    whole: dict[str, Any] = {"transform_graphs": [], "features": {}} | attributes  # which older files may lack
     for name, kind in _FIELDS.items():
-        _check_type(name, whole[name], kind)
-    for name in whole["course"].keys() & _OF_TRAINING.keys():
-        _check_type(name, whole["course"][name], _OF_TRAINING[name])
-    for name in whole["history_"]:
+        _check_type(name, attributes[name], kind)
+    for name in attributes["course"].keys() & _OF_TRAINING.keys():
+        _check_type(name, attributes["course"][name], _OF_TRAINING[name])
+    for name in attributes["history_"]:
         _check_type("a column of the history", name, str)
-    for size in whole["transform_graphs"]:
+    for size in attributes["transform_graphs"]:
         _check_type("the size of a graph", size, int)
-    if not math.isfinite(whole["global_mean_"]):
-        raise ValueError(f"expected a finite global_mean_, found {whole['global_mean_']}")
-    return whole
+    if not math.isfinite(attributes["global_mean_"]):
+        raise ValueError(f"expected a finite global_mean_, found {attributes['global_mean_']}")
+    return attributes
 
 
-def check_scale(scale: Any) -> tuple[float, float] | None:
-    """Return the smallest and the largest rating that `fit` saw, None where an older file does not tell.
+def check_scale(scale: list[Any]) -> tuple[float, float]:
+    """The smallest and the largest rating that `fit` saw.
 
     Examples
     --------
-    >>> check_scale([1, 5]), check_scale(None)
-    ((1.0, 5.0), None)
+    >>> check_scale([1, 5])
+    (1.0, 5.0)
     """
-    if scale is None:
-        return None
-    numbers = isinstance(scale, list) and all(type(each) in (int, float) for each in scale)
+    numbers = all(type(each) in (int, float) for each in scale)
     if not numbers or len(scale) != 2 or not -math.inf < scale[0] <= scale[1] < math.inf:
         raise ValueError("expected the smallest and the largest rating as rating_scale, found others")
     return float(scale[0]), float(scale[1])

@@ -28,9 +28,9 @@ from air_recsys.storage.validation import check_path
 from air_recsys.storage.writing import is_file, is_folder, replace_file
 
 FORMAT = "air_recsys model"
-FORMAT_VERSION = 3  # 2: what deviations and new rows need; 3: parameters stand with their solver, and digests
-_FIRST_WITH_DIGESTS = 3
+FORMAT_VERSION = 3
 _FAULTS = (OSError, LookupError, ValueError, TypeError, AttributeError, ArithmeticError, RuntimeError)
+_NO_FEATURES: dict[str, Any] = {}
 _FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
 
 Restored = TypeVar("Restored")
@@ -40,7 +40,6 @@ class Contents(NamedTuple):
     """What a model file holds."""
 
     source: Path
-    version: int
     model: str  # the name of its class
     parameters: dict[str, Any]
     attributes: dict[str, Any]
@@ -66,7 +65,7 @@ def write_contents(
         texts = {"parameters": json.dumps(parameters), "attributes": json.dumps(attributes)}
         named = {"format": FORMAT, "format_version": str(FORMAT_VERSION), "model": model}
         size = sum(array.nbytes for array in arrays.values()) + sum(map(len, texts.values()))
-        check(_contents(target, FORMAT_VERSION, named | texts, dict(arrays), size))
+        check(_contents(target, named | texts, dict(arrays), size))
         chunks = tensor_chunks(arrays, named | texts)
     write_atomically(target, chunks)
     return target
@@ -90,9 +89,9 @@ def read_contents(
         raise ModelFileError(f"expected a model file, found no file {source}")
     try:
         file = TensorFile.read(source, mapped=mapped)
-        version = _version(source, file.metadata)
-        file.verify(required=version >= _FIRST_WITH_DIGESTS)
-        return restore(_contents(source, version, file.metadata, file.arrays, file.size))
+        _check_version(source, file.metadata)
+        file.verify(required=True)
+        return restore(_contents(source, file.metadata, file.arrays, file.size))
     except ModelFileError:
         raise
     except DamagedError as error:
@@ -101,12 +100,10 @@ def read_contents(
         raise ModelFileError(f"{source} is not a whole air_recsys model file: {error}") from None
 
 
-def _contents(
-    place: Path, version: int, metadata: Mapping[str, str], arrays: dict[str, np.ndarray], size: int
-) -> Contents:
+def _contents(place: Path, metadata: Mapping[str, str], arrays: dict[str, np.ndarray], size: int) -> Contents:
     check_arrays(arrays, size)
     parameters, attributes = (parse_json(metadata[name]) for name in ("parameters", "attributes"))
-    return Contents(place, version, metadata["model"], parameters, attributes, arrays)
+    return Contents(place, metadata["model"], parameters, attributes, arrays)
 
 
 def write_atomically(target: Path, content: bytes | Iterable[Chunk]) -> None:
@@ -176,8 +173,8 @@ def state_from_contents(contents: Contents) -> FittedState:
             for number, size in enumerate(attributes["transform_graphs"])
         ],
         pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
-        scale=check_scale(attributes.get("rating_scale")),
-        chosen=Chosen.from_json(attributes["chosen"]) if "chosen" in attributes else Chosen(),
+        scale=check_scale(attributes["rating_scale"]),
+        chosen=Chosen.from_json(attributes["chosen"]),
         item_weights=_item_weights(data.n_items, arrays),
         source_factors=_source_factors(items.shape, arrays),
     )
@@ -208,7 +205,7 @@ def _features_of(data: Interactions) -> dict[str, Features]:
 
 
 def interactions_from_arrays(
-    arrays: Mapping[str, np.ndarray], encodings: Mapping[str, Any] | None = None
+    arrays: Mapping[str, np.ndarray], encodings: Mapping[str, Any] = _NO_FEATURES
 ) -> Interactions:
     """Return what `interactions_to_arrays` and `features_to_json` were given."""
     data = Interactions(
@@ -223,9 +220,9 @@ def interactions_from_arrays(
         copy=False,
     )
     for side, size in (("user", data.n_users), ("item", data.n_items)):
-        if side in (encodings or {}):
+        if side in encodings:
             places = arrays.get(f"{side}_places", np.empty((size, 0), np.float32))
-            features = Features(Encoding.from_json((encodings or {})[side]), arrays[f"{side}_features"], places)
+            features = Features(Encoding.from_json(encodings[side]), arrays[f"{side}_features"], places)
             if len(features.values) != size:
                 raise ValueError(f"expected features of {size} {side}s, found those of {len(features.values)}")
             setattr(data, f"{side}_features", features)
@@ -276,15 +273,15 @@ def _ids_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Iterable[An
     return [text[low:high].decode() for low, high in itertools.pairwise(starts)]
 
 
-def _version(source: Path, metadata: dict[str, str]) -> int:
+def _check_version(source: Path, metadata: dict[str, str]) -> None:
     if metadata.get("format") != FORMAT:
         raise ModelFileError(f"{source} is not an air_recsys model file")
-    version = metadata.get("format_version", "")
-    if not version.isdecimal() or int(version) > FORMAT_VERSION:
+    version = metadata.get("format_version")
+    if version != str(FORMAT_VERSION):
         raise ModelFileError(
-            f"{source} has format version {version!r}, this release reads up to {FORMAT_VERSION}: upgrade air_recsys"
+            f"{source} holds a model of format version {version!r}, this library reads version {FORMAT_VERSION}: load "
+            "it with the release of air_recsys that wrote it, or fit the model again"
         )
-    return int(version)
 
 
 def class_of(cls: type[Restored], contents: Contents) -> type[Restored]:

@@ -70,12 +70,12 @@ def digest(data: Interactions, *, timed: bool = False) -> str:
     >>> digest(Interactions.from_dense(ratings)) == digest(Interactions.from_dense(ratings + 1))
     False
     """
-    indices = (index.astype(np.int64) for index in (data.user_index, data.item_index))  # as in older checkpoints
+    indices = (index.astype(np.int64) for index in (data.user_index, data.item_index))  # of any width in memory
     hashed = hash_arrays(*indices, data.ratings, data.weights)
     for ids in (data.user_ids, data.item_ids):
         add_ids(hashed, ids)
     for features in (data.user_features, data.item_features):
-        if features is not None:  # older checkpoints are of data without
+        if features is not None:
             hashed.update(json.dumps(features.encoding.to_json()).encode())
             hashed.update(np.ascontiguousarray(features.numbers()))  # pyright: ignore[reportArgumentType]
     if timed:

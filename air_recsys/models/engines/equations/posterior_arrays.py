@@ -23,7 +23,7 @@ from air_recsys.nn.posterior.unseen import UnseenPrior
 _BLOCK = 2_000_000  # entries of the covariances of a block of pairs
 _NEW_PRECISION, _NEW_WEIGHTS = 0.6, 1.5  # of S^-1, and of W of the pattern without the degree
 _CPU = torch.device("cpu")
-_PREFIX = "spread_"  # names of these arrays in model files, since version 2
+_PREFIX = "spread_"  # names of these arrays in model files
 _FIELDS = (
     *("user_noise", "item_noise", "users", "items", "user_weights", "item_weights"),
     *("user_precisions", "item_precisions", "user_covariances", "item_covariances"),
