@@ -21,8 +21,7 @@ from air_recsys import AIR, Interactions
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.models import BiasModel, GraphRanker
-from air_recsys.models.locks import lock_of
-from air_recsys.models.state import FittedState
+from air_recsys.models.state import FittedState, lock_of
 
 
 def table(seed: int = 0, n_users: int = 30, n_items: int = 20) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from air_recsys.models.explanation.prose import explanation_card, prose_of
+from air_recsys.storage.markup import card, card_table, element
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +118,7 @@ class Explanation:
         return self.graph_edges.rows
 
     def parts(self) -> dict[str, float]:
-        """Return the summands of the score by name."""
+        """The summands of the score by name."""
         return {
             "mean": self.mean,
             "user_bias": self.user_bias,
@@ -132,19 +133,19 @@ class Explanation:
         }
 
     def total(self) -> float:
-        """Return the sum of all parts, which is the score up to the model's own rounding (float32)."""
+        """The sum of all parts, which is the score up to the model's own rounding (float32)."""
         return sum(self.parts().values())
 
     def prose(self) -> str:
-        """Return the score in sentences: what it starts from, what the user likes and dislikes, and similar users."""
+        """The score in sentences: what it starts from, what the user likes and dislikes, and similar users."""
         return prose_of(self)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the sentences, the parts, and likes and dislikes apart."""
+        """HTML for notebooks: the sentences, the parts, and likes and dislikes apart."""
         return explanation_card(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain values for JSON; None where there is no value."""
+        """All parts as plain values for JSON; None where there is no value."""
         tables = {
             "items": self.rated_items,
             "users": self.similar_users,
@@ -162,7 +163,7 @@ class Explanation:
         }
 
     def __str__(self) -> str:
-        """Return the sentences, the parts and the tables as text."""
+        """The sentences, the parts and the tables as text."""
         named = f"{self.item}" if self.label is None else f"{self.item} ({self.label})"
         titles = {
             "user_bias": "bias of the user",
@@ -190,7 +191,7 @@ class Explanation:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as JSON has it."""
+    """A value as JSON has it."""
     if isinstance(value, np.generic):
         value = value.item()
     return None if isinstance(value, float) and np.isnan(value) else value
@@ -209,3 +210,77 @@ def _table_as_text(table: Contributions) -> str:
     text = table.rows.to_string(index=False, float_format="{:.4g}".format, na_rep="-", max_colwidth=40)
     n_others = table.count - len(table.rows)
     return text if n_others == 0 else f"{text}\n... and {n_others} others: {table.others:+.4g}"
+
+
+_NAMED = 3  # items in a sentence
+_WIDTH = 100
+_PARTS = {"user_bias": "bias of the user", "item_bias": "bias of the item", "pattern": "choice of items"}
+Explained = Any
+"""`air_recsys.models.explanation.explanation.Explanation`, whose module imports this one."""
+
+
+def prose_of(found: Explained) -> str:
+    """An explanation in sentences, likes and dislikes apart; see `Explanation.prose`."""
+    start = found.mean + found.user_bias + found.item_bias
+    offsets = [
+        f"the mean {found.mean:.3g}" if found.mean else "",
+        f"the user's habit {found.user_bias:+.2g}" if found.user_bias else "",
+        f"the item's popularity {found.item_bias:+.2g}" if found.item_bias else "",
+    ]
+    known = f": without the user's taste it would be {start:.3g} ({', '.join(filter(None, offsets))})" if start else ""
+    sentences = [f"User {found.user} is expected to rate {_item(found)} {found.score:.3g}{known}."]
+    sentences += [_of_items(rows, verb) for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes"))]
+    n_others = found.rated_items.count - len(found.items)
+    if n_others > 0:
+        sentences.append(f"The {n_others} other rated items add {found.rated_items.others:+.2g}.")
+    if found.pattern:
+        sentences.append(f"The choice of rated items adds {found.pattern:+.2g}.")
+    if found.user_features.count:
+        sentences.append(f"The features of the user add {found.user_features.total:+.2g}.")
+    if found.similar_users.count:
+        sentences.append(f"The {found.similar_users.count} most similar users add {found.similar_users.total:+.2g}.")
+    if found.clipping:
+        sentences.append(f"The scale of the ratings limits it by {found.clipping:+.2g}.")
+    return textwrap.fill(" ".join(filter(None, sentences)), _WIDTH)
+
+
+def explanation_card(found: Explained) -> str:
+    """An explanation as HTML: sentences, parts, and the items that the user likes and dislikes apart."""
+    parts = [(_PARTS.get(name, name.replace("_", " ")), value) for name, value in found.parts().items() if value]
+    tables = [
+        card_table(f"Rated items that the user {verb}", _COLUMNS, _rows(rows))
+        for rows, verb in ((found.likes, "likes"), (found.dislikes, "dislikes"))
+        if len(rows)
+    ]
+    told = element("p", found.prose().replace("\n", " "), style="margin:.4em 0;max-width:45em")
+    title = f"User {found.user}, {_item(found)}: {found.score:.4g}"
+    return card(title, {}, told, card_table("Parts of the score", ["part", "adds"], parts), *tables)
+
+
+_COLUMNS = ["item", "rating", "similarity", "adds"]
+
+
+def _rows(rows: pd.DataFrame) -> list[tuple[str, float, float, float]]:
+    columns = (_names(rows), rows["rating"], rows["weight"], rows["contribution"])
+    return [(name, float(a), float(b), float(c)) for name, a, b, c in zip(*columns, strict=True)]
+
+
+def _item(found: Explained) -> str:
+    return f"item {found.item}" if found.label is None else str(found.label)
+
+
+def _names(rows: pd.DataFrame) -> list[str]:
+    return (rows["label"] if "label" in rows else rows["item"]).astype(str).tolist()
+
+
+def _of_items(rows: pd.DataFrame, verb: str) -> str:
+    """A sentence on items that the user likes, or dislikes; empty without any."""
+    if rows.empty:
+        return ""
+    named = [
+        f"{name} (rated {rating:g})"
+        for name, rating in zip(_names(rows)[:_NAMED], rows["rating"][:_NAMED].tolist(), strict=True)
+    ]
+    named += [f"{len(rows) - _NAMED} more"] if len(rows) > _NAMED else []
+    listed = ", ".join(named[:-1]) + " and " + named[-1] if len(named) > 1 else named[0]
+    return f"Items that the user {verb} add {rows['contribution'].sum():+.2g}: {listed}."

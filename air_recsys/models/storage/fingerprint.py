@@ -24,7 +24,7 @@ def fingerprint(
     *,
     timed: bool = False,
 ) -> dict[str, Any]:
-    """Return "data" and "parameters" of a training, as JSON holds them.
+    """The parts "data" and "parameters" of a training, as JSON holds them.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def fingerprint(
 
 
 def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters side by side, those of a solver under names such as ``solver__depth``.
+    """Parameters side by side, those of a solver under names such as ``solver__depth``.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(data: Interactions, *, timed: bool = False) -> str:
-    """Return a digest of ratings, weights, ids, features and, with `timed`, timestamps.
+    """A digest of ratings, weights, ids, features and, with `timed`, timestamps.
 
     Their order counts, since a split depends on it.
 
@@ -90,7 +90,7 @@ def add_ids(hashed: hashlib._Hash, ids: np.ndarray) -> None:
 
 
 def hash_arrays(*arrays: np.ndarray | None) -> hashlib._Hash:
-    """Return the SHA-256 of sizes and entries.
+    """The SHA-256 of sizes and entries.
 
     Examples
     --------

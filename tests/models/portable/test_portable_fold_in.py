@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from air_recsys import AIR, GlobalMean
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models import GraphRanker
-from air_recsys.models.portable.portable import portable_fold_in
+from air_recsys.models.portable import portable_fold_in
 
 RATINGS = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((6, 5)))
 OWN = sp.csr_array(([5.0, 2.0, 1.0], ([0, 0, 0], [0, 3, 7])), shape=(1, 10))

@@ -86,7 +86,7 @@ class Row(NamedTuple):
 
 
 def contributions_of(state: FittedState, shared: Equations, user: int, item: int) -> ScoreContributions:
-    """Return what the personal score of a pair comes from."""
+    """The sources of the personal score of a pair."""
     row = equation_of(state, shared, user)
     reach = np.linalg.solve(row.matrix, shared.items[item])  # M^-1 q
     alone = np.linalg.solve(row.matrix + shared.pull, shared.items[item])  # M_0^-1 q
@@ -97,7 +97,7 @@ def contributions_of(state: FittedState, shared: Equations, user: int, item: int
 
 
 def equations(state: FittedState, model: Contributing) -> Equations:
-    """Return what the equations of all users share."""
+    """The part of the equations that all users share."""
     solver, (user_weight, item_weight) = model.solver, model.energy_weights
     items, users = solver.others.astype(np.float64), state.factors.user_factors
     item_edges = edges_of(state.item_graph, item_weight, len(items))
@@ -112,14 +112,14 @@ def equations(state: FittedState, model: Contributing) -> Equations:
 
 
 def edges_of(graph: SimilarityGraph | None, weight: float, size: int) -> Edges:
-    """Return the edges of a graph, none where it is absent or has no strength."""
+    """The edges of a graph, none where it is absent or has no strength."""
     if graph is None or weight == 0:
         return Edges(sp.csr_array((size, size)), 0.0)
     return Edges(graph.to_scipy(), weight)
 
 
 def equation_of(state: FittedState, shared: Equations, user: int) -> Row:
-    """Return the equations of one user, under the penalty that explains its factors best."""
+    """The equations of one user, under the penalty that explains its factors best."""
     adjacency, strength = shared.user_edges
     span = slice(adjacency.indptr[user], adjacency.indptr[user + 1])
     neighbors, ties = adjacency.indices[span], strength * adjacency.data[span]

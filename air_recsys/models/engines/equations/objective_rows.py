@@ -31,7 +31,7 @@ from air_recsys.models.engines.equations.objective_contributions import (
     equations,
 )
 from air_recsys.models.engines.scaling import energy_weight
-from air_recsys.models.limits import BINARY, Clip
+from air_recsys.models.ratings import BINARY, Clip
 from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
 from air_recsys.models.solvers import Descent, Regularization
 from air_recsys.models.state import FittedState
@@ -97,7 +97,7 @@ class ObjectiveRows:
             )
 
     def solver(self, state: FittedState, side: Side) -> LeastSquaresRows:
-        """Return the solve of the module's objective for new rows of a side."""
+        """The solve of the module's objective for new rows of a side."""
         self.check()
         return state.once(f"solver of a {side}", lambda: self._solver(state, side))
 
@@ -110,7 +110,7 @@ class ObjectiveRows:
         ratings: sp.csr_array,
         weights: np.ndarray | None,
     ) -> tuple[Folded, ObjectiveRows]:
-        """Return rows of a draft, from their ratings and, for users, from their neighbours in the user graph.
+        """Rows of a draft, from their ratings and, for users, from their neighbours in the user graph.
 
         Strengths and penalties are those of the state before; the other side has grown and moved.
         """
@@ -123,11 +123,11 @@ class ObjectiveRows:
         return solver.solve(ratings, weights=weights, ties=ties), self
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
-        """Return what a personal score comes from."""
+        """The sources of a personal score."""
         return contributions_of(state, self.of_users(state), user, item)
 
     def of_users(self, state: FittedState) -> Equations:
-        """Return what the equations of all users share."""
+        """The part of the equations that all users share."""
         self.check()
         weights = self._weight(state, "user"), self._weight(state, "item")
         shared = Contributing(self.solver(state, "user"), weights, self.weight_decay > 0)
@@ -155,18 +155,18 @@ class ObjectiveRows:
         return self.deviations(users, items)
 
     def grown(self, n_users: int, n_items: int) -> ObjectiveRows:
-        """Return the same: nothing depends on the size."""
+        """The same: nothing depends on the size."""
         return self
 
     def without_users(self) -> None:
-        """Return None: the penalty of a new user follows from the trained ones."""
+        """None: the penalty of a new user follows from the trained ones."""
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the unit; all else follows from factors and parameters."""
+        """The unit; all else follows from factors and parameters."""
         return {"unit": np.array([self.unit])}
 
     def _weight(self, state: FittedState, side: Side) -> float:
-        """Return what the energy of a side weighs in the equations of one row."""
+        """The weight of the energy of a side in the equations of one row."""
         levels = self.weight_decay > 0 and self.bias_decay is None
         return energy_weight(self.strengths[0 if side == "user" else 1], state.data, levels=levels)
 
@@ -186,7 +186,7 @@ class ObjectiveRows:
         return row_prior(own, data.ratings, state.scores(data.user_index, data.item_index, clips))
 
     def _decay(self, state: FittedState, side: Side) -> np.ndarray:
-        """Return the weight decay of a row as a quadratic form, in the unit of the side: users carry the ratings'.
+        """The weight decay of a row as a quadratic form, in the unit of the side: users carry the ratings'.
 
         An item's factors are a row of the last weight: lambda I. A user's are u = w W1 ... W(L-2), with the decay on
         w. Where training has settled the weights are balanced, W(l)^T W(l) = W(l+1) W(l+1)^T, so
@@ -205,7 +205,7 @@ class ObjectiveRows:
 
 
 def row_prior(own: np.ndarray, ratings: np.ndarray, predicted: np.ndarray) -> np.ndarray:
-    """Return sigma^2 S^-1, the penalty of a Gaussian prior with the second moment S of the trained rows.
+    """The penalty sigma^2 S^-1 of a Gaussian prior with the second moment S of the trained rows.
 
     Parameters
     ----------

@@ -101,12 +101,12 @@ class PosteriorArrays(NamedTuple):
         return whole
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of a model file."""
+        """The arrays of a model file."""
         return {f"{_PREFIX}{name}": array for name, array in self._asdict().items() if array is not None}
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray], extent: Extent) -> Self:
-        """Return what `to_arrays` wrote of a model of some extent.
+        """The arrays that `to_arrays` wrote of a model of some extent.
 
         Raises
         ------
@@ -142,7 +142,7 @@ class PosteriorArrays(NamedTuple):
             raise ValueError(f"expected one prior beside means, found {len(self.user_weights)}")
 
     def _shapes(self, extent: Extent) -> dict[str, tuple[int, ...]]:
-        """Return what the shapes have to be, given those of the priors' weights."""
+        """The expected shapes, given those of the priors' weights."""
         (draws, k, d), (_, n_features, _) = self.user_weights.shape, self.item_weights.shape
         shapes: dict[str, tuple[int, ...]] = {"scales": (2,), "log_degrees": (2,)}
         middle = () if self.users.ndim == 2 else (draws,)
@@ -167,7 +167,7 @@ class PosteriorArrays(NamedTuple):
         return shapes
 
     def grown(self, n_users: int, n_items: int) -> Self:
-        """Return the same with room for new users and items."""
+        """The same with rows for new users and items."""
 
         def padded(array: np.ndarray | None, size: int) -> np.ndarray | None:
             if array is None or len(array) == size:
@@ -179,35 +179,35 @@ class PosteriorArrays(NamedTuple):
         return self._replace(**{name: padded(getattr(self, name), size) for name, size in names})
 
     def without_users(self) -> Self:
-        """Return the same for no users: those that come are new."""
+        """The same for no users: those that come are new."""
         kept = {name: getattr(self, name) for name in ("users", "user_noise", "user_covariances", "item_basis")}
         return self._replace(**{name: None if array is None else array[:0] for name, array in kept.items()})
 
     def n_trained(self, side: Side) -> int:
-        """Return how many rows of a side took part in training; those after them were folded in."""
+        """The number of rows of a side that took part in training; those after them were folded in."""
         return len(self.item_basis if side == "user" else self.user_basis)
 
     def has_unseen(self, side: Side) -> bool:
-        """Return whether rows without ratings have a prior of their own: where something is known of that side."""
+        """Whether rows without ratings have a prior of their own: where something is known of that side."""
         return getattr(self, f"{side}_unseen") is not None
 
     def n_known(self, side: Side) -> int:
-        """Return how many features of a side are known beside the pattern."""
+        """The number of features of a side that are known beside the pattern."""
         return max(getattr(self, f"{side}_weights").shape[1] - getattr(self, f"{side}_basis").shape[1] - 2, 0)
 
     def n_pattern(self, side: Side) -> int:
-        """Return how many features come from the pattern, the degree and the constant not among them."""
+        """The number of features of the pattern, the degree and the constant not among them."""
         return max(getattr(self, f"{side}_weights").shape[1] - 2 - self.n_known(side), 0)
 
     def used(self, side: Side, known: np.ndarray) -> np.ndarray:
-        """Return what the posterior saw of known numbers: new rows have no places, as have none of strength 0."""
+        """The part of known numbers that the posterior saw: new rows have no places, as have none of strength 0."""
         kept = known[:, : self.n_known(side)]
         return np.pad(kept, ((0, 0), (0, self.n_known(side) - kept.shape[1])))
 
     def features(
         self, side: Side, ratings: sp.csr_array, known: np.ndarray | None = None, device: torch.device = _CPU
     ) -> Tensor:
-        """Return the features of new rows; rows and columns that training did not see are no part of the pattern.
+        """The features of new rows; rows and columns that training did not see are no part of the pattern.
 
         `known` are those beside the pattern, (n, g); by default all are at their average.
         """
@@ -225,7 +225,7 @@ class PosteriorArrays(NamedTuple):
         return pattern[:, -getattr(self, f"{side}_weights").shape[1] :]
 
     def known(self, side: Side, columns: np.ndarray, *, new: bool, device: torch.device = _CPU) -> list[Known]:
-        """Return what trained or new rows of a side follow from, one a draw, for some of the other side."""
+        """The equations' known parts for trained or new rows of a side, one a draw, for some of the other side."""
         other = "item" if side == "user" else "user"
         means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
         draws = double(means if means.ndim == 3 else means[:, None], device)
@@ -239,7 +239,7 @@ class PosteriorArrays(NamedTuple):
         return [Known(Rows(draws[:, draw].contiguous(), covariance), noise, *prior) for draw, prior in priors]
 
     def of_row(self, side: Side, columns: np.ndarray, features: np.ndarray, *, new: bool) -> tuple[Columns, Prior]:
-        """Return the same for a single row with these columns and features (1, k), trained or new."""
+        """The same for a single row with these columns and features (1, k), trained or new."""
         other = "item" if side == "user" else "user"
         means, covariances = getattr(self, f"{other}s")[columns], getattr(self, f"{other}_covariances")
         draws = (means if means.ndim == 3 else means[:, None]).swapaxes(0, 1).astype(np.float64)
@@ -254,7 +254,7 @@ class PosteriorArrays(NamedTuple):
         return Columns(draws, covariances, noise), Prior((features @ weights)[:, 0], precisions)
 
     def effects(self, side: Side) -> np.ndarray:
-        """Return mean and standard deviation, over the other side, of what a known feature adds to a score, (g, 2).
+        """Mean and standard deviation, over the other side, of what a known feature adds to a score, (g, 2).
 
         Of a row of which features alone are known; the means are over draws, too; in the unit of the ratings.
         """
@@ -265,7 +265,7 @@ class PosteriorArrays(NamedTuple):
         return float(self.scales[0]) * np.column_stack([effects.mean(axis=0), effects.std(axis=0)])
 
     def unseen(self, side: Side, known: np.ndarray) -> list[Rows]:
-        """Return what is expected of rows without ratings (n, g), one a draw."""
+        """The expected rows without ratings (n, g), one a draw."""
         inputs = np.column_stack([self.used(side, known), np.ones(len(known))]).astype(np.float64)
         priors = getattr(self, f"{side}_unseen"), getattr(self, f"{side}_unseen_covariances")
         return [
@@ -274,7 +274,7 @@ class PosteriorArrays(NamedTuple):
         ]
 
     def deviations(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the standard deviation of a new rating of each pair, (n,)."""
+        """The standard deviation of a new rating of each pair, (n,)."""
         unit = self.scales[0]
         block = max(1, _BLOCK // max(self.users[:1].size, self.users.shape[-1] ** 2))
         score = np.empty(users.size)
@@ -285,7 +285,7 @@ class PosteriorArrays(NamedTuple):
         return np.sqrt(unit**2 * score.clip(min=0) + self.noise(users, items))
 
     def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the variance of a rating of each pair around its true score, (n,)."""
+        """The variance of a rating of each pair around its true score, (n,)."""
         unit, noise = self.scales
         return unit**2 * noise * self.user_noise[users] * self.item_noise[items]
 
@@ -315,10 +315,10 @@ def _check_precisions(name: str, matrices: np.ndarray) -> None:
 
 
 def _diagonal(size: int) -> np.ndarray:
-    """Return where the diagonal lies in an upper triangle of so many entries."""
+    """The places of the diagonal in an upper triangle of so many entries."""
     return np.array([start for _, start, _ in spans(width_of(size))])
 
 
 def double(array: np.ndarray, device: torch.device = _CPU) -> Tensor:
-    """Return an array as a tensor in double precision."""
+    """An array as a tensor in double precision."""
     return torch.as_tensor(np.asarray(array, dtype=np.float64), device=device)

@@ -25,7 +25,7 @@ from air_recsys.nn.posterior.rows import Known
 
 
 def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> ScoreContributions:
-    """Return what a personal score comes from: the pattern, features and the rated items, no graphs."""
+    """The sources of a personal score: the pattern, features and the rated items, no graphs."""
     sources, factors = state.sources(user, np.empty(0, dtype=np.intp)), state.factors
     rated, ratings, weights = sources[:3]
     n_items, unit = len(factors.item_factors), float(arrays.scales[0])
@@ -68,7 +68,7 @@ def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, ite
 
 
 def _of_item_features(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> np.ndarray:
-    """Return what each known feature of an item adds to its bias and its product with a user's factors, (g,)."""
+    """The share of each known feature of an item in its bias and its product with a user's factors, (g,)."""
     own = _places_of_known(arrays, "item")
     found, known = np.zeros(own.stop - own.start), _known_of(state, arrays, "item", item)
     if known is None:
@@ -92,7 +92,7 @@ def _of_item_features(state: FittedState, arrays: PosteriorArrays, user: int, it
 
 
 def _of_unseen(arrays: PosteriorArrays, side: Side, known: np.ndarray, draw: int) -> np.ndarray:
-    """Return what each feature says of a row without ratings, and last what is said of all such rows, (g + 1, d)."""
+    """The share of each feature in a row without ratings, and last that of all such rows, (g + 1, d)."""
     return np.append(known, 1.0)[:, None] * getattr(arrays, f"{side}_unseen")[draw]
 
 
@@ -102,18 +102,18 @@ def _known_of(state: FittedState, arrays: PosteriorArrays, side: Side, row: int)
 
 
 def _places_of_known(arrays: PosteriorArrays, side: Side) -> slice:
-    """Return where in W the known features stand: before the degree and the constant."""
+    """The places of the known features in W: before the degree and the constant."""
     last = getattr(arrays, f"{side}_weights").shape[1] - 2
     return slice(last - arrays.n_known(side), last)
 
 
 def _confidence(draw: Known, weights: np.ndarray, own_noise: float) -> np.ndarray:
-    """Return one over the variance of each rating, (k,); the last of the other side's rows is that of the pair."""
+    """The inverse variance of each rating, (k,); the last of the other side's rows is that of the pair."""
     return weights / (draw.noise.numpy()[:-1] * own_noise)
 
 
 def _covariance(draw: Known, confidence: np.ndarray) -> np.ndarray | float:
-    """Return what the covariances of the other side's factors add to the equations, (r, r); 0 for draws."""
+    """The part of the covariances of the other side's factors in the equations, (r, r); 0 for draws."""
     if draw.columns.covariance is None:
         return 0.0
     return np.einsum("j,jab->ab", confidence, draw.columns.covariances().numpy()[:-1, :-1, :-1])

@@ -29,8 +29,9 @@ from air_recsys.models.drift import LearnedDrift
 from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays, double
 from air_recsys.models.engines.equations.posterior_contributions import contributions_of
 from air_recsys.models.engines.equations.score_variances import score_variances
+from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.state import FittedState
 from air_recsys.nn.devices import device_or_cpu
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
@@ -65,7 +66,7 @@ class PosteriorRows:
         """Do nothing: a row depends on the other side alone."""
 
     def solver(self, state: FittedState, side: Side) -> PosteriorSolver:
-        """Return the solve of the posterior mean of new rows of a side."""
+        """The solve of the posterior mean of new rows of a side."""
         return state.once(f"solver of a {side}", lambda: _solver(state, self.arrays, side))
 
     def take_in(
@@ -77,12 +78,12 @@ class PosteriorRows:
         ratings: sp.csr_array,
         weights: np.ndarray | None,
     ) -> tuple[Folded, PosteriorRows]:
-        """Return rows of a draft, trained or new, and the equations with them; a posterior knows no neighbours."""
+        """Rows of a draft, trained or new, and the equations with them; a posterior knows no neighbours."""
         folded, arrays = _solver(draft, self.arrays, side).take_in(rows, ratings, weights)
         return folded, PosteriorRows(arrays, self.drift)
 
     def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
-        """Return the standard deviation of a new rating of each pair, at a time where given, (n,)."""
+        """The standard deviation of a new rating of each pair, at a time where given, (n,)."""
         deviations = self.arrays.deviations(users, items)
         if self.drift is None:
             return deviations
@@ -91,33 +92,33 @@ class PosteriorRows:
         return np.sqrt(np.square(deviations) + variance)
 
     def uncertainties(self, side: Side) -> np.ndarray:
-        """Return the root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
+        """The root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
         return np.sqrt(score_variances(self.arrays, side))
 
     def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the variance of a rating of each pair around its true score, (n,)."""
+        """The variance of a rating of each pair around its true score, (n,)."""
         return self.arrays.noise(users, items)
 
     def grown(self, n_users: int, n_items: int) -> PosteriorRows:
-        """Return the same with room for new users and items."""
+        """The same with rows for new users and items."""
         return PosteriorRows(self.arrays.grown(n_users, n_items), self.drift)
 
     def without_users(self) -> PosteriorRows | None:
-        """Return the same for no users; None where features or times are known, whose parts are those of all users."""
+        """The same for no users; None where features or times are known, whose parts are those of all users."""
         if self.drift is not None or self.arrays.has_unseen("user") or self.arrays.has_unseen("item"):
             return None
         return PosteriorRows(self.arrays.without_users())
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of a model file."""
+        """The arrays of a model file."""
         return self.arrays.to_arrays() | ({} if self.drift is None else self.drift.to_arrays())
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
-        """Return what a personal score comes from: the pattern, features and the rated items, no graphs."""
+        """The sources of a personal score: the pattern, features and the rated items, no graphs."""
         return contributions_of(state, self.arrays, user, item)
 
     def feature_effects(self, side: Side) -> np.ndarray:
-        """Return mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
+        """Mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
         return self.arrays.effects(side)
 
 
@@ -166,7 +167,7 @@ class PosteriorSolver:
     def solve(
         self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, known: np.ndarray | None = None
     ) -> Folded:
-        """Return the posterior means of new rows, see `air_recsys.models.rows.RowSolver`.
+        """The posterior means of new rows, see `air_recsys.models.rows.RowSolver`.
 
         `known` (n, g) are their features; then a row without ratings has the mean that these say.
         """
@@ -250,7 +251,7 @@ class PosteriorSolver:
     def _gaussian(
         self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
     ) -> Gaussians:
-        """Return those of a single row, see `solve_row`."""
+        """The Gaussians of a single row, see `solve_row`."""
         features = self._arrays.features(self._side, ratings, known).numpy()
         columns, prior = self._arrays.of_row(self._side, ratings.indices, features, new=new)
         row = solve_row((ratings.data - self._mean) / self._unit, weights, columns, prior)
@@ -266,7 +267,7 @@ def _on_cpu(rows: Rows) -> Rows:
 
 
 def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.ndarray]:
-    """Return the matrices (r, k) that turn factors of the posterior into those of the model, one a draw."""
+    """The matrices (r, k) that turn factors of the posterior into those of the model, one a draw."""
     partners = arrays.items if side == "user" else arrays.users
     unit = float(arrays.scales[0])
     if partners.ndim == 2:  # the model's own; those of users carry the unit
@@ -278,7 +279,7 @@ def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.nd
 
 
 def draws_of_new_rows(n_draws: int, width: int) -> np.ndarray:
-    """Return the standard normal numbers that a single new row is drawn with, (n_draws, width)."""
+    """The standard normal numbers that a single new row is drawn with, (n_draws, width)."""
     return np.random.default_rng(_SEED).standard_normal((n_draws, width))
 
 

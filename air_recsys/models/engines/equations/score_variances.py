@@ -19,7 +19,7 @@ _BLOCK = 256
 
 
 def score_variances(arrays: PosteriorArrays, side: Side) -> np.ndarray:
-    """Return the mean variance of the scores of each row of a side without noise, (n,), in the unit of the ratings."""
+    """The mean variance of the scores of each row of a side without noise, (n,), in the unit of the ratings."""
     own, other = (arrays.users, arrays.items) if side == "user" else (arrays.items, arrays.users)
     if own.ndim == 3:
         variances = _of_draws(own, other)
@@ -41,7 +41,7 @@ def _of_means(own: np.ndarray, other: np.ndarray, spread: np.ndarray, of_other: 
 
 
 def _with_one(means: np.ndarray) -> np.ndarray:
-    """Return factors with 1 in place of the bias."""
+    """Factors with 1 in place of the bias."""
     return np.column_stack([means[:, :-1], np.ones(len(means))]).astype(np.float64)
 
 

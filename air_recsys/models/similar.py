@@ -1,4 +1,4 @@
-"""Who is alike: the graphs of a model as people see them, and the users and items most alike to one.
+"""Similar users and items: the graphs of a model as people see them, and the nearest of one node.
 
 A learned graph has a unit of its own, such as the adjacency whose Laplacian is in the objective. What people see is
 one number for a pair, its similarity in 0..1 (`air_recsys.graphs.shown`), in `similar_items`, `item_graph_`, pages,
@@ -18,27 +18,22 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.shown import support_of_ties, to_similarities
-from air_recsys.models.locks import lock_of
+from air_recsys.models.fitted import FittedModel
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.rows import SIDES, Side
-from air_recsys.models.state import FittedState
+from air_recsys.models.state import FittedState, lock_of
 from air_recsys.storage.validation import check_choice, check_integer
 
 
-class KnowsSimilarities:
-    """The similarities in `air_recsys.models.Recommender`; use that class."""
-
-    _state: FittedState | None = None
-
-    def _fitted(self) -> FittedState:
-        raise NotImplementedError
+class KnowsSimilarities(FittedModel):
+    """A model with graphs of users and items, as similarities that people see."""
 
     # ---------------------------------------------------------------- graphs
 
     @property
     def user_graph_(self) -> SimilarityGraph | None:
-        """Which users are alike, what `similar_users` looks at; see `item_graph_`."""
+        """The similarities of users, those of `similar_users`; see `item_graph_`."""
         return self._similarities(self._fitted(), "user")
 
     @user_graph_.setter
@@ -48,7 +43,7 @@ class KnowsSimilarities:
 
     @property
     def item_graph_(self) -> SimilarityGraph | None:
-        """Which items are alike, what `similar_items` looks at; None where the model learns no graph of them.
+        """The similarities of items, those of `similar_items`; None where the model learns no graph of them.
 
         Weights are similarities: the learned weight as a share of that of the most similar pair, which has 1, with
         four digits. One with labels can take its place; it is no part of a model file.
@@ -63,7 +58,7 @@ class KnowsSimilarities:
     @property
     def user_adjacency_(self) -> sp.csr_array | None:
         """The learned graph of the users in its own unit, (n_users, n_users); see `item_adjacency_`."""
-        return _adjacency(self._learned_graph(self._fitted(), "user"))
+        return _adjacency(self.learned_graph(self._fitted(), "user"))
 
     @property
     def item_adjacency_(self) -> sp.csr_array | None:
@@ -71,15 +66,15 @@ class KnowsSimilarities:
 
         None where the model learns none. `item_graph_` shows it as similarities.
         """
-        return _adjacency(self._learned_graph(self._fitted(), "item"))
+        return _adjacency(self.learned_graph(self._fitted(), "item"))
 
-    def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
-        """Return the graph that was learned, in its own unit."""
+    def learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
+        """The graph that was learned, in its own unit."""
         return state.graph(side)
 
     def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
-        """Return what people see of the learned graph."""
-        learned = self._learned_graph(state, side)
+        """The learned graph as similarities."""
+        learned = self.learned_graph(state, side)
         if learned is None:
             return None
         if side in state.named:
@@ -87,14 +82,14 @@ class KnowsSimilarities:
         return state.once(f"{side} similarities", lambda: self._shown(state, learned, side))
 
     def _shown(self, state: FittedState, learned: SimilarityGraph, side: Side) -> SimilarityGraph:
-        return similarity_graph(self._edges(state, learned, side), state.data, side)
+        return similarity_graph(self.shown_edges(state, learned, side), state.data, side)
 
-    def _edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
-        """Return the edges that similarities are made of, in any unit."""
+    def shown_edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
+        """The edges that similarities are made of, in any unit."""
         return learned.to_scipy()
 
     def similarities_of(self, learned: SimilarityGraph) -> SimilarityGraph:
-        """Return a learned graph, such as that of a snapshot, as similarities, as `item_graph_` shows the last one.
+        """A learned graph, such as that of a snapshot, as similarities, as `item_graph_` shows the last one.
 
         Parameters
         ----------
@@ -108,11 +103,11 @@ class KnowsSimilarities:
         return self._shown(state, learned, side)
 
     def similar_users(self, user_id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n users most alike to one: see `similar_items`."""
+        """The n users most similar to one: see `similar_items`."""
         return self._similar("user", user_id, n)
 
     def similar_items(self, item_id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n items most alike to one: from `item_graph_`, else by the cosine of the factors.
+        """The n items most similar to one: from `item_graph_`, else by the cosine of the factors.
 
         Parameters
         ----------
@@ -162,7 +157,7 @@ class KnowsSimilarities:
 
 
 def similarity_graph(adjacency: sp.csr_array, data: Interactions, side: Side) -> SimilarityGraph:
-    """Return a graph of users or of items as people see it: weights as similarities, with the support of equal ones.
+    """A graph of users or of items as people see it: weights as similarities, with the support of equal ones.
 
     Examples
     --------
