@@ -81,7 +81,7 @@ class AIR(OffersPresets, FindsSettings):
         Whether `user_graph_` and `item_graph_` contain the pattern of who rated what beside the learned edges. It
         helps where people choose what to rate, and not where ratings are missing at random. Graphs of `Adam` get its
         edges; those of a posterior include it already, and only nodes without an edge get them. See
-        docs/graph-quality.md.
+        benchmarks/reports/graphs.md.
     validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
         See `air_recsys.models.trained.TrainedRecommender`.
 

@@ -1,4 +1,4 @@
-"""What each preset of `AIR` changes from the defaults; docs/presets.md says how the values were chosen."""
+"""What each preset of `AIR` changes from the defaults; benchmarks/reports/accuracy.md says how the values were chosen."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.models.state import FittedState
 
 MOST_VALUES = 101
-_COUNTS = 40.0  # ratings of an average user in each habit; 20 to 80 are alike, see docs/accuracy.md
+_COUNTS = 40.0  # ratings of an average user in each habit; 20 to 80 are alike, see benchmarks/reports/accuracy.md
 _MOST_LEVERAGE = 0.8
 _MOST_RATINGS = 2**20  # that thresholds and habits are made of
 _BLOCK = 2**16  # pairs

@@ -85,7 +85,7 @@ BINARY = "binary"
 Clip = bool | str
 """False, True or "binary"."""
 
-# Selection on validation parts of IC and GPCR, see docs/presets.md.
+# Chosen on validation parts of IC and GPCR, see benchmarks/reports/accuracy.md.
 _MEDIAN, _WIDTH = 0.33, 0.02
 
 

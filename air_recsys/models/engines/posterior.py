@@ -47,7 +47,7 @@ from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.training import PosteriorSweeps
 
-_BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see docs/accuracy.md
+_BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see benchmarks/reports/accuracy.md
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
 _STRENGTH = 0.3  # of a given graph, where none is searched
 

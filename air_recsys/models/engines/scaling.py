@@ -12,16 +12,16 @@ from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.nn.posterior.features import DEGREES
 from air_recsys.training.plan import LEAST_REFRESH
 
-_EDGES, _EDGES_OF_EXACT = 20, 10  # see docs/sparse-graphs.md and docs/presets.md
+_EDGES, _EDGES_OF_EXACT = 20, 10  # see benchmarks/reports/graphs.md and accuracy.md
 _ALL_PAIRS = 1000  # rows up to which a graph of all pairs takes milliseconds a step
-_NARROWEST, _WIDEST, _RATINGS_PER_FACTOR = 20, 40, 2  # see docs/presets.md
+_NARROWEST, _WIDEST, _RATINGS_PER_FACTOR = 20, 40, 2  # see benchmarks/reports/accuracy.md
 _SAME = 1e-12  # relative range of ratings below which they count as equal
 _DEVIATION = 1.126  # of the ratings of MovieLens-100K, in whose unit the values of the ratings preset were chosen
-# Chosen on validation parts of Syn-Netflix and of made matrices, see docs/presets.md.
+# Chosen on validation parts of Syn-Netflix and of made matrices, see benchmarks/reports/accuracy.md.
 _EPOCHS, _CELLS, _STEP, _START, _TRAVEL = 6000, 30_000, 0.3, 0.03, 30.0
 _REFRESH = 100
 _FULL_WIDTH, _NARROW = 500, 64  # rows and columns up to which a matrix is completed as a whole, and the width above
-# Chosen on validation parts of MovieLens, and for factors without biases of IC and GPCR, see docs/presets.md.
+# Chosen on validation parts of MovieLens, and for factors without biases of IC and GPCR, see benchmarks/reports/accuracy.md.
 _AUTO_STRENGTH, _AUTO_STRENGTH_OF_LEVELS = 3.0, 0.5
 
 
@@ -224,7 +224,7 @@ def graph_strength(value: float | str, data: Interactions, *, levels: bool = Fal
     return float(value)
 
 
-_FEW = 2.5  # chosen on parts of MovieLens, Flixster and Douban and on made data, see docs/presets.md
+_FEW = 2.5  # chosen on parts of MovieLens, Flixster and Douban and on made data, see benchmarks/reports/accuracy.md
 _DENSE = 0.1  # share of all pairs; a small matrix that is known for such a part has factors to find
 _FEATURES = 100
 
