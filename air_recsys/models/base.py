@@ -124,7 +124,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         predict_table : Also returns the source of each score.
         """
         state = self._fitted()
-        return self._predicted(state, *pair_indices(state, user_ids, item_ids, unknown))
+        return self.predicted_scores(state, *pair_indices(state, user_ids, item_ids, unknown))
 
     def predict_table(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> pd.DataFrame:
         """The score of each pair and its source.
@@ -153,9 +153,9 @@ class Recommender(KnowsSimilarities, SavedModel):
         """
         state = self._fitted()
         pairs = pair_indices(state, user_ids, item_ids, unknown)
-        return prediction_table(state, user_ids, item_ids, pairs, score=self._predicted(state, *pairs))
+        return prediction_table(state, user_ids, item_ids, pairs, score=self.predicted_scores(state, *pairs))
 
-    def _predicted(
+    def predicted_scores(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
         """The score of each pair of indices, -1 for unknown ids, at a time where given."""
@@ -204,7 +204,7 @@ class Recommender(KnowsSimilarities, SavedModel):
         {'bias_decay': 0.1}
         """
         state, data = self._fitted(), as_interactions(test, allow_negative=True)
-        return -rmse(data.ratings, self._predicted(state, *pairs_of(state, data)))
+        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data)))
 
     # ---------------------------------------------------------------- recommendations
 

@@ -149,7 +149,7 @@ class PredictsDeviations(Recommender):
         True
         """
         state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
-        scores = self._predicted(state, *pairs, times)
+        scores = self.predicted_scores(state, *pairs, times)
         return (scores, _deviations(state, *pairs, times)) if return_std else scores
 
     def predict_table(
@@ -185,7 +185,7 @@ class PredictsDeviations(Recommender):
         1    99  user mean
         """
         state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
-        columns = {"score": self._predicted(state, *pairs, times)}
+        columns = {"score": self.predicted_scores(state, *pairs, times)}
         if state.equations is not None and state.equations.knows_deviations:
             columns["deviation"] = _deviations(state, *pairs, times)
         return prediction_table(state, user_ids, item_ids, pairs, **columns)

@@ -1,10 +1,13 @@
-"""What each preset of `AIR` changes from the defaults; benchmarks/reports/accuracy.md says how the values were chosen."""
+"""The presets of `AIR`, and a model as the call that makes it.
+
+benchmarks/reports/accuracy.md says how the values were chosen.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from sklearn.base import BaseEstimator
 
@@ -218,27 +221,7 @@ def _of_preset(preset: Preset, solver: Any, overrides: Mapping[str, Any]) -> Sol
 _WIDTH = 100
 
 
-class MadeByPresets(Protocol):
-    """A model with a solver, made by its constructor or by a preset."""
-
-    solver: Any
-
-    @property
-    def chooses_solver(self) -> bool:
-        """Whether `fit` chooses the solver."""
-        ...
-
-    @classmethod
-    def of_preset(cls, preset: str, **overrides: Any) -> Self:
-        """The model of a preset."""
-        ...
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters."""
-        ...
-
-
-def shortest_call(model: MadeByPresets) -> str | None:
+def shortest_call(model: Any) -> str | None:
     """The call with the fewest arguments that makes the model; None where its solver is none.
 
     Examples
@@ -264,7 +247,7 @@ def shortest_call(model: MadeByPresets) -> str | None:
     return _written(head, arguments)
 
 
-def _beside_defaults(model: MadeByPresets) -> tuple[dict[str, Any], int]:
+def _beside_defaults(model: Any) -> tuple[dict[str, Any], int]:
     """The differences from the constructor's defaults, and the number of all values in them."""
     different = _different(model.get_params(deep=False), type(model)().get_params(deep=False))
     nested = 0
@@ -274,7 +257,7 @@ def _beside_defaults(model: MadeByPresets) -> tuple[dict[str, Any], int]:
     return different, len(different) + nested
 
 
-def _beside_preset(model: MadeByPresets, preset: str) -> dict[str, Any] | None:
+def _beside_preset(model: Any, preset: str) -> dict[str, Any] | None:
     """The overrides of a preset that make the model; None where it cannot make it."""
     if (preset == AUTO) != model.chooses_solver:
         return None

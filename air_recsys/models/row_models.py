@@ -164,7 +164,7 @@ class SolvesRows(PredictsDeviations):
         state = self._fitted()
         alone = copy.copy(self)
         alone._state = of_new_users(state, as_interactions(ratings, allow_negative=True))
-        items = self._similarities(state, "item")
+        items = self.shown_graph(state, "item")
         if items is not None and len(items) == alone._state.data.n_items:
             alone._state = alone._state.with_similarities("item", items)
         return alone
@@ -270,7 +270,7 @@ class SolvesRows(PredictsDeviations):
         state = self._fitted()
         assert state.equations is not None
         pair = user_id, item_id
-        similarities = self._similarities(state, "user"), self._similarities(state, "item")
+        similarities = self.shown_graph(state, "user"), self.shown_graph(state, "item")
         return explain(
             state, state.equations, pair, n, labels, clips=self.clips, similarities=similarities, timestamp=timestamp
         )

@@ -34,7 +34,7 @@ class KnowsSimilarities(FittedModel):
     @property
     def user_graph_(self) -> SimilarityGraph | None:
         """The similarities of users, those of `similar_users`; see `item_graph_`."""
-        return self._similarities(self._fitted(), "user")
+        return self.shown_graph(self._fitted(), "user")
 
     @user_graph_.setter
     def user_graph_(self, graph: SimilarityGraph) -> None:
@@ -48,7 +48,7 @@ class KnowsSimilarities(FittedModel):
         Weights are similarities: the learned weight as a share of that of the most similar pair, which has 1, with
         four digits. One with labels can take its place; it is no part of a model file.
         """
-        return self._similarities(self._fitted(), "item")
+        return self.shown_graph(self._fitted(), "item")
 
     @item_graph_.setter
     def item_graph_(self, graph: SimilarityGraph) -> None:
@@ -72,7 +72,7 @@ class KnowsSimilarities(FittedModel):
         """The graph that was learned, in its own unit."""
         return state.graph(side)
 
-    def _similarities(self, state: FittedState, side: Side) -> SimilarityGraph | None:
+    def shown_graph(self, state: FittedState, side: Side) -> SimilarityGraph | None:
         """The learned graph as similarities."""
         learned = self.learned_graph(state, side)
         if learned is None:
@@ -143,7 +143,7 @@ class KnowsSimilarities(FittedModel):
 
     def _similar(self, side: Side, id: Any, n: int) -> pd.DataFrame:
         state = self._fitted()
-        graph = self._similarities(state, side)
+        graph = self.shown_graph(state, side)
         if graph is not None:
             return graph.neighbors(id, n)
         check_integer("n", n, minimum=1)

@@ -119,7 +119,8 @@ class Regularization:
         in every training, see `air_recsys.models.engines.scaling.logits_rate`.
     graph_every : int
         Steps between two updates of the logits of graphs of all pairs; an update is as many times larger. Between them
-        the graph stays, which saves a quarter of the time of a step (benchmarks/reports/step-cost.md). Not with `transforms`.
+        the graph stays, which saves a quarter of the time of a step (benchmarks/reports/step-cost.md). Not with
+        `transforms`.
     transforms : sequence of tuple
         Further transformations T_i of the matrix, each with its own learned graph: tuples (transform,
         strength) or (transform, strength, n_neighbors), see `air_recsys.models.engines.transforms.parse_transforms`;
