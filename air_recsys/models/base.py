@@ -36,7 +36,7 @@ class Recommender(KnowsSimilarities, SavedModel):
 
     @property
     def clips(self) -> Clip:
-        """How scores are limited, see `air_recsys.models.ratings.limited`."""
+        """The limit of scores, see `air_recsys.models.ratings.limited`."""
         return False
 
     # ---------------------------------------------------------------- fitting

@@ -71,7 +71,7 @@ def _without_factors(data: Interactions, user_biases: np.ndarray, item_biases: n
 
 
 class Completion(NamedTuple):
-    """What a model makes of a matrix with gaps."""
+    """A matrix without gaps, and what was learned beside it."""
 
     matrix: np.ndarray  # (m, n), finite
     history: pd.DataFrame | None = None

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
@@ -171,7 +172,7 @@ device, random_state, max_memory, verbose
         return saved
 
     def compared_parameters(self, data: Interactions) -> dict[str, Any]:
-        """What a checkpoint has to agree with of the parameters."""
+        """The parameters that a checkpoint has to agree with."""
         compared = super().compared_parameters(data)
         for kind, graph in self._graphs():
             if compared[f"{kind}_graph"] == _GIVEN:
@@ -219,10 +220,9 @@ def _mark(adjacency: sp.csr_array) -> str:
 
 
 def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:
-    place = {node: row for row, node in enumerate(graph.ids.tolist())}
-    pairs = [(row, place[node]) for row, node in enumerate(ids.tolist()) if node in place]
-    if not pairs:
+    columns = IdIndex(graph.ids, graph.kind).lookup(ids)
+    rows = np.flatnonzero(columns >= 0)
+    if not rows.size:
         raise DataError(f"expected ids of the data, such as {ids[0]!r}, found none of them")
-    rows, columns = np.array(pairs).T
-    choose = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(ids.size, len(graph)))
+    choose = sp.csr_array((np.ones(rows.size), (rows, columns[rows])), shape=(ids.size, len(graph)))
     return sp.csr_array(choose @ graph.to_scipy() @ choose.T)

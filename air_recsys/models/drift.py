@@ -1,4 +1,4 @@
-"""What a model has learned of time: what users and items add to their scores at a moment."""
+"""Learned changes over time: what users and items add to their scores at a moment."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class FittedModel(BaseEstimator):
 
     @property
     def stopped_by_(self) -> str:
-        """Why the training ended; only for models that are trained in steps."""
+        """The reason why the training ended; only for models that are trained in steps."""
         return self._of_ending("stopped_by")
 
     def _of_ending(self, name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What a training leaves: factors, graphs of its way, how it ended, and what was chosen for it."""
+"""The parts of a fitted state: factors, snapshots of graphs, the ending of the training, and the selected settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from air_recsys.training import Record
 
 
 class Factors(NamedTuple):
-    """What every model collapses to: score(u, i) = mean + b_u + c_i + p_u . q_i, in the unit of the ratings."""
+    """Factors and biases of a model: score(u, i) = mean + b_u + c_i + p_u . q_i, in the unit of the ratings."""
 
     user_factors: np.ndarray  # (n_users, r)
     item_factors: np.ndarray  # (n_items, r)
@@ -65,7 +65,7 @@ class Snapshot(NamedTuple):
 
 
 class Ending(NamedTuple):
-    """How a training ended; None is what a model does not have."""
+    """The ending of a training; None for parts that a model does not have."""
 
     n_iter: int | None = None
     stopped_by: str | None = None
@@ -100,7 +100,7 @@ class Trial:
 
 @dataclass(frozen=True)
 class Selection:
-    """What a training took for the parameters that were "auto".
+    """The values of a training for parameters that were "auto".
 
     Parameters
     ----------

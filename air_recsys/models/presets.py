@@ -18,7 +18,7 @@ from air_recsys.storage.validation import check_choice
 
 @dataclass(frozen=True)
 class Preset:
-    """What a preset changes.
+    """The parameters that a preset changes.
 
     Parameters
     ----------

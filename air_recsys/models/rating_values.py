@@ -39,7 +39,7 @@ _SEED = 0
 
 
 class RatingValues(NamedTuple):
-    """What the probabilities of values follow from.
+    """The numbers that the probabilities of values follow from.
 
     Parameters
     ----------

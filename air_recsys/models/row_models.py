@@ -213,7 +213,7 @@ class SolvesRows(PredictsDeviations):
 
     @property
     def drift_(self) -> pd.DataFrame | None:
-        """How ratings of users and items change over time; None without ``time="drift"``, empty if nothing changes.
+        """The change of ratings of users and items over time; None without ``time="drift"``, empty if nothing changes.
 
         Columns side ("user", "item"), lasts (the time scale, in the unit of the timestamps) and deviation (the root
         mean square of what it adds, in the unit of the ratings).

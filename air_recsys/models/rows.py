@@ -25,7 +25,7 @@ class Folded(NamedTuple):
 
 
 class Ties(NamedTuple):
-    """What ties known rows to their neighbours in a learned graph."""
+    """Ties of known rows to their neighbours in a learned graph."""
 
     strength: float  # rho
     degrees: np.ndarray  # (n,), sums of the edge weights a
@@ -63,7 +63,7 @@ class ScoreContributions(NamedTuple):
 
     @property
     def explained(self) -> float:
-        """What the sources add up to."""
+        """The sum of the contributions of the sources."""
         return self.pattern + float(self.of_user_features.sum()) + float(self.of_sources[:, 0].sum())
 
 

@@ -28,7 +28,7 @@ _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
 class Solver(BaseEstimator):
-    """How the factors of `AIR` are computed: the base of `Adam`, `Variational` and `Langevin`."""
+    """A method that computes the factors of `AIR`: the base of `Adam`, `Variational` and `Langevin`."""
 
     name: ClassVar[str]  # the shorthand, AIR(solver="adam")
     unit: ClassVar[str] = "sweep"  # what a training is counted in
@@ -50,7 +50,7 @@ class Solver(BaseEstimator):
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Descent:
-    """How a deep factorization is trained by gradient descent: shared by `Adam` and by the baselines without graphs.
+    """The gradient descent of a deep factorization: shared by `Adam` and by the baselines without graphs.
 
     Parameters
     ----------

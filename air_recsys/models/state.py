@@ -1,4 +1,4 @@
-"""What a model has learned, as one value that is replaced in one step."""
+"""The fitted state of a model: one value, which is replaced in one step."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RowEquations(Protocol):
 
     @property
     def drift(self) -> LearnedDrift | None:
-        """What users and items add to their scores at a moment."""
+        """Learned changes of users and items over time."""
         ...
 
     @property
@@ -175,7 +175,7 @@ class FittedState:
 
     @property
     def rating_scale(self) -> tuple[float, float]:
-        """Where predictions are clipped and new ratings have to lie: as stated, else what `fit` saw."""
+        """The range of predictions and new ratings: as stated, else what `fit` saw."""
         return self.scale or self.data.rating_scale or self.statistics.rating_range
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
@@ -216,7 +216,7 @@ class FittedState:
 
     @property
     def drift(self) -> LearnedDrift | None:
-        """What users and items add to their scores at a moment, of models that know of time."""
+        """Learned changes of users and items over time; None where the model knows no time."""
         return None if self.equations is None else self.equations.drift
 
     @property

@@ -72,7 +72,7 @@ class TrainedRecommender(SolvesRows):
         "n_epochs" or "n_sweeps", "patience", "stopping_delta", "callback", "interrupt", "checkpoint" (one could not be
         written), "divergence" or "memory".
     device_ : str
-        Where the model was trained.
+        The device of the training.
     """
 
     _not_copied: ClassVar[tuple[str, ...]] = (*SolvesRows._not_copied, "_at_work")
@@ -347,7 +347,7 @@ class TrainedRecommender(SolvesRows):
 
     @property
     def device_(self) -> str:
-        """Where the model was trained."""
+        """The device of the training."""
         return self._of_ending("device")
 
     @property
@@ -384,7 +384,7 @@ class TrainedRecommender(SolvesRows):
 
     @property
     def clips(self) -> Clip:
-        """How scores are limited, see `air_recsys.models.ratings.limited`."""
+        """The limit of scores, see `air_recsys.models.ratings.limited`."""
         return self.clip
 
 

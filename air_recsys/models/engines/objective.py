@@ -84,7 +84,7 @@ class ObjectiveEngine:
 
     @property
     def device(self) -> torch.device:
-        """Where it trains."""
+        """The device of the training."""
         return resolve_device(self.setup.device)
 
     @property

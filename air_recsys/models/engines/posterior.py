@@ -88,14 +88,14 @@ class PosteriorEngine:
 
     @property
     def strengths(self) -> tuple[float, float]:
-        """How strongly given graphs of users and of items count, see `air_recsys.nn.posterior.prior`."""
+        """The strengths of given graphs of users and of items, see `air_recsys.nn.posterior.prior`."""
         given = (getattr(self.solver, name) for name in STRENGTH_NAMES)
         users, items = (_STRENGTH if each == "auto" else each for each in given)
         return users, items
 
     @property
     def device(self) -> torch.device:
-        """Where it trains."""
+        """The device of the training."""
         return resolve_device(self.setup.device)
 
     @property
@@ -280,7 +280,7 @@ class PosteriorEngine:
 
     @property
     def _places(self) -> tuple[Places, Places]:
-        """How many dimensions the places in given graphs have, 0 where the strength is, and the strengths."""
+        """The dimensions of the embeddings of given graphs, 0 where the strength is, and the strengths."""
         users, items = (
             Places() if known is None or strength == 0 else Places(known.places.shape[1], strength)
             for known, strength in zip(self._known, self.strengths, strict=True)

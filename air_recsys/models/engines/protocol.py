@@ -1,4 +1,4 @@
-"""What an engine brings: all that differs between the solvers of a model."""
+"""The engine of a solver, the parameters that all engines read, and whether a training fits into memory."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 @dataclass(frozen=True)
 class Setup:
-    """What every engine reads, as in `AIR`."""
+    """Parameters that every engine reads, as in `AIR`."""
 
     n_factors: int | str | None
     dtype: str
@@ -71,7 +71,7 @@ class Engine(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where it trains."""
+        """The device of the training."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""What the size of the data sets: the affine map to the numbers trained on, the width, and the graphs' strength."""
+"""Numbers that follow from the data: the scaling of ratings, the width, edges and strengths of graphs, step sizes."""
 
 from __future__ import annotations
 

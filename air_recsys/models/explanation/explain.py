@@ -114,7 +114,7 @@ class Tables:
             "label": self._named(rated),
             "rating": self._sources.ratings[best],
             "deviation": self._sources.deviations[best],
-            "weight": _weights(self._similar_items, item, rated),
+            "weight": _of_edges(self._similar_items, np.full_like(rated, item), rated),
         }
         return _table(columns, contributions, best)
 
@@ -125,7 +125,7 @@ class Tables:
         given = data.item_index == item
         columns = {
             "user": data.user_ids[others],
-            "weight": _weights(self._similar_users, user, others),
+            "weight": _of_edges(self._similar_users, np.full_like(others, user), others),
             "rating": _ratings(data.user_index[given], data.ratings[given], others),
             "score": self._state.scores(others, np.full_like(others, item), self._clips),
         }
@@ -186,19 +186,8 @@ def label_of(names: dict[Hashable, Any] | None, id: Hashable) -> str | None:
     return str(id) if name is None or pd.isna(name) else str(name)
 
 
-def _weights(graph: SimilarityGraph | None, node: int, others: np.ndarray) -> np.ndarray:
-    """The weights of the edges from one node to others, 0 where there is none."""
-    if graph is None:
-        return np.zeros(others.size)
-    weights = np.zeros(len(graph))
-    adjacency = graph.to_scipy()
-    span = slice(adjacency.indptr[node], adjacency.indptr[node + 1])
-    weights[adjacency.indices[span]] = adjacency.data[span]
-    return weights[others]
-
-
 def _of_edges(graph: SimilarityGraph | None, ends: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The weights of some edges, 0 where there is none."""
+    """The weights of the edges between pairs of nodes, 0 where there is none."""
     if graph is None or not ends.size:
         return np.zeros(ends.size)
     return np.asarray(graph.to_scipy()[ends, starts], dtype=np.float64)

@@ -49,7 +49,7 @@ class Catalogue:
 
     @property
     def device(self) -> torch.device:
-        """Where the items are."""
+        """The device of the items."""
         return self._factors.device
 
     @property

@@ -94,7 +94,7 @@ def forms_of(data: Interactions, engine: Engine) -> list[Form]:
 
 
 def picture_form(data: Interactions) -> Form:
-    """The form of a matrix whose neighbouring rows and columns are alike: total variation does the work."""
+    """The form of a matrix whose neighbouring rows and columns are similar: total variation does the work."""
     largest, cells = float(np.abs(data.ratings).max()), data.n_users * data.n_items
     deviation = float(data.ratings.std()) / largest if largest > 0 else 0.0
     values = {
@@ -111,7 +111,7 @@ def picture_form(data: Interactions) -> Form:
 
 
 def is_smooth(data: Interactions) -> bool:
-    """Whether neighbouring rows are alike, and neighbouring columns, with no borders: a picture may be.
+    """Whether neighbouring rows are similar, and neighbouring columns, with no borders: a picture may be.
 
     In both directions the mean squared difference of neighbouring ratings, over that of any two, is below 0.4, and the
     median over pairs of neighbours is at least half of the mean: groups in order differ at their borders alone.

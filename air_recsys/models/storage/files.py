@@ -41,7 +41,7 @@ Restored = TypeVar("Restored")
 
 
 class Contents(NamedTuple):
-    """What a model file holds."""
+    """The contents of a model file."""
 
     source: Path
     model: str  # the name of its class

@@ -1,4 +1,4 @@
-"""What two trainings have in common if they come to the same result."""
+"""The fingerprint of a training: equal ones come to the same result."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ _NOISE = 1e-5  # epsilon, as a fraction of the mean squared rating
 
 
 class Contributing(NamedTuple):
-    """What the equations of a model's users depend on beside its state."""
+    """The parameters of the equations of a model's users."""
 
     solver: LeastSquaresRows  # of new users
     energy_weights: tuple[float, float]  # rho and sigma
@@ -65,7 +65,7 @@ class Contributing(NamedTuple):
 
 
 class Equations(NamedTuple):
-    """What the equations of all users of a model share."""
+    """The part of the equations that all users of a model share."""
 
     solver: LeastSquaresRows
     items: np.ndarray  # (n_items, r), V

@@ -43,7 +43,7 @@ _NOISE = 1e-3  # least noise, as a fraction of the mean squared rating; some mod
 
 @dataclass(frozen=True)
 class ObjectiveRows:
-    """What the equations of a row read of the parameters.
+    """The equations of a row, by the parameters that they read.
 
     Parameters
     ----------

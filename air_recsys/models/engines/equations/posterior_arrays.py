@@ -1,4 +1,4 @@
-"""What a posterior leaves beside the scores: what deviations and new rows follow from, as arrays."""
+"""The arrays of a posterior beside the scores, from which deviations and new rows follow."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FIELDS = (
 
 
 class PosteriorArrays(NamedTuple):
-    """What standard deviations and new rows need, see `air_recsys.nn.posterior.estimate.Uncertainty`.
+    """The numbers behind standard deviations and new rows, see `air_recsys.nn.posterior.estimate.Uncertainty`.
 
     Parameters
     ----------

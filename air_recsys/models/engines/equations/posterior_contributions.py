@@ -1,4 +1,4 @@
-r"""What a score under a posterior comes from.
+r"""The sources of a score under a posterior.
 
 With all else held fixed, the factors' half of the equations of a user (`posterior_rows`) with bias b is
 

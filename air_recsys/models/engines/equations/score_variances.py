@@ -1,4 +1,4 @@
-r"""How sure a posterior is of the scores of each user or item: their variances, the mean over the other side.
+r"""The variances of the scores of each user or item under a posterior, the mean over the other side.
 
 With means and covariances the variance of a score is :math:`\tilde p^\top C \tilde p + \tilde q^\top S \tilde q +
 \mathrm{tr}(S' C')`, where S and C are the covariances of factors and bias of the user and of the item, S' and C' those
