@@ -11,7 +11,8 @@ import pandas as pd
 
 from air_recsys.data.interactions import as_interactions
 from air_recsys.models.deviations import PredictsDeviations
-from air_recsys.models.explanation import Explanation, Labels, explain
+from air_recsys.models.explain import Labels, explain
+from air_recsys.models.explanation import Explanation
 from air_recsys.models.new_rows import as_rows, check_finite, check_on_scale, checked_features, with_known_rows
 from air_recsys.models.partial_fit import of_new_users, updated
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side
@@ -39,8 +40,8 @@ class SolvesRows(PredictsDeviations):
         """Factors and biases of new users (or items) from their ratings; the model does not change.
 
         The new rows minimise the objective with the trained model held fixed, see
-        `air_recsys.models.engines.equations.objective_rows`. With a posterior they are posterior means, see
-        `air_recsys.models.engines.equations.posterior_rows`. Use `partial_fit` to make them part of the model.
+        `air_recsys.models.engines.objective_rows`. With a posterior they are posterior means, see
+        `air_recsys.models.engines.posterior_rows`. Use `partial_fit` to make them part of the model.
 
         Parameters
         ----------
@@ -233,8 +234,8 @@ class SolvesRows(PredictsDeviations):
         """The rated items and the similar users that speak for a score: contributions that add up to it.
 
         They follow from the equations of the user's factors, with all else held fixed. The part that these do not
-        explain is the remainder. See `objective_contributions`, and for a posterior `posterior_contributions`, of
-        `air_recsys.models.engines.equations` for the definitions.
+        explain is the remainder. See `objective_contributions`, and for a posterior `posterior_scores`, of
+        `air_recsys.models.engines` for the definitions.
 
         Parameters
         ----------

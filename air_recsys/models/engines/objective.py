@@ -12,7 +12,7 @@ import torch
 
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.engines.equations.objective_rows import ObjectiveRows
+from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,

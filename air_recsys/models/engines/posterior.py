@@ -14,8 +14,8 @@ from air_recsys.data.features import Features
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.models.drift import LearnedDrift
-from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays
-from air_recsys.models.engines.equations.posterior_rows import PosteriorRows
+from air_recsys.models.engines.posterior_arrays import PosteriorArrays
+from air_recsys.models.engines.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,

@@ -23,7 +23,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import UnknownIdError
 from air_recsys.graphs.cooccurrence import scaled, strongest_products
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.explanation.explain import Labels
+from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker import smoothings
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import user_factors

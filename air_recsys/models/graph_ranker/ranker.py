@@ -17,7 +17,7 @@ from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
-from air_recsys.models.explanation.explain import Labels
+from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.choice import (
     MOST_SEARCHED,

@@ -8,7 +8,7 @@ from explain_cases import ALL, CPU, MODELS, N_ITEMS, N_USERS, USERS, by_id, data
 
 from air_recsys import AIR, Interactions
 from air_recsys.datasets import load_movielens, load_yamanishi, make_syn_netflix
-from air_recsys.models.engines.equations.objective_contributions import Contributing, equation_of, equations
+from air_recsys.models.engines.objective_contributions import Contributing, equation_of, equations
 from air_recsys.models.engines.scaling import energy_weight, graph_strength
 from air_recsys.models.rows import LeastSquaresRows, Ties
 from air_recsys.splits import random_holdout

@@ -216,7 +216,7 @@ _NAMED = 3  # items in a sentence
 _WIDTH = 100
 _PARTS = {"user_bias": "bias of the user", "item_bias": "bias of the item", "pattern": "choice of items"}
 Explained = Any
-"""`air_recsys.models.explanation.explanation.Explanation`, whose module imports this one."""
+"""`air_recsys.models.explanation.Explanation`, whose module imports this one."""
 
 
 def prose_of(found: Explained) -> str:

@@ -1,8 +1,8 @@
 r"""`explain`: one score of a fitted model as an `Explanation`.
 
 A score is :math:`\mu + b_u + c_i + p \cdot q`, and its last summand comes from rated items, similar users and the
-choice of items; `objective_contributions` and `posterior_contributions` of `air_recsys.models.engines.equations` say
-how much of it from which. Nothing here is causal: it says how the fitted equations add up, with all other users and
+choice of items; `objective_contributions` and `posterior_scores` of `air_recsys.models.engines` say how much of it from
+which. Nothing here is causal: it says how the fitted equations add up, with all other users and
 all items held fixed.
 """
 
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.explanation.explanation import Contributions, Explanation
+from air_recsys.models.explanation import Contributions, Explanation
 from air_recsys.models.pairs import times_of
 from air_recsys.models.ratings import Clip
 from air_recsys.models.rows import Side, Sources

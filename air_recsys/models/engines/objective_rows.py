@@ -24,7 +24,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import NotFittedError, ParameterError
-from air_recsys.models.engines.equations.objective_contributions import (
+from air_recsys.models.engines.objective_contributions import (
     Contributing,
     Equations,
     contributions_of,

@@ -26,9 +26,8 @@ import torch
 from torch import Tensor
 
 from air_recsys.models.drift import LearnedDrift
-from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays, double
-from air_recsys.models.engines.equations.posterior_contributions import contributions_of
-from air_recsys.models.engines.equations.score_variances import score_variances
+from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
+from air_recsys.models.engines.posterior_scores import contributions_of, score_variances
 from air_recsys.models.learned import Factors
 from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
 from air_recsys.models.state import FittedState

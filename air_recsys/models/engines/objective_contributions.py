@@ -2,7 +2,7 @@ r"""Contributions to a personal score under AIR's objective: rated items, simila
 
 The score of user u for item i is :math:`\mu + b_u + c_i + p \cdot q` with the factors p of the user and q of the item.
 In the unit of the ratings and times n_users n_items, the objective of `AIR` is quadratic in p with all else held fixed
-(`air_recsys.models.engines.equations.objective_rows`), so its minimum :math:`p^*` solves a linear system:
+(`air_recsys.models.engines.objective_rows`), so its minimum :math:`p^*` solves a linear system:
 
 .. math::
     M p^* = \sum_{j\in N} w_j d_j q_j + \rho \sum_k a_k G p_k, \qquad d_j = y_j - \mu - b_u - c_j
