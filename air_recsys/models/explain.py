@@ -1,9 +1,9 @@
 r"""`explain`: one score of a fitted model as an `Explanation`.
 
 A score is :math:`\mu + b_u + c_i + p \cdot q`, and its last summand comes from rated items, similar users and the
-choice of items; `objective_contributions` and `posterior_scores` of `air_recsys.models.engines` say how much of it from
-which. Nothing here is causal: it says how the fitted equations add up, with all other users and
-all items held fixed.
+choice of items; `objective_contributions` and `posterior_scores` of `air_recsys.models.engines` say how much of it
+from which. Nothing here is causal: it says how the fitted equations add up, with all other users and all items held
+fixed.
 """
 
 from __future__ import annotations

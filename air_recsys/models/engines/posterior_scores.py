@@ -127,10 +127,11 @@ _BLOCK = 256
 def score_variances(arrays: PosteriorArrays, side: Side) -> np.ndarray:
     r"""The mean variance of the scores of each row of a side without noise, (n,), in the unit of the ratings.
 
-    With means and covariances the variance of a score is :math:`\tilde p^\top C \tilde p + \tilde q^\top S \tilde q +
-    \mathrm{tr}(S' C')`, where S and C are the covariances of factors and bias of the user and of the item, S' and C'
-    those of the factors alone, and :math:`\tilde p = (p, 1)`, :math:`\tilde q = (q, 1)`. It is linear in what the other
-    side has, so its mean over all of them follows from two matrices. With draws it is the variance over the draws.
+    With means and covariances the variance of a score is :math:`\tilde p^\top C \tilde p + \tilde q^\top S \tilde q
+    + \mathrm{tr}(S' C')`, where S and C are the covariances of factors and bias of the user and of the item, S'
+    and C' those of the factors alone, and :math:`\tilde p = (p, 1)`, :math:`\tilde q = (q, 1)`. It is linear in
+    what the other side has, so its mean over all of them follows from two matrices. With draws it is the
+    variance over the draws.
     """
     own, other = (arrays.users, arrays.items) if side == "user" else (arrays.items, arrays.users)
     if own.ndim == 3:
