@@ -28,18 +28,9 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))  # for the attacks, where this is run as a script
 PARSERS = (
-    *("reading", "ids", "datasets", "images.files", "images.grey", "images.masks", "tuning.storage"),
-    *("models.storage", "models.base", "models.air", "models.trained", "models.engines", "solvers"),
-    *(
-        "training.checkpoint",
-        "training.checkpointer",
-        "training.checkpoint_version_1",
-        "training.checkpoint_version_2",
-        "training.result",
-    ),
-    *("dti.files", "dti.model"),
-    *("distributed.checkpoint", "distributed.checkpoint_files", "distributed.checkpointer", "distributed.parquet"),
-    *("adapters.implicit", "adapters.implicit_files"),
+    *("storage", "data", "datasets", "images", "evaluation.tuning.storage", "solvers"),
+    *("models.storage", "models.base", "models.air", "models.trained", "models.engines", "models.drug_target"),
+    *("training", "distributed", "adapters.implicit", "adapters.implicit_files"),
 )
 """Modules and packages of air_recsys whose lines guide the choice of inputs."""
 BLIND = {
