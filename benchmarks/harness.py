@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from air_recsys.data.sets.registry import get_dataset
+from air_recsys.data.sets.registry import data_root, get_dataset
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.results.apart import MemoryWatch, Stopwatch
 from air_recsys.exceptions import DataFileError, MissingExtraError, ParameterError
@@ -62,23 +62,27 @@ class Case(NamedTuple):
     extras: dict[str, str]
     parameters: dict[str, Any]
 
-    def check(self, root: Path | None) -> None:
-        """Raise, before any work, for an extra that is not installed or a data set that is not there."""
+    def folder(self, data: Path | None) -> Path | None:
+        """The folder of the data sets, where the case reads it; None where it does not.
+
+        Raises
+        ------
+        MissingExtraError, DataFileError
+            Before any work, where an extra is not installed, or the folder or a set is not there.
+        """
         for module, extra in self.extras.items():
             if find_spec(module) is None:
                 raise MissingExtraError(module, extra)
-        for dataset in map(get_dataset, self.data if root else []):
-            assert root is not None
-            absent = [path for path in dataset.provides if not (root / dataset.folder / path).exists()]
+        if self.parameters.get("planted") or "root" not in inspect.signature(self._function()).parameters:
+            return None
+        root = data_root(data)
+        for dataset in map(get_dataset, self.data):
+            place = root / dataset.folder
+            absent = [path for path in dataset.provides if not (place / path).exists()]
             if absent:
-                raise DataFileError(
-                    f"{self.name} expects {dataset.title} in {root / dataset.folder}, found no {absent[0]}; "
-                    f"{dataset.how_to_get}"
-                )
-
-    def needs_root(self) -> bool:
-        """Whether the function reads the folder of the data sets."""
-        return "root" in inspect.signature(self._function()).parameters and not self.parameters.get("planted")
+                expected = f"{self.name} expects {dataset.title} in {place}, found no {absent[0]}"
+                raise DataFileError(f"{expected}; {dataset.how_to_get}")
+        return root
 
     def changed(self, changes: Mapping[str, Any]) -> Case:
         """The case with other parameters: its own by their names, those of its model under `settings`."""
@@ -165,6 +169,15 @@ def in_turn(contenders: Mapping[str, Callable[[], object]], rounds: int, number:
 def median_seconds(contenders: Mapping[str, Callable[[], object]], rounds: int) -> dict[str, float]:
     """The median seconds on the clock of one call of each contender, see `in_turn`."""
     return {name: float(np.median(times.seconds)) for name, times in in_turn(contenders, rounds).items()}
+
+
+def check_settings(model: Any, settings: Mapping[str, Any]) -> None:
+    """Raise `ParameterError` for settings that are no parameters of a model."""
+    known = list(model.get_params())
+    if unknown := [name for name in settings if name not in known]:
+        raise ParameterError(
+            f"expected parameters of {type(model).__name__} ({', '.join(known)}), found {unknown[0]!r}"
+        )
 
 
 def told(settings: Mapping[str, Any]) -> str:

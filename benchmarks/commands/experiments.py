@@ -28,15 +28,11 @@ def command_of(name: str) -> Callable[..., None]:
         threads: Threads = 1,
         json_file: options.JsonFile = None,
     ) -> None:
-        from air_recsys.datasets import data_root
-
         changes = options.parse_values(settings)
         wanted = [case.changed(changes) for case in _chosen(cases, chosen)]
-        root = data_root(data) if any(case.needs_root() for case in wanted) else None
-        for case in wanted:
-            case.check(root)
+        roots = [case.folder(data) for case in wanted]
         tables = []
-        for case in wanted:
+        for case, root in zip(wanted, roots, strict=True):
             found = case.tables(root, seed, threads)
             tables += found
             options.publish(tables, json_file, shown=found)

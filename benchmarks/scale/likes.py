@@ -14,7 +14,7 @@ from air_recsys.evaluation.results.apart import run_apart
 from air_recsys.metrics import average_precision
 from air_recsys.metrics.at_k import recall_at_k
 from air_recsys.models import AIR
-from benchmarks.harness import Found, spent_on
+from benchmarks.harness import Found, check_settings, spent_on
 from benchmarks.scale.growth import exponent
 
 _GROUPS = 200  # of users and of items
@@ -38,7 +38,7 @@ def bench_likes(
     settings: dict[str, Any],
 ) -> Found:
     """Train `AIR.for_likes` on shares of the users, a process each, and make the lists of all of them."""
-    AIR.for_likes().set_params(**settings)  # wrong ones are told before any work
+    check_settings(AIR.for_likes(), settings)
     sizes = [(round(n_users * share), n_items, round(n_likes * share)) for share in shares]
     rows = [
         run_apart(measured_likes, size, settings, seed, threads=threads)
@@ -88,7 +88,7 @@ def bench_drug_targets(
 
     Measured are hidden interactions among the pairs of some drugs that are not shown.
     """
-    DrugTargetAIR().set_params(**settings)  # wrong ones are told before any work
+    check_settings(DrugTargetAIR(), settings)
     sizes = [(round(n_drugs * share), n_targets, round(n_interactions * share)) for share in shares]
     rows = [
         run_apart(measured_drug_targets, size, settings, lists, seed, threads=threads)

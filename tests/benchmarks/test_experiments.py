@@ -28,6 +28,10 @@ def measured(told=1, **parameters) -> Found:
     return Found([{"told": told, **parameters}], told=told)
 
 
+def of_data(root) -> Found:
+    return Found([{"root": root}])
+
+
 def case(**changes) -> Case:
     whole = Case(
         "toy one", f"{__name__}:measured", ["A"], ["{told}"], [], [], {}, {"told": 1, "settings": {}, "several": [1]}
@@ -69,14 +73,14 @@ def test_tables_are_told_with_facts_and_notes(monkeypatch):
 
 def test_an_extra_is_named_before_any_work():
     with pytest.raises(MissingExtraError, match=r"no_such_library.*air-recsys\[test\]"):
-        case(extras={"no_such_library": "test"}).check(None)
+        case(extras={"no_such_library": "test"}).folder(None)
 
 
 def test_a_set_that_lacks_is_named_with_what_is_expected(tmp_path):
     with pytest.raises(
         DataFileError, match=r"toy one expects MovieLens 1M in .*ml-1m, found no ratings.dat; get it with"
     ):
-        case(data=["ml-1m"]).check(tmp_path)
+        case(run=f"{__name__}:of_data", data=["ml-1m"]).folder(tmp_path)
 
 
 def test_calls_are_timed_in_turn_and_with_their_memory():
@@ -110,7 +114,7 @@ def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch, capsys):
         (("speed", "ranks", "--set", PLANTED, "--set", "n_ranks=0"), "ranks and repeats must be an integer >= 1"),
         (("scale", "growth", "--set", 'sweeps={"depth":[2]}'), "a sweep must be one of"),
         (("scale", "growth", "--set", "n_factors=3"), r"found \['n_factors'\], which are sizes here"),
-        (("scale", "likes", "--set", "depth=3"), "depth"),
+        (("scale", "likes", "--set", "depth=3"), "expected parameters of GraphRanker .*, found 'depth'"),
         (("speed", "ratings", "--set", PLANTED, "--set", "systems=MF"), "a system must be one of"),
         (("faults", "flips", "--set", "formats=none"), "a format must be one of"),
         (("faults", "fuzz", "--set", "readers=none"), "a reader must be one of"),
