@@ -288,18 +288,6 @@ def solver_from_json(content: Any) -> Solver:
     return kind(**parameters)
 
 
-def defaults_of(name: Any) -> dict[str, Any]:
-    """Return the parameters of a solver by default, under names such as ``solver__depth``; none of an unknown one.
-
-    Examples
-    --------
-    >>> defaults_of("langevin")["solver__n_sweeps"], defaults_of("none of them")
-    (120, {})
-    """
-    plain_values = SOLVERS[name]().to_json() if name in SOLVERS else {}
-    return {f"solver__{parameter}": value for parameter, value in plain_values.items()}
-
-
 def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:
     """Return a copy of a solver with other values of some parameters.
 

@@ -28,10 +28,8 @@ from air_recsys.models.locks import lock_of
 from air_recsys.models.partial_fit import of_new_users, updated, with_unseen
 from air_recsys.models.rows import SIDES, Folded, RowSolver, Side, as_rows
 from air_recsys.models.scale import check_finite, check_on_scale
-from air_recsys.models.solvers import defaults_of
 from air_recsys.models.state import Ending, Factors, FittedState, Snapshot, history_of
 from air_recsys.models.storage.fingerprint import fingerprint
-from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.splits import random_holdout
@@ -314,19 +312,7 @@ class TrainedRecommender(PredictsDeviations):
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
             mark = self.fingerprint(data, validation)
-
-        def in_present_form(version: int, parameters: dict[str, Any]) -> dict[str, Any]:
-            kind = parameters.pop("model")
-            if kind != type(self).__name__:
-                return {"model": kind}
-            if version > 1:  # lacks what models have got since, which changes nothing by its default
-                own = type(self)().fingerprint(data)["parameters"]
-                since = {name: value for name, value in own.items() if "__" not in name}
-                return since | defaults_of(parameters.get("solver__name")) | parameters
-            before = self._from_saved(upgraded(kind, parameters, list(self.get_params(deep=False))))
-            return before.fingerprint(data)["parameters"]
-
-        return FileCheckpointer(mark, checkpoint, every, resume_from, in_present_form)
+        return FileCheckpointer(mark, checkpoint, every, resume_from)
 
     def fingerprint(self, data: Interactions, validation: Interactions | None = None) -> dict[str, Any]:
         """Return "data" and "parameters" of a training, as JSON holds them: what a checkpoint belongs to."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,9 @@ from air_recsys.storage.digests import DamagedError
 from air_recsys.storage.reading import checked_csr, parse_json
 from air_recsys.storage.tensor_files import TensorFile, header_of, tensor_chunks
 from air_recsys.storage.writing import is_file, is_folder, replace_file
-from air_recsys.training import checkpoint_version_1, checkpoint_version_2
 
 FORMAT = "air_recsys training"
-# 2: parameters stand with their solver, all solvers have one form of state, and digests; 3: packed covariances
 FORMAT_VERSION = 3
-Upgrade = Callable[[int, dict[str, Any]], dict[str, Any]]
-"""Brings the "parameters" of a fingerprint of an older version, which it is given first, into the present form."""
 _ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
 
 
@@ -99,34 +95,22 @@ class CheckpointFile:
             reason = getattr(error, "strerror", None) or error
             raise CheckpointError(f"cannot write the checkpoint {self.path}: {reason}") from None
 
-    def read(self, upgrade: Upgrade | None = None) -> dict[str, Any]:
-        """Return what `write` was given.
-
-        Parameters
-        ----------
-        upgrade : callable, optional
-            For files of older versions; those of version 1 are refused without it.
+    def read(self) -> dict[str, Any]:
+        """The state that `write` was given.
 
         Raises
         ------
         CheckpointError
-            If the file is not a complete checkpoint, or belongs to other data or parameters.
+            If the file is not a complete checkpoint of this version, or belongs to other data or parameters.
         """
         if not is_file(self.path):
             raise CheckpointError(f"expected a checkpoint, found no file {self.path}")
         try:
             file = TensorFile.read(self.path)
-            metadata = file.metadata
-            version = _version(metadata, upgrade)
-            file.verify(required=version > 1)
-            written = parse_json(metadata["fingerprint"])
-            parameters = written["parameters"]
-            if version < FORMAT_VERSION and upgrade is not None:
-                written |= {"parameters": upgrade(version, dict(parameters))}
-            compare(self.path, written, self._fingerprint)
-            state = _unpacked(parse_json(metadata["state"]), file.arrays)
-            state = checkpoint_version_1.upgraded(state, parameters) if version == 1 else state
-            state = checkpoint_version_2.upgraded(state) if version < FORMAT_VERSION else state
+            _check_version(file.metadata)
+            file.verify(required=True)
+            compare(self.path, parse_json(file.metadata["fingerprint"]), self._fingerprint)
+            state = _unpacked(parse_json(file.metadata["state"]), file.arrays)
         except CheckpointError:  # of another training, which is not a broken file
             raise
         except DamagedError as error:
@@ -151,13 +135,10 @@ def compare(path: Path, written: Mapping[str, Any], own: Mapping[str, Any]) -> N
             )
 
 
-def _version(metadata: Mapping[str, str], upgrade: Upgrade | None) -> int:
-    version = metadata.get("format_version")
-    readable = [str(known) for known in range(1 if upgrade else 2, FORMAT_VERSION + 1)]
-    if metadata.get("format") != FORMAT or version not in readable:
-        described = f"format {metadata.get('format')!r}, version {version!r}"
-        raise ValueError(f"{described}, expected {FORMAT!r}, version {FORMAT_VERSION}")
-    return int(version)
+def _check_version(metadata: Mapping[str, str]) -> None:
+    found = metadata.get("format"), metadata.get("format_version")
+    if found != (FORMAT, str(FORMAT_VERSION)):
+        raise ValueError(f"format {found[0]!r}, version {found[1]!r}, expected {FORMAT!r}, version {FORMAT_VERSION}")
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import numpy as np
 
 from air_recsys.exceptions import CheckpointError
 from air_recsys.storage.validation import RandomState, as_generator
-from air_recsys.training.checkpoint import Upgrade, of_this_training
+from air_recsys.training.checkpoint import of_this_training
 from air_recsys.training.held_checkpoint import HeldCheckpoint
 from air_recsys.training.result import Record, Remembered, Result
 from air_recsys.training.trainee import Trainee
@@ -36,7 +36,7 @@ class FileCheckpointer(HeldCheckpoint):
     Attributes
     ----------
     chosen : dict, optional
-        What the training took for settings that it found, as JSON holds it; None before it has, and in older files.
+        What the training took for settings that it found, as JSON holds it; None before it has.
     """
 
     def __init__(
@@ -45,9 +45,8 @@ class FileCheckpointer(HeldCheckpoint):
         checkpoint: str | os.PathLike[str] | None = None,
         every: int = 50,
         resume_from: str | os.PathLike[str] | None = None,
-        upgrade: Upgrade | None = None,
     ) -> None:
-        super().__init__(fingerprint, checkpoint, every, resume_from, upgrade)
+        super().__init__(fingerprint, checkpoint, every, resume_from)
         self._start: dict[str, Any] = {}
         self._kept = 0
         self.chosen: Any = None if self.state is None else self.state.get("chosen")

@@ -12,7 +12,7 @@ from air_recsys.exceptions import CheckpointError
 from air_recsys.storage.held_files import HeldError, HeldFile, hold
 from air_recsys.storage.validation import check_integer, check_path
 from air_recsys.storage.writing import beside, real_place, remove_leftovers
-from air_recsys.training.checkpoint import CheckpointFile, Upgrade
+from air_recsys.training.checkpoint import CheckpointFile
 
 
 class HeldCheckpoint:
@@ -30,8 +30,6 @@ class HeldCheckpoint:
         Positions between two states.
     resume_from : path, optional
         File to go on from; it is read here, before any work.
-    upgrade : callable, optional
-        See `CheckpointFile.read`.
 
     Attributes
     ----------
@@ -53,7 +51,6 @@ class HeldCheckpoint:
         checkpoint: str | os.PathLike[str] | None = None,
         every: int = 50,
         resume_from: str | os.PathLike[str] | None = None,
-        upgrade: Upgrade | None = None,
     ) -> None:
         self.every = check_integer("every", every, minimum=1)
         self.state: dict[str, Any] | None = None
@@ -63,7 +60,7 @@ class HeldCheckpoint:
             self._release = weakref.finalize(self, hold_checkpoint(self.file.path).remove)
         try:
             if resume_from is not None:
-                self.state = CheckpointFile(resume_from, fingerprint).read(upgrade)
+                self.state = CheckpointFile(resume_from, fingerprint).read()
             if self.file is not None:
                 self.file.check_replaceable()
                 remove_leftovers(self.file.path)

@@ -32,8 +32,6 @@ PARSERS = (
     *(
         "training.checkpoint",
         "training.checkpointer",
-        "training.checkpoint_version_1",
-        "training.checkpoint_version_2",
         "training.result",
     ),
     *("dti.files", "dti.model"),

@@ -110,7 +110,7 @@ class Drift(Stateful):
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
-        super().load_state({"_drawn": self._counted_from is not None, **state})  # older checkpoints lack it
+        super().load_state(state)
         found = [[Scale(*map(float, pair)) for pair in of_side] for of_side in state["found"]]
         self.processes = [self._made(side, found[side]) for side in (0, 1)]
         for process, kept in zip(self._every(), state["processes"], strict=True):

@@ -136,23 +136,12 @@ class LangevinEstimate(Stateful):
         """Go back to what `state` returned, or raise `ValueError` for other values and for draws of other sweeps."""
         self._products.load_state(state["products"])
         self._draws = []  # a best state has fewer of them than the present one
-        state = {
-            **state,
-            "_draws": [(*sides, self._with_weights(sides, priors)) for *sides, priors in state["_draws"]],
-        }
         set_values(self, state, self._STATE, self._row_biases.device)
         if len(self._draws) != -(-self._count // self._every):
             raise ValueError(f"expected a draw every {self._every} sweeps, found {len(self._draws)} of {self._count}")
         present = _kinds([side.mean for side in self.posterior.sides] + _priors(self.posterior))
         if any(_kinds([rows, columns, *priors]) != present for rows, columns, priors in self._draws):
             raise ValueError("expected draws like the rows, the columns and the priors")
-
-    def _with_weights(self, sides: list[Tensor], priors: list[Any]) -> list[Tensor]:
-        """Return the tensors of `Priors` of a draw; older checkpoints lack the weights, which follow from the rows."""
-        if all(weights is not None for weights in priors[:2]):
-            return priors
-        own = zip(self.posterior.priors, sides, strict=True)
-        return [prior.weights_or(None, rows).to(rows.dtype) for prior, rows in own] + priors[2:]
 
     def scores(self) -> Scores:
         """Return the mean of the scores so far; of the first sweeps, the last draw."""

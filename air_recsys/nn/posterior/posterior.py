@@ -183,9 +183,9 @@ class Posterior(Stateful):
             drawn = [covariance is None for _, covariance in state["sides"]]
             kinds = zip(self.sides, drawn, strict=True)
             self.sides = [Rows(side.mean, None if exact else _first_covariances(side.mean)) for side, exact in kinds]
-        super().load_state({"_done": self._n_variational + 1, **state})  # older checkpoints lack it
-        for prior, kept, rows in zip(self.priors, state["priors"], self.sides, strict=True):
-            prior.load_state({**kept, "weights": prior.weights_or(kept["weights"], rows.mean)})
+        super().load_state(state)
+        for prior, kept in zip(self.priors, state["priors"], strict=True):
+            prior.load_state(kept)
         self.noise.load_state(state["noise"])
         load_position(self.generator, state["generator"])
         if self.drift is not None:

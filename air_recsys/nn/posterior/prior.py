@@ -89,10 +89,6 @@ class RowPrior(Stateful):
         """Return W^T f of each row, (m, d), or of some of them."""
         return self.features[rows] @ self.weights
 
-    def weights_or(self, weights: Tensor | None, mean: Tensor) -> Tensor:
-        """Return weights, or where there are none the most probable ones given the means of the rows."""
-        return self._regression(Rows(mean))[0] if weights is None else weights
-
     def update(self, rows: Rows, past: float = 0.0) -> None:
         """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
 

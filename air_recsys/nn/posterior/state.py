@@ -40,8 +40,6 @@ def set_values(owner: object, state: dict[str, Any], names: Iterable[str], devic
 
 def _like(value: Any, present: Any, device: torch.device | None) -> Any:
     if isinstance(present, Tensor):
-        if isinstance(value, float) and present.dim() == 0:  # a number in checkpoints of before
-            value = torch.tensor(value, dtype=present.dtype)
         if not isinstance(value, Tensor) or (value.shape, value.dtype) != (present.shape, present.dtype):
             raise ValueError(f"expected a tensor of shape {tuple(present.shape)} and {present.dtype}")
         return value.to(present.device)

@@ -100,20 +100,6 @@ def test_a_graph_goes_on_from_a_state_as_if_uninterrupted(k):
         np.testing.assert_array_equal(again.adjacency().toarray(), first.adjacency().toarray())
 
 
-def test_numbers_of_checkpoints_of_before_become_tensors():
-    chain, state = sweeping(LangevinEstimate)
-    for _ in range(6):
-        chain.sweep()
-    kept = state.state(), chain.state()
-    older = plain(kept)
-    older[0]["noise"]["variance"] = float(kept[0]["noise"]["variance"])
-    older[1]["_noise"] = float(kept[1]["_noise"])
-    again, other = sweeping(LangevinEstimate)
-    other.load_state(older[0])
-    again.load_state(older[1])
-    assert flat([other.state(), again.state()]) == flat(list(kept))
-
-
 class Owner:
     def __init__(self):
         self.matrix = torch.zeros(2, 3)
