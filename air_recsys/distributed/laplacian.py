@@ -15,9 +15,8 @@ from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.distributed.start import uniform_rows
 from air_recsys.exceptions import CheckpointError
-from air_recsys.graphs.adjacency import softmin_rows
 from air_recsys.graphs.candidates import nearest_among
-from air_recsys.graphs.laplacian import squared_norms
+from air_recsys.graphs.laplacian import softmin_rows, squared_norms
 from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
 
 

@@ -1,4 +1,4 @@
-"""`AnalysedGraph`: neighbours, degrees, components, communities and the Laplacian of a graph."""
+"""`AnalysedGraph`: neighbours, degrees, components, communities and the Laplacian of a graph; its notebook card."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from scipy.sparse import csgraph
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import naming, spectral
-from air_recsys.graphs.communities import louvain
-from air_recsys.graphs.communities import spectral as spectral_communities
-from air_recsys.graphs.traits import traits_of
+from air_recsys.graphs.naming import traits_of
+from air_recsys.graphs.spectral import louvain, spectral_communities
 from air_recsys.graphs.weighted import WeightedGraph
+from air_recsys.storage.markup import bar, card, card_table
 from air_recsys.storage.validation import check_choice, check_integer, check_real
 
 
@@ -73,7 +73,7 @@ class AnalysedGraph(WeightedGraph):
             For Louvain: values above 1 favour smaller communities.
         method : {"louvain", "spectral"}
             Communities of large modularity (needs the extra ``viz``); or k-means on eigenvectors of the normalised
-            Laplacian, see `air_recsys.graphs.communities.spectral`. Nodes without edges stand alone in both.
+            Laplacian, see `air_recsys.graphs.spectral.spectral_communities`. Nodes without edges stand alone in both.
         n_communities : int, optional
             For "spectral": the number of communities, nodes without edges not counted; by default the largest gap
             between two eigenvalues decides.
@@ -109,7 +109,7 @@ class AnalysedGraph(WeightedGraph):
         """Return a row for every community: its size, its name, and the evidence for the name.
 
         A community is named by at most two traits of its members (a genre, a decade, a flag, see
-        `air_recsys.graphs.traits.traits_of`) that are over-represented: held by a fifth of the members or more, with
+        `air_recsys.graphs.naming.traits_of`) that are over-represented: held by a fifth of the members or more, with
         a hypergeometric p-value below 0.01 after correction for all that was compared. If there is no such trait, the
         best known members name it.
 
@@ -165,3 +165,40 @@ class AnalysedGraph(WeightedGraph):
         The same graph gives the same coordinates. See `air_recsys.graphs.spectral.eigenmaps`.
         """
         return spectral.eigenmaps(self._adjacency, check_integer("n_dims", n_dims, minimum=1))
+
+
+_N_EDGES = 5
+
+
+def graph_card(graph: WeightedGraph) -> str:
+    """Return sizes and the strongest edges of a graph as HTML.
+
+    Examples
+    --------
+    >>> from air_recsys import SimilarityGraph
+    >>> shown = graph_card(SimilarityGraph([[0, 2, 1], [2, 0, 0], [1, 0, 0]], ["a", "b", "c"], kind="item"))
+    >>> "1 to 2" in shown, "The 2 strongest edges" in shown
+    (True, True)
+    """
+    adjacency = graph.to_scipy()
+    degrees, weights = np.diff(adjacency.indptr), adjacency.data
+    n_components = int(spectral.component_of_each(adjacency).max(initial=-1)) + 1
+    isolated = f", {np.count_nonzero(degrees == 0):,} without edges" if (degrees == 0).any() else ""
+    facts = {
+        f"{graph.kind}s": f"{len(graph):,}{isolated}",
+        "edges": f"{graph.n_edges:,}" + (f", a median of {np.median(degrees):g} each" if weights.size else ""),
+        "components": n_components,
+        "weights": f"{weights.min():.3g} to {weights.max():.3g}" if weights.size else None,
+        "labelled by": graph.label,
+    }
+    edges = graph.strongest_first()
+    if not edges.nnz:
+        return card("SimilarityGraph", facts)
+    names = [str(label) for label in graph.labels.tolist()]
+    best = (part[:_N_EDGES].tolist() for part in (edges.row, edges.col, edges.data))
+    rows = [
+        (names[row], names[column], weight, bar(weight / edges.data[0]))
+        for row, column, weight in zip(*best, strict=True)
+    ]
+    title = f"The {len(rows)} strongest edges" if len(rows) > 1 else "The edge"
+    return card("SimilarityGraph", facts, card_table(title, [graph.kind, graph.kind, "weight", ""], rows))

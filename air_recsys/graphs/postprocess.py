@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
-from air_recsys.graphs.construction import nearest_neighbors_graph
 from air_recsys.graphs.cooccurrence import scaled_adjacency
+from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from air_recsys.storage.validation import check_integer
 
 _EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there

@@ -13,9 +13,8 @@ import scipy.sparse as sp
 
 from air_recsys.data.ids import as_id_array
 from air_recsys.exceptions import DataError
-from air_recsys.graphs import comparison, construction, pruning, spectral
-from air_recsys.graphs.analysis import AnalysedGraph
-from air_recsys.graphs.card import graph_card
+from air_recsys.graphs import comparison, neighbors, pruning, spectral
+from air_recsys.graphs.analysis import AnalysedGraph, graph_card
 from air_recsys.storage.validation import check_integer, check_real
 
 
@@ -104,7 +103,7 @@ class SimilarityGraph(AnalysedGraph):
         0    y   0.999
         """
         nodes = as_id_array(ids)
-        adjacency = construction.nearest_neighbors_graph(construction.as_factors(factors, len(nodes)), k, metric)
+        adjacency = neighbors.nearest_neighbors_graph(neighbors.as_factors(factors, len(nodes)), k, metric)
         return cls(adjacency, nodes, kind, attributes=attributes, label=label)
 
     def with_attributes(self, attributes: pd.DataFrame, label: str | None = None) -> Self:

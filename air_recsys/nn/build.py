@@ -47,7 +47,7 @@ class Settings:
     strengths : tuple of float
         eta of the row graph and of the column graph; 0 leaves a graph out.
     adjacency : str
-        A key of `air_recsys.graphs.adjacency.ADJACENCIES`.
+        A key of `air_recsys.graphs.laplacian.ADJACENCIES`.
     n_neighbors : int, optional
         Edges per row of sparse graphs; None for dense ones.
     graph_every : int

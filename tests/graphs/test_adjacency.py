@@ -5,8 +5,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from air_recsys.graphs.adjacency import ADJACENCIES, softmin_rows
-from air_recsys.graphs.laplacian import laplacian, squared_distances
+from air_recsys.graphs.laplacian import ADJACENCIES, laplacian, softmin_rows, squared_distances
 
 fast = settings(max_examples=25)
 names = st.sampled_from(sorted(ADJACENCIES))

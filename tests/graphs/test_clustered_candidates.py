@@ -5,9 +5,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from air_recsys.graphs import clustered_candidates
-from air_recsys.graphs.candidates import nearest_rows
-from air_recsys.graphs.clustered_candidates import near_rows
+from air_recsys.graphs import candidates
+from air_recsys.graphs.candidates import near_rows, nearest_rows
 
 
 def normal(*shape, seed=0):
@@ -33,7 +32,7 @@ def test_lists_are_lists_of_other_rows(size, k, cluster, seed):
     k = min(k, size - 1)
     points = normal(size, 3, seed=seed)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(clustered_candidates, "_CLUSTER", cluster)
+        patch.setattr(candidates, "_CLUSTER", cluster)
         found = near_rows(points, points, k, n_probes=2)
     assert found.shape == (size, k)
     assert (found.diff(dim=1) > 0).all()  # ascending, so distinct
@@ -48,7 +47,7 @@ def test_all_clusters_probed_is_the_exact_search(k):
 
 
 def test_few_distances_find_most_neighbors(monkeypatch):
-    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 20)
+    monkeypatch.setattr(candidates, "_CLUSTER", 20)
     points, weighted = groups(4000, 40)
     exact = nearest_rows(points, weighted, 10)
     few, more = (recall(near_rows(points, weighted, 10, n_probes=probes), exact) for probes in (4, 32))
@@ -65,7 +64,7 @@ def test_rows_that_are_all_alike():
 
 @pytest.mark.parametrize("others", [0, 20])
 def test_rows_that_are_alike_leave_clusters_without_rows(monkeypatch, others):
-    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 10)
+    monkeypatch.setattr(candidates, "_CLUSTER", 10)
     points = torch.ones(50, 2)
     points[:others] = 0
     found = near_rows(points, points, 3)
@@ -74,7 +73,7 @@ def test_rows_that_are_alike_leave_clusters_without_rows(monkeypatch, others):
 
 
 def test_clusters_of_one_row_each_are_the_exact_search(monkeypatch):
-    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 1)
+    monkeypatch.setattr(candidates, "_CLUSTER", 1)
     points = normal(90, 4)
     for k in (1, 6):
         assert torch.equal(near_rows(points, points, k, n_probes=k + 1), nearest_rows(points, points, k))
@@ -93,11 +92,9 @@ def villages(*sizes):
 @pytest.fixture
 def compared(monkeypatch):
     """How many rows each cluster's rows are compared with, where clusters have 20 rows."""
-    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 20)
-    shapes, least = [], clustered_candidates.least
-    monkeypatch.setattr(
-        clustered_candidates, "least", lambda values, k: shapes.append(tuple(values.shape)) or least(values, k)
-    )
+    monkeypatch.setattr(candidates, "_CLUSTER", 20)
+    shapes, least = [], candidates.least
+    monkeypatch.setattr(candidates, "least", lambda values, k: shapes.append(tuple(values.shape)) or least(values, k))
     return shapes
 
 
@@ -145,16 +142,16 @@ def test_the_same_rows_give_the_same_lists():
 
 
 def test_one_large_cluster_is_cut_into_pieces(monkeypatch):
-    monkeypatch.setattr(clustered_candidates, "_CLUSTER", 20)
+    monkeypatch.setattr(candidates, "_CLUSTER", 20)
     points = torch.cat([1e-3 * normal(2000, 4), 10 * normal(40, 4, seed=1)])  # all but 40 rows lie together
     compared = []
-    least = clustered_candidates.least
+    least = candidates.least
 
     def watched(values, k):
         compared.append(values.numel())
         return least(values, k)
 
-    monkeypatch.setattr(clustered_candidates, "least", watched)
+    monkeypatch.setattr(candidates, "least", watched)
     found = near_rows(points, points, 5, n_probes=4)
     assert sum(compared) < 2040 * 4 * 40 * 1.1
     assert (found[:2000] < 2000).float().mean() > 0.99

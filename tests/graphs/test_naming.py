@@ -7,8 +7,7 @@ from graph_cases import fails
 from scipy.stats import fisher_exact
 
 from air_recsys import SimilarityGraph
-from air_recsys.graphs.naming import LEVEL, fit
-from air_recsys.graphs.traits import Trait, traits_of
+from air_recsys.graphs.naming import LEVEL, Trait, fit, traits_of
 
 
 def two_blocks(table, size=12):

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from air_recsys import SimilarityGraph
 from air_recsys.exceptions import DataError
-from air_recsys.graphs.shown import common_counts, support_of_ties, to_similarities
+from air_recsys.graphs.pruning import common_counts, support_of_ties, to_similarities
 
 
 def weighted(seed=0, n=30):

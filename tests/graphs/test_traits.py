@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from air_recsys.graphs.traits import traits_of
+from air_recsys.graphs.naming import traits_of
 
 
 def holders(table, **options):

@@ -72,7 +72,7 @@ class RowGraph(Stateful):
     n_neighbors : int, optional
         Edges a row; None weighs all pairs.
     adjacency : str
-        A key of `air_recsys.graphs.adjacency.ADJACENCIES`; with `n_neighbors` "row_softmin".
+        A key of `air_recsys.graphs.laplacian.ADJACENCIES`; with `n_neighbors` "row_softmin".
     n_steps : int
         Of the whole training.
     refresh : int

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.graphs import RowGraph, places
