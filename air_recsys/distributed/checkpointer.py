@@ -1,14 +1,20 @@
-"""Checkpoints of a sharded training: the tensors to keep, and how they come back."""
+"""The keepers of a training over ranks: of the own rows of each, or of the whole state that all of them hold."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
 import torch
 from torch import Tensor
 
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.cuts import Cut
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.objective import ShardedObjective
-from air_recsys.training import GradientDescent, Record, Result, Trainee
+from air_recsys.storage.validation import RandomState
+from air_recsys.training import GradientDescent, Record, Result, Trainer
+from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
 
@@ -20,12 +26,12 @@ class ShardedCheckpointer:
         self._checkpoints, self._every = checkpoints, every
         self._kept = 0
 
-    def restore(self, trainee: Trainee, result: Result) -> int:
+    def restore(self, trainer: Trainer, result: Result) -> int:
         """Return the epoch to begin with: that of the newest checkpoint, with everything as it was then, or 0."""
         path = self._checkpoints.latest()
         if path is None:
             return 0
-        objective, optimizer = _sharded(trainee)
+        objective, optimizer = _sharded(trainer)
         course = self._checkpoints.course(path)
         state = _tensors(objective, optimizer)
         self._checkpoints.read(path, state)
@@ -41,23 +47,23 @@ class ShardedCheckpointer:
         result.records[:] = [Record._make(values) for values in course["records"]]
         return self._kept
 
-    def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
+    def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
         """Write a checkpoint where one is due: of the state at a position, before its record.
 
         A state that has left the finite numbers replaces none; the record that follows says so.
         """
         if position > self._kept and (position % self._every == 0 or ends):
-            tensors = _tensors(*_sharded(trainee))
+            tensors = _tensors(*_sharded(trainer))
             if self._checkpoints.broken(tensors) is not None:
                 return
             self._checkpoints.write(position, tensors, {"epoch": position, "records": result.records})
             self._kept = position
 
 
-def _sharded(trainee: Trainee) -> tuple[ShardedObjective, torch.optim.Adam]:
-    assert isinstance(trainee, GradientDescent)
-    assert isinstance(trainee.objective, ShardedObjective)
-    return trainee.objective, trainee.optimizer
+def _sharded(trainer: Trainer) -> tuple[ShardedObjective, torch.optim.Adam]:
+    assert isinstance(trainer, GradientDescent)
+    assert isinstance(trainer.objective, ShardedObjective)
+    return trainer.objective, trainer.optimizer
 
 
 def _tensors(objective: ShardedObjective, optimizer: torch.optim.Adam) -> dict[str, tuple[Tensor, Cut | None]]:
@@ -80,3 +86,40 @@ def _moment(optimizer: torch.optim.Adam, tensor: Tensor, name: str) -> Tensor:
         step = torch.zeros((), dtype=torch.float32, device=tensor.device)
         state |= {"step": step, **{moment: torch.zeros_like(tensor) for moment in _MOMENTS}}
     return state[name]
+
+
+FILE = "sweeps.ckpt"
+
+
+class SweepCheckpointer(Checkpointer):
+    """Keeps a training in ``sweeps.ckpt`` of a folder, every `every` sweeps and after the last, and restores it.
+
+    Rank 0 writes the file and all ranks read it, however many there are. All methods raise `CheckpointError` on all
+    ranks where one of them fails.
+    """
+
+    def __init__(self, group: Group, folder: Path, fingerprint: dict[str, Any], every: int) -> None:
+        self._group, self._every = group, every
+        file = folder / FILE
+        before = group.of_first(file if file.exists() else None)
+        own = file if group.rank == 0 else None
+        self._file = group.together(lambda: FileCheckpointer(fingerprint, own, every, before))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def generator(self, random_state: RandomState) -> np.random.Generator:
+        """Return the generator that the training starts with, at the position where it stood then."""
+        return self._file.generator(random_state)
+
+    def restore(self, trainer: Trainer, result: Result) -> int:
+        """Return the sweep to begin with, everything being as it was then."""
+        return self._group.together(lambda: self._file.restore(trainer, result))
+
+    def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
+        """Let rank 0 write the state at a position, where it is due."""
+        if ends or position % self._every == 0:
+            self._group.together(lambda: self._file.keep(position, trainer, result, ends=ends))

@@ -11,13 +11,12 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
-from air_recsys.distributed.start import uniform_rows
+from air_recsys.distributed.build import uniform_rows
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.exceptions import CheckpointError
 from air_recsys.graphs.candidates import nearest_among
 from air_recsys.graphs.laplacian import softmin_rows, squared_norms
-from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
+from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
 
 
 class ShardedLaplacian:

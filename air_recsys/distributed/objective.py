@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.laplacian import ShardedLaplacian
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.factorization import DeepFactorization

@@ -11,8 +11,7 @@ import torch
 
 from air_recsys.data.columns import narrowed
 from air_recsys.data.interactions import Interactions
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.nn.posterior.entries import Entries
 
 

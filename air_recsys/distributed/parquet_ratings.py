@@ -22,8 +22,7 @@ from air_recsys.data.interactions import Duplicates, Interactions
 from air_recsys.data.readers.rating_columns import ColumnNames, Table
 from air_recsys.data.readers.ratings_parquet import read_headers, read_share
 from air_recsys.distributed.checks import check_enough
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, alike, moments_of
 from air_recsys.exceptions import DataFileError
 from air_recsys.models.storage.fingerprint import add_ids

@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.distributed.jobs import Job, PredictJob, RecommendJob, list_schema
-from air_recsys.distributed.known_ids import check_pairs, check_users
-from air_recsys.distributed.parquet import ParquetTable
-from air_recsys.distributed.workers import run_pool
+from air_recsys.distributed.parquet import ParquetTable, check_pairs, check_users
+from air_recsys.distributed.workers import Job, PredictJob, RecommendJob, list_schema, run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.models.ranking.candidates import allowed_items, as_item_ids, list_length

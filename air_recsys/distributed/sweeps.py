@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from air_recsys.data.interactions import Extent, Interactions
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.own_ratings import OwnRatings
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.engines import DTYPES, PosteriorEngine
@@ -20,10 +19,8 @@ from air_recsys.models.engines.scaling import Scaling
 from air_recsys.nn.devices import few_threads
 from air_recsys.nn.memory import MemoryPlan, Sizes
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.posterior.equations import Rows
-from air_recsys.nn.posterior.exchange import Exchange
-from air_recsys.nn.posterior.half_sweep import Half
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.equations import Half, Rows
+from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.training import PosteriorSweeps
 

@@ -14,13 +14,11 @@ import torch
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.checkpointer import ShardedCheckpointer
+from air_recsys.distributed.checkpointer import ShardedCheckpointer, SweepCheckpointer
 from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group, joined
+from air_recsys.distributed.group import Cut, Group, joined
 from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
-from air_recsys.distributed.sweep_checkpointer import SweepCheckpointer
 from air_recsys.distributed.sweeps import OwnPosteriorEngine, ShardedPosteriorEngine, balanced
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine

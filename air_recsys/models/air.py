@@ -27,7 +27,7 @@ from air_recsys.models.solvers import Adam, Solver, as_solver, parameter_names, 
 from air_recsys.models.state import FittedState
 from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
 from air_recsys.storage.validation import check_integer
-from air_recsys.training.spread import spread_steps
+from air_recsys.training.plan import spread_steps
 
 _BUDGET = 2.0
 _LEARNED_EDGES = 5  # edges of a node of a graph of all pairs that are joined with the pattern

@@ -18,7 +18,7 @@ from air_recsys.data.ids import close_names
 from air_recsys.exceptions import ParameterError
 from air_recsys.storage.parameters import check_parameters, choice, flag, integer, real
 from air_recsys.storage.validation import check_integer, check_real
-from air_recsys.training.schedules import SCHEDULES
+from air_recsys.training.plan import SCHEDULES
 
 STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
 """Parameters of a posterior that say how strongly graphs that are given count."""

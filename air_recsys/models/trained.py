@@ -35,9 +35,9 @@ from air_recsys.nn.memory import MemoryPlan
 from air_recsys.splits import random_holdout
 from air_recsys.storage.parameters import choice, integer, real
 from air_recsys.storage.validation import RandomState, check_choice
-from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
+from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
+from air_recsys.training.checkpoint import check_paths
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
-from air_recsys.training.held_checkpoint import check_paths
 
 Path = str | os.PathLike[str]
 _NOTHING_CHOSEN = Chosen()
@@ -270,16 +270,16 @@ class TrainedRecommender(PredictsDeviations):
         with lock_of(self):
             self._at_work = engine
             try:
-                trainee = engine.start(data if training is None else training, held_out, rng)
+                trainer = engine.start(data if training is None else training, held_out, rng)
                 result = train(
-                    trainee,
+                    trainer,
                     patience=self.patience,
                     snapshot_epochs=self._snapshot_epochs(),
                     callbacks=callbacks,
                     checkpointer=checkpointer,
                     progress=self.verbose if progress is None else progress,
                 )
-                state = replace(_learned(engine, trainee, result, data), chosen=chosen)
+                state = replace(_learned(engine, trainer, result, data), chosen=chosen)
                 whole = data if gathered is None else gathered()
                 self._state = None if whole is None else replace(state, data=whole)
             finally:
@@ -646,9 +646,9 @@ class TrainedRecommender(PredictsDeviations):
         return self.clip
 
 
-def _learned(engine: Engine, trainee: Trainee, result: Result, data: Interactions) -> FittedState:
+def _learned(engine: Engine, trainer: Trainer, result: Result, data: Interactions) -> FittedState:
     """Return what a training has left."""
-    graphs, history = Snapshot.of(trainee.adjacencies(), data), history_of(result.records)
+    graphs, history = Snapshot.of(trainer.adjacencies(), data), history_of(result.records)
     snapshots = {epoch: Snapshot.of(kept, data) for epoch, kept in result.snapshots.items()}
     ending = Ending(result.kept_epoch, result.stopped_by, str(engine.device), snapshots)
     return with_unseen(FittedState(data, engine.factors(), *graphs, history, engine.equations(), ending))

@@ -28,7 +28,7 @@ from air_recsys.graphs.laplacian import (
     squared_distances,
     squared_norms,
 )
-from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
+from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
 
 _SPARSE_BELOW = 0.05
 _COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs would take longer than the training

@@ -27,8 +27,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from air_recsys.nn.devices import fast_products
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.products import fast_products
 
 _CHUNK_ENTRIES = 5_000_000  # exponentials held at a time
 

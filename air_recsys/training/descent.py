@@ -11,19 +11,16 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.objective import Objective, Observations, State
-from air_recsys.training.moments import moments_of
-from air_recsys.training.plan import LEAST_REFRESH, Plan
-from air_recsys.training.result import Record
-from air_recsys.training.schedules import SCHEDULES
-from air_recsys.training.steps import make_stepper
-from air_recsys.training.trainee import Adjacencies, Measures
+from air_recsys.training.plan import LEAST_REFRESH, SCHEDULES, Plan
+from air_recsys.training.steps import make_stepper, moments_of
+from air_recsys.training.trainer import Adjacencies, Measures, Record
 
 # An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
 _DIVERGED = 1e3
 
 
 class GradientDescent:
-    """An objective that is minimised by Adam: a `Trainee` in epochs.
+    """An objective that is minimised by Adam: a `Trainer` in epochs.
 
     Parameters
     ----------

@@ -15,12 +15,11 @@ from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstima
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, places
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training.checkpointer import generator_at, position_of
-from air_recsys.training.result import Record
-from air_recsys.training.trainee import Adjacencies, Measures
+from air_recsys.training.trainer import Adjacencies, Measures, Record
 
 
 class PosteriorSweeps:
-    """A posterior that is swept through: a `Trainee` in sweeps.
+    """A posterior that is swept through: a `Trainer` in sweeps.
 
     Parameters
     ----------

@@ -14,8 +14,7 @@ import torch
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import joined
+from air_recsys.distributed.group import Cut, joined
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models import AIR, BiasModel, GraphRanker, Recommender
 from air_recsys.models.trained import TrainedRecommender

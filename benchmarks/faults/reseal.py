@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.distributed.checkpoint_files import INDEX
+from air_recsys.distributed.checkpoint import INDEX
 from air_recsys.storage.digests import BLANK, DIGEST, compact_json, digest_of, sealed, to_sealed_json
 from air_recsys.storage.reading import read_arrays
 from air_recsys.storage.tensor_files import DIGESTS

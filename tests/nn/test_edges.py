@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.nn.edges import symmetric_graph
+from air_recsys.nn.pattern import symmetric_graph
 
 
 @pytest.mark.parametrize("k", [1, 2, 4])

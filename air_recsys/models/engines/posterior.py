@@ -30,18 +30,23 @@ from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.drift.drift import Drift
-from air_recsys.nn.drift.memory import drift_bytes
-from air_recsys.nn.memory import MemoryPlan, Sizes, smaller
+from air_recsys.nn.memory import (
+    MemoryPlan,
+    Sizes,
+    block_within,
+    drift_bytes,
+    holds_covariances,
+    posterior_plan,
+    smaller,
+)
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import Components, components
+from air_recsys.nn.posterior.equations import SUMS
 from air_recsys.nn.posterior.estimate import LangevinEstimate, Uncertainty, VariationalEstimate
-from air_recsys.nn.posterior.exchange import ALONE, Exchange
+from air_recsys.nn.posterior.exchange import ALONE, Exchange, OwnEntries
 from air_recsys.nn.posterior.features import pattern_features, projection, with_known
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
-from air_recsys.nn.posterior.half_sweep import SUMS
-from air_recsys.nn.posterior.memory import block_within, holds_covariances, posterior_plan
-from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior

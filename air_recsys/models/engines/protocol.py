@@ -15,7 +15,7 @@ from air_recsys.models.limits import Clip
 from air_recsys.models.state import Factors, RowEquations
 from air_recsys.nn.memory import MemoryPlan, Sizes
 from air_recsys.storage.parameters import warn_of_unread
-from air_recsys.training import Trainee
+from air_recsys.training import Trainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -89,7 +89,7 @@ class Engine(Protocol):
         """Return which form the graphs take, in words."""
         ...
 
-    def start(self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator) -> Trainee:
+    def start(self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator) -> Trainer:
         """Return the start of a training; factors and equations are from then on those of its present state."""
         ...
 

@@ -90,12 +90,12 @@ class Entrant:
     def _trained(self, share: float) -> np.ndarray:
         failed = np.full(self.hidden.n_ratings, math.inf)
         try:
-            trainee = self.engine.start(self.shown, None, np.random.default_rng(self.seed))
-            if isinstance(trainee, GradientDescent):
-                trainee.shorten(max(1, math.ceil(share * self.engine.n_steps(self.shown))))
+            trainer = self.engine.start(self.shown, None, np.random.default_rng(self.seed))
+            if isinstance(trainer, GradientDescent):
+                trainer.shorten(max(1, math.ceil(share * self.engine.n_steps(self.shown))))
             elif self.errors:  # sweeps are few: they were all taken in the first round
                 return self.errors[-1]
-            result = train(trainee)
+            result = train(trainer)
         except (NumericalError, MemoryLimitError):
             return failed
         if isinstance(result.error, DivergenceError | MemoryLimitError):

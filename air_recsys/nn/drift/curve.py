@@ -5,7 +5,7 @@ of variance v have the mean product
 
 .. math:: E[r_e r_f] = -g_e^\top C g_f + (1 - h_e)(1 - h_f)\,\frac{v}{s}\,e^{-|t_e - t_f| / \ell}
 
-up to first order in v, with s the scale of the row's noise (`air_recsys.nn.posterior.noise`), C the covariance of the
+up to first order in v, with s the scale of the row's noise (`air_recsys.nn.posterior.prior`), C the covariance of the
 row and h the leverage, :math:`g_e^\top C g_e` times the precision of the noise: what a row does to fit one entry moves
 the others away from it. The evidence of processes that are independent of the factors does not give their variances,
 because the factors absorb a part of the changes, and more of it if the processes are small.

@@ -19,10 +19,9 @@ from air_recsys.nn.drift.curve import Curve, Scale, curve_of, processes_of
 from air_recsys.nn.drift.process import Moments, Process
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.equations import Rows, equations, solve
-from air_recsys.nn.posterior.half_sweep import Given
-from air_recsys.nn.posterior.noise import Noise
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.equations import Given, Rows, equations, solve
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.prior import Noise
 from air_recsys.nn.posterior.state import Stateful
 
 _AT_ONCE = 2**18  # entries

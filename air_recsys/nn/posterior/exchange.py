@@ -1,12 +1,14 @@
-"""What the sweeps ask of other processes that solve rows of the same posterior; one alone asks nothing."""
+"""The entries that this process solves, and its exchange with others that solve rows of the same posterior."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol, Self
 
 from torch import Tensor
 
-from air_recsys.nn.posterior.half_sweep import Half
+from air_recsys.nn.objective import Observations
+from air_recsys.nn.posterior.entries import Entries
+from air_recsys.nn.posterior.equations import Half
 from air_recsys.nn.posterior.state import Stateful
 
 
@@ -74,3 +76,50 @@ class Alone(Exchange):
 
 
 ALONE = Alone()
+
+
+class OwnEntries(NamedTuple):
+    """The entries of the own rows and columns of a matrix, (m, n), values around 0 and of the size of 1."""
+
+    entries: tuple[Entries, Entries]  # of the own rows, and of the own columns
+    degrees: tuple[Tensor, Tensor]  # (m,) and (n,), how many entries each row and each column has
+    counts: tuple[Tensor, Tensor]  # (m,) and (n,), the sums of their weights
+    mean_square: float  # of the values of all entries
+    exchange: Exchange
+
+    @classmethod
+    def of(cls, observed: Observations, exchange: Exchange = ALONE) -> Self:
+        """Return those of a process that is given all entries.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from air_recsys.nn.pattern import SparsePattern
+        >>> pattern = SparsePattern(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1]), 2)
+        >>> OwnEntries.of(Observations(pattern, torch.tensor([1.0, -1.0, 1.0]))).degrees
+        (tensor([2, 1], dtype=torch.int32), tensor([1, 2], dtype=torch.int32))
+        """
+        rows, columns = Entries.of(observed, 0), Entries.of(observed, 1)
+        shape = observed.pattern.shape
+        return cls(
+            (rows.of_rows(exchange.own(0, shape[0])), columns.of_rows(exchange.own(1, shape[1]))),
+            (rows.starts.diff(), columns.starts.diff()),
+            (rows.counts(), columns.counts()),
+            float(observed.values.square().mean()),
+            exchange,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of all rows and of all columns, (m, n)."""
+        rows, columns = self.degrees
+        return len(rows), len(columns)
+
+    @property
+    def values(self) -> Tensor:
+        """Those of the own rows: their type and device are those of all numbers."""
+        return self.entries[0].values
+
+    def own(self, side: int) -> slice:
+        """Return the rows (side 0) or columns (1) that this process solves."""
+        return self.exchange.own(side, self.shape[side])

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""

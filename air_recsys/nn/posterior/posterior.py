@@ -36,13 +36,10 @@ from torch import Tensor
 from air_recsys.nn.drift.drift import Drift
 from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
-from air_recsys.nn.posterior.equations import Rows, Solution
-from air_recsys.nn.posterior.generators import load_position, position
-from air_recsys.nn.posterior.half_sweep import SUMS, Given, Half, half_sweep, rows_at_once
-from air_recsys.nn.posterior.noise import Noise
-from air_recsys.nn.posterior.own_entries import OwnEntries
-from air_recsys.nn.posterior.prior import Places, RowPrior
-from air_recsys.nn.posterior.state import Stateful
+from air_recsys.nn.posterior.equations import SUMS, Given, Half, Rows, Solution, half_sweep, rows_at_once
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.prior import Noise, Places, RowPrior
+from air_recsys.nn.posterior.state import Stateful, load_position, position
 from air_recsys.nn.posterior.triangles import packed
 
 _MOMENTUM = 0.5  # -a

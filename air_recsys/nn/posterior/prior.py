@@ -1,26 +1,32 @@
-r"""The prior of one side, learned with it: the mean of a row is a linear map of its features.
+r"""The prior of one side and the noise, both learned with it.
+
+The mean of a row is a linear map of its features:
 
 .. math:: x_i \sim N(W^\top f_i, S),\qquad W \sim N(0, \Lambda^{-1}\otimes S),\qquad
     S^{-1} \sim \mathrm{Wishart}(d + 2, I / s_0)
 
 with features f (the last one constant), :math:`\Lambda` a ridge common to all features but the constant; that of
-features that are known beside the pattern is smaller where they explain much. Places in a given graph, vectors of unit
-length, have a ridge of their own, (1 - s) / s: a share s of the prior variance of a row follows the graph,
+features that are known beside the pattern is smaller where they explain much. An embedding of a given graph, vectors
+of unit length, has a ridge of its own, (1 - s) / s: a share s of the prior variance of a row follows the graph,
 
 .. math:: \mathrm{cov}(x_i, x_j) = \big(\tfrac{s}{1 - s}\, f_i \cdot f_j + \delta_{ij}\big)\, S.
+
+The noise has a variance of its own for every row and every column, shrunk towards a common one:
+
+.. math:: e_{ij} \sim N(0, \sigma^2 / (w_{ij} t_i s_j)),\qquad t_i, s_j \sim \mathrm{Gamma}(\nu/2, \nu/2)
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
-from air_recsys.nn.posterior.generators import gamma
-from air_recsys.nn.posterior.state import Stateful
+from air_recsys.nn.posterior.state import Stateful, gamma
 from air_recsys.nn.posterior.triangles import symmetric
 
 _SPREAD = 0.1  # s_0
@@ -155,3 +161,62 @@ class RowPrior(Stateful):
     def _normal(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         like = self._identity
         return torch.randn(shape, generator=generator, dtype=like.dtype, device=like.device)
+
+
+_COUNTS = 10.0  # nu
+_SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
+
+Numbers = TypeVar("Numbers", Tensor, np.ndarray)
+
+
+def expected_scales(counts: Numbers, errors: Numbers) -> Numbers:
+    """Return the mean of scales given sums of weights and of squared errors, as in `Noise.update`."""
+    return (_COUNTS + counts) / (_COUNTS + errors)
+
+
+class Noise(Stateful):
+    """sigma^2, t and s.
+
+    Parameters
+    ----------
+    counts : tuple of Tensor
+        Sums of the entries' weights of each row and of each column.
+    variance : float
+        sigma^2 to start from.
+    known : bool
+        Whether `update` without a generator leaves sigma^2 as it is.
+
+    Attributes
+    ----------
+    variance : Tensor
+        sigma^2, a number in double precision on the device, for which the host need not wait.
+    scales : list of Tensor
+        t and s.
+    """
+
+    _STATE = ("variance", "scales")
+
+    def __init__(self, counts: tuple[Tensor, Tensor], variance: float, *, known: bool = False) -> None:
+        self._known = known
+        self.variance = torch.tensor(variance, dtype=torch.float64, device=counts[0].device)
+        self._floor = _SMALLEST * variance
+        self.counts, self._total = counts, float(counts[0].sum())
+        self.scales = [torch.ones_like(count) for count in counts]
+
+    def update(self, side: int, errors: Tensor, generator: torch.Generator | None) -> None:
+        """Set, or with a generator draw, the scales of one side (0 or 1), then sigma^2.
+
+        `errors` are the sums of squared errors of its rows, times weight and the partner's scale, by sigma^2.
+        """
+        scales = expected_scales(self.counts[side], errors)
+        if generator is not None:
+            shape, rate = (_COUNTS + self.counts[side]) / 2, (_COUNTS + errors) / 2
+            scales = (gamma(shape.to(torch.float64), generator) / rate).to(errors.dtype)
+        self.scales[side] = scales
+        if self._known and generator is None:
+            return
+        half = self._total / 2
+        if generator is not None:
+            half = gamma(self.variance.new_full((), half), generator)
+        errors_of_all = (scales * errors).sum().to(torch.float64)
+        self.variance = (self.variance * errors_of_all / 2 / half).clamp(min=self._floor)

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.triangles import symmetric
 

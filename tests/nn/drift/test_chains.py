@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.nn.drift.chains import solve_chains
+from air_recsys.nn.drift.process import solve_chains
 
 
 def chains(lengths, seed=0):

@@ -7,8 +7,7 @@ import pytest
 import torch
 from posterior_cases import constant, drawn, observed
 
-from air_recsys.nn.posterior.exchange import Alone
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import Alone, OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from air_recsys.nn.posterior.generators import load_position, position
+from air_recsys.nn.posterior.state import load_position, position
 
 
 def numbers(generator):

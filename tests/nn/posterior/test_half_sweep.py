@@ -7,10 +7,9 @@ import pytest
 import torch
 from posterior_cases import drawn, observed
 
-from air_recsys.nn.posterior import half_sweep as module
+from air_recsys.nn.posterior import equations as module
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.equations import SLAB, Rows
-from air_recsys.nn.posterior.half_sweep import Given, half_sweep
+from air_recsys.nn.posterior.equations import SLAB, Given, Rows, half_sweep
 from air_recsys.nn.posterior.triangles import packed, size_of
 
 M, N = 30, 20

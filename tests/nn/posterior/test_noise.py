@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.nn.posterior.noise import Noise
+from air_recsys.nn.posterior.prior import Noise
 
 NU = 10
 

@@ -8,8 +8,7 @@ from air_recsys.exceptions import NumericalError
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
-from air_recsys.nn.posterior.one_row import Columns, Prior, solve_row
-from air_recsys.nn.posterior.rows import Known, solve_rows
+from air_recsys.nn.posterior.rows import Columns, Known, Prior, solve_row, solve_rows
 from air_recsys.nn.posterior.triangles import packed, squares, symmetric
 
 N, WIDTH = 7, 4

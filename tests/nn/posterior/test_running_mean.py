@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from air_recsys.nn.posterior.running_mean import RunningMean
+from air_recsys.nn.posterior.estimate import RunningMean
 
 
 def products(n_products, rank, m=30, n=20, seed=0):

@@ -10,8 +10,8 @@ import torch
 from posterior_cases import constant, drawn, observed
 
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.graphs import RowGraph
-from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.nn.posterior.state import set_values, values_of
 

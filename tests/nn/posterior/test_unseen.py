@@ -8,7 +8,7 @@ import torch
 
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.prior import Places
 from air_recsys.nn.posterior.unseen import settled, unseen_prior
 
