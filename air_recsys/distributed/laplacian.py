@@ -2,21 +2,28 @@
 
 The energy is separable by rows of P, E = 1/2 sum_ij P_ij D_ij, so a rank weighs the edges of its own rows. It needs
 the points of the other ranks at the ends of these edges, and sends them its terms of their rows of L @ points.
+
+All ranks draw all numbers of a random start, a block at a time, from one seed: the start depends on neither the number
+of ranks nor the cut, and no rank holds more than its own rows and a block.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.distributed.build import uniform_rows
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.exceptions import CheckpointError
 from air_recsys.graphs.candidates import nearest_among
 from air_recsys.graphs.laplacian import softmin_rows, squared_norms
 from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
+
+_BLOCK_ROWS = 1 << 16  # torch draws normal numbers 16 at a time, so blocks of 16 rows draw what one call would
 
 
 class ShardedLaplacian:
@@ -129,3 +136,38 @@ class ShardedLaplacian:
         distances = norms.index_select(0, pattern.columns).sub_(products, alpha=2).view(pattern.shape[0], -1)
         distances.add_(norms[self._own][rows, None]).clamp_(min=0)
         return functional.pad(distances, (1, 0))  # the self-edge has distance 0
+
+
+def normal_rows(
+    n_rows: int, width: int, rows: slice, *, mean: float, std: float, generator: torch.Generator, dtype: torch.dtype
+) -> Tensor:
+    """Return `rows` of an array (n_rows, width) of draws from N(mean, std^2).
+
+    Examples
+    --------
+    >>> def draw(rows):
+    ...     generator = torch.Generator().manual_seed(0)
+    ...     return normal_rows(9, 2, rows, mean=0.0, std=1.0, generator=generator, dtype=torch.float32)
+    >>> torch.equal(draw(slice(3, 5)), draw(slice(0, 9))[3:5])
+    True
+    """
+    return _rows(n_rows, width, rows, dtype, lambda block: block.normal_(mean, std, generator=generator))
+
+
+def uniform_rows(n_rows: int, width: int, rows: slice, *, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
+    """Return `rows` of an array (n_rows, width) of draws from +-1/sqrt(n_rows): the start of logits."""
+    bound = 1 / math.sqrt(n_rows)
+    return _rows(n_rows, width, rows, dtype, lambda block: block.uniform_(-bound, bound, generator=generator))
+
+
+def _rows(n_rows: int, width: int, rows: slice, dtype: torch.dtype, fill: Callable[[Tensor], Tensor]) -> Tensor:
+    own = torch.empty(rows.stop - rows.start, width, dtype=dtype)
+    n_blocks = max(1, n_rows // _BLOCK_ROWS)
+    for number in range(n_blocks):
+        start = number * _BLOCK_ROWS
+        stop = n_rows if number == n_blocks - 1 else start + _BLOCK_ROWS
+        block = fill(torch.empty(stop - start, width, dtype=dtype))
+        first, last = max(start, rows.start), min(stop, rows.stop)
+        if first < last:
+            own[first - rows.start : last - rows.start] = block[first - start : last - start]
+    return own

@@ -16,6 +16,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs import comparison, neighbors, pruning, spectral
 from air_recsys.graphs.analysis import AnalysedGraph, graph_card
 from air_recsys.storage.validation import check_integer, check_real
+from air_recsys.storage.writers import writer
 
 
 class SimilarityGraph(AnalysedGraph):
@@ -289,10 +290,7 @@ class SimilarityGraph(AnalysedGraph):
 
         For more than `max_nodes` nodes the page shows the communities, and the neighbourhoods of single nodes.
         """
-        # An import inside the method, as graphs lie below reports: the public name is fixed.
-        from air_recsys.report import write_explorer
-
-        return write_explorer(path, self, title=title, max_nodes=max_nodes)
+        return writer("html")(path, self, title=title, max_nodes=max_nodes)
 
     # ---------------------------------------------------------------- internals
 

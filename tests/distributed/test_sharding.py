@@ -18,8 +18,8 @@ from training_jobs import arrays, model, ratings
 
 from air_recsys import AIR, Interactions
 from air_recsys.distributed import Cost, fit, plan
-from air_recsys.distributed.build import normal_rows, uniform_rows
 from air_recsys.distributed.group import Cut
+from air_recsys.distributed.laplacian import normal_rows, uniform_rows
 from air_recsys.distributed.planning import table
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
 from air_recsys.graphs.candidates import nearest_among, nearest_rows
@@ -72,7 +72,7 @@ def test_parts_within_some_rows_cover_them_in_order():
 @pytest.mark.parametrize("shape", [(5, 3), (16, 1), (33, 7), (1000, 20)])
 def test_blocks_draw_what_one_call_draws(monkeypatch, shape: tuple[int, int], dtype):
     """With the generator in the same state afterwards, so that what is drawn next is the same too."""
-    monkeypatch.setattr("air_recsys.distributed.build._BLOCK_ROWS", 16)
+    monkeypatch.setattr("air_recsys.distributed.laplacian._BLOCK_ROWS", 16)
     whole, shards = (torch.Generator().manual_seed(1) for _ in range(2))
     normal = torch.empty(shape, dtype=dtype).normal_(0.1, 0.3, generator=whole)
     uniform = torch.empty(shape, dtype=dtype).uniform_(-(shape[0] ** -0.5), shape[0] ** -0.5, generator=whole)
