@@ -126,7 +126,7 @@ def _bytes_needed(group: Group, engine: ObjectiveEngine | PosteriorEngine, data:
     graphs = [strength > 0 for strength in settings.strengths]
     width, neighbors = settings.width or 0, settings.n_neighbors or 0
     sizes = data.n_users, data.n_items, data.n_ratings, width, neighbors, group.size
-    cost = Cost(*sizes, settings.depth, settings.n_batches, *graphs)
+    cost = Cost(*sizes, depth=settings.depth, n_batches=settings.n_batches, user_graph=graphs[0], item_graph=graphs[1])
     return (cost.bytes_held + cost.bytes_passing) * DTYPES[engine.setup.dtype].itemsize / 4
 
 

@@ -1,9 +1,8 @@
-"""The cost of training by `Adam`, or by sweeps, for a rank: the arithmetic, and the tables, of docs/distributed.md."""
+"""The cost of training by `Adam`, or by sweeps, for a rank: the arithmetic of docs/distributed.md."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from air_recsys.nn.build import Settings
@@ -11,34 +10,16 @@ from air_recsys.nn.memory import Sizes, posterior_plan
 from air_recsys.nn.posterior.triangles import size_of
 
 _NUMBER = 4  # bytes of a float32, and of an index where 32 bits are enough
+_DOUBLE = 8  # bytes of a float64
+_BESIDE = 2  # features beside the singular vectors: the degree and the constant
 _NEIGHBOR = 8  # bytes of an index that is kept in 64 bits
 _COPIES = 5  # value, gradient, Adam's two moments, and the state to go back to
 _PATTERN = 3 * _NUMBER  # bytes a stored position: column, place and row in the transpose
 
 
-class RankCost:
-    """What the costs of both kinds of training have in common."""
-
-    n_users: int
-    n_items: int
-    n_ratings: int
-    n_ranks: int
-    user_graph: bool
-    item_graph: bool
-
-    @property
-    def _graph_rows(self) -> int:
-        return self.n_users * self.user_graph + self.n_items * self.item_graph
-
-    def _search_flops(self, width: int) -> float:
-        """Return the operations of the exact search for neighbours among points of a width, shared out."""
-        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
-        return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
-
-
 @dataclass(frozen=True)
-class Cost(RankCost):
-    """The operations, memory and traffic of one rank, with the graphs of users and items that are learned.
+class RankCost:
+    """The sizes of a training, which the costs of both kinds have in common.
 
     Exchanges are counted as `air_recsys.distributed.group.Group` does: a sum over P ranks receives 2 (P - 1) / P times
     its bytes. Rows are taken as evenly shared.
@@ -52,10 +33,8 @@ class Cost(RankCost):
         k of both graphs.
     n_ranks : int
         P.
-    depth : int
-    n_batches : int
-        Steps an epoch.
     user_graph, item_graph : bool
+        The graphs that are learned.
     """
 
     n_users: int
@@ -64,10 +43,42 @@ class Cost(RankCost):
     n_factors: int
     n_neighbors: int
     n_ranks: int
-    depth: int = 2
-    n_batches: int = 1
-    user_graph: bool = True
-    item_graph: bool = True
+    user_graph: bool = field(default=True, kw_only=True)
+    item_graph: bool = field(default=True, kw_only=True)
+
+    @property
+    def _graph_rows(self) -> int:
+        return self.n_users * self.user_graph + self.n_items * self.item_graph
+
+    def _search_flops(self, width: int) -> float:
+        """Return the operations of the exact search for neighbours among points of a width, shared out."""
+        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
+        return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
+
+
+@dataclass(frozen=True)
+class Cost(RankCost):
+    """The operations, memory and traffic of one rank in training by `Adam`, with biases and in single precision.
+
+    Parameters
+    ----------
+    n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks, user_graph, item_graph
+        As in `RankCost`.
+    depth : int
+    n_batches : int
+        Steps an epoch.
+
+    Examples
+    --------
+    >>> cost = Cost(1_000_000, 50_000, 100_000_000, n_factors=64, n_neighbors=20, n_ranks=8)
+    >>> round((cost.bytes_held + cost.bytes_passing) / 1e9, 1), "GB"
+    (1.9, 'GB')
+    >>> round(cost.bytes_received_per_step / 1e6)  # U, V and the terms of their gradients
+    489
+    """
+
+    depth: int = field(default=2, kw_only=True)
+    n_batches: int = field(default=1, kw_only=True)
 
     @property
     def flops_per_step(self) -> float:
@@ -131,113 +142,33 @@ class Cost(RankCost):
         return numbers + 2 * summed, messages
 
 
-def plan(
-    n_users: int,
-    n_items: int,
-    n_ratings: int,
-    n_factors: int,
-    n_neighbors: int,
-    n_ranks: int,
-    *,
-    depth: int = 2,
-    n_batches: int = 1,
-    user_graph: bool = True,
-    item_graph: bool = True,
-) -> Cost:
-    """Return the cost of `Adam` for each rank, with biases and in single precision; parameters as in `Cost`.
-
-    Examples
-    --------
-    >>> cost = plan(1_000_000, 50_000, 100_000_000, n_factors=64, n_neighbors=20, n_ranks=8)
-    >>> round((cost.bytes_held + cost.bytes_passing) / 1e9, 1), "GB"
-    (1.9, 'GB')
-    >>> round(cost.bytes_received_per_step / 1e6)  # U, V and the terms of their gradients
-    489
-    """
-    sizes = n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks
-    return Cost(*sizes, depth, n_batches, user_graph, item_graph)
-
-
-EXAMPLES = (
-    Cost(6_040, 3_706, 1_000_209, 20, 20, 2),
-    Cost(162_541, 59_047, 25_000_095, 64, 20, 8),
-    Cost(1_000_000, 100_000, 1_000_000_000, 64, 20, 16),
-    Cost(100_000_000, 1_000_000, 10_000_000_000, 64, 20, 64),
-    Cost(100_000_000, 1_000_000, 10_000_000_000, 64, 20, 64, user_graph=False),
-)
-
-
-def table(costs: tuple[Cost, ...] = EXAMPLES) -> str:
-    """Return costs as a Markdown table, one column each."""
-    rows = size_cells(costs) | {
-        "r, k": [f"{cost.n_factors}, {cost.n_neighbors}" for cost in costs],
-        "ranks": [f"{cost.n_ranks}" for cost in costs],
-        "graphs": ["both" if cost.user_graph else "items" for cost in costs],
-        "held by a rank, GB": [f"{cost.bytes_held / 1e9:,.3g}" for cost in costs],
-        "passing through a rank, GB": [f"{cost.bytes_passing / 1e9:,.3g}" for cost in costs],
-        "received by a rank a step, GB": [f"{cost.bytes_received_per_step / 1e9:,.3g}" for cost in costs],
-        "messages a step": [f"{cost.messages_per_step}" for cost in costs],
-        "flops of a rank a step": [f"{cost.flops_per_step:.2g}" for cost in costs],
-        "flops of a rank a refresh": [f"{cost.flops_per_refresh:.2g}" for cost in costs],
-    }
-    return as_table(rows)
-
-
-def size_cells(costs: Sequence[RankCost]) -> dict[str, list[str]]:
-    """Return the rows of a table that tell the sizes of the data."""
-    return {
-        "users": [f"{cost.n_users:,}" for cost in costs],
-        "items": [f"{cost.n_items:,}" for cost in costs],
-        "ratings": [f"{cost.n_ratings:,}" for cost in costs],
-    }
-
-
-def as_table(rows: dict[str, list[str]]) -> str:
-    """Return named rows of cells as a Markdown table, the first one as its head."""
-    columns = len(next(iter(rows.values())))
-    lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    return "\n".join([lines[0], "|---" * (columns + 1) + "|", *lines[1:]])
-
-
-_SINGLE, _DOUBLE = 4, 8  # bytes of a number
-_BESIDE = 2  # features beside the singular vectors: the degree and the constant
-
-
 @dataclass(frozen=True)
 class SweepCost(RankCost):
-    """The operations, memory and traffic of one rank in sweeps over a posterior, in single precision.
-
-    Exchanges are counted as `air_recsys.distributed.group.Group` does, on average over the ranks.
+    """The operations, memory and traffic of one rank in sweeps of `Variational` or `Langevin`, in single precision.
 
     Parameters
     ----------
-    n_users, n_items, n_ratings : int
-    n_factors : int
-        r.
-    n_neighbors : int
-        k of both graphs.
-    n_ranks : int
-        P.
+    n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks, user_graph, item_graph
+        As in `RankCost`.
     n_features : int
         Singular vectors of the pattern, "auto" is 100.
     sample : bool
         Whether the sweeps draw (`Langevin`).
-    user_graph, item_graph : bool
     own_parts : bool
         Whether each rank reads its own part, `air_recsys.distributed.ParquetRatings`, not all ratings.
+
+    Examples
+    --------
+    >>> cost = SweepCost(162_541, 59_047, 25_000_095, n_factors=40, n_neighbors=20, n_ranks=8)
+    >>> round(cost.bytes_needed / 1e9, 1), "GB"
+    (5.4, 'GB')
+    >>> round(cost.bytes_received_per_sweep / 1e6)  # means and covariances of users and items
+    704
     """
 
-    n_users: int
-    n_items: int
-    n_ratings: int
-    n_factors: int
-    n_neighbors: int
-    n_ranks: int
-    n_features: int = 100
-    sample: bool = False
-    user_graph: bool = True
-    item_graph: bool = True
-    own_parts: bool = False
+    n_features: int = field(default=100, kw_only=True)
+    sample: bool = field(default=False, kw_only=True)
+    own_parts: bool = field(default=False, kw_only=True)
 
     @property
     def flops_per_sweep(self) -> float:
@@ -270,7 +201,7 @@ class SweepCost(RankCost):
         d, rows = self.n_factors + 1, self.n_users + self.n_items
         of_row = d + 1 + (d if self.sample else size_of(d))
         small = 2 * (self._features * d + d * d + self._features + 1 + rows) + 2 * 2  # priors, noise; a sum
-        return (_SINGLE * rows * of_row + _DOUBLE * small) * (self.n_ranks - 1) / self.n_ranks
+        return (_NUMBER * rows * of_row + _DOUBLE * small) * (self.n_ranks - 1) / self.n_ranks
 
     @property
     def messages_per_sweep(self) -> int:
@@ -282,55 +213,5 @@ class SweepCost(RankCost):
         return self.n_features + _BESIDE
 
 
-def plan_sweeps(
-    n_users: int,
-    n_items: int,
-    n_ratings: int,
-    n_factors: int,
-    n_neighbors: int,
-    n_ranks: int,
-    *,
-    n_features: int = 100,
-    sample: bool = False,
-    user_graph: bool = True,
-    item_graph: bool = True,
-    own_parts: bool = False,
-) -> SweepCost:
-    """Return the cost of `Variational`, or with `sample` of `Langevin`, for each rank; parameters as in `SweepCost`.
-
-    Examples
-    --------
-    >>> cost = plan_sweeps(162_541, 59_047, 25_000_095, n_factors=40, n_neighbors=20, n_ranks=8)
-    >>> round(cost.bytes_needed / 1e9, 1), "GB"
-    (5.4, 'GB')
-    >>> round(cost.bytes_received_per_sweep / 1e6)  # means and covariances of users and items
-    704
-    """
-    sizes = n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks
-    return SweepCost(*sizes, n_features, sample, user_graph, item_graph, own_parts)
-
-
-SWEEP_EXAMPLES = (
-    SweepCost(6_040, 3_706, 1_000_209, 40, 20, 1),
-    SweepCost(6_040, 3_706, 1_000_209, 40, 20, 2),
-    SweepCost(162_541, 59_047, 25_000_095, 40, 20, 8),
-    SweepCost(1_000_000, 100_000, 1_000_000_000, 40, 20, 16),
-    SweepCost(1_000_000, 100_000, 1_000_000_000, 40, 20, 16, own_parts=True),
-    SweepCost(1_000_000, 100_000, 1_000_000_000, 40, 20, 16, sample=True, own_parts=True),
-)
-
-
-def sweep_table(costs: tuple[SweepCost, ...] = SWEEP_EXAMPLES) -> str:
-    """Return costs as a Markdown table, one column each."""
-    return as_table(
-        size_cells(costs)
-        | {
-            "solver": ["Langevin" if cost.sample else "Variational" for cost in costs],
-            "ranks": [f"{cost.n_ranks}" for cost in costs],
-            "ratings that a rank is given": ["its part" if cost.own_parts else "all" for cost in costs],
-            "needed by a rank, GB": [f"{cost.bytes_needed / 1e9:,.3g}" for cost in costs],
-            "received by a rank a sweep, GB": [f"{cost.bytes_received_per_sweep / 1e9:,.3g}" for cost in costs],
-            "messages a sweep": [f"{cost.messages_per_sweep}" for cost in costs],
-            "flops of a rank a sweep": [f"{cost.flops_per_sweep:.2g}" for cost in costs],
-        }
-    )
+plan, plan_sweeps = Cost, SweepCost
+"""The costs of both kinds of training, asked for by what they are for."""

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 import torch.distributed as dist
+from cost_tables import ADAM, OF_ADAM, table
 from sealing import reseal_folder
 from training_jobs import arrays, model, ratings
 
@@ -20,7 +21,6 @@ from air_recsys import AIR, Interactions
 from air_recsys.distributed import Cost, fit, plan
 from air_recsys.distributed.group import Cut
 from air_recsys.distributed.laplacian import normal_rows, uniform_rows
-from air_recsys.distributed.planning import table
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
 from air_recsys.graphs.candidates import nearest_among, nearest_rows
 from air_recsys.models import DMF, DirichletDMF
@@ -346,4 +346,4 @@ def test_users_without_a_graph_are_never_gathered():
 
 def test_the_table_in_the_docs_is_what_the_module_prints():
     docs = Path(__file__).resolve().parents[2] / "docs" / "distributed.md"
-    assert table() in docs.read_text(encoding="utf-8")
+    assert table(ADAM, OF_ADAM) in docs.read_text(encoding="utf-8")
