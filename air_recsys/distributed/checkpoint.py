@@ -81,12 +81,12 @@ class Checkpoints:
         locks.append(hold_checkpoint(self.folder, self.folder / _LOCK))
 
     def latest(self) -> Path | None:
-        """Return the newest whole checkpoint that rank 0 sees."""
+        """The newest whole checkpoint that rank 0 sees."""
         folders = sorted(self.folder.glob("epoch-*")) if self._group.rank == 0 else []
         return self._group.of_first(folders[-1] if folders else None)
 
     def course(self, path: Path) -> dict[str, Any]:
-        """Return the values that `write` was given beside the tensors."""
+        """The values that `write` was given beside the tensors."""
         try:
             text = (path / _COURSE).read_bytes()
             course = parse_json(text)
@@ -117,7 +117,7 @@ class Checkpoints:
             raise CheckpointError(f"{path} holds NaN or infinity in {broken}")
 
     def broken(self, tensors: dict[str, tuple[Tensor, Cut | None]]) -> str | None:
-        """Return the name of a tensor with NaN or infinity on any rank, None where there is none."""
+        """The name of a tensor with NaN or infinity on any rank, None where there is none."""
         broken = [name for name, (tensor, _) in tensors.items() if not torch.isfinite(tensor).all()]
         everywhere = [name for names in self._group.of_all(broken) for name in names]
         return everywhere[0] if everywhere else None
@@ -161,14 +161,14 @@ class Checkpoints:
 
 
 def _damage(error: BaseException) -> DamagedError | None:
-    """Return what says that a file is damaged, of any rank."""
+    """The error that says that a file is damaged, of any rank."""
     if isinstance(error, CheckpointException):
         return next((each for each, _ in error.failures.values() if isinstance(each, DamagedError)), None)
     return error if isinstance(error, DamagedError) else None
 
 
 def _as_dtensor(own: Tensor, cut: Cut, rank: int, mesh: DeviceMesh) -> DTensor:
-    """Return the rows of all ranks as one tensor; the wrapper allows uneven rows, which `Shard` alone does not."""
+    """The rows of all ranks as one tensor; the wrapper allows uneven rows, which `Shard` alone does not."""
     shape = torch.Size((cut.n_rows, *own.shape[1:]))
     offset = (cut.starts[rank], *(0 for _ in own.shape[1:]))
     stride = torch.empty(shape, device="meta").stride()
@@ -233,7 +233,7 @@ class Reader(FileSystemReader):
     """Reads what `Writer` wrote, or raises `ValueError` for any damage of the index."""
 
     def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
-        """Return the index in torch's form."""
+        """The index in torch's form."""
         folder = Path(self.path)
         try:
             index = parse_sealed_json((folder / INDEX).read_bytes(), INDEX)
@@ -279,7 +279,7 @@ def _tensor(entry: dict[str, Any]) -> TensorStorageMetadata:
 def _place(
     folder: Path, name: str, offset: list[int] | None, index: int | None, file: str, start: int, length: int
 ) -> tuple[MetadataIndex, _StorageInfo]:
-    """Return the place of a shard of a tensor in a file of this folder."""
+    """The place of a shard of a tensor in a file of this folder."""
     if file != Path(file).name or not file.endswith(_SUFFIX):
         raise ValueError(f"expected a file *{_SUFFIX} of the checkpoint, found {file!r}")
     start, length = _size([start, length])

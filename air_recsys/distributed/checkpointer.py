@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from air_recsys.distributed.checkpoint import Checkpoints
 from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.objective import ShardedObjective
-from air_recsys.storage.validation import RandomState
 from air_recsys.training import GradientDescent, Record, Result, Trainer
-from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
+from air_recsys.training.checkpointer import FileCheckpointer
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
+FILE = "sweeps.ckpt"
 
 
 class ShardedCheckpointer:
@@ -27,7 +27,7 @@ class ShardedCheckpointer:
         self._kept = 0
 
     def restore(self, trainer: Trainer, result: Result) -> int:
-        """Return the epoch to begin with: that of the newest checkpoint, with everything as it was then, or 0."""
+        """The epoch to begin with: that of the newest checkpoint, with everything as it was then, or 0."""
         path = self._checkpoints.latest()
         if path is None:
             return 0
@@ -67,7 +67,7 @@ def _sharded(trainer: Trainer) -> tuple[ShardedObjective, torch.optim.Adam]:
 
 
 def _tensors(objective: ShardedObjective, optimizer: torch.optim.Adam) -> dict[str, tuple[Tensor, Cut | None]]:
-    """Return the own rows of everything that training changes, by name; moments of logits as copies."""
+    """The own rows of everything that training changes, by name; moments of logits as copies."""
     kept = objective.named_parameters()
     for name, (tensor, cut) in list(kept.items()):
         kept |= {f"{name}.{moment}": (_moment(optimizer, tensor, moment), cut) for moment in _MOMENTS}
@@ -80,7 +80,7 @@ def _tensors(objective: ShardedObjective, optimizer: torch.optim.Adam) -> dict[s
 
 
 def _moment(optimizer: torch.optim.Adam, tensor: Tensor, name: str) -> Tensor:
-    """Return Adam's running mean of a tensor's gradients or of their squares, zero before the first step."""
+    """Adam's running mean of a tensor's gradients or of their squares, zero before the first step."""
     state = optimizer.state[tensor]
     if not state:
         step = torch.zeros((), dtype=torch.float32, device=tensor.device)
@@ -88,38 +88,24 @@ def _moment(optimizer: torch.optim.Adam, tensor: Tensor, name: str) -> Tensor:
     return state[name]
 
 
-FILE = "sweeps.ckpt"
-
-
-class SweepCheckpointer(Checkpointer):
+class SweepCheckpointer(FileCheckpointer):
     """Keeps a training in ``sweeps.ckpt`` of a folder, every `every` sweeps and after the last, and restores it.
 
-    Rank 0 writes the file and all ranks read it, however many there are. All methods raise `CheckpointError` on all
-    ranks where one of them fails.
+    Each rank holds the whole state: rank 0 writes the file and all ranks read it, however many there are. All methods
+    raise `CheckpointError` on all ranks where one of them fails.
     """
 
     def __init__(self, group: Group, folder: Path, fingerprint: dict[str, Any], every: int) -> None:
-        self._group, self._every = group, every
-        file = folder / FILE
+        self._group, file = group, folder / FILE
         before = group.of_first(file if file.exists() else None)
         own = file if group.rank == 0 else None
-        self._file = group.together(lambda: FileCheckpointer(fingerprint, own, every, before))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def generator(self, random_state: RandomState) -> np.random.Generator:
-        """Return the generator that the training starts with, at the position where it stood then."""
-        return self._file.generator(random_state)
+        group.together(partial(super().__init__, fingerprint, own, every, before))
 
     def restore(self, trainer: Trainer, result: Result) -> int:
-        """Return the sweep to begin with, everything being as it was then."""
-        return self._group.together(lambda: self._file.restore(trainer, result))
+        """The sweep to begin with, everything being as it was then."""
+        return self._group.together(partial(super().restore, trainer, result))
 
     def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
         """Let rank 0 write the state at a position, where it is due."""
-        if ends or position % self._every == 0:
-            self._group.together(lambda: self._file.keep(position, trainer, result, ends=ends))
+        if ends or position % self.every == 0:
+            self._group.together(partial(super().keep, position, trainer, result, ends=ends))

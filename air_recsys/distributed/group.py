@@ -70,7 +70,7 @@ class Group:
         self.traffic = _COUNTED.get() or Traffic()
 
     def gather(self, own: Tensor, cut: Cut) -> Tensor:
-        """Return the rows of all ranks, shape (n, ...), from those of each, shape (n_own, ...)."""
+        """The rows of all ranks, shape (n, ...), from those of each, shape (n_own, ...)."""
         if self.size == 1:
             return own
         sizes = cut.sizes
@@ -86,7 +86,7 @@ class Group:
         return torch.cat([rows[:size] for rows, size in zip(received.split(largest), sizes, strict=True)])
 
     def spread(self, cut: Cut, *own: Tensor) -> list[Tensor]:
-        """Return the same as `gather`, for rows that are long or shared unevenly: sent as they are, all at a time."""
+        """The same as `gather`, for rows that are long or shared unevenly: sent as they are, all at a time."""
         if self.size == 1:
             return list(own)
         wholes = [part.new_empty(cut.n_rows, *part.shape[1:]) for part in own]
@@ -101,7 +101,7 @@ class Group:
         return wholes
 
     def as_first(self, tensor: Tensor) -> Tensor:
-        """Return the tensor of rank 0, of the shape of that of this rank."""
+        """The tensor of rank 0, of the shape of that of this rank."""
         if self.size == 1:
             return tensor
         sent = tensor.contiguous()
@@ -111,7 +111,7 @@ class Group:
         return sent
 
     def scatter_sum(self, partial: Tensor, cut: Cut) -> Tensor:
-        """Return the own rows (n_own, ...) of the sum over the ranks of `partial` (n, ...), added in rank order."""
+        """The own rows (n_own, ...) of the sum over the ranks of `partial` (n, ...), added in rank order."""
         if self.size == 1:
             return partial
         own = cut.sizes[self.rank]
@@ -122,7 +122,7 @@ class Group:
         return received.view(self.size, own, *partial.shape[1:]).sum(dim=0)
 
     def sum(self, *tensors: Tensor) -> list[Tensor]:
-        """Return the sums over the ranks of tensors of one type, in one exchange."""
+        """The sums over the ranks of tensors of one type, in one exchange."""
         if self.size == 1:
             return list(tensors)
         flat = torch.cat([tensor.flatten() for tensor in tensors])
@@ -144,7 +144,7 @@ class Group:
         return received
 
     def collect(self, own: Tensor) -> Tensor | None:
-        """Return the rows of all ranks, in rank order, on rank 0, and None on the others."""
+        """The rows of all ranks, in rank order, on rank 0, and None on the others."""
         sizes = self.of_all(len(own))
         if self.rank:
             with self.contact():
@@ -161,7 +161,7 @@ class Group:
         return whole
 
     def together(self, work: Callable[[], Found]) -> Found:
-        """Return what the work of this rank returns, once it has gone well on all; else raise the error of one."""
+        """The result of the work of this rank, once it has gone well on all; else the error of one is raised."""
         found, failure = None, None
         try:
             found = work()
@@ -173,14 +173,14 @@ class Group:
         return found  # pyright: ignore[reportReturnType]  # the work has gone well
 
     def of_all(self, value: Any) -> list[Any]:
-        """Return the small values of all ranks."""
+        """The small values of all ranks."""
         values = [None] * self.size
         with self.contact():
             dist.all_gather_object(values, value, group=self.handle)
         return values
 
     def of_first(self, value: Any) -> Any:
-        """Return the small value of rank 0."""
+        """The small value of rank 0."""
         return self.of_all(value if self.rank == 0 else None)[0]
 
     @contextmanager
@@ -265,11 +265,11 @@ class Cut:
         return [stop - start for start, stop in pairwise(self.starts)]
 
     def of(self, rank: int) -> slice:
-        """Return the rows of a rank."""
+        """The rows of a rank."""
         return slice(self.starts[rank], self.starts[rank + 1])
 
     def within(self, rows: slice) -> list[slice]:
-        """Return where the ranges of this cut are in an array of some of the rows only, empty for those outside.
+        """The ranges of this cut in an array of some of the rows only, empty for those outside.
 
         Examples
         --------

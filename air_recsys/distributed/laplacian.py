@@ -70,7 +70,7 @@ class ShardedLaplacian:
         self._set_neighbors(ring.remainder(cut.n_rows).sort(dim=1).values)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the own share of the energy, and the own rows (n_own, d) of L @ points; write strength * dE/dlogits.
+        """The own share of the energy, and the own rows (n_own, d) of L @ points; writes strength * dE/dlogits.
 
         Both come from the rows of one part alone, times the number of parts. `points` are U of all rows, (m, d), and
         `weighted` U G of the own rows, (n_own, d).
@@ -87,7 +87,7 @@ class ShardedLaplacian:
         return energy, torch.addcmul(-total[:, :-1], points[self._own], total[:, -1:])
 
     def _weigh(self, distances: Tensor, with_one: Tensor, strength: float, part: int) -> tuple[Tensor, Tensor]:
-        """Return the energy of the own edges of a part, and their terms of A @ (points, 1), shape (m, d + 1)."""
+        """The energy of the own edges of a part, and their terms of A @ (points, 1), shape (m, d + 1)."""
         rows, pattern, logits = self.rows[part], self._patterns[part], self.parts[part]
         weights, row_energy, gradient = softmin_rows(logits, distances)
         logits.grad = gradient.mul_(strength)
@@ -104,12 +104,12 @@ class ShardedLaplacian:
         return enter_edges(self.logits, old, self.neighbors, self.rows)
 
     def adjacency(self) -> sp.csr_array:
-        """Return the graph of all ranks, shape (m, m), on every one of them."""
+        """The graph of all ranks, shape (m, m), on every one of them."""
         own = torch.softmax(-self.logits, dim=1)[:, 1:] / 2, self.neighbors[:, 1:]
         return symmetric_graph(*(self._group.gather(tensor, self._cut) for tensor in own))
 
     def state(self) -> dict[str, Tensor]:
-        """Return copies of the own neighbours and logits."""
+        """Copies of the own neighbours and logits."""
         return {"logits": self.logits.clone(), "neighbors": self.neighbors.clone()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
@@ -141,7 +141,7 @@ class ShardedLaplacian:
 def normal_rows(
     n_rows: int, width: int, rows: slice, *, mean: float, std: float, generator: torch.Generator, dtype: torch.dtype
 ) -> Tensor:
-    """Return `rows` of an array (n_rows, width) of draws from N(mean, std^2).
+    """`rows` of an array (n_rows, width) of draws from N(mean, std^2).
 
     Examples
     --------
@@ -155,7 +155,7 @@ def normal_rows(
 
 
 def uniform_rows(n_rows: int, width: int, rows: slice, *, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
-    """Return `rows` of an array (n_rows, width) of draws from +-1/sqrt(n_rows): the start of logits."""
+    """`rows` of an array (n_rows, width) of draws from +-1/sqrt(n_rows): the start of logits."""
     bound = 1 / math.sqrt(n_rows)
     return _rows(n_rows, width, rows, dtype, lambda block: block.uniform_(-bound, bound, generator=generator))
 

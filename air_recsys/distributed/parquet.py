@@ -82,7 +82,7 @@ class ParquetTable:
         return [Piece(number, *span) for number, span in enumerate(spans)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Any]]:
-        """Yield these columns' ids (see `ids_of`), some rows at a time; no id may be missing."""
+        """The ids of these columns (see `ids_of`), some rows at a time; no id may be missing."""
         for piece in self.pieces(_ROWS_AT_A_TIME):
             table = read_piece(piece, columns)
             for name in columns:
@@ -108,7 +108,7 @@ def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def ids_of(column: pa.ChunkedArray) -> Any:
-    """Return a column of ids as the models take them: integers as an ndarray, text as a list of str."""
+    """A column of ids as the models take them: integers as an ndarray, text as a list of str."""
     plain = column.cast(plain_type(column.type))
     return plain.to_numpy() if pa.types.is_integer(plain.type) else plain.to_pylist()
 

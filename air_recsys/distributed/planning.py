@@ -51,7 +51,7 @@ class RankCost:
         return self.n_users * self.user_graph + self.n_items * self.item_graph
 
     def _search_flops(self, width: int) -> float:
-        """Return the operations of the exact search for neighbours among points of a width, shared out."""
+        """The operations of the exact search for neighbours among points of a width, shared out."""
         graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
         return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
 

@@ -188,7 +188,7 @@ def _score(
 
 @contextmanager
 def _whole_or_absent(target: Path) -> Iterator[Path]:
-    """Yield a folder beside `target` whose folder "parts" becomes `target` at the end."""
+    """A folder beside `target` whose folder "parts" becomes `target` at the end."""
     folder = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         for name in ("parts", "unfinished"):
@@ -202,7 +202,7 @@ def _whole_or_absent(target: Path) -> Iterator[Path]:
 def _checked(
     model: ModelOrFile, output: str | os.PathLike[str], batch_size: int, concurrency: int | None
 ) -> tuple[Path, Interactions]:
-    """Return the folder to write and the training data of a model, after the checks of both doors."""
+    """The folder to write and the training data of a model, after the checks of both doors."""
     check_integer("batch_size", batch_size, minimum=1)
     if concurrency is not None:
         check_integer("concurrency", concurrency, minimum=1)

@@ -146,7 +146,7 @@ class Job(Protocol):
         ...
 
     def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
-        """Return the table to write, and how many rows of the one that was read have an unknown id."""
+        """The table to write, and how many rows of the one that was read have an unknown id."""
         ...
 
 
@@ -168,7 +168,7 @@ class RecommendJob:
         return [self.user]
 
     def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
-        """Return the lists one below the other, and the number of unknown users."""
+        """The lists one below the other, and the number of unknown users."""
         users = ids_of(table[self.user])
         trained = model.interactions_.users.lookup(users) >= 0
         asked = list(compress(users, trained)) if self.skip else users
@@ -190,7 +190,7 @@ class PredictJob:
         return
 
     def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
-        """Return the table with the column score, and the number of pairs with an unknown id."""
+        """The table with the column score, and the number of pairs with an unknown id."""
         users, items = ids_of(table[self.user]), ids_of(table[self.item])
         scores = pa.array(model.predict(users, items, unknown="mean"), pa.float64())
         data = model.interactions_
@@ -199,7 +199,7 @@ class PredictJob:
 
 
 def list_schema(user_type: pa.DataType, item_ids: np.ndarray) -> pa.Schema:
-    """Return the columns of `Recommender.recommend`, with users in the type that was read.
+    """The columns of `Recommender.recommend`, with users in the type that was read.
 
     Examples
     --------

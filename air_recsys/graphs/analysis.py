@@ -24,7 +24,7 @@ class AnalysedGraph(WeightedGraph):
     """The analysis in `SimilarityGraph`; use that class."""
 
     def neighbors(self, id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n nodes most similar to `id`, strongest first, as columns named after the kind and "weight".
+        """The n nodes most similar to `id`, strongest first, as columns named after the kind and "weight".
 
         If a column names the nodes, the column "label" is between the two. A node with fewer than n edges has fewer
         rows. Of equal weights the one with more support comes first, see `SimilarityGraph`, then the first in the
@@ -47,12 +47,12 @@ class AnalysedGraph(WeightedGraph):
         return pd.DataFrame(columns | {"weight": weights[order]})
 
     def degrees(self, weighted: bool = True) -> pd.Series:
-        """Return the sum of every node's weights (or the number of its edges), indexed by id."""
+        """The sum of every node's weights (or the number of its edges), indexed by id."""
         counts = np.diff(self._adjacency.indptr).astype(np.int64)
         return self._nodes.series(self._adjacency.sum(axis=1) if weighted else counts, "degree")
 
     def components(self) -> pd.Series:
-        """Return the connected component of every node, 0 being the largest, as int indexed by id."""
+        """The connected component of every node, 0 being the largest, as int indexed by id."""
         return self._nodes.series(spectral.component_of_each(self._adjacency), "component")
 
     def communities(
@@ -63,7 +63,7 @@ class AnalysedGraph(WeightedGraph):
         method: Literal["louvain", "spectral"] = "louvain",
         n_communities: int | None = None,
     ) -> pd.Series:
-        """Return the community of every node, 0 being the largest, as int indexed by id.
+        """The community of every node, 0 being the largest, as int indexed by id.
 
         Parameters
         ----------
@@ -106,7 +106,7 @@ class AnalysedGraph(WeightedGraph):
     def describe_communities(
         self, communities: pd.Series | None = None, known: pd.Series | None = None
     ) -> pd.DataFrame:
-        """Return a row for every community: its size, its name, and the evidence for the name.
+        """A row for every community: its size, its name, and the evidence for the name.
 
         A community is named by at most two traits of its members (a genre, a decade, a flag, see
         `air_recsys.graphs.naming.traits_of`) that are over-represented: held by a fifth of the members or more, with
@@ -147,20 +147,20 @@ class AnalysedGraph(WeightedGraph):
         return naming.describe(labels.astype(np.int64), traits, self._nodes.labels().tolist(), weights)
 
     def _values(self, values: pd.Series, name: str) -> np.ndarray:
-        """Return the values of a Series in the order of the nodes."""
+        """The values of a Series in the order of the nodes."""
         rows = IdIndex(values.index, self.kind).lookup(self.ids)
         if (rows < 0).any():
             raise DataError(f"expected {name} of all {self.kind}s, found none of {self.ids[rows < 0].tolist()[0]!r}")
         return values.to_numpy()[rows]
 
     def laplacian(self, normalized: bool = False) -> sp.csr_array:
-        """Return L = D - A with D = diag(A 1), or I - D^-1/2 A D^-1/2 (0 for isolated nodes); shape (n, n)."""
+        """L = D - A with D = diag(A 1), or I - D^-1/2 A D^-1/2 (0 for isolated nodes); shape (n, n)."""
         if not len(self):
             return self.to_scipy()
         return sp.csr_array(csgraph.laplacian(self._adjacency, normed=normalized))
 
     def spectral_coordinates(self, n_dims: int = 2) -> np.ndarray:
-        """Return Laplacian eigenmaps in [-1, 1], a box for every component; shape (n, n_dims).
+        """Laplacian eigenmaps in [-1, 1], a box for every component; shape (n, n_dims).
 
         The same graph gives the same coordinates. See `air_recsys.graphs.spectral.eigenmaps`.
         """
@@ -171,7 +171,7 @@ _N_EDGES = 5
 
 
 def graph_card(graph: WeightedGraph) -> str:
-    """Return sizes and the strongest edges of a graph as HTML.
+    """Sizes and the strongest edges of a graph as HTML.
 
     Examples
     --------

@@ -30,7 +30,7 @@ _MIN_GROUP = 3  # smaller groups save nothing
 
 
 def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
-    """Return the k nearest other rows of every row in ascending index order; int64, shape (m, k).
+    """The k nearest other rows of every row in ascending index order; int64, shape (m, k).
 
     Any of the rows at the same distance may be chosen, and every call chooses the same ones.
 
@@ -44,7 +44,7 @@ def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
 
 
 def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int) -> Tensor:
-    """Return the k nearest other rows of n of the rows in ascending index order; int64, shape (n, k).
+    """The k nearest other rows of n of the rows in ascending index order; int64, shape (n, k).
 
     `own` (n, d) are the rows from number `first` on and `others` (m, d) all rows, one of both in U and the other in
     U G; `norms` (m,) are |x_i|^2.
@@ -78,7 +78,7 @@ def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int
 def _nearest_in_tile(
     rows: Tensor, others: Tensor, norms: Tensor, k: int, own: int, tile: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return distances, short of |x_i|^2, and columns of the rows that are nearest in one tile, (b, min(k, w)) each.
+    """Distances, short of |x_i|^2, and columns of the rows that are nearest in one tile, (b, min(k, w)) each.
 
     `own` is the column of the first of `rows`, where it is in this tile. |x_i|^2 is the same along a row, so it cannot
     change who is nearest.
@@ -92,7 +92,7 @@ def _nearest_in_tile(
 
 
 def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k least values of every row of (b, w) and their columns, (b, k) each, in no order.
+    """The k least values of every row of (b, w) and their columns, (b, k) each, in no order.
 
     This is `torch.topk`, but faster; 1 <= k <= w, and columns are int64.
 
@@ -119,7 +119,7 @@ def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
 
 
 def _chosen(values: Tensor, k: int) -> Tensor:
-    """Return the columns of the k least values of every row, (b, k)."""
+    """The columns of the k least values of every row, (b, k)."""
     if values.is_cuda:
         return values.topk(k, dim=1, largest=False, sorted=False).indices
     # NumPy's selection is vectorised: of short rows, as here, two to three times as fast as torch's.
@@ -131,7 +131,7 @@ _COMPARED_ENTRIES = 2_000_000
 
 
 def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> Tensor:
-    """Return k rows near every row, with the parameters and the form of `air_recsys.graphs.candidates.nearest_rows`.
+    """The k rows near every row, with the parameters and the form of `air_recsys.graphs.candidates.nearest_rows`.
 
     The rows are cut into about m / 256 clusters, and every row is compared with the members of the `n_probes` clusters
     whose centres are nearest to its own cluster's: about 256 n_probes m distances in place of m^2. The lists are those
@@ -160,7 +160,7 @@ def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> T
 def _clusters(
     points: Tensor, weighted: Tensor, norms: Tensor, k: int, n_probes: int
 ) -> tuple[list[Tensor], list[list[int]]]:
-    """Return the rows of every cluster that has any, and for each the other clusters to search."""
+    """The rows of every cluster that has any, and for each the other clusters to search."""
     m = points.shape[0]
     n_clusters = max(1, m // _CLUSTER)
     pivots = torch.arange(n_clusters, device=points.device) * m // n_clusters  # any rows serve; these need no draw

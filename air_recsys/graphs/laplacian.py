@@ -38,12 +38,12 @@ from torch import Tensor
 
 
 def squared_norms(points: Tensor, weighted: Tensor) -> Tensor:
-    """Return |x_i|^2 of every row, shape (m,)."""
+    """|x_i|^2 of every row, shape (m,)."""
     return torch.linalg.vecdot(points, weighted)
 
 
 def squared_distances(points: Tensor, weighted: Tensor) -> Tensor:
-    """Return D_ij = |x_i - x_j|^2, shape (m, m): never negative, exactly zero on the diagonal.
+    """D_ij = |x_i - x_j|^2, shape (m, m): never negative, exactly zero on the diagonal.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def squared_distances(points: Tensor, weighted: Tensor) -> Tensor:
 
 
 def laplacian(adjacency: Tensor) -> Tensor:
-    """Return L = diag(A 1) - A, shape (m, m).
+    """L = diag(A 1) - A, shape (m, m).
 
     Examples
     --------
@@ -70,13 +70,13 @@ def laplacian(adjacency: Tensor) -> Tensor:
 
 
 def laplacian_product(adjacency: Tensor, points: Tensor) -> Tensor:
-    """Return L X = diag(A 1) X - A X without forming L, shape (m, d)."""
+    """L X = diag(A 1) X - A X without forming L, shape (m, d)."""
     degree = adjacency.sum(dim=1, keepdim=True)  # (m, 1)
     return (degree * points).addmm_(adjacency, points, alpha=-1)
 
 
 def dirichlet_energy(adjacency: Tensor, points: Tensor) -> Tensor:
-    """Return E(X; A) = tr(X^T L X) = 1/2 sum_ij A_ij |x_i - x_j|^2 for a symmetric adjacency.
+    """E(X; A) = tr(X^T L X) = 1/2 sum_ij A_ij |x_i - x_j|^2 for a symmetric adjacency.
 
     Examples
     --------
@@ -96,7 +96,7 @@ class GraphTerm(NamedTuple):
 
 
 def softmin_rows(logits: Tensor, distances: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the row softmin P of `logits`, each row's share of the energy, and dE/dW.
+    """The row softmin P of `logits`, each row's share of the energy, and dE/dW.
 
     Parameters
     ----------
@@ -120,14 +120,14 @@ def softmin_rows(logits: Tensor, distances: Tensor) -> tuple[Tensor, Tensor, Ten
 
 
 def row_softmin(logits: Tensor, distances: Tensor) -> GraphTerm:
-    """Return the graph of P = softmax over each row of -W: A = (P + P^T)/2 with a zero diagonal."""
+    """The graph of P = softmax over each row of -W: A = (P + P^T)/2 with a zero diagonal."""
     weights, row_energy, gradient = softmin_rows(logits, distances)
     adjacency = torch.lerp(weights, weights.T, 0.5).fill_diagonal_(0)
     return GraphTerm(row_energy.sum() / 2, adjacency, gradient)
 
 
 def global_sum(logits: Tensor, distances: Tensor) -> GraphTerm:
-    """Return the graph of A' = exp(W) / sum(exp(W)): A = A' + A'^T with a zero diagonal."""
+    """The graph of A' = exp(W) / sum(exp(W)): A = A' + A'^T with a zero diagonal."""
     weights = _softmax_of_all(logits)  # A', (m, m)
     gradient = weights * distances
     energy = gradient.sum()
@@ -136,7 +136,7 @@ def global_sum(logits: Tensor, distances: Tensor) -> GraphTerm:
 
 
 def global_product(logits: Tensor, distances: Tensor) -> GraphTerm:
-    """Return the graph of A = exp(W + W^T) / sum(exp(W)) with a zero diagonal."""
+    """The graph of A = exp(W + W^T) / sum(exp(W)) with a zero diagonal."""
     weights = _softmax_of_all(logits)  # exp(W) / sum(exp(W)), (m, m)
     # One exponential of the difference: exp(W + W^T) may overflow where A does not. The diagonal is cleared before,
     # as infinity times D_ii = 0 is NaN.

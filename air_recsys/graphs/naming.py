@@ -36,7 +36,7 @@ class Fit(NamedTuple):
 
 
 def describe(labels: np.ndarray, traits: Sequence[Trait], names: Sequence[str], known: np.ndarray) -> pd.DataFrame:
-    """Return one row for every community of `labels` >= 0: its size, its name, and what the name rests on.
+    """One row for every community of `labels` >= 0: its size, its name, and what the name rests on.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def describe(labels: np.ndarray, traits: Sequence[Trait], names: Sequence[str], 
 
 
 def _shares(labels: np.ndarray, traits: Sequence[Trait]) -> list[np.ndarray]:
-    """Return which share of the members of every community >= 0 has each trait, of those of whom it is known."""
+    """The share of the members of every community >= 0 with each trait, of those of whom it is known."""
     inside, most = labels >= 0, int(labels.max(initial=-1)) + 1
 
     def count(nodes: np.ndarray) -> np.ndarray:
@@ -87,7 +87,7 @@ def _shares(labels: np.ndarray, traits: Sequence[Trait]) -> list[np.ndarray]:
 
 
 def _standing_out(inside: np.ndarray, traits: Sequence[Trait], n_tests: int) -> list[Fit]:
-    """Return the traits that name a community, of those that enough of it have, the least probable first."""
+    """The traits that name a community, of those that enough of it have, the least probable first."""
     fits = (fit(inside, trait, n_tests) for trait in traits)
     clear = [each for each in fits if each.p_value < LEVEL]
     ordered = sorted(clear, key=lambda each: (each.p_value, -each.log_odds))
@@ -96,13 +96,13 @@ def _standing_out(inside: np.ndarray, traits: Sequence[Trait], n_tests: int) -> 
 
 
 def _adds(trait: Trait, other: Trait) -> bool:
-    """Return whether a trait says more than another: they overlap, and neither holds the other."""
+    """Whether a trait says more than another: they overlap, and neither holds the other."""
     both = int((trait.holders & other.holders).sum())
     return 0 < both < min(int(trait.holders.sum()), int(other.holders.sum()))
 
 
 def fit(inside: np.ndarray, trait: Trait, n_tests: int) -> Fit:
-    """Return how much a trait is over-represented among the nodes where `inside` is True, as one of `n_tests`."""
+    """How much a trait is over-represented among the nodes where `inside` is True, as one of `n_tests`."""
     members, n_all = inside & trait.known, int(trait.known.sum())
     n, having, k = int(members.sum()), int(trait.holders.sum()), int((members & trait.holders).sum())
     odds = np.log((k + 0.5) * (n_all - having - n + k + 0.5) / ((n - k + 0.5) * (having - k + 0.5)))
@@ -143,7 +143,7 @@ class Trait(NamedTuple):
 
 
 def traits_of(attributes: pd.DataFrame, label: str | None = None) -> list[Trait]:
-    """Return the traits of a table of attributes with a row for every node.
+    """The traits of a table of attributes with a row for every node.
 
     A text is its parts between "|", a list or set its entries, a flag the name of its column. A year is in its
     decade, too, and before others; other numbers of more than eight values fall into quarters. What fewer than three
@@ -178,7 +178,7 @@ def _of_column(name: str, column: pd.Series) -> Iterator[Trait]:
 
 
 def _grouped(name: str, values: pd.Series) -> pd.Series:
-    """Return what stands for many numbers: years with their decades, or quarters. Other values stay as they are."""
+    """Values, many numbers of which are grouped: years with their decades, or quarters."""
     if not pd.api.types.is_numeric_dtype(values) or pd.api.types.is_bool_dtype(values) or not len(values):
         return values
     numbers = values.to_numpy(dtype=np.float64)
@@ -193,7 +193,7 @@ def _grouped(name: str, values: pd.Series) -> pd.Series:
 
 
 def _spans_of_years(years: np.ndarray) -> list[list[str]]:
-    """Return each year, its decade, and the ends of all decades that it lies before."""
+    """Each year, its decade, and the ends of all decades that it lies before."""
     decades = np.unique(years // 10 * 10).tolist()
     before = {decade: [f"before {later}" for later in decades[2:] if later > decade] for decade in decades}
     return [[str(year), f"{year // 10 * 10}s", *before[year // 10 * 10]] for year in years.tolist()]

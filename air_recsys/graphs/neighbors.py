@@ -15,7 +15,7 @@ from air_recsys.storage.validation import check_choice, check_integer
 
 
 def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
-    """Return the graph of each row's nearest rows by the cosine of their stored entries, shape (m, m).
+    """The graph of each row's nearest rows by the cosine of their stored entries, shape (m, m).
 
     Each row of `matrix` (m, n), such as centred ratings, chooses at most min(n_neighbors, m - 1) edges. An edge weighs
     the cosine, at least 0, halved where only one of its two ends chose it. Rows without entries stay isolated.
@@ -47,7 +47,7 @@ METRICS = ("cosine", "euclidean")
 
 
 def as_factors(factors: Any, n_ids: int) -> np.ndarray:
-    """Return factors as float32, shape (n, r), or raise `DataError` unless they are finite and one row per id."""
+    """Factors as float32, shape (n, r), or `DataError` unless they are finite and one row per id."""
     array = as_float(factors, "factors")
     if array.ndim != 2 or len(array) != n_ids:
         raise DataError(f"expected factors of shape ({n_ids}, r), one row per id, found shape {array.shape}")
@@ -57,7 +57,7 @@ def as_factors(factors: Any, n_ids: int) -> np.ndarray:
 
 
 def nearest_neighbors_graph(factors: np.ndarray, k: int, metric: str) -> sp.csr_array:
-    r"""Return the graph in which every row of some factors is joined to its k nearest rows, shape (n, n).
+    r"""The graph in which every row of some factors is joined to its k nearest rows, shape (n, n).
 
     An edge stands where either of its ends is among the min(k, n - 1) nearest of the other. It weighs
 
@@ -97,7 +97,7 @@ def nearest_neighbors_graph(factors: np.ndarray, k: int, metric: str) -> sp.csr_
 
 
 def _cosines(units: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
-    """Return the cosine of every row with each of its neighbours, at least 0; shape (n, k)."""
+    """The cosine of every row with each of its neighbours, at least 0; shape (n, k)."""
     return _in_blocks(units, neighbors, lambda own, others: np.einsum("br,bkr->bk", own, others)).clip(0, 1)
 
 

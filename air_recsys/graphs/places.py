@@ -25,7 +25,7 @@ _SEED = 0
 
 
 def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    """Return the places of the nodes of a symmetric graph, shape (n, d), float32; zeros for nodes without edges.
+    """The places of the nodes of a symmetric graph, shape (n, d), float32; zeros for nodes without edges.
 
     d is `n_dims`, or the number of nodes with edges where that is smaller.
 
@@ -51,7 +51,7 @@ def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
 
 
 def _leading(scaled: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return about the k largest eigenvalues, descending, and their vectors, by subspace iteration."""
+    """About the k largest eigenvalues, descending, and their vectors, by subspace iteration."""
     assert scaled.shape is not None  # SciPy types it as optional
     n = scaled.shape[0]
     basis = np.random.default_rng(_SEED).standard_normal((n, min(k + _OVERSAMPLED, n)))
@@ -62,6 +62,6 @@ def _leading(scaled: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_unit_length(rows: np.ndarray) -> np.ndarray:
-    """Return rows of length 1, and those that rounding alone tells from 0 as 0."""
+    """Rows of length 1, and those that rounding alone tells from 0 as 0."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-6)

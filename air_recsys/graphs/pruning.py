@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 
 def strongest(adjacency: sp.csr_array, k: int, support: np.ndarray | None = None) -> sp.csr_array:
-    """Return the graph where every node keeps its k strongest edges, and of equal ones as `ranked` orders them.
+    """The graph where every node keeps its k strongest edges, and of equal ones as `ranked` orders them.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def strongest(adjacency: sp.csr_array, k: int, support: np.ndarray | None = None
 
 
 def strongest_of_each(adjacency: sp.csr_array, k: int, support: np.ndarray | None = None) -> np.ndarray:
-    """Return which stored entries are among the k strongest of their row; bool, shape (nnz,)."""
+    """The mask of the stored entries that are among the k strongest of their row; bool, shape (nnz,)."""
     rows, order = ranked(adjacency, support)
     chosen = np.zeros(adjacency.nnz, dtype=bool)
     chosen[order] = np.arange(adjacency.nnz) - adjacency.indptr[rows] < k
@@ -37,12 +37,12 @@ def strongest_of_each(adjacency: sp.csr_array, k: int, support: np.ndarray | Non
 
 
 def above(adjacency: sp.csr_array, weight: float) -> sp.csr_array:
-    """Return the graph of the edges with at least that weight."""
+    """The graph of the edges with at least that weight."""
     return _where_an_end_keeps(adjacency, adjacency.data >= weight)
 
 
 def holding(adjacency: sp.csr_array, share: float, support: np.ndarray | None = None) -> sp.csr_array:
-    """Return the graph where every node keeps the fewest of its edges that hold a `share` in (0, 1] of its weight.
+    """The graph where every node keeps the fewest of its edges that hold a `share` in (0, 1] of its weight.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def holding(adjacency: sp.csr_array, share: float, support: np.ndarray | None = 
 
 
 def ranked(adjacency: sp.csr_array, support: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Return the row of every stored entry, and the entries' order by row and falling weight, (nnz,) each.
+    """The row of every stored entry, and the entries' order by row and falling weight, (nnz,) each.
 
     Of equal weights that with more `support` (nnz,) comes first, then the first in the row.
     """
@@ -84,7 +84,7 @@ _BLOCK_ENTRIES = 4_000_000  # stored entries of rows that are compared at a time
 
 
 def to_similarities(adjacency: sp.csr_array) -> sp.csr_array:
-    """Return weights as shares of the largest one, rounded to four significant digits; shape (n, n).
+    """Weights as shares of the largest one, rounded to four significant digits; shape (n, n).
 
     Examples
     --------
@@ -101,7 +101,7 @@ def to_similarities(adjacency: sp.csr_array) -> sp.csr_array:
 
 
 def common_counts(rows: sp.csr_array, first: ArrayLike, second: ArrayLike) -> np.ndarray:
-    """Return how many columns two rows have both entries in, for pairs of rows (p,); int, shape (p,).
+    """How many columns two rows have both entries in, for pairs of rows (p,); int, shape (p,).
 
     Examples
     --------
@@ -121,7 +121,7 @@ def common_counts(rows: sp.csr_array, first: ArrayLike, second: ArrayLike) -> np
 
 
 def support_of_ties(adjacency: sp.csr_array, rows: sp.csr_array) -> sp.csr_array:
-    """Return the common columns of the ends of edges that tie with another edge of a node; symmetric, shape (n, n).
+    """The common columns of the ends of edges that tie with another edge of a node; symmetric, shape (n, n).
 
     Parameters
     ----------

@@ -40,14 +40,14 @@ def by_size(groups: np.ndarray) -> np.ndarray:
 
 
 def component_of_each(adjacency: sp.csr_array) -> np.ndarray:
-    """Return the connected component of every node, 0 being the largest; shape (n,)."""
+    """The connected component of every node, 0 being the largest; shape (n,)."""
     if adjacency.indptr.size == 1:
         return np.empty(0, dtype=np.int64)
     return by_size(csgraph.connected_components(adjacency, directed=False)[1])
 
 
 def each_component(adjacency: sp.csr_array) -> Iterator[tuple[np.ndarray, sp.csr_array]]:
-    """Yield the rows and the adjacency of every component, from the largest to the smallest."""
+    """The rows and the adjacency of every component, from the largest to the smallest."""
     labels = component_of_each(adjacency)
     order = np.argsort(labels, kind="stable")
     blocks = sp.csr_array(adjacency[order][:, order])  # block-diagonal
@@ -58,7 +58,7 @@ def each_component(adjacency: sp.csr_array) -> Iterator[tuple[np.ndarray, sp.csr
 
 
 def smallest_eigenpairs(adjacency: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest eigenpairs of the normalised Laplacian of a connected graph of two nodes or more.
+    """The smallest eigenpairs of the normalised Laplacian of a connected graph of two nodes or more.
 
     These are min(k, n - 1) values (k,), ascending, without the first, 0, and vectors (n, k) of norm 1 whose entry of
     largest modulus is positive.
@@ -85,7 +85,7 @@ def smallest_eigenpairs(adjacency: sp.csr_array, k: int) -> tuple[np.ndarray, np
 
 
 def trivial_eigenvector(adjacency: sp.csr_array) -> np.ndarray:
-    """Return D^1/2 1, of norm 1: the eigenvector of the eigenvalue 0 of a connected graph; shape (n,)."""
+    """D^1/2 1, of norm 1: the eigenvector of the eigenvalue 0 of a connected graph; shape (n,)."""
     degrees = adjacency.sum(axis=1)
     return np.sqrt(degrees / degrees.sum())
 
@@ -127,7 +127,7 @@ def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
 
 
 def eigenmaps(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    r"""Return Laplacian eigenmaps, every component in a separate box; shape (n, n_dims).
+    r"""Laplacian eigenmaps, every component in a separate box; shape (n, n_dims).
 
     The coordinates of a component are the solutions y of :math:`L y = \lambda D y` with the smallest
     :math:`\lambda > 0`, each scaled to a largest entry of 1. With several components each has a box whose area
@@ -158,7 +158,7 @@ def eigenmaps(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
 
 
 def _local(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    """Return the eigenmaps of one component, each coordinate with a largest entry of 1."""
+    """The eigenmaps of one component, each coordinate with a largest entry of 1."""
     n = adjacency.indptr.size - 1
     coordinates = np.zeros((n, n_dims))
     if n > 1:
@@ -169,7 +169,7 @@ def _local(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
 
 
 def _shelves(sizes: np.ndarray, n_dims: int) -> np.ndarray:
-    """Return the centres of square boxes of side 2 sqrt(size), in rows of about equal length; shape (c, n_dims)."""
+    """The centres of square boxes of side 2 sqrt(size), in rows of about equal length; shape (c, n_dims)."""
     sides = 2 * np.sqrt(sizes)
     length = np.inf if n_dims == 1 else np.linalg.norm(sides) * (1 + 1e-9)
     centres = np.zeros((sizes.size, max(2, n_dims)))
@@ -186,7 +186,7 @@ _MOST_CUTS = 30  # most cuts by the eigengap
 
 
 def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np.ndarray:
-    """Return communities of large modularity, 0 being the largest; shape (n,).
+    """Communities of large modularity, 0 being the largest; shape (n,).
 
     Source: Blondel, Guillaume, Lambiotte, Lefebvre, Fast unfolding of communities in large networks, J. Stat. Mech.,
     2008, in NetworkX's program.
@@ -201,7 +201,7 @@ def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np
 
 
 def spectral_communities(adjacency: sp.csr_array, n_communities: int | None, random_state: int) -> np.ndarray:
-    """Return the clusters of k-means on eigenvectors of the normalised Laplacian, 0 being the largest; shape (n,).
+    """The clusters of k-means on eigenvectors of the normalised Laplacian, 0 being the largest; shape (n,).
 
     No cluster reaches over two components, and nodes without edges stand alone. Components are cut into more where
     that costs least, that is at the smallest eigenvalues; a component that is cut c times is divided by k-means with
@@ -244,7 +244,7 @@ def spectral_communities(adjacency: sp.csr_array, n_communities: int | None, ran
 
 
 def _cuts_of_each(spectra: list[np.ndarray], n_cuts: int | None) -> np.ndarray:
-    """Return how often each component is cut: where the eigenvalues are smallest."""
+    """How often each component is cut: where the eigenvalues are smallest."""
     values = np.concatenate(spectra)
     owners = np.repeat(np.arange(len(spectra)), [len(each) for each in spectra])
     order = np.argsort(values, kind="stable")

@@ -43,7 +43,7 @@ class WeightedGraph:
 
     @classmethod
     def taking(cls, adjacency: sp.csr_array, ids: Iterable[Hashable], kind: str = "node") -> Self:
-        """Return the graph of an adjacency that nobody changes; its arrays are kept, not copied, where they are clean.
+        """The graph of an adjacency that nobody changes; its arrays are kept, not copied, where they are clean.
 
         Those of a model file that is mapped so stay in the file.
 
@@ -102,7 +102,7 @@ class WeightedGraph:
         return len(self.ids)
 
     def strongest_first(self) -> sp.coo_array:
-        """Return every edge once as an upper triangle, shape (n, n), its entries in the order of falling weight.
+        """Every edge once as an upper triangle, shape (n, n), its entries in the order of falling weight.
 
         Of equal weights that with more support comes first, then the first in the order of the ids.
         """
@@ -113,7 +113,7 @@ class WeightedGraph:
         return sp.coo_array((upper.data[order], (upper.row[order], upper.col[order])), shape=upper.shape)
 
     def edge_list(self) -> pd.DataFrame:
-        """Return every edge once, as columns source, target and weight.
+        """Every edge once, as columns source, target and weight.
 
         Examples
         --------
@@ -126,11 +126,11 @@ class WeightedGraph:
     # ---------------------------------------------------------------- to other libraries
 
     def to_scipy(self) -> sp.csr_array:
-        """Return a copy of the adjacency, shape (n, n), symmetric with an empty diagonal."""
+        """A copy of the adjacency, shape (n, n), symmetric with an empty diagonal."""
         return self._adjacency.copy()
 
     def to_networkx(self, labels: bool = True) -> nx.Graph:
-        """Return a NetworkX graph with edge attribute "weight" (needs the extra ``viz``).
+        """A NetworkX graph with edge attribute "weight" (needs the extra ``viz``).
 
         The attributes become attributes of the nodes, without missing values. If a column names the nodes, "label" is
         the name.
@@ -144,7 +144,7 @@ class WeightedGraph:
         return exports.networkx_graph(names, self._adjacency, exports.node_attributes(self._nodes))
 
     def to_pyg(self) -> Any:
-        """Return a PyTorch Geometric ``Data`` (needs torch_geometric, the extra ``graphs``).
+        """A PyTorch Geometric ``Data`` (needs torch_geometric, the extra ``graphs``).
 
         ``edge_index`` (int64, both directions of every edge), ``edge_weight`` (float32), ``num_nodes``, and the list
         ``ids`` in the order of the nodes.
@@ -152,7 +152,7 @@ class WeightedGraph:
         return exports.pyg_data(self._nodes, self._adjacency)
 
     def to_pygsp(self) -> Any:
-        """Return a PyGSP ``Graph`` for signal processing (needs pygsp, the extra ``graphs``); nodes are rows."""
+        """A PyGSP ``Graph`` for signal processing (needs pygsp, the extra ``graphs``); nodes are rows."""
         return exports.pygsp_graph(self._adjacency)
 
     # ---------------------------------------------------------------- to files
@@ -211,7 +211,7 @@ class WeightedGraph:
 
 
 def _are_equal(clean: sp.csr_array, given: sp.csr_array) -> bool:
-    """Return whether two matrices have the same arrays, of the same types."""
+    """Whether two matrices have the same arrays, of the same types."""
     pairs = [(getattr(clean, name), getattr(given, name)) for name in ("data", "indices", "indptr")]
     return all(own.dtype == other.dtype and np.array_equal(own, other) for own, other in pairs)
 
@@ -235,7 +235,7 @@ def _clean(adjacency: Any, size: int) -> sp.csr_array:
 
 
 def _of_entries(support: sp.csr_array, adjacency: sp.csr_array) -> np.ndarray:
-    """Return the support of the stored entries of an adjacency, 0 where nothing is known; shape (nnz,)."""
+    """The support of the stored entries of an adjacency, 0 where nothing is known; shape (nnz,)."""
     if support.shape != adjacency.shape:
         raise DataError(f"expected support of the shape {adjacency.shape} of the adjacency, found {support.shape}")
     n = adjacency.indptr.size - 1

@@ -87,7 +87,7 @@ def observations(
     device: torch.device,
     weights: sp.csr_array | None = None,
 ) -> Observations:
-    """Return the stored entries of a CSR matrix as tensors, values transformed; `weights` at the same positions."""
+    """The stored entries of a CSR matrix as tensors, values transformed; `weights` at the same positions."""
     assert ratings.shape is not None  # SciPy types it as optional
     ratings.sort_indices()
     starts = torch.as_tensor(ratings.indptr.astype(np.int64), device=device)
@@ -129,7 +129,7 @@ def random_batches(observed: Observations, n_batches: int, rng: np.random.Genera
 
 
 def build_objective(observed: Observations, settings: Settings, rng: np.random.Generator) -> Objective:
-    """Return the objective of `settings` on observed entries, at a start drawn from `rng`."""
+    """The objective of `settings` on observed entries, at a start drawn from `rng`."""
     m, n = observed.pattern.shape
     width = settings.width or min(m, n)
     n_batches = min(settings.n_batches, m, n, observed.values.numel())

@@ -31,7 +31,7 @@ _LITTLE = 1_000_000  # numbers, of which one thread does a step within milliseco
 
 
 def resolve_device(device: str) -> torch.device:
-    """Return the torch device of a name; "auto" is the GPU if there is one, and logs once if there is none.
+    """The torch device of a name; "auto" is the GPU if there is one, and logs once if there is none.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def resolve_device(device: str) -> torch.device:
 
 
 def device_or_cpu(name: str | None) -> torch.device:
-    """Return the device of a name, such as that of a training on another machine, or the CPU where it is not here.
+    """The device of a name, such as that of a training on another machine, or the CPU where it is not here.
 
     Examples
     --------
@@ -88,7 +88,7 @@ def torch_threads(number: int) -> Iterator[None]:
 
 
 def in_workers(function: Callable[[Item], Result], items: Sequence[Item], number: int = 0) -> list[Result]:
-    """Return the results of a function of each item, by so many threads in each of which torch has one of its own.
+    """The results of a function of each item, by so many threads in each of which torch has one of its own.
 
     Threads that share no work wait for none, which is faster than several threads for one item after the other. One
     item is not given to others: all threads of torch are for it.
@@ -145,7 +145,7 @@ _MATMUL: Any = getattr(mkldnn, "matmul", None)  # torch < 2.9 has no such switch
 
 
 def fast_products(matrix: Tensor) -> AbstractContextManager[None]:
-    """Return a context in which products of matrices like this one are fast and as exact as outside of it.
+    """A context in which products of matrices like this one are fast and as exact as outside of it.
 
     The context changes nothing for a small matrix, and for any but float32 on the CPU.
 
@@ -164,7 +164,7 @@ def fast_products(matrix: Tensor) -> AbstractContextManager[None]:
 
 @cache
 def rounds_as_float32() -> bool:
-    """Return whether oneDNN is available and keeps float32 where it may round to bfloat16."""
+    """Whether oneDNN is available and keeps float32 where it may round to bfloat16."""
     if _MATMUL is None or not mkldnn.is_available():
         return False
     left, right = torch.randn(2, 256, 256, generator=torch.Generator().manual_seed(0))

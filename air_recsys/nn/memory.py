@@ -52,7 +52,7 @@ class MemoryPlan(NamedTuple):
 
 
 def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
-    """Return the memory of a training at its peak, without its interactions: a slightly high estimate."""
+    """The memory of a training at its peak, without its interactions: a slightly high estimate."""
     m, n, nnz, size, weighted = sizes
     width = min(m, n) if settings.width is None else settings.width
     n_batches = max(1, min(settings.n_batches, m, n, nnz))
@@ -74,7 +74,7 @@ def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
 
 
 def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tuple[int, int]:
-    """Return the bytes that a learned graph holds, and those that a step on it needs."""
+    """The bytes that a learned graph holds, and those that a step on it needs."""
     if n_neighbors is None:
         return rows**2 * size * (_ADAM + _KEPT), 5 * rows**2 * size
     edges = rows * min(n_neighbors + 1, rows)
@@ -83,12 +83,12 @@ def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tup
 
 
 def _search(rows: int, n_neighbors: int | None) -> int:
-    """Return the bytes that choosing a graph's edges anew needs."""
+    """The bytes that choosing a graph's edges anew needs."""
     return 0 if n_neighbors is None else _BLOCK + 4 * _LONG * rows * min(n_neighbors, rows)
 
 
 def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) -> Iterator[tuple[str, Settings]]:
-    """Yield settings that need less and less memory, each with its changes; `batches` are the n_batches to try."""
+    """Settings that need less and less memory, each with its changes; `batches` are the n_batches to try."""
     full = min(sizes.n_rows, sizes.n_columns)
     for n_neighbors, width in _SMALLER:
         for n_batches in batches:
@@ -107,7 +107,7 @@ _NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "
 
 
 def readable(size: float) -> str:
-    """Return a number of bytes as text with a unit.
+    """A number of bytes as text with a unit.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def posterior_plan(
     block_bytes: int = SUMS,
     from_covariances: bool | None = None,
 ) -> MemoryPlan:
-    """Return the memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count.
+    """The memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count.
 
     The others are those of `posterior_bytes`; by default variational sweeps come before draws where
     `holds_covariances`.
@@ -156,7 +156,7 @@ def posterior_plan(
 
 
 def holds_covariances(sizes: Sizes, settings: Settings) -> bool:
-    """Return whether the covariances of all rows and columns take at most 1 GiB.
+    """Whether the covariances of all rows and columns take at most 1 GiB.
 
     Examples
     --------
@@ -170,7 +170,7 @@ def holds_covariances(sizes: Sizes, settings: Settings) -> bool:
 
 
 def block_within(sizes: Sizes, settings: Settings, n_features: int, limit: int) -> int:
-    """Return the bytes of a block of equations of draws with which a training stays within `limit`.
+    """The bytes of a block of equations of draws with which a training stays within `limit`.
 
     At most 256 MiB, and at least those of one row; with these a training can need more than the limit.
 
@@ -202,7 +202,7 @@ def posterior_bytes(
     block_bytes: int = SUMS,
     from_covariances: bool = False,
 ) -> int:
-    """Return the bytes of the sweeps at their peak without their graphs: a slightly high estimate.
+    """The bytes of the sweeps at their peak without their graphs: a slightly high estimate.
 
     `width` is that of the factors, `sample` says whether rows are drawn, `block_bytes` are those of the equations
     that are then formed at a time, and `from_covariances` says whether variational sweeps come before.
@@ -234,7 +234,7 @@ _PROCESSES = 2  # with as many moments as entries; several of fewer moments take
 
 
 def drift_bytes(n_entries: int, width: int) -> int:
-    """Return the bytes that drift takes beside the sweeps, of so many entries and columns of the factors.
+    """The bytes that drift takes beside the sweeps, of so many entries and columns of the factors.
 
     Curves are made once, before there are processes, so that the larger of both counts: a high estimate.
 

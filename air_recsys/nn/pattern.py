@@ -61,30 +61,30 @@ class SparsePattern:
         return torch.repeat_interleave(index, self.row_starts.diff(), output_size=self.columns.numel())
 
     def side(self, side: int) -> tuple[Tensor, Tensor]:
-        """Return where the positions of each row (side 0) or column (side 1) start, and their columns, or rows."""
+        """The start of the positions of each row (side 0) or column (side 1), and their columns, or rows."""
         if side:
             return self._column_starts, self._rows_transposed
         return self.row_starts, self.columns
 
     def in_order_of(self, side: int, values: Tensor) -> Tensor:
-        """Return values, one per position, in the order of `side`: by rows (0) or by columns (1)."""
+        """Values, one per position, in the order of `side`: by rows (0) or by columns (1)."""
         return values.index_select(0, self._transposed) if side else values
 
     def sampled_product(self, left: Tensor, right: Tensor, minus: Tensor | None = None) -> Tensor:
-        """Return left_i . right_j at every position (i, j), less `minus` (nnz,), for left (m, d) and right (n, d)."""
+        """The products left_i . right_j at all positions, less `minus` (nnz,), for left (m, d) and right (n, d)."""
         if minus is None:
             minus = torch.zeros_like(self.columns, dtype=left.dtype)
         sparse = torch.sparse_csr_tensor(self.row_starts, self.columns, minus, self.shape, check_invariants=False)
         return torch.sparse.sampled_addmm(sparse, left, right.T, beta=-1.0).values()
 
     def matmul(self, values: Tensor, right: Tensor) -> Tensor:
-        """Return S @ right for the matrix S with `values` on the pattern; shape (m, d)."""
+        """S @ right for the matrix S with `values` on the pattern; shape (m, d)."""
         return functional.embedding_bag(
             self.columns, right, self.row_starts, mode="sum", per_sample_weights=values, include_last_offset=True
         )
 
     def transpose_matmul(self, values: Tensor, left: Tensor) -> Tensor:
-        """Return S^T @ left; shape (n, d)."""
+        """S^T @ left; shape (n, d)."""
         return functional.embedding_bag(
             self._rows_transposed,
             left,
@@ -99,12 +99,12 @@ class Carry(Protocol):
     """The map from the per-edge state of a part before a refresh to that after."""
 
     def __call__(self, state: Tensor, part: int = 0) -> Tensor:
-        """Return the state (rows, k + 1), 0 for new edges."""
+        """The state (rows, k + 1), 0 for new edges."""
         ...
 
 
 def edge_patterns(others: Tensor, ranges: Sequence[slice], n_nodes: int) -> list[SparsePattern]:
-    """Return the positions of the edges of each range of rows, given the neighbours of all rows (m, k)."""
+    """The positions of the edges of each range of rows, given the neighbours of all rows (m, k)."""
     k = others.shape[1]
     return [
         SparsePattern(torch.arange(0, chosen.numel() + 1, k, device=others.device), chosen.flatten(), n_nodes)
@@ -113,7 +113,7 @@ def edge_patterns(others: Tensor, ranges: Sequence[slice], n_nodes: int) -> list
 
 
 def symmetric_graph(halves: Tensor, others: Tensor) -> sp.csr_array:
-    """Return the graph (m, m) whose edges weigh the sum of both ends' `halves` (m, k), given to `others` (m, k)."""
+    """The graph (m, m) whose edges weigh the sum of both ends' `halves` (m, k), given to `others` (m, k)."""
     m, k = others.shape
     values, columns = (tensor.flatten().cpu().numpy() for tensor in (halves, others))
     half = sp.csr_array((values, columns, np.arange(0, m * k + 1, k)), shape=(m, m))
@@ -121,7 +121,7 @@ def symmetric_graph(halves: Tensor, others: Tensor) -> sp.csr_array:
 
 
 def positions(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
-    """Return where each entry of `new` is in the same row of `old`, both ascending, and whether it is there."""
+    """The position of each entry of `new` in the same row of `old`, both ascending, and whether it is there."""
     places = torch.searchsorted(old.contiguous(), new.contiguous()).clamp_(max=old.shape[1] - 1)
     return places, old.gather(1, places) == new
 

@@ -154,7 +154,7 @@ def of_this_training() -> Iterator[None]:
 
 
 def _packed(value: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """Return `value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there.
+    """`value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there.
 
     The order of their axes in memory is kept, since the rounding of a product depends on it.
     """

@@ -18,7 +18,7 @@ class Checkpointer(Protocol):
     """Keeps a training on the way, so that it can go on after an interruption."""
 
     def restore(self, trainer: Trainer, result: Result) -> int:
-        """Return the position to begin with, everything being as it was then."""
+        """The position to begin with, everything being as it was then."""
         ...
 
     def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
@@ -50,7 +50,7 @@ class FileCheckpointer(HeldCheckpoint):
         self.chosen: Any = None if self.state is None else self.state.get("chosen")
 
     def generator(self, random_state: RandomState) -> np.random.Generator:
-        """Return the generator that the training starts with, at the position where it stood then."""
+        """The generator that the training starts with, at the position where it stood then."""
         rng = as_generator(random_state)
         if self.state is not None:
             rng = generator_at(self.state.get("start"))
@@ -58,7 +58,7 @@ class FileCheckpointer(HeldCheckpoint):
         return rng
 
     def restore(self, trainer: Trainer, result: Result) -> int:
-        """Return the position to begin with, everything being as it was then.
+        """The position to begin with, everything being as it was then.
 
         Raises
         ------
@@ -107,12 +107,12 @@ def _remembered(course: Mapping[str, Any], trainer: Trainer) -> Remembered:
 
 
 def position_of(rng: np.random.Generator) -> dict[str, Any]:
-    """Return where a generator stands, for a checkpoint."""
+    """The position of a generator, for a checkpoint."""
     return dict(rng.bit_generator.state)
 
 
 def generator_at(state: Any) -> np.random.Generator:
-    """Return a generator that stands where `position_of` found one."""
+    """A generator that stands where `position_of` found one."""
     kinds = (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
     by_name = {kind.__name__: kind for kind in kinds}
     try:

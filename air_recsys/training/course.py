@@ -62,7 +62,7 @@ def train(
 
 
 def asks_to_stop(answer: Any) -> bool:
-    """Return whether the answer of a callback ends a training: True does, in Python's or NumPy's form.
+    """Whether the answer of a callback ends a training: True does, in Python's or NumPy's form.
 
     Examples
     --------

@@ -81,7 +81,7 @@ _FIRST = 0.01  # of the training: before that the graphs hardly move
 
 
 def spread_steps(n_steps: int, count: int) -> tuple[int, ...]:
-    """Return 0 and fewer than `count` further steps before the last one, in a geometric sequence.
+    """0 and fewer than `count` further steps before the last one, in a geometric sequence.
 
     Parameters
     ----------

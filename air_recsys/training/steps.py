@@ -25,12 +25,12 @@ class Stepper(Protocol):
         ...
 
     def evaluate_all(self) -> Tensor:
-        """Return the terms of the objective, (6,); with one batch the gradients of the next step are there too."""
+        """The terms of the objective, (6,); with one batch the gradients of the next step are there too."""
         ...
 
 
 def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> Stepper:
-    """Return what steps `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
+    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class PlainSteps:
         self.optimizer.step()
 
     def evaluate_all(self) -> Tensor:
-        """Return the terms of the objective."""
+        """The terms of the objective."""
         return torch.stack(self._objective.evaluate_all())
 
 
@@ -86,7 +86,7 @@ class CapturedSteps:
         self._update()
 
     def evaluate_all(self) -> Tensor:
-        """Return the terms of the objective, in the memory that the next evaluation writes to."""
+        """The terms of the objective, in the memory that the next evaluation writes to."""
         return self._evaluate()
 
 
@@ -136,7 +136,7 @@ def _can_be_captured(objective: Objective) -> bool:
 
 
 def moments_of(moments: Mapping[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:
-    """Return Adam's state of a tensor, on its device.
+    """Adam's state of a tensor, on its device.
 
     Raises
     ------

@@ -92,27 +92,27 @@ class PosteriorSweeps:
             raise NumericalError("expected finite energies of the graphs, found NaN or infinity")
 
     def measure(self, position: int) -> Measures:
-        """Return the energies that the graphs had before their last step, and the common noise."""
+        """The energies that the graphs had before their last step, and the common noise."""
         noise = math.sqrt(self._variance) * self._unit
         return Measures(row_energy=self._energies[0], column_energy=self._energies[1], noise=noise)
 
     def validation_error(self) -> float:
-        """Return the root mean squared error on the held-out entries, NaN where there are none."""
+        """The root mean squared error on the held-out entries, NaN where there are none."""
         return math.nan if self._validation_error is None else self._validation_error()
 
     def problem(self, record: Record, first: Record | None) -> None:
-        """Return None: a sweep that fails says so itself."""
+        """None: a sweep that fails says so itself."""
 
     def has_settled(self, measures: Measures) -> bool:
-        """Return False: the paper's rule is about the objective."""
+        """False: the paper's rule is about the objective."""
         return False
 
     def adjacencies(self) -> Adjacencies:
-        """Return the present graphs."""
+        """The present graphs."""
         return [None if graph is None else graph.adjacency() for graph in self.graphs]
 
     def state(self) -> dict[str, Any]:
-        """Return the posterior, what is kept of its sweeps, and the graphs."""
+        """The posterior, what is kept of its sweeps, and the graphs."""
         return {
             "posterior": self.posterior.state(),
             "estimate": self.estimate.state(),
@@ -132,7 +132,7 @@ class PosteriorSweeps:
         self._variance = float(self.posterior.noise.variance)
 
     def step_state(self) -> dict[str, Any]:
-        """Return where the random numbers stand."""
+        """The position of the random numbers."""
         return position_of(self._rng)
 
     def load_step_state(self, state: dict[str, Any]) -> None:

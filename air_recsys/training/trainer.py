@@ -36,7 +36,7 @@ Callback = Callable[[Record], bool | None]
 
 
 def check_callbacks(callbacks: Any) -> list[Callback]:
-    """Return callbacks as a list, or raise `ParameterError` where one cannot be called.
+    """Callbacks as a list, or `ParameterError` where one cannot be called.
 
     Examples
     --------
@@ -137,27 +137,27 @@ class Trainer(Protocol):
         ...
 
     def measure(self, position: int) -> Measures:
-        """Return the figures of the present state."""
+        """The figures of the present state."""
         ...
 
     def validation_error(self) -> float:
-        """Return the root mean squared error on the held-out entries, NaN where there are none."""
+        """The root mean squared error on the held-out entries, NaN where there are none."""
         ...
 
     def problem(self, record: Record, first: Record | None) -> str | None:
-        """Return what is wrong with the state of a record, None where all is well; `first` is the first record."""
+        """The fault of the state of a record, None where all is well; `first` is the first record."""
         ...
 
     def has_settled(self, measures: Measures) -> bool:
-        """Return whether the paper's stopping rule ends the training here."""
+        """Whether the paper's stopping rule ends the training here."""
         ...
 
     def adjacencies(self) -> Adjacencies:
-        """Return the present graphs."""
+        """The present graphs."""
         ...
 
     def state(self) -> Any:
-        """Return what predictions and graphs depend on; no later step changes it."""
+        """The values that predictions and graphs depend on; no later step changes them."""
         ...
 
     def load_state(self, state: Any) -> None:
@@ -165,7 +165,7 @@ class Trainer(Protocol):
         ...
 
     def step_state(self) -> Any:
-        """Return what further steps depend on beside `state`, such as the moments of an optimiser."""
+        """The values that further steps depend on beside `state`, such as the moments of an optimiser."""
         ...
 
     def load_step_state(self, state: Any) -> None:

@@ -86,7 +86,7 @@ class Drift(Stateful):
             self._settle()
 
     def errors(self, side: int, precisions: Tensor) -> Tensor:
-        """Return what the variance of the drift adds to the squared errors of the rows of a side, (m,).
+        """The share of the drift's variance in the squared errors of the rows of a side, (m,).
 
         `precisions` (n,) are those of the noise of the partners, as in `equations`.
         """
@@ -94,16 +94,16 @@ class Drift(Stateful):
         return own.sum(precisions[:, None].to(self._spread.dtype), power=1)[:, 0]
 
     def moments(self) -> tuple[list[Moments], list[Moments]]:
-        """Return the processes of rows and of columns as they stand, or the means of the draws that count."""
+        """The processes of rows and of columns as they stand, or the means of the draws that count."""
         rows, columns = ([process.moments() for process in of_side] for of_side in self.processes)
         return rows, columns
 
     def tensors(self) -> list[Tensor]:
-        """Return what has to be finite."""
+        """The tensors that have to be finite."""
         return [process.mean for process in self._every()]
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change."""
+        """The values that sweeps change."""
         found = [[(process.scale, process.strength) for process in of_side] for of_side in self.processes]
         return {**super().state(), "found": found, "processes": [process.state() for process in self._every()]}
 
@@ -124,7 +124,7 @@ class Drift(Stateful):
         return [Process(self._index[side], self._times, *each, self._scales[side]) for each in found]
 
     def _total(self) -> Tensor:
-        """Return the drift at each entry, (nnz,)."""
+        """The drift at each entry, (nnz,)."""
         total = torch.zeros_like(self._times)
         for process in self._every():
             total += process.at_entries()[0]
@@ -140,7 +140,7 @@ class Drift(Stateful):
             self._entries.entries[side].values.copy_(self._pattern.in_order_of(side, rest))
 
     def _errors(self, sides: list[Rows]) -> Tensor:
-        """Return the entries less factors and biases, (nnz,)."""
+        """The entries less factors and biases, (nnz,)."""
         rows, columns = (side.mean for side in sides)
         errors = torch.empty_like(self._times)
         for start in range(0, len(errors), _AT_ONCE):
@@ -151,13 +151,13 @@ class Drift(Stateful):
         return errors
 
     def _precisions(self, noise: Noise) -> Tensor:
-        """Return the precision of the noise of each entry, (nnz,)."""
+        """The precision of the noise of each entry, (nnz,)."""
         rows, columns = noise.scales
         precisions = rows[self._index[0]] * columns[self._index[1]] / noise.variance
         return precisions if self._weights is None else precisions * self._weights
 
     def _curve(self, side: int, given: Given) -> Curve:
-        """Return the curve of the rows of a side, or of as many of them as have some 260,000 entries."""
+        """The curve of the rows of a side, or of as many of them as have some 260,000 entries."""
         entries = self._entries.entries[side]
         every = -(-len(entries.partners) // LOOKED_AT)
         rows = torch.arange(0, len(entries.starts) - 1, every, device=entries.starts.device)
@@ -173,7 +173,7 @@ class Drift(Stateful):
 
 
 def _of_rows(entries: Entries, rows: Tensor) -> tuple[Entries, Tensor]:
-    """Return the entries of some rows, and their places among those of all."""
+    """The entries of some rows, and their places among those of all."""
     counts = entries.starts.diff()
     chosen = torch.zeros(len(counts), dtype=torch.bool, device=rows.device)
     chosen[rows] = True

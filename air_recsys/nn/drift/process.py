@@ -37,7 +37,7 @@ class Moments(NamedTuple):
     scales: Tensor  # (m,), s
 
     def at(self, rows: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of some rows at times, (q,) each; of rows that came later 0 and v.
+        """Mean and variance of some rows at times, (q,) each; of rows that came later 0 and v.
 
         Examples
         --------
@@ -63,16 +63,16 @@ class Moments(NamedTuple):
         return mean, known + strengths * (1 - told).clamp(min=0)
 
     def strengths(self, rows: Tensor) -> Tensor:
-        """Return v / s of some rows, v of those that came later."""
+        """The strength v / s of some rows, v of those that came later."""
         trained = rows < len(self.scales)
         return self.strength / torch.where(trained, self.scales[rows * trained], 1.0)
 
     def on_cpu(self) -> Moments:
-        """Return the same in the memory of the host."""
+        """The same in the memory of the host."""
         return self._replace(**{name: part.cpu() for name, part in self._asdict().items() if torch.is_tensor(part)})
 
     def _near(self, rows: Tensor, moment: Tensor, place: Tensor) -> _Near:
-        """Return the process at the moments of some places, with no correlation where they are of another row."""
+        """The process at the moments of some places, with no correlation where they are of another row."""
         there = place.clamp(0, len(self.keys) - 1)
         key = self.keys[there]
         same = (there == place) & (key // self.n_moments == rows)
@@ -87,7 +87,7 @@ class _Near(NamedTuple):
 
 
 def _covariance(lower: Tensor, upper: Tensor, joint: Tensor) -> Tensor:
-    """Return the covariance of neighbours in a chain from their variances and minus what joins them in the precision.
+    """The covariance of neighbours in a chain from their variances and minus what joins them in the precision.
 
     With others summed out, their precision is [[a, -j], [-j, b]], of which the variances give a and b.
     """
@@ -143,7 +143,7 @@ class Process(Stateful):
         self.mean, self.spread = solve_chains(diagonal, before, sums, self._longest)
 
     def at_entries(self) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of the process at each entry, (nnz,)."""
+        """Mean and variance of the process at each entry, (nnz,)."""
         return self.mean[self._node], self.spread[self._node]
 
     def count(self) -> None:
@@ -152,7 +152,7 @@ class Process(Stateful):
         self._count += 1
 
     def moments(self) -> Moments:
-        """Return the process as it stands, or the mean and the variance of the draws that count."""
+        """The process as it stands, or the mean and the variance of the draws that count."""
         mean, spread = self.mean, self.spread
         if self._count:
             mean = self._sum / self._count
@@ -176,7 +176,7 @@ class Solved(NamedTuple):
 
 
 def solve_chains(diagonal: Tensor, before: Tensor, right: Tensor, longest: int) -> Solved:
-    """Return x and the diagonal of A^-1 for a positive definite A.
+    """The solution x and the diagonal of A^-1 for a positive definite A.
 
     Each step adds to an equation those at some distance on both sides, so that they no longer share an unknown with
     it, and doubles the distance: about log2(`longest`) steps, each for all equations at once.
@@ -210,7 +210,7 @@ def solve_chains(diagonal: Tensor, before: Tensor, right: Tensor, longest: int) 
 
 
 def _moved(values: Tensor, distance: int, outside: float = 0.0) -> Tensor:
-    """Return what stands `distance` places before each value."""
+    """The values that stand `distance` positions before each."""
     length = len(values)
     if abs(distance) >= length:
         return torch.full_like(values, outside)

@@ -37,12 +37,12 @@ class Rows(NamedTuple):
     covariance: Tensor | None = None  # triangles, (m, d (d + 1) / 2)
 
     def second_moment(self) -> Tensor:
-        """Return the triangles of E[x x^T]."""
+        """The triangles of E[x x^T]."""
         product = squares(self.mean)
         return product if self.covariance is None else product.add_(self.covariance)
 
     def covariances(self) -> Tensor:
-        """Return the covariances as matrices, (m, d, d), 0 for exact values."""
+        """The covariances as matrices, (m, d, d), 0 for exact values."""
         if self.covariance is None:
             return self.mean.new_zeros(*self.mean.shape, self.mean.shape[1])
         return symmetric(self.covariance)
@@ -56,17 +56,17 @@ class Equations(NamedTuple):
     squares: Tensor  # (m,)
 
     def block(self, rows: slice) -> Equations:
-        """Return those of some rows."""
+        """The equations of some rows."""
         return Equations(*(part[rows] for part in self))
 
     def squared_errors(self, rows: Rows) -> Tensor:
-        """Return the expected weighted sum of squared errors of each row, (m,)."""
+        """The expected weighted sum of squared errors of each row, (m,)."""
         linear = (self.right * rows.mean).sum(1)
         return (self.squares - 2 * linear + inner(self.precision, rows.second_moment())).clamp(min=0)
 
 
 def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor | None = None) -> Equations:
-    """Return the equations of all rows of `entries`.
+    """The equations of all rows of `entries`.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
 def _precisions(
     entries: Entries, inputs: Tensor, covariance: Tensor | None, shares: Tensor, out: Tensor | None
 ) -> Tensor:
-    """Return A of each row."""
+    """A of each row."""
     size = size_of(inputs.shape[1])
     if out is None:
         out = inputs.new_empty(len(entries.starts) - 1, size)
@@ -118,7 +118,7 @@ def _precisions(
 
 
 def _moments(inputs: Tensor, covariance: Tensor | None, start: int, stop: int) -> Tensor:
-    """Return some columns of the triangles of E[g g^T], in which the bias takes no part: the last of g is 1."""
+    """Some columns of the triangles of E[g g^T], in which the bias takes no part: the last of g is 1."""
     width = inputs.shape[1]
     table = inputs.new_empty(len(inputs), stop - start)
     for row, first, last in spans(width):
@@ -142,7 +142,7 @@ class Solution(NamedTuple):
     unsolved: Tensor  # (), the number of rows whose equations are not positive definite; they are NaN
 
     def covariance(self) -> Tensor:
-        """Return the triangles of the covariances."""
+        """The triangles of the covariances."""
         if self.cholesky.is_cuda:  # there `cholesky_inverse` takes one matrix after another, and lets the host wait
             identity = torch.eye(self.cholesky.shape[1], dtype=self.cholesky.dtype, device=self.cholesky.device)
             root = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
@@ -150,7 +150,7 @@ class Solution(NamedTuple):
         return packed(torch.cholesky_inverse(self.cholesky).mT)  # LAPACK wrote it in columns
 
     def draw(self, before: Tensor, momentum: float, noise: Tensor) -> Tensor:
-        """Return m - a (x - m) + (1 - a^2)^1/2 e for the state x before, e ~ N(0, covariance) from `noise` ~ N(0, 1).
+        """The draw m - a (x - m) + (1 - a^2)^1/2 e for the state x before, e ~ N(0, covariance), `noise` ~ N(0, 1).
 
         Both x and the draw have the Gaussian as their distribution; a > 0 moves past the mean (over-relaxation).
         """
@@ -159,7 +159,7 @@ class Solution(NamedTuple):
 
 
 def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Solution:
-    """Return the Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
+    """The Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
 
     Shapes are (m,) for `scale`, (m, d) for `prior_mean` and (d, d) for `prior_precision`.
     """
@@ -202,7 +202,7 @@ Draw = Callable[[Solution, slice], Tensor]
 
 
 def half_sweep(given: Given, draw: Draw | None = None) -> Half:
-    """Return all rows of one side: their Gaussians, or what `draw` makes of these."""
+    """All rows of one side: their Gaussians, or what `draw` makes of these."""
     m, width = given.prior_mean.shape
     means, errors = torch.empty_like(given.prior_mean), torch.empty_like(given.scales)
     states = means if draw is None else torch.empty_like(means)
@@ -228,7 +228,7 @@ def half_sweep(given: Given, draw: Draw | None = None) -> Half:
 
 
 def rows_at_once(width: int, dtype: torch.dtype, n_bytes: int) -> int:
-    """Return how many rows' equations are formed at a time in a block of so many bytes, at least one."""
+    """How many rows' equations are formed at a time in a block of so many bytes, at least one."""
     return max(n_bytes // (size_of(width) * dtype.itemsize), 1)
 
 

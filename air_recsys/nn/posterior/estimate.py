@@ -66,18 +66,18 @@ class VariationalEstimate:
         self.posterior.sweep()
 
     def state(self) -> dict[str, Any]:
-        """Return an empty state, as sweeps change the posterior alone."""
+        """An empty state, as sweeps change the posterior alone."""
         return {}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Do nothing."""
 
     def scores(self) -> Scores:
-        """Return the expected scores: exact, as rows and columns are independent."""
+        """The expected scores: exact, as rows and columns are independent."""
         return _scores(self.posterior)
 
     def uncertainty(self) -> Uncertainty:
-        """Return what the standard deviations need."""
+        """The terms of the standard deviations."""
         noise, sides = self.posterior.noise, self.posterior.sides
         of_rows, of_columns = (1 / scales for scales in noise.scales)
         priors, (rows, columns) = _joined([_priors(self.posterior)]), sides
@@ -131,7 +131,7 @@ class LangevinEstimate(Stateful):
         self._count += 1
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change beside the posterior."""
+        """The values that sweeps change beside the posterior."""
         return {"products": self._products.state(), **super().state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -146,14 +146,14 @@ class LangevinEstimate(Stateful):
             raise ValueError("expected draws like the rows, the columns and the priors")
 
     def scores(self) -> Scores:
-        """Return the mean of the scores so far; of the first sweeps, the last draw."""
+        """The mean of the scores so far; of the first sweeps, the last draw."""
         if self._count == 0:
             return _scores(self.posterior)
         biases = self._row_biases / (2 * self._count), self._column_biases / (2 * self._count)
         return Scores(*self._products.factors(), *biases)
 
     def uncertainty(self) -> Uncertainty:
-        """Return what the standard deviations need."""
+        """The terms of the standard deviations."""
         of_rows, of_columns = (total / self._count for total in self._noises)
         drawn_rows, drawn_columns, drawn_priors = zip(*self._draws, strict=True)
         rows, columns = torch.stack(drawn_rows, dim=1), torch.stack(drawn_columns, dim=1)
@@ -162,13 +162,13 @@ class LangevinEstimate(Stateful):
 
 
 def _scores(posterior: Posterior) -> Scores:
-    """Return the scores of the present means, or draws, of rows and columns."""
+    """The scores of the present means, or draws, of rows and columns."""
     rows, columns = (side.mean for side in posterior.sides)
     return Scores(rows[:, :-1], columns[:, :-1], rows[:, -1], columns[:, -1])
 
 
 def _priors(posterior: Posterior) -> list[Tensor]:
-    """Return the tensors of `Priors`, in the type of the entries."""
+    """The tensors of `Priors`, in the type of the entries."""
     priors, dtype = posterior.priors, posterior.sides[0].mean.dtype
     tensors = [prior.weights for prior in priors] + [prior.precision for prior in priors]
     return [tensor.to(dtype) for tensor in tensors]
@@ -229,7 +229,7 @@ class RunningMean(Stateful):
         self._count += 1
 
     def factors(self) -> tuple[Tensor, Tensor]:
-        """Return left (m, rank) and right (n, rank), balanced, the directions of largest weight first."""
+        """The factors left (m, rank) and right (n, rank), balanced, the directions of largest weight first."""
         basis = torch.linalg.qr(self._range.double() / self._count)[0]  # (m, k)
         # By QR, as the last digits of `lstsq` differ from call to call.
         rotation, triangle = torch.linalg.qr(self._of_rows.double().T @ basis)

@@ -24,19 +24,19 @@ class Exchange(Protocol):
     alone: bool
 
     def own(self, side: int, n_rows: int) -> slice:
-        """Return the rows of a side (0 or 1) that this process solves."""
+        """The rows of a side (0 or 1) that this process solves."""
         ...
 
     def all_rows(self, side: int, own: Tensor) -> Tensor:
-        """Return the rows of all processes from those of each, (n_own, ...)."""
+        """The rows of all processes from those of each, (n_own, ...)."""
         ...
 
     def sum(self, *own: Tensor) -> list[Tensor]:
-        """Return the sums over the processes of tensors of one type."""
+        """The sums over the processes of tensors of one type."""
         ...
 
     def whole(self, side: int, half: Half) -> Half:
-        """Return the half sweep of all rows from that of the own ones."""
+        """The half sweep of all rows from that of the own ones."""
         ...
 
     def agree(self, *parts: Stateful) -> None:
@@ -56,19 +56,19 @@ class Alone(Exchange):
     alone = True
 
     def own(self, side: int, n_rows: int) -> slice:
-        """Return all rows."""
+        """All rows."""
         return slice(0, n_rows)
 
     def all_rows(self, side: int, own: Tensor) -> Tensor:
-        """Return all rows as they are."""
+        """All rows as they are."""
         return own
 
     def sum(self, *own: Tensor) -> list[Tensor]:
-        """Return the tensors as they are."""
+        """The tensors as they are."""
         return list(own)
 
     def whole(self, side: int, half: Half) -> Half:
-        """Return what is whole."""
+        """The half sweep as it is."""
         return half
 
     def agree(self, *parts: Stateful) -> None:
@@ -89,7 +89,7 @@ class OwnEntries(NamedTuple):
 
     @classmethod
     def of(cls, observed: Observations, exchange: Exchange = ALONE) -> Self:
-        """Return those of a process that is given all entries.
+        """The entries of a process that is given all of them.
 
         Examples
         --------
@@ -121,5 +121,5 @@ class OwnEntries(NamedTuple):
         return self.entries[0].values
 
     def own(self, side: int) -> slice:
-        """Return the rows (side 0) or columns (1) that this process solves."""
+        """The rows (side 0) or columns (1) that this process solves."""
         return self.exchange.own(side, self.shape[side])

@@ -36,7 +36,7 @@ _TRAVEL = 1.0  # sum of the step sizes, in movements of the logit of an edge of 
 
 
 def places(prior: RowPrior, mean: Tensor) -> Tensor:
-    """Return the places of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
+    """The places of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
 
     The last two features of the prior, the degree and the constant, do not count. `mean` (m, r + 1) are conditional
     means. Of a precision that is not positive definite they are NaN.
@@ -53,7 +53,7 @@ def places(prior: RowPrior, mean: Tensor) -> Tensor:
 
 
 def shared_search(exchange: Exchange, side: int) -> Search:
-    """Return a search for the nearest rows of a side, in which each process searches those of its own rows."""
+    """A search for the nearest rows of a side, in which each process searches those of its own rows."""
 
     def nearest(points: Tensor, weighted: Tensor, k: int) -> Tensor:
         own, norms = exchange.own(side, len(points)), squared_norms(points, weighted)
@@ -137,7 +137,7 @@ class RowGraph(Stateful):
         return energy
 
     def state(self) -> dict[str, Any]:
-        """Return what steps change."""
+        """The values that steps change."""
         return {"laplacian": self._laplacian.state(), **super().state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -146,7 +146,7 @@ class RowGraph(Stateful):
         super().load_state(state)
 
     def adjacency(self) -> sp.csr_array:
-        """Return the current graph, shape (m, m), symmetric with an empty diagonal."""
+        """The current graph, shape (m, m), symmetric with an empty diagonal."""
         graph = self._laplacian.adjacency()
         kept = sp.diags_array(self._has_entries.astype(graph.dtype))
         return sp.csr_array(kept @ graph @ kept)
@@ -168,9 +168,9 @@ class EdgelessGraph(Stateful):
         self._m = m
 
     def step(self, points: Tensor) -> Tensor:
-        """Return the energy, which is 0."""
+        """The energy, which is 0."""
         return points.new_zeros(())
 
     def adjacency(self) -> sp.csr_array:
-        """Return the graph, shape (m, m), without edges."""
+        """The graph, shape (m, m), without edges."""
         return sp.csr_array((self._m, self._m), dtype=np.float32)

@@ -151,7 +151,7 @@ class Posterior(Stateful):
         self._done += 1
 
     def check(self, *numbers: Tensor) -> list[float]:
-        """Return 0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
+        """0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
 
         Raises
         ------
@@ -165,7 +165,7 @@ class Posterior(Stateful):
         return flags.read([*self._flags, flags.of_finite(tensors)], numbers)
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change."""
+        """The values that sweeps change."""
         return {
             **super().state(),
             "priors": [prior.state() for prior in self.priors],
@@ -205,11 +205,11 @@ class Posterior(Stateful):
         self._flags += [found.flag, *prior.flags]
 
     def _precisions(self, side: int) -> Tensor:
-        """Return the precisions of the noise of the partners of a side."""
+        """The precisions of the noise of the partners of a side."""
         return self.noise.scales[1 - side] / self.noise.variance
 
     def _given(self, side: int) -> Given:
-        """Return what the own rows of a side follow from."""
+        """The values that the own rows of a side follow from."""
         prior, own, partner = self.priors[side], self._own[side], self.sides[1 - side]
         dtype = partner.mean.dtype
         scales = self.noise.scales[side][own]
@@ -217,7 +217,7 @@ class Posterior(Stateful):
         return Given(self._blocks[side], partner, self._precisions(side), scales, mean, precision)
 
     def _solved(self, side: int, before: Tensor) -> Half:
-        """Return the own rows of a side given the other one; all processes draw the numbers of all rows."""
+        """The own rows of a side given the other one; all processes draw the numbers of all rows."""
         given, own = self._given(side), self._own[side]
         if not self._drawing:
             return half_sweep(given)
@@ -230,6 +230,6 @@ class Posterior(Stateful):
 
 
 def _first_covariances(mean: Tensor) -> Tensor:
-    """Return the triangles to start from."""
+    """The triangles to start from."""
     identity = torch.eye(mean.shape[1], dtype=mean.dtype, device=mean.device)
     return packed(_START_COVARIANCE * identity[None]).repeat(len(mean), 1)

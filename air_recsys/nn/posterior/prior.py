@@ -92,7 +92,7 @@ class RowPrior(Stateful):
         return len(self._identity) > 1 or self.features.shape[1] > 2
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
-        """Return W^T f of each row, (m, d), or of some of them."""
+        """W^T f of each row, (m, d), or of some of them."""
         return self.features[rows] @ self.weights
 
     def update(self, rows: Rows, past: float = 0.0) -> None:
@@ -141,7 +141,7 @@ class RowPrior(Stateful):
             self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
+        """W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
         mean = rows.mean.to(torch.float64)
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
@@ -170,7 +170,7 @@ Numbers = TypeVar("Numbers", Tensor, np.ndarray)
 
 
 def expected_scales(counts: Numbers, errors: Numbers) -> Numbers:
-    """Return the mean of scales given sums of weights and of squared errors, as in `Noise.update`."""
+    """The mean of scales given sums of weights and of squared errors, as in `Noise.update`."""
     return (_COUNTS + counts) / (_COUNTS + errors)
 
 

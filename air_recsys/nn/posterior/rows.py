@@ -34,7 +34,7 @@ class Known(NamedTuple):
 
 
 def solve_rows(entries: Observations, features: Tensor, known: Known) -> tuple[Rows, Tensor]:
-    """Return the Gaussians of rows, and the scales t of their noise: the fixed point of `Posterior`'s sweeps.
+    """The Gaussians of rows, and the scales t of their noise: the fixed point of `Posterior`'s sweeps.
 
     `entries` (m, n) are in the unit of the posterior; `features` have the shape (m, k).
 
@@ -90,7 +90,7 @@ class Row(NamedTuple):
 
 
 def solve_row(values: np.ndarray, weights: np.ndarray | None, columns: Columns, prior: Prior) -> Row:
-    """Return a row from its entries, see `air_recsys.nn.posterior.rows.solve_rows`; all in double precision.
+    """A row from its entries, see `air_recsys.nn.posterior.rows.solve_rows`; all in double precision.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def solve_row(values: np.ndarray, weights: np.ndarray | None, columns: Columns, 
 
 
 def _equations(values: np.ndarray, shares: np.ndarray, columns: Columns) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return A (s, d, d), h (s, d) and s (s,) of the row."""
+    """A (s, d, d), h (s, d) and s (s,) of the row."""
     biases, inputs = columns.means[:, :, -1], columns.means.copy()
     inputs[:, :, -1] = 1.0
     weighted = inputs.swapaxes(1, 2) * shares  # (s, d, n)
@@ -143,7 +143,7 @@ def _equations(values: np.ndarray, shares: np.ndarray, columns: Columns) -> tupl
 
 
 def _inverse(matrices: np.ndarray, *, check: bool) -> np.ndarray:
-    """Return the inverses of matrices, and if asked see to it that they are positive definite."""
+    """The inverses of matrices, which if asked have to be positive definite."""
     try:
         if check:
             np.linalg.cholesky(matrices)

@@ -16,7 +16,7 @@ class Stateful:
     _STATE: ClassVar[tuple[str, ...]]
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change."""
+        """The values that sweeps change."""
         return values_of(self, self._STATE)
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -25,7 +25,7 @@ class Stateful:
 
 
 def values_of(owner: object, names: Iterable[str]) -> dict[str, Any]:
-    """Return the attributes `names` of an object: numbers, tensors, lists and tuples of them."""
+    """The attributes `names` of an object: numbers, tensors, lists and tuples of them."""
     values = {name: getattr(owner, name) for name in names}
     return {name: list(value) if isinstance(value, list) else value for name, value in values.items()}
 
@@ -73,7 +73,7 @@ def gamma(shape: Tensor, generator: torch.Generator) -> Tensor:
 
 
 def position(generator: torch.Generator) -> dict[str, Any]:
-    """Return where a generator stands, and the kind of device that it is of."""
+    """The position of a generator, and the kind of its device."""
     return {"device": generator.device.type, "state": generator.get_state()}
 
 

@@ -47,7 +47,7 @@ class UnseenPrior(NamedTuple):
 def unseen_prior(
     rows: Tensor, covariances: Tensor | None, known: Tensor, degrees: Tensor, places: Places = _NO_PLACES
 ) -> UnseenPrior:
-    """Return the prior of rows without entries.
+    """The prior of rows without entries.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _regression(
     penalty: Tensor,
     n_learned: int,
 ) -> _Regression:
-    """Return M and C at some ridges (g + 1,); `kept` is the mean of the rows' covariances, (1, d, d)."""
+    """M and C at some ridges (g + 1,); `kept` is the mean of the rows' covariances, (1, d, d)."""
     inverse = torch.linalg.inv(gram + torch.diag(penalty))
     weights = (inverse @ products).view(len(gram), *draws.shape[1:]).movedim(1, 0)  # (s, g + 1, d)
     leverage = ((weighted @ inverse) * inputs).sum(dim=1).clamp(max=_MOST_LEVERAGE)
@@ -117,7 +117,7 @@ def _regression(
 
 
 def settled(prior: UnseenPrior, observed: OwnEntries, side: int, partners: Tensor, noise: Tensor) -> UnseenPrior:
-    """Return the prior with the bias, and the size of C, that the errors on the entries have in the mean.
+    """The prior with the bias, and the size of C, that the errors on the entries have in the mean.
 
     Parameters
     ----------
