@@ -93,9 +93,9 @@ class Group:
         for whole, part in zip(wholes, own, strict=True):
             whole[cut.of(self.rank)] = part
             self.traffic.add(whole.nbytes - part.nbytes)
-        places = [(whole[cut.of(rank)], rank) for whole in wholes for rank in range(self.size)]
+        parts = [(whole[cut.of(rank)], rank) for whole in wholes for rank in range(self.size)]
         with self.contact():
-            sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in places]
+            sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in parts]
             for each in sent:
                 each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
         return wholes

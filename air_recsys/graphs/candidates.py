@@ -114,8 +114,8 @@ def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     remainder = torch.arange(grouped, width, device=values.device).expand(values.shape[0], -1)
     members = torch.cat([members, remainder], dim=1)
     candidates = values.gather(1, members)
-    places = _chosen(candidates, k)
-    return candidates.gather(1, places), members.gather(1, places)
+    positions = _chosen(candidates, k)
+    return candidates.gather(1, positions), members.gather(1, positions)
 
 
 def _chosen(values: Tensor, k: int) -> Tensor:

@@ -69,9 +69,9 @@ def pyg_data(nodes: Nodes, adjacency: sp.csr_array) -> Any:
     """`torch_geometric.data.Data` with both directions of every edge, weights in float32, and the ids."""
     data = import_extra("torch_geometric.data", "graphs").Data
     entries = adjacency.tocoo()
-    places = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))  # (2, 2 n_edges)
+    ends = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))  # (2, 2 n_edges)
     weights = torch.from_numpy(entries.data.astype(np.float32))  # (2 n_edges,)
-    return data(edge_index=places, edge_weight=weights, num_nodes=len(nodes.ids), ids=nodes.ids.tolist())
+    return data(edge_index=ends, edge_weight=weights, num_nodes=len(nodes.ids), ids=nodes.ids.tolist())
 
 
 def pygsp_graph(adjacency: sp.csr_array) -> Any:

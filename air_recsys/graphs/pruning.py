@@ -74,8 +74,8 @@ def ranked(adjacency: sp.csr_array, support: np.ndarray | None = None) -> tuple[
 
 def _where_an_end_keeps(adjacency: sp.csr_array, kept: np.ndarray) -> sp.csr_array:
     entries = adjacency.tocoo()
-    places = entries.row[kept], entries.col[kept]
-    chosen = sp.csr_array((entries.data[kept], places), shape=adjacency.shape)
+    positions = entries.row[kept], entries.col[kept]
+    chosen = sp.csr_array((entries.data[kept], positions), shape=adjacency.shape)
     return sp.csr_array(chosen.maximum(chosen.T))
 
 

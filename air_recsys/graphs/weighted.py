@@ -239,12 +239,12 @@ def _of_entries(support: sp.csr_array, adjacency: sp.csr_array) -> np.ndarray:
     if support.shape != adjacency.shape:
         raise DataError(f"expected support of the shape {adjacency.shape} of the adjacency, found {support.shape}")
     n = adjacency.indptr.size - 1
-    places = np.repeat(np.arange(n), np.diff(adjacency.indptr)) * n + adjacency.indices
+    positions = np.repeat(np.arange(n), np.diff(adjacency.indptr)) * n + adjacency.indices
     given = sp.coo_array(support)
     wanted = given.row.astype(np.int64) * n + given.col
     found = np.zeros(adjacency.nnz, dtype=given.dtype)
-    at = np.searchsorted(places, wanted)
-    known = at < places.size
-    known[known] = places[at[known]] == wanted[known]
+    at = np.searchsorted(positions, wanted)
+    known = at < positions.size
+    known[known] = positions[at[known]] == wanted[known]
     found[at[known]] = given.data[known]
     return found

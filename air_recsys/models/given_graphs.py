@@ -15,18 +15,18 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.places import places
+from air_recsys.graphs.embedding import graph_embedding
 from air_recsys.graphs.pruning import strongest
 from air_recsys.storage.reading import checked_sparse
 
-_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/similarities.md
+_DIMS = 100  # of the embedding: chosen on hidden ratings of Flixster and Douban, see docs/similarities.md
 _MANY, _NEAREST = 50, 10  # neighbours in the mean above which those most alike count alone, and how many of them
 _FEW = 3  # nodes, of which a zero diagonal tells nothing
 _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
 
 
 def with_similarities(data: Interactions, user: Any, item: Any) -> Interactions:
-    """Return interactions in which users and items have places in given graphs, see `AIR.fit`.
+    """Return interactions in which users and items have embeddings of given graphs, see `AIR.fit`.
 
     Raises
     ------
@@ -50,12 +50,12 @@ def with_similarities(data: Interactions, user: Any, item: Any) -> Interactions:
 
 
 def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex, Features]:
-    """Return an index with the further ids of a graph, and what is known of all with their places in it."""
+    """Return an index with the further ids of a graph, and what is known of all with their embedding."""
     graph = given_graph(given, index.kind, index.ids)
     index.check_shared(graph.ids, "similarities")
     adjacency, whole = graph.to_scipy(), index.joined(graph.ids)
     has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
-    of_nodes = places(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
+    of_nodes = graph_embedding(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
     found[whole.lookup(graph.ids)] = of_nodes
     nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))

@@ -223,8 +223,8 @@ def posterior_bytes(
     else:
         kept = (1 + _KEPT) * triangle
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
-    places = 4 * max(m, n) * (n_features + d) * _DOUBLE
-    return size * (work + (m + n) * kept) + features + places + nnz * (7 * size + 3 * _LONG)
+    positions = 4 * max(m, n) * (n_features + d) * _DOUBLE
+    return size * (work + (m + n) * kept) + features + positions + nnz * (7 * size + 3 * _LONG)
 
 
 _TABLES = 6  # of a curve: inputs, products with covariances, and what makes them, a row of d an entry

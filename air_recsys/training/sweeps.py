@@ -12,7 +12,7 @@ import torch
 from air_recsys.exceptions import NumericalError
 from air_recsys.nn.devices import few_threads
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
-from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, places
+from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, positions
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training.checkpointer import generator_at, position_of
 from air_recsys.training.trainer import Adjacencies, Measures, Record
@@ -84,7 +84,7 @@ class PosteriorSweeps:
                 self.posterior.check()
             priors, means, variance = self.posterior.priors, self.posterior.means, self.posterior.noise.variance
             energies = (
-                torch.zeros_like(variance) if graph is None else graph.step(places(prior, mean))
+                torch.zeros_like(variance) if graph is None else graph.step(positions(prior, mean))
                 for graph, prior, mean in zip(self.graphs, priors, means, strict=True)
             )
             self._variance, *self._energies = self.posterior.check(variance, *energies)

@@ -48,7 +48,7 @@ from air_recsys.nn.posterior.exchange import ALONE, Exchange, OwnEntries
 from air_recsys.nn.posterior.features import pattern_features, projection, with_known
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
 from air_recsys.nn.posterior.posterior import Posterior
-from air_recsys.nn.posterior.prior import Places
+from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.training import PosteriorSweeps
 
@@ -259,7 +259,7 @@ class PosteriorEngine:
             components=found,
             block_bytes=self._block_bytes(data, settings),
             n_known_features=self._n_known,
-            places=self._places,
+            embeddings=self._embeddings,
             drift=drift,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
@@ -275,8 +275,8 @@ class PosteriorEngine:
         return with_known(pattern, torch.as_tensor(self._numbers(known, side), device=self.device))
 
     def _numbers(self, known: Features, side: int) -> np.ndarray:
-        """Return features, and places in the given graph unless its strength is 0."""
-        return known.numbers()[:, : self._n_known[side] + self._places[side].number]
+        """Return features, and the embedding of the given graph unless its strength is 0."""
+        return known.numbers()[:, : self._n_known[side] + self._embeddings[side].number]
 
     @property
     def _n_known(self) -> tuple[int, int]:
@@ -284,10 +284,10 @@ class PosteriorEngine:
         return users, items
 
     @property
-    def _places(self) -> tuple[Places, Places]:
-        """How many dimensions the places in given graphs have, 0 where the strength is, and the strengths."""
+    def _embeddings(self) -> tuple[Embedding, Embedding]:
+        """How many dimensions the embeddings of given graphs have, 0 where the strength is, and the strengths."""
         users, items = (
-            Places() if known is None or strength == 0 else Places(known.places.shape[1], strength)
+            Embedding() if known is None or strength == 0 else Embedding(known.places.shape[1], strength)
             for known, strength in zip(self._known, self.strengths, strict=True)
         )
         return users, items
@@ -364,7 +364,7 @@ class PosteriorEngine:
             return None
         values, observed = torch.as_tensor(self._numbers(known, side), device=self.device), self._observed
         covariances = left.row_covariances if side == 0 else left.column_covariances
-        prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._places[side])
+        prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._embeddings[side])
         noise = left.noise * (left.of_columns if side == 0 else left.of_rows)
         return settled(prior, observed, side, states[1 - side], noise)
 

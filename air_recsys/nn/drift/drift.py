@@ -161,23 +161,25 @@ class Drift(Stateful):
         entries = self._entries.entries[side]
         every = -(-len(entries.partners) // LOOKED_AT)
         rows = torch.arange(0, len(entries.starts) - 1, every, device=entries.starts.device)
-        chosen, places = _of_rows(entries, rows)
+        chosen, positions = _of_rows(entries, rows)
         system = equations(chosen, given.partner, given.precisions)
         solution = solve(system, given.scales[rows], given.prior_mean[rows], given.prior_precision)
         own = given.scales[rows].repeat_interleave(chosen.starts.diff())
         precisions = own * given.precisions[chosen.partners]
         precisions = precisions if chosen.weights is None else precisions * chosen.weights
-        times = self._pattern.in_order_of(side, self._times)[places]
+        times = self._pattern.in_order_of(side, self._times)[positions]
         solved = Rows(solution.mean, solution.covariance())
         return curve_of(chosen, times, solved, given.scales[rows], given.partner.mean, precisions)
 
 
 def _of_rows(entries: Entries, rows: Tensor) -> tuple[Entries, Tensor]:
-    """The entries of some rows, and their places among those of all."""
+    """The entries of some rows, and their positions among those of all."""
     counts = entries.starts.diff()
     chosen = torch.zeros(len(counts), dtype=torch.bool, device=rows.device)
     chosen[rows] = True
-    places = chosen.repeat_interleave(counts).nonzero().flatten()
+    positions = chosen.repeat_interleave(counts).nonzero().flatten()
     starts = torch.cat([counts.new_zeros(1), counts[rows].cumsum(0)])
-    weights = None if entries.weights is None else entries.weights[places]
-    return Entries(starts.to(entries.starts.dtype), entries.partners[places], entries.values[places], weights), places
+    weights = None if entries.weights is None else entries.weights[positions]
+    return Entries(
+        starts.to(entries.starts.dtype), entries.partners[positions], entries.values[positions], weights
+    ), positions

@@ -63,7 +63,7 @@ def components(observed: Observations) -> Components:
     for _ in range(_STEPS):
         told, squares = [0.0, 0.0], [0.0, 0.0]
         for side in (0, 1):
-            index, size = entries.places[side], entries.shape[side]
+            index, size = entries.positions[side], entries.shape[side]
             precisions = 1 / sides[side] + np.bincount(index, messages, size)
             cavity = precisions[index] - messages
             messages = 1 / (noise / entries.weights + 1 / cavity)
@@ -84,7 +84,7 @@ class _Entries(NamedTuple):
 
     values: np.ndarray
     weights: np.ndarray
-    places: tuple[np.ndarray, np.ndarray]
+    positions: tuple[np.ndarray, np.ndarray]
     rated: tuple[np.ndarray, np.ndarray]
     shape: tuple[int, int]
 
@@ -99,11 +99,11 @@ class _Entries(NamedTuple):
 
     def rest(self, biases: list[np.ndarray]) -> np.ndarray:
         """The rest of the values without the biases, around its mean."""
-        rest = self.values - biases[0][self.places[0]] - biases[1][self.places[1]]
+        rest = self.values - biases[0][self.positions[0]] - biases[1][self.positions[1]]
         return rest - np.average(rest, weights=self.weights)
 
     def solved(self, side: int, biases: list[np.ndarray], ridge: float) -> np.ndarray:
         """The biases of a side given those of the other one."""
-        index, size = self.places[side], self.shape[side]
+        index, size = self.positions[side], self.shape[side]
         rest = self.rest(biases) + biases[side][index]
         return np.bincount(index, self.weights * rest, size) / (np.bincount(index, self.weights, size) + ridge)

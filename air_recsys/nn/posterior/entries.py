@@ -57,15 +57,18 @@ class Entries(NamedTuple):
         """
         if rows == slice(0, len(self.starts) - 1):
             return self
-        places = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
-        return self._make(None if part is None else part.clone() for part in self._part(rows, places))
+        positions = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
+        return self._make(None if part is None else part.clone() for part in self._part(rows, positions))
 
-    def _part(self, rows: slice, places: slice) -> Self:
-        """The entries of some rows, which stand at these places."""
-        weights = None if self.weights is None else self.weights[places]
+    def _part(self, rows: slice, positions: slice) -> Self:
+        """The entries of some rows, which stand at these positions."""
+        weights = None if self.weights is None else self.weights[positions]
         starts = self.starts[rows.start : rows.stop + 1]
         return self._replace(
-            starts=starts - starts[0], partners=self.partners[places], values=self.values[places], weights=weights
+            starts=starts - starts[0],
+            partners=self.partners[positions],
+            values=self.values[positions],
+            weights=weights,
         )
 
     def sum(self, table: Tensor, power: int = 0) -> Tensor:

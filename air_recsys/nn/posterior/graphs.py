@@ -1,17 +1,17 @@
 r"""The graphs of a posterior: nodes are similar by the part of the pattern that ratings use, and by residuals.
 
-A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place consists of two vectors. In the first, each singular
-vector of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of
-the residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
+A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its position consists of two vectors. In the first, each
+singular vector of the pattern is one direction, with the weight that it has in the rows; the second is the conditional
+mean of the residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
 
 .. math::
     D_{ij} = \rho \sum_k |w_k|^2 (f_{ik} - f_{jk})^2 + (1 - \rho)\, |r_i - r_j|^2,
 
 with :math:`w_k` the rows of W and :math:`\rho` the first vector's share of the squared length of all rows, which is
-small for a pattern without information. Places are scaled to unit length, as a row's length is mostly how many entries
-it has.
+small for a pattern without information. Positions are scaled to unit length, as a row's length is mostly how many
+entries it has.
 
-The graph is AIR's: logits descend the Dirichlet energy of the places, one plain step per sweep, so each step sees
+The graph is AIR's: logits descend the Dirichlet energy of the positions, one plain step per sweep, so each step sees
 another state of the posterior. Adam's steps, which are about equal for all logits, would lose the order of distances.
 """
 
@@ -35,8 +35,8 @@ from air_recsys.nn.posterior.state import Stateful
 _TRAVEL = 1.0  # sum of the step sizes, in movements of the logit of an edge of average energy at the start
 
 
-def places(prior: RowPrior, mean: Tensor) -> Tensor:
-    """The places of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
+def positions(prior: RowPrior, mean: Tensor) -> Tensor:
+    """The positions of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
 
     The last two features of the prior, the degree and the constant, do not count. `mean` (m, r + 1) are conditional
     means. Of a precision that is not positive definite they are NaN.

@@ -38,7 +38,7 @@ from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
 from air_recsys.nn.posterior.equations import SUMS, Given, Half, Rows, Solution, half_sweep, rows_at_once
 from air_recsys.nn.posterior.exchange import OwnEntries
-from air_recsys.nn.posterior.prior import Noise, Places, RowPrior
+from air_recsys.nn.posterior.prior import Embedding, Noise, RowPrior
 from air_recsys.nn.posterior.state import Stateful, load_position, position
 from air_recsys.nn.posterior.triangles import packed
 
@@ -70,8 +70,8 @@ class Posterior(Stateful):
         Memory of the equations that "langevin" forms at a time, by default 256 MiB.
     n_known_features : tuple of int
         How many features of rows and of columns are known beside the pattern, see `RowPrior`.
-    places : tuple of Places
-        How many features of rows and of columns are places in given graphs, and how strongly these count.
+    embeddings : tuple of Embedding
+        The embeddings of given graphs among the features of rows and of columns, and how strongly these count.
     drift : Drift, optional
         What rows and columns add at a moment; of one process alone.
 
@@ -103,7 +103,7 @@ class Posterior(Stateful):
         components: Components | None = None,
         block_bytes: int = SUMS,
         n_known_features: tuple[int, int] = (0, 0),
-        places: tuple[Places, Places] = (Places(), Places()),
+        embeddings: tuple[Embedding, Embedding] = (Embedding(), Embedding()),
         drift: Drift | None = None,
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
@@ -119,8 +119,8 @@ class Posterior(Stateful):
         known = components is not None
         self.noise = Noise(observed.counts, start.noise, known=known)
         self.priors = [
-            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known, places=of_graph)
-            for side, of_side, n_known, of_graph in zip(features, start[:2], n_known_features, places, strict=True)
+            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known, embedding=of_graph)
+            for side, of_side, n_known, of_graph in zip(features, start[:2], n_known_features, embeddings, strict=True)
         ]
         self.sides = [self._start(size, width, deviation) for size in observed.shape]
         self.means = [side.mean for side in self.sides]

@@ -35,8 +35,8 @@ _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows f
 _RIDGE = 20.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
 
 
-class Places(NamedTuple):
-    """Features that are places in a given graph, and the share of the prior variance that follows it, in (0, 1)."""
+class Embedding(NamedTuple):
+    """The number of features that embed a given graph, and the share of the prior variance that follows it."""
 
     number: int = 0
     strength: float = 0.5
@@ -47,13 +47,13 @@ class Places(NamedTuple):
         return (1 - self.strength) / self.strength
 
 
-_NO_PLACES = Places()
+_NO_EMBEDDING = Embedding()
 
 
 class RowPrior(Stateful):
     """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
 
-    The last two features are the degree and the constant; before them stand the `places` in a given graph, and before
+    The last two features are the degree and the constant; before them stand the `embedding` of a graph, and before
     these `n_known_features` that are known beside the pattern. Where the variance is `known`, `update` leaves S as it
     is. `flags` are those of the last update or draw.
     """
@@ -68,7 +68,7 @@ class RowPrior(Stateful):
         *,
         known: bool = False,
         n_known_features: int = 0,
-        places: Places = _NO_PLACES,
+        embedding: Embedding = _NO_EMBEDDING,
     ) -> None:
         self.features = features.to(torch.float64)
         like = {"dtype": torch.float64, "device": features.device}
@@ -79,11 +79,11 @@ class RowPrior(Stateful):
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
         self._known = known
-        last = features.shape[1] - 2 - places.number
+        last = features.shape[1] - 2 - embedding.number
         self._known_features = slice(last - n_known_features, last)
-        self._ridge[last : last + places.number] = places.ridge
+        self._ridge[last : last + embedding.number] = embedding.ridge
         own = torch.arange(features.shape[1] - 1, device=features.device)
-        self._learned = torch.cat([own[:last], own[last + places.number :]])
+        self._learned = torch.cat([own[:last], own[last + embedding.number :]])
         self.flags: list[Flag] = []
 
     @property

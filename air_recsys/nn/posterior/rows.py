@@ -19,7 +19,7 @@ from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, equations, solve
 from air_recsys.nn.posterior.prior import expected_scales
-from air_recsys.nn.posterior.triangles import places_in_triangle
+from air_recsys.nn.posterior.triangles import positions_in_triangle
 
 STEPS = 5  # of mean and scale in turn; scores then are within 2e-5 of the fixed point on MovieLens-100K, on average
 
@@ -135,7 +135,7 @@ def _equations(values: np.ndarray, shares: np.ndarray, columns: Columns) -> tupl
     precision, right = weighted @ inputs, (weighted @ errors[:, :, None])[:, :, 0]
     squares = (errors**2) @ shares
     if columns.covariances is not None:
-        told = (shares @ columns.covariances)[places_in_triangle(inputs.shape[2])]  # (d, d)
+        told = (shares @ columns.covariances)[positions_in_triangle(inputs.shape[2])]  # (d, d)
         right[:, :-1] -= told[-1, :-1]
         squares = squares + told[-1, -1]
         precision[:, :-1, :-1] += told[:-1, :-1]

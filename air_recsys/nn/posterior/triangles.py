@@ -52,18 +52,18 @@ def width_of(size: int) -> int:
 
 
 @cache
-def places_in_triangle(width: int) -> np.ndarray:
+def positions_in_triangle(width: int) -> np.ndarray:
     """The positions of the entries of a symmetric matrix of `width` rows in its triangle, (d, d).
 
     Examples
     --------
-    >>> places_in_triangle(2)
+    >>> positions_in_triangle(2)
     array([[0, 1],
            [1, 2]])
     """
-    places = np.zeros((width, width), dtype=np.int64)
-    places[np.triu_indices(width)] = np.arange(size_of(width))
-    return places + np.triu(places, 1).T
+    positions = np.zeros((width, width), dtype=np.int64)
+    positions[np.triu_indices(width)] = np.arange(size_of(width))
+    return positions + np.triu(positions, 1).T
 
 
 def packed(matrices: Tensor) -> Tensor:

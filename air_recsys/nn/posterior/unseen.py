@@ -25,7 +25,7 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.exchange import OwnEntries
-from air_recsys.nn.posterior.prior import Places
+from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.triangles import symmetric
 
 _RIDGE = 20.0  # of the known features, not of the constant, at most: less where they explain much, as in `prior`
@@ -33,7 +33,7 @@ _STEPS = 5  # of ridge and regression in turn
 _AT_ONCE = 2**18  # entries
 _SIZES = 0.25, 4.0  # by which C may change
 _MOST_LEVERAGE = 0.9  # of a row on what is said of itself: beyond, others say nothing of it
-_NO_PLACES = Places()
+_NO_EMBEDDING = Embedding()
 
 
 class UnseenPrior(NamedTuple):
@@ -45,7 +45,7 @@ class UnseenPrior(NamedTuple):
 
 
 def unseen_prior(
-    rows: Tensor, covariances: Tensor | None, known: Tensor, degrees: Tensor, places: Places = _NO_PLACES
+    rows: Tensor, covariances: Tensor | None, known: Tensor, degrees: Tensor, embedding: Embedding = _NO_EMBEDDING
 ) -> UnseenPrior:
     """The prior of rows without entries.
 
@@ -58,7 +58,7 @@ def unseen_prior(
     known : Tensor, shape (m, g)
     degrees : Tensor, shape (m,)
         Numbers of entries.
-    places : Places
+    embedding : Embedding
         The last of the known features, which keep their ridge.
 
     Examples
@@ -77,8 +77,8 @@ def unseen_prior(
     kept = None if covariances is None else symmetric((shares @ covariances.to(torch.float64))[None])
     penalty = torch.full_like(gram[0], _RIDGE)
     penalty[-1] = 0.0
-    n_learned = known.shape[1] - places.number
-    penalty[n_learned:-1] = places.ridge
+    n_learned = known.shape[1] - embedding.number
+    penalty[n_learned:-1] = embedding.ridge
     found = _regression(gram, products, inputs, weighted, draws, shares, kept, penalty, n_learned)
     for _ in range(_STEPS if n_learned else 0):
         penalty[:n_learned] = min(_RIDGE, found.ridge)
@@ -138,12 +138,12 @@ def settled(prior: UnseenPrior, observed: OwnEntries, side: int, partners: Tenso
     for draw in range(draws.shape[1]):
         expected, others = left_out[:, draw], draws[:, draw]
         sums = weights.new_zeros(5)  # entries, errors, their squares, noise, what C says of the squares
-        for rows, places, entries in zip(*(part.split(_AT_ONCE) for part in (own, columns, values)), strict=True):
-            of_others = others[places]
+        for rows, index, entries in zip(*(part.split(_AT_ONCE) for part in (own, columns, values)), strict=True):
+            of_others = others[index]
             reach = torch.cat([of_others[:, :-1], torch.ones_like(of_others[:, :1])], dim=1)
             errors = entries - (expected[rows] * reach).sum(dim=1) - of_others[:, -1]
             told = ((reach @ prior.covariances[draw]) * reach).sum(dim=1)
-            summands = torch.ones_like(errors), errors, errors.square(), noise[places].to(errors), told
+            summands = torch.ones_like(errors), errors, errors.square(), noise[index].to(errors), told
             sums += torch.stack([each.sum() for each in summands])
         (sums,) = observed.exchange.sum(sums)
         _, error, square, of_noise, told = sums / sums[0]

@@ -1,4 +1,4 @@
-r"""Places of nodes in a graph: vectors of unit length that are the closer the better two nodes are connected.
+r"""The embedding of a graph: vectors of unit length, one a node, that are the closer the better two are connected.
 
 The leading eigenvectors v of the scaled adjacency :math:`S = D^{-1/2} A D^{-1/2}`, with eigenvalues :math:`\lambda`,
 approximate a regularized Laplacian kernel:
@@ -24,15 +24,15 @@ _PASSES, _OVERSAMPLED = 30, 20  # no single eigenvector has to be exact: in many
 _SEED = 0
 
 
-def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    """The places of the nodes of a symmetric graph, shape (n, d), float32; zeros for nodes without edges.
+def graph_embedding(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
+    """The embedding of the nodes of a symmetric graph, shape (n, d), float32; zeros for nodes without edges.
 
     d is `n_dims`, or the number of nodes with edges where that is smaller.
 
     Examples
     --------
     >>> two_pairs = sp.csr_array(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
-    >>> found = places(two_pairs, 2)
+    >>> found = graph_embedding(two_pairs, 2)
     >>> (found @ found.T).round(3) + 0
     array([[ 1.,  1., -1., -1.],
            [ 1.,  1., -1., -1.],
