@@ -32,10 +32,9 @@ class ShardedCheckpointer:
         if path is None:
             return 0
         objective, optimizer = _sharded(trainer)
-        course = self._checkpoints.course(path)
         state = _tensors(objective, optimizer)
-        self._checkpoints.read(path, state)
-        self._kept = course["epoch"]
+        further = self._checkpoints.read(path, state)
+        self._kept = further["epoch"]
         for tensor, _ in objective.named_parameters().values():
             optimizer.state[tensor]["step"].fill_(self._kept * len(objective.batches))
         for name, laplacian, _ in objective.sharded_graphs():
@@ -44,7 +43,7 @@ class ShardedCheckpointer:
                 for moment in _MOMENTS:
                     _moment(optimizer, logits, moment).copy_(state[f"{name}_logits.{moment}"][0][rows])
                 optimizer.state[logits]["step"].fill_(self._kept)
-        result.records[:] = [Record._make(values) for values in course["records"]]
+        result.records[:] = [Record._make(values) for values in further["records"]]
         return self._kept
 
     def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:

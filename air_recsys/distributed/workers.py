@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
@@ -137,19 +137,6 @@ with needs_extra("distributed"):
     import pyarrow as pa
 
 
-class Job(Protocol):
-    """The work of a worker, which can be pickled."""
-
-    @property
-    def columns(self) -> list[str] | None:
-        """The columns that it reads; None stands for all."""
-        ...
-
-    def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
-        """The table to write, and how many rows of the one that was read have an unknown id."""
-        ...
-
-
 @dataclass(frozen=True)
 class RecommendJob:
     """The best n items of each user."""
@@ -196,6 +183,10 @@ class PredictJob:
         data = model.interactions_
         unknown = (data.users.lookup(users) < 0) | (data.items.lookup(items) < 0)
         return table.append_column("score", scores), int(unknown.sum())
+
+
+Job = RecommendJob | PredictJob
+"""The work of a worker: `columns` that it reads, None for all, and `score`, which gives the table to write."""
 
 
 def list_schema(user_type: pa.DataType, item_ids: np.ndarray) -> pa.Schema:

@@ -15,6 +15,7 @@ from air_recsys.data.ids import as_id_array
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import comparison, neighbors, pruning, spectral
 from air_recsys.graphs.analysis import AnalysedGraph, graph_card
+from air_recsys.graphs.nodes import Nodes
 from air_recsys.storage.validation import check_integer, check_real
 from air_recsys.storage.writers import writer
 
@@ -295,21 +296,15 @@ class SimilarityGraph(AnalysedGraph):
     # ---------------------------------------------------------------- internals
 
     def _with(self, adjacency: sp.csr_array) -> Self:
-        nodes = self._nodes
-        return type(self)(
-            adjacency, nodes.ids, nodes.kind, attributes=nodes.attributes, label=nodes.label, support=self.support
-        )
+        return self._of(self._nodes, adjacency, self.support)
 
     def _of_rows(self, rows: np.ndarray) -> Self:
-        nodes, support = self._nodes.take(rows), self.support
-        return type(self)(
-            self._adjacency[rows][:, rows],
-            nodes.ids,
-            nodes.kind,
-            attributes=nodes.attributes,
-            label=nodes.label,
-            support=None if support is None else support[rows][:, rows],
-        )
+        support = None if self.support is None else self.support[rows][:, rows]
+        return self._of(self._nodes.take(rows), self._adjacency[rows][:, rows], support)
+
+    def _of(self, nodes: Nodes, adjacency: sp.csr_array, support: sp.csr_array | None) -> Self:
+        attributes, label = nodes.attributes, nodes.label
+        return type(self)(adjacency, nodes.ids, nodes.kind, attributes=attributes, label=label, support=support)
 
 
 def _counted(number: int, noun: str) -> str:

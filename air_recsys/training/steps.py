@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,21 +15,7 @@ Result = TypeVar("Result")
 _WARM_UP = 3  # plain runs before a capture: the optimiser's state and the libraries' workspaces have to be there
 
 
-class Stepper(Protocol):
-    """What the loop asks of a step."""
-
-    optimizer: torch.optim.Adam
-
-    def step(self, batch: int, rate: float, *, evaluated: bool) -> None:
-        """Step along the gradients of a batch, which are there already if `evaluated`."""
-        ...
-
-    def evaluate_all(self) -> Tensor:
-        """The terms of the objective, (6,); with one batch the gradients of the next step are there too."""
-        ...
-
-
-def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> Stepper:
+def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> PlainSteps:
     """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
 
     Parameters
@@ -46,14 +32,14 @@ def make_stepper(objective: Objective, groups: list[dict], learning_rate: float)
 
 
 class PlainSteps:
-    """Evaluate the objective, then let Adam step."""
+    """Steps of Adam on an objective, launched kernel by kernel."""
 
     def __init__(self, objective: Objective, groups: list[dict], learning_rate: float) -> None:
         self._objective = objective
         self.optimizer = torch.optim.Adam(groups, lr=learning_rate, fused=True)
 
     def step(self, batch: int, rate: float, *, evaluated: bool) -> None:
-        """Step along the gradients of a batch."""
+        """Step along the gradients of a batch, which are there already if `evaluated`."""
         if not evaluated:
             self._objective.evaluate(batch)
         for group in self.optimizer.param_groups:
@@ -61,11 +47,11 @@ class PlainSteps:
         self.optimizer.step()
 
     def evaluate_all(self) -> Tensor:
-        """The terms of the objective."""
+        """The terms of the objective, (6,); with one batch the gradients of the next step are there too."""
         return torch.stack(self._objective.evaluate_all())
 
 
-class CapturedSteps:
+class CapturedSteps(PlainSteps):
     """The same, as two CUDA graphs, evaluation and update: a small step is all launches otherwise."""
 
     def __init__(self, objective: Objective, groups: list[dict], learning_rate: float) -> None:

@@ -15,10 +15,10 @@ from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstima
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, positions
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training.checkpointer import generator_at, position_of
-from air_recsys.training.trainer import Adjacencies, Measures, Record
+from air_recsys.training.trainer import Adjacencies, Measures, Trainer
 
 
-class PosteriorSweeps:
+class PosteriorSweeps(Trainer):
     """A posterior that is swept through: a `Trainer` in sweeps.
 
     Parameters
@@ -99,13 +99,6 @@ class PosteriorSweeps:
     def validation_error(self) -> float:
         """The root mean squared error on the held-out entries, NaN where there are none."""
         return math.nan if self._validation_error is None else self._validation_error()
-
-    def problem(self, record: Record, first: Record | None) -> None:
-        """None: a sweep that fails says so itself."""
-
-    def has_settled(self, measures: Measures) -> bool:
-        """False: the paper's rule is about the objective."""
-        return False
 
     def adjacencies(self) -> Adjacencies:
         """The present graphs."""

@@ -146,11 +146,11 @@ class Trainer(Protocol):
 
     def problem(self, record: Record, first: Record | None) -> str | None:
         """The fault of the state of a record, None where all is well; `first` is the first record."""
-        ...
+        return None
 
     def has_settled(self, measures: Measures) -> bool:
-        """Whether the paper's stopping rule ends the training here."""
-        ...
+        """Whether the paper's stopping rule, which is about the objective, ends the training here."""
+        return False
 
     def adjacencies(self) -> Adjacencies:
         """The present graphs."""

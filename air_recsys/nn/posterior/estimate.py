@@ -53,9 +53,10 @@ class Uncertainty(NamedTuple):
     column_covariances: Tensor | None
 
 
-class VariationalEstimate:
-    """The means and covariances of the last sweep."""
+class VariationalEstimate(Stateful):
+    """The means and covariances of the last sweep, which are those of the posterior."""
 
+    _STATE = ()
     ready = True  # for `uncertainty`
 
     def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
@@ -64,13 +65,6 @@ class VariationalEstimate:
     def sweep(self) -> None:
         """Go through rows and columns once; `Posterior.check` says whether that went well."""
         self.posterior.sweep()
-
-    def state(self) -> dict[str, Any]:
-        """An empty state, as sweeps change the posterior alone."""
-        return {}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Do nothing."""
 
     def scores(self) -> Scores:
         """The expected scores: exact, as rows and columns are independent."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Protocol, Self
+from typing import NamedTuple, Self
 
 from torch import Tensor
 
@@ -12,70 +12,45 @@ from air_recsys.nn.posterior.equations import Half
 from air_recsys.nn.posterior.state import Stateful
 
 
-class Exchange(Protocol):
+class Exchange:
     """Rows that are shared out: each process solves its own ones, and all of them hold all rows after a half sweep.
+
+    As it stands here one process solves all rows, and asks nothing; `air_recsys.distributed` has that of several.
 
     Attributes
     ----------
     alone : bool
         Whether no other process takes part.
-    """
-
-    alone: bool
-
-    def own(self, side: int, n_rows: int) -> slice:
-        """The rows of a side (0 or 1) that this process solves."""
-        ...
-
-    def all_rows(self, side: int, own: Tensor) -> Tensor:
-        """The rows of all processes from those of each, (n_own, ...)."""
-        ...
-
-    def sum(self, *own: Tensor) -> list[Tensor]:
-        """The sums over the processes of tensors of one type."""
-        ...
-
-    def whole(self, side: int, half: Half) -> Half:
-        """The half sweep of all rows from that of the own ones."""
-        ...
-
-    def agree(self, *parts: Stateful) -> None:
-        """Give parts of the state, which all processes found from the same rows, the same last digits everywhere."""
-        ...
-
-
-class Alone(Exchange):
-    """One process that solves all rows.
 
     Examples
     --------
-    >>> Alone().own(0, 5)
+    >>> Exchange().own(0, 5)
     slice(0, 5, None)
     """
 
-    alone = True
+    alone: bool = True
 
     def own(self, side: int, n_rows: int) -> slice:
-        """All rows."""
+        """The rows of a side (0 or 1) that this process solves."""
         return slice(0, n_rows)
 
     def all_rows(self, side: int, own: Tensor) -> Tensor:
-        """All rows as they are."""
+        """The rows of all processes from those of each, (n_own, ...)."""
         return own
 
     def sum(self, *own: Tensor) -> list[Tensor]:
-        """The tensors as they are."""
+        """The sums over the processes of tensors of one type."""
         return list(own)
 
     def whole(self, side: int, half: Half) -> Half:
-        """The half sweep as it is."""
+        """The half sweep of all rows from that of the own ones."""
         return half
 
     def agree(self, *parts: Stateful) -> None:
-        """Do nothing."""
+        """Give parts of the state, which all processes found from the same rows, the same last digits everywhere."""
 
 
-ALONE = Alone()
+ALONE = Exchange()
 
 
 class OwnEntries(NamedTuple):

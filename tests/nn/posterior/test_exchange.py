@@ -7,11 +7,11 @@ import pytest
 import torch
 from posterior_cases import constant, drawn, observed
 
-from air_recsys.nn.posterior.exchange import Alone, OwnEntries
+from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 
-class Part(Alone):
+class Part(Exchange):
     """Some rows of each side; nobody asks it for the others."""
 
     def __init__(self, rows: slice) -> None:
@@ -29,7 +29,7 @@ def test_the_rows_of_all_parts_are_those_of_one_process(sample, side, cuts):
     entries = observed(drawn(m=40, n=30))
     parts = [Part(slice(*pair)) for pair in zip(cuts, (*cuts[1:], None), strict=True)]
     halves = []
-    for exchange in (Alone(), *parts):
+    for exchange in (Exchange(), *parts):
         own = OwnEntries.of(entries, exchange)
         start = Posterior(own, constant(entries), 2, np.random.default_rng(0), sample=sample)
         halves.append(start._solved(side, start.sides[side].mean))
