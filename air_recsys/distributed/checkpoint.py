@@ -24,6 +24,8 @@ _LOCK = ".lock"
 
 Tensors = Mapping[str, tuple[Tensor, Cut | None]]
 """The own rows of each tensor and the cut of its rows, None where every rank has all of it."""
+Overlap = tuple[slice, slice]
+"""Rows that this rank needs and a file holds: among the own ones, and among those of the file."""
 
 
 class Checkpoints:
@@ -113,10 +115,6 @@ class Checkpoints:
                 raise CheckpointError(f"cannot write the checkpoint {self.folder}: {error.strerror}") from None
 
         self._group.together(own)
-
-
-Overlap = tuple[slice, slice]
-"""Rows that this rank needs and a file holds: among the own ones, and among those of the file."""
 
 
 def _overlap(cut: Cut | None, written: Any, rank: int, own_rank: int, n_ranks: int) -> Overlap | None:

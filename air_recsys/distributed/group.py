@@ -20,6 +20,7 @@ from torch import Tensor
 from air_recsys.exceptions import AirRecsysError, DistributedError
 
 Found = TypeVar("Found")
+_COUNTED: ContextVar[Traffic | None] = ContextVar("traffic", default=None)
 
 
 @dataclass
@@ -33,9 +34,6 @@ class Traffic:
         """Count one exchange."""
         self.n_bytes += n_bytes
         self.n_messages += 1
-
-
-_COUNTED: ContextVar[Traffic | None] = ContextVar("traffic", default=None)
 
 
 @contextmanager

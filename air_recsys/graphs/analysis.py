@@ -19,6 +19,8 @@ from air_recsys.graphs.weighted import WeightedGraph
 from air_recsys.storage.markup import bar, card, card_table
 from air_recsys.storage.validation import check_choice, check_integer, check_real
 
+_N_EDGES = 5
+
 
 class AnalysedGraph(WeightedGraph):
     """The analysis in `SimilarityGraph`; use that class."""
@@ -165,9 +167,6 @@ class AnalysedGraph(WeightedGraph):
         The same graph gives the same coordinates. See `air_recsys.graphs.spectral.eigenmaps`.
         """
         return spectral.eigenmaps(self._adjacency, check_integer("n_dims", n_dims, minimum=1))
-
-
-_N_EDGES = 5
 
 
 def graph_card(graph: WeightedGraph) -> str:

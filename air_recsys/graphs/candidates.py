@@ -27,6 +27,8 @@ _BLOCK_ENTRIES = 1_300_000  # 5 MB: a tile of distances stays in the cache betwe
 _GPU_ENTRIES = 4_000_000  # 16 MB, or 32: with what is chosen from a tile within the memory plan's share of the search
 _TILE_COLUMNS = 20_000
 _MIN_GROUP = 3  # smaller groups save nothing
+_CLUSTER = 256  # mean number of rows in a cluster
+_COMPARED_ENTRIES = 2_000_000
 
 
 def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
@@ -124,10 +126,6 @@ def _chosen(values: Tensor, k: int) -> Tensor:
         return values.topk(k, dim=1, largest=False, sorted=False).indices
     # NumPy's selection is vectorised: of short rows, as here, two to three times as fast as torch's.
     return torch.from_numpy(np.argpartition(values.numpy(), k - 1)[:, :k])
-
-
-_CLUSTER = 256  # mean number of rows in a cluster
-_COMPARED_ENTRIES = 2_000_000
 
 
 def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> Tensor:

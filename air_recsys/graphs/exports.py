@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
 
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.nodes import Nodes
@@ -63,20 +62,6 @@ def node_attributes(nodes: Nodes) -> list[dict[str, Any]]:
             if present[row]:
                 attributes[row][str(name)] = value
     return attributes
-
-
-def pyg_data(nodes: Nodes, adjacency: sp.csr_array) -> Any:
-    """`torch_geometric.data.Data` with both directions of every edge, weights in float32, and the ids."""
-    data = import_extra("torch_geometric.data", "graphs").Data
-    entries = adjacency.tocoo()
-    ends = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))  # (2, 2 n_edges)
-    weights = torch.from_numpy(entries.data.astype(np.float32))  # (2 n_edges,)
-    return data(edge_index=ends, edge_weight=weights, num_nodes=len(nodes.ids), ids=nodes.ids.tolist())
-
-
-def pygsp_graph(adjacency: sp.csr_array) -> Any:
-    """`pygsp.graphs.Graph`, which takes SciPy's sparse matrices but not its sparse arrays."""
-    return import_extra("pygsp.graphs", "graphs").Graph(sp.csr_matrix(adjacency))
 
 
 # -------------------------------------------------------------------- files

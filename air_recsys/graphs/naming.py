@@ -23,6 +23,11 @@ _LEAST_SHARE = 0.2  # of the members, who have such a trait
 _MOST_TRAITS = 2
 _MOST_MEMBERS = 2  # in a name, where no trait is left
 _N_KNOWN = 5
+_LEAST_HOLDERS = 3
+_MOST_VALUES = 200  # of one column, the commonest
+_FEW_NUMBERS = 8  # numbers of so few values are values; others fall into quarters
+_CODE = 2  # letters, up to which a text says little without the name of its column
+_YEARS = (1500, 2100)
 
 
 class Fit(NamedTuple):
@@ -124,13 +129,6 @@ def _tell_apart(rows: list[dict]) -> None:
     for row in rows:
         if counts[row["name"]] > 1:
             row["name"] += f": {row['members'][0]}"
-
-
-_LEAST_HOLDERS = 3
-_MOST_VALUES = 200  # of one column, the commonest
-_FEW_NUMBERS = 8  # numbers of so few values are values; others fall into quarters
-_CODE = 2  # letters, up to which a text says little without the name of its column
-_YEARS = (1500, 2100)
 
 
 class Trait(NamedTuple):

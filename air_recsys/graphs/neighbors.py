@@ -13,6 +13,9 @@ from air_recsys.exceptions import DataError
 from air_recsys.graphs.candidates import nearest_rows
 from air_recsys.storage.validation import check_choice, check_integer
 
+_BLOCK_ENTRIES = 4_000_000  # entries of gathered factors in a block
+METRICS = ("cosine", "euclidean")
+
 
 def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     """The graph of each row's nearest rows by the cosine of their stored entries, shape (m, m).
@@ -40,10 +43,6 @@ def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     symmetric = sp.csr_array(chosen + chosen.T)
     symmetric.eliminate_zeros()
     return symmetric
-
-
-_BLOCK_ENTRIES = 4_000_000  # entries of gathered factors in a block
-METRICS = ("cosine", "euclidean")
 
 
 def as_factors(factors: Any, n_ids: int) -> np.ndarray:

@@ -15,6 +15,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
+_DIGITS = 4
+_BLOCK_ENTRIES = 4_000_000  # stored entries of rows that are compared at a time
+
 
 def strongest(adjacency: sp.csr_array, k: int, support: np.ndarray | None = None) -> sp.csr_array:
     """The graph where every node keeps its k strongest edges, and of equal ones as `ranked` orders them.
@@ -77,10 +80,6 @@ def _where_an_end_keeps(adjacency: sp.csr_array, kept: np.ndarray) -> sp.csr_arr
     positions = entries.row[kept], entries.col[kept]
     chosen = sp.csr_array((entries.data[kept], positions), shape=adjacency.shape)
     return sp.csr_array(chosen.maximum(chosen.T))
-
-
-_DIGITS = 4
-_BLOCK_ENTRIES = 4_000_000  # stored entries of rows that are compared at a time
 
 
 def to_similarities(adjacency: sp.csr_array) -> sp.csr_array:

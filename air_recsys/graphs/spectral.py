@@ -23,6 +23,7 @@ _DENSE = 400  # nodes, up to which the full decomposition is faster
 _ITERATIONS = 300
 _TOLERANCE = 1e-8
 _FILLED = 0.8  # share of its box that a component may fill
+_MOST_CUTS = 30  # most cuts by the eigengap
 
 
 def by_size(groups: np.ndarray) -> np.ndarray:
@@ -180,9 +181,6 @@ def _shelves(sizes: np.ndarray, n_dims: int) -> np.ndarray:
         centres[number, :2] = x + side / 2, y - side / 2
         x += side
     return centres[:, :n_dims]
-
-
-_MOST_CUTS = 30  # most cuts by the eigengap
 
 
 def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np.ndarray:

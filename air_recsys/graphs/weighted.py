@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import torch
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
 from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.validation import import_extra
 from air_recsys.storage.writing import replace_file
 
 if TYPE_CHECKING:
@@ -149,11 +151,15 @@ class WeightedGraph:
         ``edge_index`` (int64, both directions of every edge), ``edge_weight`` (float32), ``num_nodes``, and the list
         ``ids`` in the order of the nodes.
         """
-        return exports.pyg_data(self._nodes, self._adjacency)
+        data = import_extra("torch_geometric.data", "graphs").Data
+        entries = self._adjacency.tocoo()
+        ends = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))  # (2, 2 n_edges)
+        weights = torch.from_numpy(entries.data.astype(np.float32))
+        return data(edge_index=ends, edge_weight=weights, num_nodes=len(self), ids=self.ids.tolist())
 
     def to_pygsp(self) -> Any:
         """A PyGSP ``Graph`` for signal processing (needs pygsp, the extra ``graphs``); nodes are rows."""
-        return exports.pygsp_graph(self._adjacency)
+        return import_extra("pygsp.graphs", "graphs").Graph(sp.csr_matrix(self._adjacency))  # takes no sparse array
 
     # ---------------------------------------------------------------- to files
 

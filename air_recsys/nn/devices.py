@@ -28,6 +28,9 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 _LOGGER = logging.getLogger("air_recsys")
 _LITTLE = 1_000_000  # numbers, of which one thread does a step within milliseconds
+_SMALLEST = 128  # rows and columns from which on oneDNN is the faster one
+_EXACT = 1e-6  # of the sum of absolute products; float32 rounds to 6e-8, bfloat16 to 4e-3
+_MATMUL: Any = getattr(mkldnn, "matmul", None)  # torch < 2.9 has no such switch
 
 
 def resolve_device(device: str) -> torch.device:
@@ -137,11 +140,6 @@ def few_threads(work: int) -> AbstractContextManager[None]:
     1
     """
     return torch_threads(1 if work < _LITTLE else 0)
-
-
-_SMALLEST = 128  # rows and columns from which on oneDNN is the faster one
-_EXACT = 1e-6  # of the sum of absolute products; float32 rounds to 6e-8, bfloat16 to 4e-3
-_MATMUL: Any = getattr(mkldnn, "matmul", None)  # torch < 2.9 has no such switch
 
 
 def fast_products(matrix: Tensor) -> AbstractContextManager[None]:

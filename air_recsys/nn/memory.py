@@ -15,6 +15,18 @@ _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
 _BLOCK = 64 * 2**20  # bytes of the candidate search at any size
 _KEPT = 2  # copies of the state: the last good one and the best one
 _ADAM = 4  # value, gradient and two moments
+_SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
+_NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "n_factors"}
+_DOUBLE = 8
+_COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
+_DRAWS = 20
+_SKETCH = 15  # columns of both sketches and of their random matrices, in widths
+_MATRICES = 4  # sums with the prior, factor, inverse, and triangles
+_KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
+_TABLES = 6  # of a curve: inputs, products with covariances, and what makes them, a row of d an entry
+_COLUMNS = 12  # of a curve beside these, and of what all processes share: times, index, errors, precisions
+_OF_PROCESS = 14  # moments, chains and their work, and the states kept beside the present one
+_PROCESSES = 2  # with as many moments as entries; several of fewer moments take no more
 
 
 class Sizes(NamedTuple):
@@ -102,10 +114,6 @@ def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) 
             yield ", ".join(f"{name}={new}" for name, new, old in values if new != old), changed
 
 
-_SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
-_NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "n_factors"}
-
-
 def readable(size: float) -> str:
     """A number of bytes as text with a unit.
 
@@ -120,14 +128,6 @@ def readable(size: float) -> str:
         units.pop()
     unit = units[-1]
     return f"{size:.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
-
-
-_DOUBLE = 8
-_COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
-_DRAWS = 20
-_SKETCH = 15  # columns of both sketches and of their random matrices, in widths
-_MATRICES = 4  # sums with the prior, factor, inverse, and triangles
-_KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
 
 
 def posterior_plan(
@@ -225,12 +225,6 @@ def posterior_bytes(
     features = 3 * (m + n) * (n_features + 12) * _DOUBLE
     positions = 4 * max(m, n) * (n_features + d) * _DOUBLE
     return size * (work + (m + n) * kept) + features + positions + nnz * (7 * size + 3 * _LONG)
-
-
-_TABLES = 6  # of a curve: inputs, products with covariances, and what makes them, a row of d an entry
-_COLUMNS = 12  # of a curve beside these, and of what all processes share: times, index, errors, precisions
-_OF_PROCESS = 14  # moments, chains and their work, and the states kept beside the present one
-_PROCESSES = 2  # with as many moments as entries; several of fewer moments take no more
 
 
 def drift_bytes(n_entries: int, width: int) -> int:

@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -72,20 +73,18 @@ def asks_to_stop(answer: Any) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
+@dataclass
 class _Course:
-    def __init__(
-        self,
-        trainer: Trainer,
-        patience: int | None,
-        snapshot_epochs: frozenset[int],
-        callbacks: list[Callback],
-        checkpointer: Checkpointer | None,
-        progress: bool | None,
-    ) -> None:
-        self.trainer, self.patience, self.snapshot_epochs = trainer, patience, snapshot_epochs
-        self.callbacks, self.checkpointer = callbacks, checkpointer
-        self.result = Result(stopped_by=f"n_{trainer.unit}s")
-        self.bar = progress_bar(progress, total=trainer.n_steps, unit=trainer.unit, desc="training")
+    trainer: Trainer
+    patience: int | None
+    snapshot_epochs: frozenset[int]
+    callbacks: list[Callback]
+    checkpointer: Checkpointer | None
+    progress: bool | None
+
+    def __post_init__(self) -> None:
+        self.result = Result(stopped_by=f"n_{self.trainer.unit}s")
+        self.bar = progress_bar(self.progress, total=self.trainer.n_steps, unit=self.trainer.unit, desc="training")
         self.start = time.perf_counter()
 
     @property

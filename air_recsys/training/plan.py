@@ -10,6 +10,7 @@ import numpy as np
 
 LEAST_REFRESH = 10
 """Epochs below which edges are not chosen anew, where nobody says how often."""
+_FIRST = 0.01  # of the training: before that the graphs hardly move
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,6 @@ SCHEDULES: dict[str, Callable[[float], float]] = {
     "linear": linear,
     "cooldown": cooldown,
 }
-
-
-_FIRST = 0.01  # of the training: before that the graphs hardly move
 
 
 def spread_steps(n_steps: int, count: int) -> tuple[int, ...]:

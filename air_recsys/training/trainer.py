@@ -11,6 +11,11 @@ import scipy.sparse as sp
 
 from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitError, ParameterError
 
+Fault = CheckpointError | KeyboardInterrupt | SystemExit
+"""What ends a training early with all that it has reached."""
+Adjacencies = list[sp.csr_array | None]
+"""The graph of the rows, that of the columns, and those over other rows; None where one of the first two is absent."""
+
 
 class Record(NamedTuple):
     """The state of a training after `epoch` epochs, or after so many sweeps; NaN is what a solver does not have."""
@@ -27,9 +32,6 @@ class Record(NamedTuple):
     seconds: float
     noise: float = math.nan  # of a posterior: standard deviation, in the unit of the ratings
 
-
-Fault = CheckpointError | KeyboardInterrupt | SystemExit
-"""What ends a training early with all that it has reached."""
 
 Callback = Callable[[Record], bool | None]
 """Called with every record; training stops where one returns True."""
@@ -74,10 +76,6 @@ class Result:
     """Adjacencies by position."""
     remembered: Remembered | None = None
     """Of a training under way."""
-
-
-Adjacencies = list[sp.csr_array | None]
-"""The graph of the rows, that of the columns, and those over other rows; None where one of the first two is absent."""
 
 
 class Measures(NamedTuple):

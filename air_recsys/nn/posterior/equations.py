@@ -28,6 +28,9 @@ from air_recsys.nn.posterior.flags import Flag, of_rows
 from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, spans, squares, symmetric, upper
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
+SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
+FACTORED = {"cpu": 512}  # matrices in one batched factorization: few stay in the cache
+MOST_FACTORED = 4096
 
 
 class Rows(NamedTuple):
@@ -170,11 +173,6 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
     return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())
-
-
-SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
-FACTORED = {"cpu": 512}  # matrices in one batched factorization: few stay in the cache
-MOST_FACTORED = 4096
 
 
 class Given(NamedTuple):

@@ -33,6 +33,9 @@ _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows fix at once swings for ever
 _RIDGE = 20.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
+_COUNTS = 10.0  # nu
+_SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
+Numbers = TypeVar("Numbers", Tensor, np.ndarray)
 
 
 class Embedding(NamedTuple):
@@ -161,12 +164,6 @@ class RowPrior(Stateful):
     def _normal(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         like = self._identity
         return torch.randn(shape, generator=generator, dtype=like.dtype, device=like.device)
-
-
-_COUNTS = 10.0  # nu
-_SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
-
-Numbers = TypeVar("Numbers", Tensor, np.ndarray)
 
 
 def expected_scales(counts: Numbers, errors: Numbers) -> Numbers:
