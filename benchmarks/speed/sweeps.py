@@ -87,9 +87,9 @@ def _measured(
     """The width, and a row for the sweep, its parts at their floor, and their sum."""
     fold, title = split_of(root, planted, seed)
     model = AIR.for_ratings(**{"random_state": 0, "device": "cpu"} | settings)
-    trainee = model.engine().start(fold.train, None, np.random.default_rng(0))
-    assert isinstance(trainee, PosteriorSweeps)
-    posterior = trainee.posterior
+    trainer = model.engine().start(fold.train, None, np.random.default_rng(0))
+    assert isinstance(trainer, PosteriorSweeps)
+    posterior = trainer.posterior
     width = posterior.sides[0].mean.shape[1] - 1
     gather, factor = floor_of(fold.train, width + 1, inverse=isinstance(model.solver, Variational))
     calls = {"sweep": posterior.sweep, "gathers": gather, "factorizations": factor}

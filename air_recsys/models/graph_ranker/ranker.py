@@ -60,7 +60,7 @@ from air_recsys.storage.validation import (
     warn_of_unread,
 )
 from air_recsys.training import Callback, check_callbacks
-from air_recsys.training.held_checkpoint import HeldCheckpoint, check_paths
+from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
 
 Path = str | os.PathLike[str]
