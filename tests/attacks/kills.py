@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -87,7 +88,8 @@ def _epochs_in(path: Path) -> int:
 def _start(name: str, path: Path, *, go_on: bool) -> subprocess.Popen[str]:
     command = [sys.executable, "-c", _SCRIPT, name, str(path), str(go_on)]
     with thread_variables(1):
-        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        found = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}  # this module, too
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=found)
 
 
 def _run(name: str, path: Path, *, go_on: bool) -> str:
@@ -101,6 +103,7 @@ def _whole(name: str, path: Path) -> tuple[str, float]:
         wait_for(path, process)
         start = time.perf_counter()
         digest = process.communicate(timeout=_SECONDS)[0].strip()
+    assert digest, f"the training {name} ended without a result"
     return digest, time.perf_counter() - start
 
 
