@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from air_recsys.exceptions import NotFittedError, ParameterError
-from air_recsys.report.plots.theme import inline_svg
+from air_recsys.report.plots.vector import inline_svg
 from air_recsys.storage.markup import Markup, element, joined, number_text
 from air_recsys.storage.validation import import_extra
 
