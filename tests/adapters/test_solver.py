@@ -3,7 +3,7 @@
 import pytest
 
 from air_recsys import AIR
-from air_recsys.adapters.solver import solver_for
+from air_recsys.adapters._solver import solver_for
 from air_recsys.models.presets import PRESETS
 from air_recsys.models.solvers import Adam, parameter_names
 

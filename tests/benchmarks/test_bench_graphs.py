@@ -14,7 +14,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_movielens, load_movielens_genres, make_syn_netflix
 from air_recsys.evaluation.holdouts import holdout_of_users
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.settings import RankerSettings
 from benchmarks.graphs import bench_graphs, lists
 from benchmarks.graphs.dti import bench_dti
 from benchmarks.graphs.lists import ListPart, bench_lists

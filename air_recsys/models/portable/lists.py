@@ -1,4 +1,4 @@
-"""The numbers of the lists of new users of a `GraphRanker`, see `air_recsys.models.graph_ranker.fold_in`."""
+"""The numbers of the lists of new users of a `GraphRanker`, see `air_recsys.models.graph_ranker.users`."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from air_recsys.exceptions import ParameterError
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, item_gains
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.regression import item_degrees
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 
 
 def portable_lists(model: GraphRanker) -> dict[str, Any]:
@@ -26,17 +26,14 @@ def portable_lists(model: GraphRanker) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        Where a graph of users or items counts, which needs who took what; where the regression is that of more items
-        than one matrix of all pairs is inverted for.
+        Where the regression is that of more items than one matrix of all pairs is inverted for.
     """
     state, settings = model._fitted(), model.settings_
-    if "user" in settings.weights or "item" in settings.weights:
-        raise ParameterError("expected settings without user_weight and item_weight, whose graphs need who took what")
     found: dict[str, Any] = {"kind": "lists"} | dict.fromkeys(
         ("regression", "left", "right", "sources", "targets", "gains")
     )
     found |= {"regression_weight": settings.regression_weight, "factor_weight": settings.factor_weight}
-    found["temperature"], gains = settings.factor_temperature, np.exp(state.factors.item_biases)
+    found["temperature"], gains = settings.factor_temperature, np.exp(item_gains(state.data, settings))
     if settings.regression_weight:
         if not isinstance(state.item_weights, np.ndarray):
             raise ParameterError(

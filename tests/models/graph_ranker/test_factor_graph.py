@@ -8,10 +8,10 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
-from air_recsys.models.graph_ranker import factor_graph as module
+from air_recsys.models.graph_ranker import factors as module
 from air_recsys.models.graph_ranker import ranker
-from air_recsys.models.graph_ranker.factor_graph import factor_graph
-from air_recsys.models.graph_ranker.factors import FactorCourse
+from air_recsys.models.graph_ranker.factors import FactorTraining, factor_graph
+from air_recsys.training import train
 from air_recsys.training.softmax import SoftmaxTraining
 
 CPU = torch.device("cpu")
@@ -22,7 +22,7 @@ def pattern() -> sp.csr_array:
     return sp.csr_array(np.random.default_rng(0).random((60, 25)) < 0.2, dtype=np.float32)
 
 
-def test_weights_are_evened_cooccurrences(pattern: sp.csr_array) -> None:
+def test_weights_are_normalised_cooccurrences(pattern: sp.csr_array) -> None:
     dense = cooccurrence_neighbors(sp.csr_array(pattern.T), 5).toarray().astype(np.float64)
     degrees = dense.sum(axis=1)
     expected = np.eye(25) + 2 * dense / np.sqrt(np.outer(degrees, degrees))
@@ -50,9 +50,9 @@ def test_a_ranker_of_many_items_spreads_its_targets(monkeypatch: pytest.MonkeyPa
     for few in (24, 25):
         monkeypatch.setattr(ranker, "_FEW", few)
         model = ranker.GraphRanker(n_factors=3, n_steps=4, settings={}, device="cpu").fit(sp.csr_matrix(pattern))
-        course = FactorCourse(pattern, 3, SoftmaxTraining(4), 0, CPU, n_neighbors=50 if few < 25 else 0)
-        course.advance(4)
-        np.testing.assert_array_equal(model.item_factors_, course.factors().targets)
+        training = FactorTraining(pattern, 3, SoftmaxTraining(4), 0, CPU, n_neighbors=50 if few < 25 else 0)
+        train(training.trainer(4))
+        np.testing.assert_array_equal(model.item_factors_, training.factors().targets)
         found.append(model.item_factors_)
     assert np.abs(found[0] - found[1]).max() > 0.01
 
@@ -61,11 +61,11 @@ def test_a_rare_item_learns_from_those_like_it() -> None:
     blocks = np.kron(np.eye(2), np.ones((40, 6))) * (np.random.default_rng(1).random((80, 12)) < 0.6)
     blocks[:, 0] = 0
     blocks[3, 0] = 1  # one user has item 0, with items of the first group
-    course = FactorCourse(sp.csr_array(blocks.astype(np.float32)), 4, SoftmaxTraining(5), 0, CPU, n_neighbors=3)
-    alone = FactorCourse(sp.csr_array(blocks.astype(np.float32)), 4, SoftmaxTraining(5), 0, CPU)
+    spread = FactorTraining(sp.csr_array(blocks.astype(np.float32)), 4, SoftmaxTraining(5), 0, CPU, n_neighbors=3)
+    alone = FactorTraining(sp.csr_array(blocks.astype(np.float32)), 4, SoftmaxTraining(5), 0, CPU)
     near = []
-    for each in (course, alone):
-        each.advance(5)
+    for each in (spread, alone):
+        train(each.trainer(5))
         targets = each.factors().targets
         near.append(float(targets[1:6].mean(axis=0) @ targets[0]))
     assert near[0] > near[1] + 0.05

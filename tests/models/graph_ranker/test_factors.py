@@ -6,7 +6,8 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from air_recsys.models.graph_ranker.factors import item_axes, over_factors, trained_factors, user_factors
+from air_recsys.models.graph_ranker.factors import ItemFactors, item_axes, trained_factors, user_factors
+from air_recsys.models.graph_ranker.scorers import FactorScorer
 from air_recsys.training.softmax import SoftmaxTraining
 
 CPU = torch.device("cpu")
@@ -46,14 +47,12 @@ def test_the_same_seed_gives_the_same_factors_and_another_another_order() -> Non
     assert not np.allclose(np.abs(one.targets), np.abs(other.targets), atol=1e-6)
 
 
-def test_scores_are_exponentials_or_cosines_and_zero_without_items() -> None:
+def test_scores_are_exponentials_of_cosines_and_zero_without_items() -> None:
     users, items = np.array([[1.0, 0.0], [0.0, 0.0]]), np.array([[1.0, 0.0], [0.0, 1.0]])
     expected = np.exp(np.array([1.0, 0.0]) / 0.5)
-    np.testing.assert_allclose(
-        over_factors(users, items, 0.5).scores(np.array([0, 1])), [expected / np.linalg.norm(expected), [0, 0]]
-    )
-    np.testing.assert_array_equal(over_factors(users, items, 0.0).scores(np.array([0])), [[1, 0]])
-    small = over_factors(users, items, 1e-4).scores(np.array([0]))  # e^10000 is not held
+    warm, cold = (FactorScorer.of(users, ItemFactors(items, items), each, np.zeros(2)) for each in (0.5, 1e-4))
+    np.testing.assert_allclose(warm.scores(np.array([0, 1])), [expected / np.linalg.norm(expected), [0, 0]])
+    small = cold.scores(np.array([0]))  # e^10000 is not held
     np.testing.assert_allclose(small, [[1, 0]])
 
 

@@ -11,7 +11,7 @@ AUTO = "auto"
 
 
 def solver_for(settings: Mapping[str, Any], asked: Any = AUTO) -> Any:
-    """Return the solver asked for; for "auto" the preset's "variational", or "adam" where a setting asks for it.
+    """The solver asked for; for "auto" the preset's "variational", or "adam" where a setting asks for it.
 
     Parameters
     ----------
