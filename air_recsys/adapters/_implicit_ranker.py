@@ -30,7 +30,7 @@ _LOWEST = np.finfo(np.float64).min  # the score of what is left out
 
 
 @dataclass(eq=False, repr=False)
-class ImplicitRanker(GivesLists, RecommenderBase):
+class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportIncompatibleMethodOverride]
     """`AIR.for_likes()` with implicit's interface of a recommender.
 
     A score is no product of factors, and orders the items of one user; for a matrix factorization take

@@ -10,13 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.adapters._cornac import CornacRanker, RanksTies, Triples, raw_ids, triples_of
-from air_recsys.adapters._solver import AUTO, solver_for
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
 from air_recsys.models.given_graphs import with_similarities
-from air_recsys.models.solvers import Solver
+from air_recsys.models.solvers import AUTO, Solver, solver_for
 from air_recsys.models.state import Factors
 from air_recsys.storage.validation import check_integer, check_real, needs_extra
 from air_recsys.training import Record

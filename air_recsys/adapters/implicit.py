@@ -340,14 +340,23 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
     @property
     def user_norms(self) -> np.ndarray:
         """Lengths of the users' factors, never 0, shape (n_users,)."""
-        factors = self.user_factors
-        return self._once("user norms", (factors,), lambda: _norms_of(factors))
+        return self._norms("user")
 
     @property
     def item_norms(self) -> np.ndarray:
         """Lengths of the items' factors, never 0, shape (n_items,)."""
-        factors = self.item_factors
-        return self._once("item norms", (factors,), lambda: _norms_of(factors))
+        return self._norms("item")
+
+    def _norms(self, side: str) -> np.ndarray:
+        """The length of each row, 1e-10 in place of 0 as in all of implicit."""
+        factors = getattr(self, f"{side}_factors")
+
+        def make() -> np.ndarray:
+            norms = np.linalg.norm(factors, axis=-1)
+            norms[norms == 0] = 1e-10
+            return norms
+
+        return self._once(f"{side} norms", (factors,), make)
 
     # ---------------------------------------------------------------- recommendations and similarities
 
@@ -589,13 +598,6 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
         check_choice("use_gpu", self.use_gpu, (None, False, True))
         if self.use_gpu is not None and self.device != "auto":
             raise ParameterError(f"give use_gpu or device, found use_gpu={self.use_gpu} and device={self.device!r}")
-
-
-def _norms_of(factors: np.ndarray) -> np.ndarray:
-    """The length of each row, 1e-10 in place of 0 as in all of implicit."""
-    norms = np.linalg.norm(factors, axis=-1)
-    norms[norms == 0] = 1e-10
-    return norms
 
 
 def _graph(arrays: dict[str, np.ndarray], kind: str) -> SimilarityGraph:

@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.adapters._solver import AUTO, solver_for
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import AIR
-from air_recsys.models.solvers import Solver, as_solver, parameter_names, with_overrides
+from air_recsys.models.solvers import AUTO, Solver, as_solver, parameter_names, solver_for, with_overrides
 from air_recsys.storage.validation import check_integer, needs_extra
 
 with needs_extra("surprise"):

@@ -48,7 +48,7 @@ _GRIDS = {
 _WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a term, where the regression counts 1
 
 
-class _GraphPowers(NamedTuple):
+class GraphPowers(NamedTuple):
     """Powers of the weights of a graph, and of the popularity of a user's own items and of those that are listed."""
 
     item_power: float
@@ -108,7 +108,7 @@ class ListPart:
             return FactorTraining(*arguments, _NEIGHBORS)
         return _OverGraph(self.graphs[graph], *arguments) if graph else FactorTraining(*arguments)
 
-    def _over(self, graph: Csr, powers: _GraphPowers) -> np.ndarray:
+    def _over(self, graph: Csr, powers: GraphPowers) -> np.ndarray:
         """Return the scores of a user's items over a graph, rows and columns divided by powers of popularity."""
         counts = np.maximum(np.bincount(self._shown.indices, minlength=self._shown.shape[1]), 1).astype(np.float64)
         weights = (graph.data.astype(np.float64) ** powers.item_power).astype(np.float32)
@@ -182,7 +182,7 @@ def _chosen(nested: ListPart, outer: ListPart, kind: str, graph: str) -> tuple[n
     """Return the scores on both parts with the settings that make the best lists on the first."""
     scorer, grid = nested.scorer(kind, graph), _GRIDS[kind]
     values: list[dict[str, Any]] = [dict(zip(grid, each, strict=True)) for each in itertools.product(*grid.values())]
-    kind_of: Any = _GraphPowers if kind == "graph" else RankerSettings
+    kind_of: Any = GraphPowers if kind == "graph" else RankerSettings
     tried = [kind_of(**each) for each in values]
     best = max(tried, key=lambda settings: nested.measure(scorer(settings))["ndcg@20"])
     return scorer(best), outer.scorer(kind, graph)(best)

@@ -70,10 +70,7 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     """The hidden parts that settings are compared on.
 
     A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
-    of the past shows in which direction. Therefore a fifth of each row is hidden in three ways: alike, popular first
-    and rare first. With times, the latest fifth of each row is hidden, or each of the latest three fifths of all, of
-    which what is earlier is left. Rows held out show the quality of lists of rows that are folded in: a tenth of them
-    takes no part in the training, and a fifth of each of these is hidden in the three ways.
+    of the past shows in which direction: therefore the three ways. `GraphRanker` says what each kind hides.
 
     Parameters
     ----------
@@ -81,8 +78,6 @@ def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) ->
     times : csr_array, shape (m, n), optional
         Of the entries of the pattern.
     validation : {"auto", "random", "users", "last", "time"}
-        "users" holds out rows, "last" hides the latest fifth of each row, "time" the latest fifths of all, and "auto"
-        is "time". Parts are hidden at random if there are no times, or if fewer than ten rows have hidden entries.
     seed : int
         Of what is random; interactions of the same time are hidden at random.
 

@@ -334,22 +334,9 @@ class GraphRanker(Recommender):
         return scores
 
     def score(self, test: Any, y: None = None) -> float:
-        """The mean NDCG of lists of 10 unseen items on other interactions; larger is better.
+        """The mean NDCG of lists of 10 unseen items on other interactions, for scikit-learn as `Recommender.score`.
 
-        `cross_val_score` and `GridSearchCV` of scikit-learn call this method, see `Recommender.score`.
-
-        Parameters
-        ----------
-        test : Interactions, DataFrame, sparse matrix or ndarray
-            Interactions with the ids of the training data; values do not count. Unknown users and items, and pairs of
-            the training data, are left out.
-        y : None
-            Ignored; scikit-learn passes it.
-
-        Returns
-        -------
-        float
-            In 0..1, over the users that are left.
+        Values do not count. Unknown users and items, and pairs of the training data, are left out.
 
         Raises
         ------

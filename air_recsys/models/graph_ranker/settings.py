@@ -60,7 +60,7 @@ def check_settings(settings: Any) -> None:
     --------
     >>> check_settings({"regression_share": 2.0})
     Traceback (most recent call last):
-    air_recsys.exceptions.ParameterError: regression_share must be a number in 0..1, found 2.0
+    air_recsys.exceptions.ParameterError: regression_share must be a number >= 0 and <= 1, found 2.0
     """
     if not isinstance(settings, Mapping):
         raise ParameterError(f"settings must be a mapping or None, found {type(settings).__name__}")

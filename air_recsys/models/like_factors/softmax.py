@@ -85,10 +85,11 @@ class SoftmaxRows(NamedTuple):
         """The same with the sources of items at some ids that have these likes."""
         if side == "user":
             return self
-        sources = self._of_items(likes, others, self.source_map) / np.sqrt(_column_of_counts(likes))
+        sources = self.of_items(likes, others, self.source_map) / np.sqrt(_column_of_counts(likes))
         return self._replace(sources=replaced(self.sources, ids, sources.astype(self.sources.dtype)))
 
-    def _of_items(self, likes: sp.csr_matrix, users: np.ndarray, to: np.ndarray) -> np.ndarray:
+    def of_items(self, likes: sp.csr_matrix, users: np.ndarray, to: np.ndarray) -> np.ndarray:
+        """What a map makes of items with these likes, from the factors of the users, (b, r)."""
         return _with_one(user_factors(ones_of(likes, len(users)), users)) @ to
 
 
@@ -103,7 +104,7 @@ class SoftmaxSolver(NamedTuple):
         """The factors of rows with these likes, (b, r); 0 without any."""
         if self.side == "user":
             return user_factors(ones_of(likes, len(self.rows.sources)), self.rows.sources)
-        targets = self.rows._of_items(likes, self.others, self.rows.target_map)
+        targets = self.rows.of_items(likes, self.others, self.rows.target_map)
         return _of_items(targets, _column_of_counts(likes)) * (np.diff(likes.indptr) > 0)[:, None]
 
     def contributions(self, likes: sp.csr_matrix) -> np.ndarray:
