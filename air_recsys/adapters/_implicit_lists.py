@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import copy
 import os
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -59,7 +59,7 @@ class GivesLists:
         NotFittedError
             Before `fit`.
         """
-        model = self._at_this_moment()
+        model = copy.copy(self)  # what is learned at this moment, whatever another thread writes
         n_users, n_items = model._sizes()
         if not recalculate_user:
             check_ids("userid", userid, n_users)
@@ -73,7 +73,7 @@ class GivesLists:
         self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None
     ) -> tuple[np.ndarray, np.ndarray]:
         """The users most alike to some, itself first; ids and similarities. See `similar_items`."""
-        model = self._at_this_moment()
+        model = copy.copy(self)
         n_users, _ = model._sizes()
         check_ids("userid", userid, n_users)
         check_filters("users", filter_users, users, n_users)
@@ -96,8 +96,10 @@ class GivesLists:
             For ids that are not in the model, negative ones included.
         NotFittedError
             Before `fit`.
+        NotImplementedError
+            With `recalculate_item`, of a model that takes no new items.
         """
-        model = self._at_this_moment()
+        model = copy.copy(self)
         _, n_items = model._sizes()
         if not recalculate_item:
             check_ids("itemid", itemid, n_items)
@@ -108,10 +110,6 @@ class GivesLists:
     def recalculate_item(self, itemid: Any, item_users: Any) -> np.ndarray:
         """The factors of items from the users that like them."""
         raise NotImplementedError(f"{type(self).__name__} takes no new items: expected recalculate_item=False")
-
-    def _at_this_moment(self) -> Self:
-        """What is learned at this moment, whatever another thread writes."""
-        return copy.copy(self)
 
     def _sizes(self) -> tuple[int, int]:
         """The numbers of users and items, or raise `NotFittedError`."""

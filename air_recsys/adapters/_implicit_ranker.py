@@ -48,6 +48,15 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         The trained model, with row and column numbers as ids: `explain`, graphs, `search_line_`, files that need no
         implicit.
 
+    Notes
+    -----
+    With `recalculate_user` users are folded in. A user without any like gets the items that most users like.
+
+    `similar_users` and `similar_items` list the heaviest edges of the graphs of `model_`, with weights in 0..1. A node
+    itself comes first, with 1; one without likes is similar to no other. With chosen ids, those without an edge come
+    last, with the lowest number of float64. Otherwise a node with few edges has a shorter list, which many ids at a
+    time fill with the id -1 and that number. A graph has no new nodes: `recalculate_item` is refused.
+
     Examples
     --------
     >>> import scipy.sparse as sp
@@ -112,7 +121,6 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         return data.n_users, data.n_items
 
     def _recommended(self, asked: Asked, liked: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The lists of some users; one without any like gets the items that most users like."""
         model, (_, n_items) = self._fitted(), self._sizes()
         candidates = np.arange(n_items) if asked.chosen is None else np.unique(np.asarray(asked.chosen))
         allowed = candidates if asked.filtered is None else np.setdiff1d(candidates, asked.filtered)
@@ -129,12 +137,7 @@ class ImplicitRanker(GivesLists, RecommenderBase):  # pyright: ignore[reportInco
         return candidates[places].astype(np.int32), scores
 
     def _similar(self, side: str, asked: Asked, solved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """The heaviest edges in a graph of `model_`, with weights in 0..1.
-
-        A node itself comes first, with 1; one without likes is similar to no other. With chosen ids, those without an
-        edge come last, with the lowest number of float64. Otherwise a node with few edges has a shorter list, which
-        many ids at a time fill with the id -1 and that number.
-        """
+        """The heaviest edges in a graph of `model_`."""
         model = self._fitted()
         graph = model.user_graph_ if side == "user" else model.item_graph_
         assert graph is not None  # of every ranker

@@ -142,6 +142,8 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
 
     Notes
     -----
+    `similar_users` and `similar_items` compare the factors by cosines; the graphs hold the learned neighbours.
+
     `fit` starts again each time, while ALS continues from its factors. ``use_native`` and ``use_cg`` choose between
     solvers of ALS and are not parameters here.
 
@@ -365,7 +367,7 @@ class ImplicitAIR(GivesLists, MatrixFactorizationBase):
         return recommended(np.atleast_2d(factors), self.item_factors, asked, liked, self.num_threads)
 
     def _similar(self, side: str, asked: Asked, solved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-        """The largest cosines of factors; the graphs hold the learned neighbours."""
+        """The largest cosines of factors."""
         factors = getattr(self, f"{side}_factors")
         units = self._once(f"unit {side}s", (factors,), lambda: unit_rows(factors))
         own = np.atleast_1d(np.asarray(asked.ids)) if solved is None else None

@@ -100,22 +100,9 @@ def explain(
     n: int,
     labels: Labels | None,
 ) -> ListExplanation:
-    """Why a user is given an item.
+    """Why a user, trained or new, is given an item.
 
-    Parameters
-    ----------
-    scorers : WeightedScorers
-        Those of trained or of new users.
-    data : Interactions
-        Of the training.
-    pair : tuple of hashable
-        The ids of the user and of the item.
-    places : tuple of int and csr_array, shape (1, n_items)
-        The position of the user in the scorers, and how much each of its items counts.
-    n : int
-        Most rows.
-    labels : mapping or Series, optional
-        Item id to name.
+    `places` holds the position of the user in the scorers, and how much each of its items counts, (1, n_items).
     """
     check_integer("n", n, minimum=1)
     names = check_labels(labels)
@@ -134,16 +121,7 @@ def explain(
 
 
 def contributions(scorers: WeightedScorers, own: Csr, user: int, item: int) -> tuple[pd.DataFrame, dict[str, float]]:
-    """What each of a user's items adds to a score by term, one row per item, and what no item adds.
-
-    Parameters
-    ----------
-    scorers : WeightedScorers
-    own : csr_array, shape (1, n_items)
-        How much each item of the user counts.
-    user, item : int
-        The position of the user in the scorers, and that of the item.
-    """
+    """What each of a user's items adds to a score by term, one row per item, and what no item adds."""
     columns: dict[str, np.ndarray] = {}
     rest: dict[str, float] = {}
     for name, weight in scorers.weights.items():

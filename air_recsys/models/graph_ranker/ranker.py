@@ -311,8 +311,7 @@ class GraphRanker(Recommender):
         return state
 
     def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
-        stored = state.graph(side)
-        return state.once(f"{side} graph", lambda: _cooccurrences(state.data, side)) if stored is None else stored
+        return state.once(f"{side} graph", lambda: _cooccurrences(state.data, side))
 
     def _as_data(self, interactions: Any) -> Interactions:
         return as_likes(interactions, timed=True)
