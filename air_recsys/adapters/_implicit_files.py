@@ -12,8 +12,8 @@ import numpy as np
 
 from air_recsys.exceptions import ModelFileError
 from air_recsys.models.solvers import plain
-from air_recsys.storage.digests import DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.storage.reading import parse_json, read_arrays
+from air_recsys.storage.tensor_files import DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.storage.validation import check_path
 from air_recsys.storage.writing import replace_file
 

@@ -25,9 +25,9 @@ from air_recsys.distributed.checkpoint_files import Reader, Writer
 from air_recsys.distributed.cuts import Cut
 from air_recsys.distributed.group import Group
 from air_recsys.exceptions import CheckpointError
-from air_recsys.storage.digests import DamagedError, check_seal, to_sealed_json
 from air_recsys.storage.held_files import HeldFile
 from air_recsys.storage.reading import parse_json
+from air_recsys.storage.tensor_files import DamagedError, check_seal, to_sealed_json
 from air_recsys.storage.writing import replace_file
 from air_recsys.training.checkpoint import compare
 from air_recsys.training.held_checkpoint import hold_checkpoint

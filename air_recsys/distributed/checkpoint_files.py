@@ -23,7 +23,7 @@ from torch.distributed.checkpoint.metadata import (
 )
 from torch.futures import Future
 
-from air_recsys.storage.digests import DamagedError, digest_of, parse_sealed_json, to_sealed_json
+from air_recsys.storage.tensor_files import DamagedError, digest_of, parse_sealed_json, to_sealed_json
 from air_recsys.storage.writing import replace_file
 
 INDEX = "index.json"

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from air_recsys.data.readers.parquet_checks import plain_type
+from air_recsys.data.readers.ratings_parquet import plain_type
 from air_recsys.distributed.parquet import ids_of
 from air_recsys.models import Recommender
 from air_recsys.storage.validation import needs_extra

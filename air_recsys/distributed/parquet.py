@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from air_recsys.data.readers.parquet_checks import check_rows, find_parts, plain_type
+from air_recsys.data.readers.ratings_parquet import check_rows, find_parts, plain_type
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.validation import needs_extra
 

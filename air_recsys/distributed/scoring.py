@@ -17,7 +17,7 @@ from air_recsys.distributed.parquet import ParquetTable
 from air_recsys.distributed.workers import run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.candidates import allowed_items, as_item_ids, list_length
+from air_recsys.models.ranking.lists import allowed_items, as_item_ids, list_length
 from air_recsys.storage.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]

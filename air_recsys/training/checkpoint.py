@@ -15,9 +15,8 @@ import torch
 from torch import Tensor
 
 from air_recsys.exceptions import CheckpointError
-from air_recsys.storage.digests import DamagedError
 from air_recsys.storage.reading import checked_csr, parse_json
-from air_recsys.storage.tensor_files import TensorFile, header_of, tensor_chunks
+from air_recsys.storage.tensor_files import DamagedError, TensorFile, header_of, tensor_chunks
 from air_recsys.storage.writing import is_file, is_folder, replace_file
 from air_recsys.training import checkpoint_version_1, checkpoint_version_2
 

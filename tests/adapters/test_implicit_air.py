@@ -26,7 +26,7 @@ from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
 from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, DeviceError, MissingExtraError, ModelFileError, NotFittedError
 from air_recsys.exceptions import ParameterError as OurParameterError
-from air_recsys.storage.digests import to_sealed_json
+from air_recsys.storage.tensor_files import to_sealed_json
 
 N_USERS, N_ITEMS = 90, 40
 SMALL = {"factors": 6, "regularization": 1.0, "alpha": 2.0, "iterations": 10, "use_gpu": False, "num_threads": 1}

@@ -22,7 +22,7 @@ import pandas as pd
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.explanation.tables import Labels, check_labels, label_of
+from air_recsys.models.explain import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, WeightedScorers, lengths_of
 from air_recsys.storage.markup import card, card_table
 from air_recsys.storage.validation import check_integer

@@ -18,8 +18,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
-from air_recsys.models.chosen import Chosen
-from air_recsys.models.explanation.tables import Labels
+from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import FactorTraining, user_factors
@@ -30,16 +29,14 @@ from air_recsys.models.graph_ranker.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
 from air_recsys.models.graph_ranker.settings import RankerSettings, check_settings
 from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of
-from air_recsys.models.locks import lock_of
-from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import Popular, most_liked, recommend_with
+from air_recsys.models.learned import Factors
+from air_recsys.models.pairs import list_ndcg
+from air_recsys.models.ranking.lists import Popular, allowed_items, list_length, most_liked, recommend_with
 from air_recsys.models.rows import Side
-from air_recsys.models.scoring import list_ndcg
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
-from air_recsys.storage.validation import check_choice
+from air_recsys.storage.validation import check_choice, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.held_checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
@@ -153,8 +150,9 @@ class GraphRanker(Recommender):
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
+        super().check_parameters()
         check_device_name(self.device)
         if self.settings is None:
             return
@@ -216,12 +214,12 @@ class GraphRanker(Recommender):
         True
         """
         listed = check_callbacks(callbacks)
-        data = self._checked_data(interactions)
+        data = self.checked_data(interactions)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
             timed = data.timestamps is not None
-            mark = fingerprint(type(self).__name__, self._saved_parameters(), data, timed=timed)
+            mark = fingerprint(type(self).__name__, self.saved_parameters(), data, timed=timed)
         file = HeldCheckpoint(mark, checkpoint, every, resume_from)
         with progress_of(file, self.time_budget) as progress, lock_of(self):
             self._state = self._learned(data, progress, listed)
@@ -233,12 +231,11 @@ class GraphRanker(Recommender):
         training = self._training(pattern, selected.n_steps > 0)
         factors = progress.trained(training, selected.n_steps, callbacks)
         users = user_factors(own_items(pattern, data, settings), factors.sources)
-        found = selected.values() | {"n_steps": training.step}
         return FittedState(
             data,
             Factors(users, factors.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0),
             history=selected.table(),
-            chosen=Chosen(found, line=selected.line(self.n_steps)),
+            chosen=selected.learned(training.step, self.n_steps),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
         )
@@ -300,7 +297,8 @@ class GraphRanker(Recommender):
         """What was selected and why."""
         return self._fitted().chosen.line
 
-    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+    def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+        """The state of a file, completed by what only this class knows of it."""
         settings, _ = settings_of(state), int(state.chosen.values["n_steps"])
         if settings.user_half_life and state.data.timestamps is None:
             raise ValueError("expected the times that the settings ask for, found none")
@@ -310,17 +308,20 @@ class GraphRanker(Recommender):
             raise ValueError("expected the source factors of the items, found none")
         return state
 
-    def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
+    def learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
+        """The graph that was learned, in its own unit."""
         return state.once(f"{side} graph", lambda: _cooccurrences(state.data, side))
 
-    def _as_data(self, interactions: Any) -> Interactions:
+    def as_data(self, interactions: Any) -> Interactions:
+        """The interactions that `fit` was given."""
         return as_likes(interactions, timed=True)
 
     # ---------------------------------------------------------------- scores
 
-    def _score_pairs(
+    def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
+        """The score of each pair of known indices, at a time where given."""
         different, place = np.unique(users, return_inverse=True)
         order = np.argsort(place, kind="stable")
         scores, ranker = np.empty(users.size), ready_state(state)

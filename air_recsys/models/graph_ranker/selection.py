@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from air_recsys.models import learned
 from air_recsys.models.graph_ranker.factors import Begin
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
 from air_recsys.models.graph_ranker.progress import Progress
@@ -68,6 +69,10 @@ class Selection(NamedTuple):
         tried = [row for row in self.history if selected.items() <= row.items()]
         last = tried[-1] if tried else selected | {"ndcg": np.nan, "recall": np.nan}
         return pd.DataFrame([*self.history, last], dtype=np.float64)
+
+    def learned(self, n_steps: int, most_steps: int) -> learned.Selection:
+        """What a fitted model keeps of it, after so many steps of the last training."""
+        return learned.Selection(self.values() | {"n_steps": n_steps}, line=self.line(most_steps))
 
     def line(self, most_steps: int) -> str:
         """What was selected and why, where at most so many steps could be taken."""

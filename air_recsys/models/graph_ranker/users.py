@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import UnknownIdError
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.explanation.tables import Labels
+from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import ItemFactors
 from air_recsys.models.graph_ranker.lists import best_lists
@@ -31,10 +31,8 @@ from air_recsys.models.graph_ranker.pattern import (
 from air_recsys.models.graph_ranker.regression import regression_scorer
 from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
 from air_recsys.models.graph_ranker.settings import RankerSettings
-from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import most_liked, recommendation_frame
-from air_recsys.models.rows import as_rows
-from air_recsys.models.scale import check_signs
+from air_recsys.models.new_rows import as_rows, check_signs
+from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommendation_frame
 from air_recsys.models.state import FittedState
 
 

@@ -235,14 +235,14 @@ def test_factors_that_do_not_count_are_not_trained():
 
 def test_a_file_whose_sources_are_lost_is_refused(fitted):
     with pytest.raises(ValueError, match="source factors"):
-        GraphRanker()._restore(replace(fitted[0]._fitted(), source_factors=None), {})
+        GraphRanker().restored(replace(fitted[0]._fitted(), source_factors=None), {})
 
 
 def test_a_file_whose_regression_is_lost_is_refused(fitted):
     model = GraphRanker(**SMALL, settings={}).fit(fitted[1])
     state = replace(model._fitted(), item_weights=None)
     with pytest.raises(ValueError, match="weights of the regression"):
-        GraphRanker()._restore(state, {})
+        GraphRanker().restored(state, {})
 
 
 @pytest.mark.parametrize("values", [{}, {"regression_penalty": float("nan")}])
@@ -250,7 +250,7 @@ def test_a_file_whose_settings_are_lost_is_refused(fitted, values):
     state = fitted[0]._fitted()
     lost = replace(state.chosen, values=values and state.chosen.values | values)
     with pytest.raises((ValueError, LookupError)):
-        GraphRanker()._restore(replace(state, chosen=lost), {})
+        GraphRanker().restored(replace(state, chosen=lost), {})
 
 
 def test_callbacks_see_the_last_training_and_may_end_it():
