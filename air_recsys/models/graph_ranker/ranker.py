@@ -235,7 +235,7 @@ class GraphRanker(Recommender):
             data,
             Factors(users, factors.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0),
             history=selected.table(),
-            chosen=selected.learned(training.step, self.n_steps),
+            chosen=selected.fitted(training.step, self.n_steps),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
         )

@@ -70,7 +70,7 @@ class Selection(NamedTuple):
         last = tried[-1] if tried else selected | {"ndcg": np.nan, "recall": np.nan}
         return pd.DataFrame([*self.history, last], dtype=np.float64)
 
-    def learned(self, n_steps: int, most_steps: int) -> learned.Selection:
+    def fitted(self, n_steps: int, most_steps: int) -> learned.Selection:
         """What a fitted model keeps of it, after so many steps of the last training."""
         return learned.Selection(self.values() | {"n_steps": n_steps}, line=self.line(most_steps))
 
