@@ -25,7 +25,7 @@ from air_recsys.images import load_test_image
 from air_recsys.models import AIR
 from air_recsys.nn import build
 from air_recsys.nn.adaptive_laplacian import SparseLaplacian
-from air_recsys.nn.edges import Carry
+from air_recsys.nn.pattern import Carry
 from air_recsys.storage.validation import check_choice, check_integer
 from air_recsys.training import Record
 from benchmarks.recipes import recipe

@@ -23,8 +23,8 @@ from air_recsys.adapters._implicit_lists import Asked, GivesLists, alike, recomm
 from air_recsys.adapters._implicit_ranker import ImplicitRanker
 from air_recsys.exceptions import DataError, ModelFileError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.construction import nearest_neighbors_graph
-from air_recsys.graphs.shown import to_similarities
+from air_recsys.graphs.neighbors import nearest_neighbors_graph
+from air_recsys.graphs.pruning import to_similarities
 from air_recsys.models.like_factors import softmax, squared
 from air_recsys.models.like_factors.rows import LikeSolver, check_matrices, replaced
 from air_recsys.models.like_factors.softmax import SoftmaxRows, SoftmaxSettings, temperature_for, train_softmax_rows

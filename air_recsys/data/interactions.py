@@ -32,6 +32,7 @@ from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import check_choice
+from air_recsys.storage.writers import writer
 
 if TYPE_CHECKING:
     from surprise import Dataset, Trainset
@@ -533,10 +534,7 @@ class Interactions:
 
     def to_surprise(self) -> Trainset:
         """Return a Surprise trainset with the same raw ids (needs the extra ``surprise``)."""
-        # Inside the method, as an import against the layers: only the adapters import hosts.
-        from air_recsys.adapters.surprise import to_trainset
-
-        return to_trainset(self)
+        return writer("surprise")(self)
 
     # ---------------------------------------------------------------- internals
 

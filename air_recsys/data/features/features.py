@@ -27,7 +27,7 @@ class Features:
         How a table becomes these numbers.
     values : ndarray of float32, shape (n, number of features)
     places : ndarray of float32, shape (n, d)
-        Places in a given graph of similarities, see `air_recsys.graphs.places`; by default d is 0, no graph.
+        Places in a given graph of similarities, see `air_recsys.graphs.embedding`; by default d is 0, no graph.
 
     Examples
     --------

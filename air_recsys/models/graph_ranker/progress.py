@@ -10,9 +10,8 @@ from typing import Any, NamedTuple
 
 from air_recsys.models.graph_ranker.factors import FactorTraining, ItemFactors
 from air_recsys.models.graph_ranker.settings import RankerSettings
-from air_recsys.training import Callback, Result, Trainee, train
-from air_recsys.training.checkpoint import of_this_training
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training import Callback, Result, Trainer, train
+from air_recsys.training.checkpoint import HeldCheckpoint, of_this_training
 from air_recsys.training.interrupts import interruptible, interruption
 
 State = dict[str, Any]
@@ -149,11 +148,11 @@ class _Keeper(NamedTuple):
     every: int
     parts: Parts
 
-    def restore(self, trainee: Trainee, result: Result) -> int:
+    def restore(self, trainer: Trainer, result: Result) -> int:
         """The position to begin with: the progress has loaded the state."""
         return self.first
 
-    def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
+    def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
         """Write the state at a position, where it is due or a signal has asked for an end."""
         if position > self.first:
             if position % self.every == 0:

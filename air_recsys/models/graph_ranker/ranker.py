@@ -38,7 +38,7 @@ from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.storage.validation import check_choice, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
-from air_recsys.training.held_checkpoint import HeldCheckpoint, check_paths
+from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
 
 Path = str | os.PathLike[str]

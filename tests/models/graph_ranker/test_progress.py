@@ -18,7 +18,7 @@ from air_recsys.models.graph_ranker.factors import FactorTraining
 from air_recsys.models.graph_ranker.hidden import hidden_parts
 from air_recsys.models.graph_ranker.progress import Progress, TimeBudget
 from air_recsys.models.graph_ranker.selection import Search
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining
 
 SMALL = {"n_factors": 4, "n_steps": 5, "device": "cpu", "n_validation": 40}

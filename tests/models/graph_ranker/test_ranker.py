@@ -20,7 +20,7 @@ from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.selection import Search
 from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.training import train
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
 pytestmark = pytest.mark.order

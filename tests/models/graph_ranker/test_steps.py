@@ -15,7 +15,7 @@ from air_recsys.models.graph_ranker.pattern import interaction_pattern
 from air_recsys.models.graph_ranker.progress import Progress
 from air_recsys.models.graph_ranker.steps import StepSearch
 from air_recsys.training import train
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
 SMALL = {"n_factors": 2, "device": "cpu"}
