@@ -209,7 +209,7 @@ def check_reasons(found, expected, items, rest) -> None:
         {},
         {"factor_weight": 0.0},
         {"regression_weight": 0.0},
-        {"factor_temperature": 0.0, "regression_share": 0.0},
+        {"factor_temperature": 0.4, "regression_share": 0.0},
         {"item_trend": 1.0, "user_half_life": 3.0},
     ],
 )

@@ -3,9 +3,8 @@
 import pytest
 
 from air_recsys import AIR
-from air_recsys.adapters.solver import solver_for
 from air_recsys.models.presets import PRESETS
-from air_recsys.models.solvers import Adam, parameter_names
+from air_recsys.models.solvers import Adam, parameter_names, solver_for
 
 OF_ADAM = sorted(set(parameter_names(Adam)) - {"user_graph_reg", "item_graph_reg"})
 

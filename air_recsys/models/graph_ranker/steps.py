@@ -1,15 +1,15 @@
 """How many steps the factors of a `GraphRanker` are trained: as many as make the best lists on the hidden parts.
 
-The step size falls to 0 over all steps of a training. One that is stopped early has the same course, cut short.
+The step size falls to 0 over all steps of a training. One that is stopped early is the same training, cut short.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from air_recsys.models.graph_ranker.factors import ItemFactors, Start
-from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.search.progress import Progress, State
+from air_recsys.models.graph_ranker.factors import Begin, ItemFactors
+from air_recsys.models.graph_ranker.hidden import HeldOut
+from air_recsys.models.graph_ranker.progress import Progress, State
 from air_recsys.training.checkpoint import of_this_training
 
 _PARTS = 6  # of a training; its lists are measured after the second, and after each one that follows
@@ -19,7 +19,7 @@ _NAME = "steps"
 
 
 def measured_steps(n_steps: int) -> list[int]:
-    """Return the numbers of steps after which lists are measured.
+    """The numbers of steps after which lists are measured.
 
     Examples
     --------
@@ -29,52 +29,52 @@ def measured_steps(n_steps: int) -> list[int]:
     return sorted({-(-n_steps * part // _PARTS) for part in range(2, _PARTS + 1)})
 
 
-class StepChoice:
+class StepSearch:
     """Trainings of the factors on all hidden parts, in step with each other, and the best number of steps.
 
     Parameters
     ----------
     ways : sequence of HeldOut
         Which take the factors.
-    start : callable
-        Returns the `FactorCourse` of a pattern.
+    begin : callable
+        Returns the `FactorTraining` of a pattern.
     progress : Progress
         Goes on from what it holds. Training also ends where the next steps, and the training that follows the search,
         would take longer than what is left of its budget.
     """
 
-    def __init__(self, ways: Sequence[HeldOut], start: Start, progress: Progress) -> None:
+    def __init__(self, ways: Sequence[HeldOut], begin: Begin, progress: Progress) -> None:
         self._ways, self._progress, self._budget = ways, progress, progress.budget
-        self._courses = [start(way.shown) for way in ways]
-        self._speed = 0.0  # seconds of a step, over all courses so far
+        self._trainings = [begin(way.shown) for way in ways]
+        self._speed = 0.0  # seconds of a step, over all trainings so far
         self._best, self._kept = 0, list[ItemFactors]()
         if _NAME in progress.state:
             with of_this_training():
                 self._load(progress.state[_NAME])
 
     def best(self, measure: Callable[[int], float]) -> int:
-        """Return the best number of steps, whose factors the ways have then; 0 without time for any.
+        """The best number of steps, whose factors the ways have then; 0 without time for any.
 
         Parameters
         ----------
         measure : callable
             Returns how good lists are with the factors that the ways have, after so many steps.
         """
-        if self._courses:
+        if self._trainings:
             self._search(measure)
-            self._courses.clear()  # several times the bytes of the factors
+            self._trainings.clear()  # several times the bytes of the factors
             self._progress.keep(self._state)
         for way, factors in zip(self._ways, self._kept, strict=False):
             way.use_factors(factors)
         return self._best
 
     def share_for_last(self) -> float:
-        """Return the share of the time budget that a training of the best number of steps takes."""
+        """The share of the time budget that a training of the best number of steps takes."""
         return self._speed * self._best / self._budget.seconds
 
     def _search(self, measure: Callable[[int], float]) -> None:
         highest, waited = -1.0, 0
-        for step in measured_steps(self._courses[0].n_steps):
+        for step in measured_steps(self._trainings[0].n_steps):
             if not self._advance(step):
                 break
             ndcg = measure(step)
@@ -88,28 +88,28 @@ class StepChoice:
 
     def _advance(self, step: int) -> bool:
         """Train all to a number of steps, and return whether there is time for that, and for the last training."""
-        for number, course in enumerate(self._courses):
-            if course.step >= step:
+        for number, training in enumerate(self._trainings):
+            if training.step >= step:
                 continue
             if not self._has_time(number, step):
                 return False
             begun = self._budget.spent() - self._speed * sum(self._steps())
-            self._progress.train(course, step, lambda t=begun: self._timed(t))
+            self._progress.train(training, step, lambda t=begun: self._timed(t))
             self._timed(begun)
         if set(self._steps()) == {step}:
-            for way, course in zip(self._ways, self._courses, strict=True):
-                way.use_factors(course.factors())
-        return self._has_time(len(self._courses), step)
+            for way, training in zip(self._ways, self._trainings, strict=True):
+                way.use_factors(training.factors())
+        return self._has_time(len(self._trainings), step)
 
     def _has_time(self, number: int, step: int) -> bool:
-        """Return whether the courses from a number on, and a last training, can come to a step."""
+        """Whether the trainings from a number on, and a last training, can come to a step."""
         if not self._speed:
             return self._budget.has(_FOR_FACTORS)
-        missing = sum(step - course.step for course in self._courses[number:])
+        missing = sum(step - training.step for training in self._trainings[number:])
         return self._speed * (missing + step) <= self._budget.left()
 
     def _steps(self) -> list[int]:
-        return [course.step for course in self._courses]
+        return [training.step for training in self._trainings]
 
     def _keep(self, step: int) -> None:
         """Keep the factors of all ways, unless what was read from a checkpoint has come further."""
@@ -117,20 +117,20 @@ class StepChoice:
             self._best, self._kept = step, [way.factors for way in self._ways]
 
     def _timed(self, begun: float) -> State:
-        """Return the state, where the first step of all courses was begun then, had they never stopped."""
+        """The state, where the first step of all trainings was begun then, had they never stopped."""
         self._speed = (self._budget.spent() - begun) / sum(self._steps())
         return self._state()
 
     def _state(self) -> State:
-        courses = [course.state() for course in self._courses]
-        return {_NAME: {"courses": courses, "speed": self._speed, "best": self._best, "kept": self._kept}}
+        trainings = [training.state() for training in self._trainings]
+        return {_NAME: {"trainings": trainings, "speed": self._speed, "best": self._best, "kept": self._kept}}
 
     def _load(self, state: State) -> None:
         self._speed, self._best = float(state["speed"]), int(state["best"])
         self._kept = [ItemFactors(*each) for each in state["kept"]]
-        for course, factors in zip(self._courses, self._kept, strict=bool(self._best)):
-            course.check(factors)
-        if not state["courses"]:
-            self._courses.clear()
-        for course, own in zip(self._courses, state["courses"], strict=True):
-            course.load_state(own)
+        for training, factors in zip(self._trainings, self._kept, strict=bool(self._best)):
+            training.check(factors)
+        if not state["trainings"]:
+            self._trainings.clear()
+        for training, own in zip(self._trainings, state["trainings"], strict=True):
+            training.load_state(own)

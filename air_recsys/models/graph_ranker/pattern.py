@@ -1,20 +1,40 @@
-"""What a `GraphRanker` makes of times: later items of a user count more, and so do items that gain interactions."""
+"""What a `GraphRanker` reads: who has what, how much an item of a user counts, and what gains interactions."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.smoothings import RankerSettings
+from air_recsys.models.graph_ranker.settings import RankerSettings
 
 _LATEST = 0.1  # share of the interactions that a trend is read from
 _PRIOR = 2.0  # interactions at the mean rate, added to those of each item
 
 
+def interaction_pattern(data: Interactions) -> Csr:
+    """1 for every pair that interacted, (n_users, n_items)."""
+    ones = np.ones(data.n_ratings, dtype=np.float32)
+    return sp.csr_array((ones, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
+
+
+def ones_of(rows: Any, n_columns: int) -> Csr:
+    """1 for every stored entry of a CSR matrix, with so many columns.
+
+    Examples
+    --------
+    >>> ones_of(sp.csr_array([[0.0, 5.0]]), 3).toarray()
+    array([[0., 1., 0.]], dtype=float32)
+    """
+    ones = np.ones(rows.nnz, dtype=np.float32)
+    return sp.csr_array((ones, rows.indices, rows.indptr), shape=(rows.indptr.size - 1, n_columns))
+
+
 def interaction_times(data: Interactions) -> Csr | None:
-    """Return the time of every pair, in the order of `interaction_pattern`; None where there are none that differ.
+    """The time of every pair, in the order of `interaction_pattern`; None where there are none that differ.
 
     Examples
     --------
@@ -28,27 +48,57 @@ def interaction_times(data: Interactions) -> Csr | None:
     return sp.csr_array((times, (data.user_index, data.item_index)), shape=(data.n_users, data.n_items))
 
 
+def some_users(pattern: Csr, seed: int, most: int) -> Csr:
+    """The rows of a pattern, or some of them, at random, that have at most so many interactions.
+
+    Examples
+    --------
+    >>> some_users(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 5).shape
+    (1, 5)
+    """
+    if pattern.nnz <= most:
+        return pattern
+    users = np.random.default_rng(seed).permutation(pattern.shape[0])
+    within = np.cumsum(np.diff(pattern.indptr)[users]) <= most
+    return pattern[np.sort(users[within])]
+
+
+def times_columns(matrix: Csr, scales: np.ndarray) -> Csr:
+    """A matrix with its columns multiplied, in the type of the matrix.
+
+    Examples
+    --------
+    >>> times_columns(sp.csr_array([[1.0, 0.0, 1.0]]), np.array([1.0, 2.0, 0.5])).toarray()
+    array([[1. , 0. , 0.5]])
+    """
+    data = matrix.data * scales.astype(matrix.dtype)[matrix.indices]
+    return sp.csr_array((data, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+# -------------------------------------------------------------------- times
+
+
 def own_items(pattern: Csr, data: Interactions, settings: RankerSettings) -> Csr:
-    """Return how much each item of a user counts in its scores, (n_users, n_items), by the pattern of `data`."""
+    """How much each item of a user counts in its scores, (n_users, n_items), by the pattern of `data`."""
     times = interaction_times(data) if settings.user_half_life else None
-    return of_later_items(pattern, times, settings.user_half_life)
+    return with_half_life(pattern, times, settings.user_half_life)
 
 
 def item_gains(data: Interactions, settings: RankerSettings) -> np.ndarray:
-    """Return the logs of what the scores of the items are multiplied by, (n_items,); 0 without a trend or times."""
+    """The logs of what the scores of the items are multiplied by, (n_items,); 0 without a trend or times."""
     times = interaction_times(data) if settings.item_trend else None
     return np.zeros(data.n_items) if times is None else settings.item_trend * log_trend(times)
 
 
-def of_later_items(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
-    """Return a pattern where an entry counts h / (h + k), with h the half-life and k later entries of its row.
+def with_half_life(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
+    """A pattern where an entry counts h / (h + k), with h the half-life and k later entries of its row.
 
     Entries of the same time count the same. A half-life of 0, or no times: all count alike.
 
     Examples
     --------
     >>> times = sp.csr_array(np.array([[10, 30, 20, 20]]))
-    >>> of_later_items(sp.csr_array(np.ones((1, 4), dtype=np.float32)), times, 1.0).toarray()
+    >>> with_half_life(sp.csr_array(np.ones((1, 4), dtype=np.float32)), times, 1.0).toarray()
     array([[0.25, 1.  , 0.5 , 0.5 ]], dtype=float32)
     """
     if not half_life or times is None:
@@ -65,7 +115,7 @@ def of_later_items(pattern: Csr, times: Csr | None, half_life: float) -> Csr:
 
 
 def log_trend(times: Csr) -> np.ndarray:
-    r"""Return the log of how much more of the latest tenth each item has than of all interactions, (n_items,).
+    r"""The log of how much more of the latest tenth each item has than of all interactions, (n_items,).
 
     .. math:: t_j = \log \frac{n_j^{latest} + 2}{x n_j + 2}
 

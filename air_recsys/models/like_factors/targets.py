@@ -1,4 +1,4 @@
-"""What `ImplicitAIR` takes where it is given nothing: its settings, and targets that fall with popularity."""
+"""What a squared error takes where it is given nothing: its settings, and targets that fall with popularity."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import ParameterError
+from air_recsys.models.like_factors.rows import like_counts
 from air_recsys.storage.validation import check_integer, check_real
 
 _USER_POWER, _ITEM_POWER = 0.2, 0.1  # e_u, e_i
@@ -16,7 +17,7 @@ _LIKES_PER_ALPHA = 10.0
 _EDGES = 0.6
 _OF_LARGEST = 0.5  # a regularization as large as the likes' largest singular value leaves factors of 0
 _OF_ALS = {"factors": 100, "regularization": 0.01, "alpha": 1.0}
-CHOSEN = tuple(_OF_ALS)
+FOUND = tuple(_OF_ALS)  # the settings that may be "auto"
 
 
 def check_settings(settings: dict[str, Any], *, auto: bool) -> None:
@@ -41,12 +42,12 @@ def check_settings(settings: dict[str, Any], *, auto: bool) -> None:
 
 
 def is_auto(regularization: Any, alpha: Any) -> bool:
-    """Return whether the objective is ours to choose: neither of its two settings is given."""
+    """Whether the objective is ours to choose: neither of its two settings is given."""
     return regularization == "auto" and alpha == "auto"
 
 
 def settings_for(likes: sp.csr_matrix, given: dict[str, Any]) -> dict[str, Any]:
-    """Return the factors, regularization and alpha of a training; those that are given stay.
+    """The factors, regularization and alpha of a training; those that are given stay.
 
     Parameters
     ----------
@@ -66,13 +67,13 @@ def settings_for(likes: sp.csr_matrix, given: dict[str, Any]) -> dict[str, Any]:
     """
     auto = is_auto(given["regularization"], given["alpha"])
     defaults = _fitting(likes) if auto else _OF_ALS
-    chosen = {name: defaults[name] if value == "auto" else value for name, value in given.items()}
+    settings = {name: defaults[name] if value == "auto" else value for name, value in given.items()}
     kinds = {"factors": int, "regularization": float, "alpha": float}
-    return {name: kinds[name](value) for name, value in chosen.items()}
+    return {name: kinds[name](value) for name, value in settings.items()}
 
 
 def _fitting(likes: sp.csr_matrix) -> dict[str, Any]:
-    """Return settings that grow with the likes as those that were best on several data sets did."""
+    """Settings that grow with the likes as those that were best on several data sets did."""
     m, n = np.count_nonzero(np.diff(likes.indptr)), np.unique(likes.indices).size
     confidence = likes.nnz / m / _LIKES_PER_ALPHA
     edge = np.sqrt(likes.nnz / (m * n)) * (np.sqrt(m) + np.sqrt(n))  # norm of a matrix of noise with that many ones
@@ -109,19 +110,26 @@ class Targets(NamedTuple):
 
     @classmethod
     def of_likes(cls, likes: sp.csr_matrix) -> Targets:
-        """Return the targets for a matrix of likes to train on."""
-        raw = cls(1.0, _counts(likes), _counts(likes.T.tocsr()))
+        """The targets for a matrix of likes to train on."""
+        raw = cls(1.0, like_counts(likes), like_counts(likes.T.tocsr()))
         return raw._replace(unit=float(1 / np.sqrt((raw.of("user", likes) ** 2).mean())))
 
+    def check(self, n_users: int, n_items: int) -> None:
+        """Raise `ValueError` where these are not the counts of so many users and items."""
+        check_real("unit", self.unit, strict=True)
+        for name, counts, size in (("users", self.users, n_users), ("items", self.items, n_items)):
+            if counts.shape != (size,) or not (counts >= 1).all():
+                raise ValueError(f"expected numbers of likes >= 1 of {size} {name}, found shape {counts.shape}")
+
     def of(self, side: str, rows: sp.csr_matrix) -> np.ndarray:
-        """Return the target of each stored like of some rows, "user" or "item", known or new ones, shape (nnz,).
+        """The target of each stored like of some rows, "user" or "item", known or new ones, shape (nnz,).
 
         A row has as many likes as it stores; the other side keeps the counts that are held here.
         """
         own, others = (_USER_POWER, _ITEM_POWER) if side == "user" else (_ITEM_POWER, _USER_POWER)
         held = self.items if side == "user" else self.users
         counts = np.diff(rows.indptr)
-        return self.unit * np.repeat(_counts(rows) ** -own, counts) * held[rows.indices] ** -others
+        return self.unit * np.repeat(like_counts(rows) ** -own, counts) * held[rows.indices] ** -others
 
     @property
     def item_powers(self) -> np.ndarray:
@@ -129,19 +137,15 @@ class Targets(NamedTuple):
         return self.items[:, None] ** _ITEM_POWER
 
     def with_rows(self, side: str, ids: Any, rows: sp.csr_matrix) -> Targets:
-        """Return targets with the counts of other rows at some ids, and 1 up to an id beyond the last."""
+        """Targets with the counts of other rows at some ids, and 1 up to an id beyond the last."""
         held = self.users if side == "user" else self.items
         places = np.asarray(ids)
         counts = np.ones(max(len(held), int(places.max(initial=-1)) + 1))
         counts[: len(held)] = held
-        counts[places] = _counts(rows)
+        counts[places] = like_counts(rows)
         return self._replace(**{f"{side}s": counts})
 
 
 def powers_of(items: sp.csr_matrix) -> np.ndarray:
     """Return `Targets.item_powers` of rows of items, shape (n, 1)."""
-    return _counts(items)[:, None] ** _ITEM_POWER
-
-
-def _counts(rows: sp.csr_matrix) -> np.ndarray:
-    return np.maximum(np.diff(rows.indptr), 1).astype(np.float64)
+    return like_counts(items)[:, None] ** _ITEM_POWER

@@ -13,14 +13,13 @@ import torch
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import ParameterError, ParameterWarning
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker.choice import Search
-from air_recsys.models.graph_ranker.factors import FactorCourse
-from air_recsys.models.graph_ranker.search import time_budget
-from air_recsys.models.graph_ranker.search.progress import Progress
-from air_recsys.models.graph_ranker.search.time_budget import TimeBudget
-from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
+from air_recsys.models.graph_ranker import progress
+from air_recsys.models.graph_ranker.factors import FactorTraining
+from air_recsys.models.graph_ranker.hidden import hidden_parts
+from air_recsys.models.graph_ranker.progress import Progress, TimeBudget
+from air_recsys.models.graph_ranker.selection import Search
 from air_recsys.training.checkpoint import HeldCheckpoint
-from air_recsys.training.softmax import SoftmaxTraining
+from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining
 
 SMALL = {"n_factors": 4, "n_steps": 5, "device": "cpu", "n_validation": 40}
 
@@ -70,7 +69,7 @@ def test_without_time_it_takes_the_regression_as_it_is_and_says_so() -> None:
 
 
 def test_a_search_stops_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(time_budget, "time", Watch())
+    monkeypatch.setattr(progress, "time", Watch())
     model = GraphRanker(time_budget=20.0, **SMALL)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -78,16 +77,6 @@ def test_a_search_stops_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
     assert 1 <= len(model.history_) - 1 <= 12
     assert list(model.members_.index) == ["regression"]
     assert model.search_line_.endswith("; no time for factors")
-
-
-class SlowCourse(FactorCourse):
-    """A training whose steps take 100 seconds each."""
-
-    clock: Watch
-
-    def advance(self, until: int, watch: object = None) -> None:
-        self.clock.seconds += 100 * (until - self.step)
-        super().advance(until)
 
 
 @pytest.mark.parametrize(
@@ -100,15 +89,21 @@ def test_factors_are_trained_as_far_as_there_is_time(
     seconds: int, steps: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Watch()
-    monkeypatch.setattr(time_budget, "time", clock)
-    monkeypatch.setattr(SlowCourse, "clock", clock, raising=False)
-    monkeypatch.setattr("air_recsys.models.graph_ranker.search.steps._PATIENCE", 5)
+    monkeypatch.setattr(progress, "time", clock)
+    advance = SoftmaxTrainer.advance
+
+    def slowly(trainer: SoftmaxTrainer, position: int) -> None:
+        clock.seconds += 100
+        advance(trainer, position)
+
+    monkeypatch.setattr(SoftmaxTrainer, "advance", slowly)
+    monkeypatch.setattr("air_recsys.models.graph_ranker.steps._PATIENCE", 5)
     ways = hidden_parts(likes().to_csr().astype(np.float32), None, "auto", 0)
 
-    def slow(pattern: sp.csr_array) -> FactorCourse:
-        return SlowCourse(pattern, 4, SoftmaxTraining(30), 0, torch.device("cpu"))
+    def begun(pattern: sp.csr_array) -> FactorTraining:
+        return FactorTraining(pattern, 4, SoftmaxTraining(30), 0, torch.device("cpu"))
 
-    search = Search(ways, slow, 0, 40, Progress(HeldCheckpoint({}), seconds))
+    search = Search(ways, begun, 0, 40, Progress(HeldCheckpoint({}), seconds))
     best = search.best()
     assert sorted({row["n_steps"] for row in search.history} - {0}) == steps
     assert search._budget.spent() < seconds - 100 * best.n_steps

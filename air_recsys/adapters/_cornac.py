@@ -1,4 +1,4 @@
-"""Cornac: `GraphRanker` as a recommender for experiments on implicit feedback."""
+"""What both recommenders of Cornac share, and `GraphRanker` as one, for experiments on implicit feedback."""
 
 from __future__ import annotations
 
@@ -9,22 +9,84 @@ from typing import Any, Self
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.adapters.cornac_data import ranked, raw_ids, triples_of
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import NotFittedError
 from air_recsys.models import AIR, GraphRanker
-from air_recsys.storage.validation import needs_extra
+from air_recsys.models.ranking.ties import best_of
+from air_recsys.storage.validation import check_integer, needs_extra
 
 with needs_extra("cornac"):
     from cornac.data import Dataset
     from cornac.exception import ScoreException
     from cornac.models.recommender import Recommender
 
-__all__ = ["CornacRanker"]
+Triples = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Indices of users, indices of items, ratings."""
+
+
+def raw_ids(dataset: Dataset) -> tuple[list, list]:
+    """The raw ids in index order; the maps may hold those of a test set, which come last."""
+    maps = (dataset.uid_map, dataset.num_users), (dataset.iid_map, dataset.num_items)
+    users, items = (sorted(ids, key=ids.__getitem__)[:size] for ids, size in maps)
+    return users, items
+
+
+def triples_of(dataset: Dataset) -> Triples:
+    """The ratings of a data set."""
+    users, items, ratings = (np.asarray(column) for column in dataset.uir_tuple)
+    return users, items, ratings
+
+
+def ranked(scores: Any, item_indices: Any, k: int) -> np.ndarray:
+    """Items, best first by scores that stand in their order, ties by index; behind the first k by index.
+
+    Scores that differ by rounding alone tie, see `air_recsys.models.ranking.ties`; Cornac leaves such items in any
+    order.
+
+    Examples
+    --------
+    >>> ranked([1.0, 3.0, 3.0], [4, 7, 2], -1).tolist()
+    [2, 7, 4]
+    """
+    given = np.arange(len(scores)) if item_indices is None else np.asarray(item_indices)
+    if not given.size:
+        return given
+    by_index = np.argsort(given, kind="stable")
+    sorted_scores = np.asarray(scores, dtype=np.float64)[by_index]
+    n = given.size if k == -1 else min(check_integer("k", k, minimum=1), given.size)
+    first = best_of(sorted_scores[None], n, float(np.abs(sorted_scores).max()))[0][0]
+    return given[np.r_[by_index[first], np.delete(by_index, first)]]
+
+
+class RanksTies(Recommender):
+    """A recommender of Cornac whose lists do not depend on rounding."""
+
+    def rank(
+        self, user_idx: int, item_indices: Any = None, k: int = -1, **kwargs: Any
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Items, best first, and the scores of `item_indices` in their order, as all models of Cornac do.
+
+        Scores that differ by rounding alone tie, and the item with the lower index comes first, see
+        `air_recsys.models.ranking.ties`; Cornac leaves such items in any order. Behind the first k all others follow
+        in the order of their indices.
+        """
+        _, scores = super().rank(user_idx, item_indices, **kwargs)
+        return ranked(scores, item_indices, k), scores
+
+    def check_known(self, user_idx: int, item_idx: int | None) -> None:
+        """Raise `ScoreException` for a user or an item that is not in the training data."""
+        if self.is_unknown_user(user_idx):
+            raise ScoreException(f"Can't make score prediction for user {user_idx}")
+        if item_idx is not None and self.is_unknown_item(item_idx):
+            raise ScoreException(f"Can't make score prediction for item {item_idx}")
+
+    def not_trained(self) -> NotFittedError:
+        """The error of a question before `fit`."""
+        return NotFittedError(f"{self.name} is not trained yet: call fit with trainable=True, or load a model")
 
 
 @dataclass(eq=False, repr=False)
-class CornacRanker(Recommender):
+class CornacRanker(RanksTies):
     """`AIR.for_likes()` with Cornac's interface of a recommender, for metrics of lists.
 
     Every rating of the training data is a like, whatever its value; in an experiment pass only likes, for instance
@@ -99,7 +161,7 @@ class CornacRanker(Recommender):
         return self
 
     def score(self, user_idx: int, item_idx: int | None = None) -> Any:
-        """Return the score of a user for one item, or for all items of the training data.
+        """The score of a user for one item, or for all items of the training data.
 
         Raises
         ------
@@ -107,23 +169,13 @@ class CornacRanker(Recommender):
             For a user or an item that is not in the training data.
         """
         model = self._fitted()
-        if self.is_unknown_user(user_idx):
-            raise ScoreException(f"Can't make score prediction for user {user_idx}")
-        if item_idx is not None and self.is_unknown_item(item_idx):
-            raise ScoreException(f"Can't make score prediction for item {item_idx}")
+        self.check_known(user_idx, item_idx)
         data = model.interactions_
         items = data.item_ids if item_idx is None else data.item_ids[[item_idx]]
         scores = model.predict(np.repeat(data.user_ids[[user_idx]], len(items)), items)
         return scores if item_idx is None else float(scores[0])
 
-    def rank(
-        self, user_idx: int, item_indices: Any = None, k: int = -1, **kwargs: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return items, best first, and the scores of `item_indices` in their order; ties come by index."""
-        _, scores = super().rank(user_idx, item_indices, **kwargs)
-        return ranked(scores, item_indices, k), scores
-
     def _fitted(self) -> GraphRanker:
         if self.model_ is None:
-            raise NotFittedError(f"{self.name} is not trained yet: call fit with trainable=True, or load a model")
+            raise self.not_trained()
         return self.model_

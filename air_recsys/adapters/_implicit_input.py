@@ -1,4 +1,4 @@
-"""The inputs of `ImplicitAIR` and their checks: matrices of likes, ids, and rows of factors."""
+"""What implicit hands over, and its checks: matrices of likes, their split, ids, and what may be listed."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
-from air_recsys.graphs import SimilarityGraph
+from air_recsys.splits import user_holdout
 from air_recsys.storage.reading import checked_sparse
-from air_recsys.storage.validation import check_integer, needs_extra
+from air_recsys.storage.validation import RandomState, check_integer, needs_extra
 
 with needs_extra("implicit"):
     from implicit.utils import check_csr
 
 
-def as_confidences(matrix: Any, alpha: float) -> sp.csr_matrix:
-    """Return alpha times the values of a sparse matrix, in order and without stored zeros.
+def as_confidences(matrix: Any) -> sp.csr_matrix:
+    """The values of a sparse matrix, in order and without stored zeros.
 
     Raises
     ------
@@ -30,8 +30,8 @@ def as_confidences(matrix: Any, alpha: float) -> sp.csr_matrix:
 
     Examples
     --------
-    >>> as_confidences(sp.csr_matrix([[0, 3, 1]]), 2.0).toarray()
-    array([[0., 6., 2.]])
+    >>> as_confidences(sp.csr_matrix([[0, 3, 1]])).toarray()
+    array([[0., 3., 1.]])
     """
     if isinstance(matrix, pd.DataFrame | Interactions):
         raise DataError(
@@ -51,19 +51,13 @@ def as_confidences(matrix: Any, alpha: float) -> sp.csr_matrix:
             f"column {likes.indices[broken[0]]}: {likes.data[broken[0]]:g}"
         )
     likes.eliminate_zeros()
-    likes.data *= alpha
     return likes
 
 
 def shape_of(matrix: sp.csr_matrix | sp.csr_array) -> tuple[int, int]:
-    """Return the numbers of rows and columns."""
+    """The numbers of rows and columns."""
     assert matrix.shape is not None  # SciPy types it as optional
     return matrix.shape
-
-
-def with_values(likes: sp.csr_matrix, values: np.ndarray) -> sp.csr_array:
-    """Return other values at the places of those of a matrix."""
-    return sp.csr_array((values, likes.indices, likes.indptr), shape=likes.shape)
 
 
 def check_ids(name: str, ids: Any, size: int = sys.maxsize) -> None:
@@ -114,41 +108,52 @@ def check_width(matrix: Any, size: int, kind: str) -> None:
 
 
 def list_length(n: Any, chosen: Any, size: int) -> int:
-    """Return n, at most the number of candidates: implicit fills longer lists with the id 0."""
+    """N, at most the number of candidates: implicit fills longer lists with the id 0."""
     return min(check_integer("N", n, minimum=1), size if chosen is None else len(chosen))
 
 
-def norms_of(factors: np.ndarray) -> np.ndarray:
-    """Return the length of each row, 1e-10 in place of 0 as in all of implicit."""
-    norms = np.linalg.norm(factors, axis=-1)
-    norms[norms == 0] = 1e-10
-    return norms
+def leave_k_out_split(
+    ratings: Any, K: int = 1, *, random_state: RandomState = None
+) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Hold out K random likes of every user; a replacement of ``implicit.evaluation.leave_k_out_split``.
 
+    That one draws from NumPy's global state whatever its `random_state` (implicit issue 639), and where some users
+    have too few likes it puts likes of others into the test matrix twice, which doubles their values. Here every value
+    is in one of the two matrices, once. Users with at most K likes keep all of them for training.
 
-def with_zero_rows(factors: np.ndarray, rows: np.ndarray, size: int) -> np.ndarray:
-    """Return factors (size, r) with the given rows, and zeros elsewhere."""
-    wide = np.zeros((size, factors.shape[1]), factors.dtype)
-    wide[rows] = factors
-    return wide
+    Parameters
+    ----------
+    ratings : sparse matrix, shape (n_users, n_items)
+    K : int
+        Likes to hold out per user, at least 1.
+    random_state : int, RandomState, Generator or None
 
+    Returns
+    -------
+    train, test : csr_matrix, shape (n_users, n_items)
+        They sum to `ratings`, in its dtype.
 
-def widened(graph: SimilarityGraph, size: int) -> SimilarityGraph:
-    """Return a graph over 0..size-1 with the edges of one over some of these."""
-    edges = graph.to_scipy().tocoo()
-    places = (graph.ids[edges.row], graph.ids[edges.col])
-    return SimilarityGraph(sp.csr_array((edges.data, places), shape=(size, size)), range(size), graph.kind)
-
-
-def replaced(factors: np.ndarray, ids: Any, rows: np.ndarray) -> np.ndarray:
-    """Return a copy of factors with other rows at some ids, with zeros up to an id beyond the last.
+    Raises
+    ------
+    DataError
+        If no user has more than K likes.
 
     Examples
     --------
-    >>> replaced(np.ones((2, 1)), [0, 3], np.array([[5.0], [6.0]])).T
-    array([[5., 1., 0., 6.]])
+    >>> likes = sp.csr_matrix([[5, 3, 1], [0, 2, 0]])
+    >>> train, test = leave_k_out_split(likes, K=1, random_state=0)
+    >>> train.nnz, test.nnz, bool((train + test != likes).nnz)
+    (3, 1, False)
     """
-    places = np.asarray(ids)
-    size = max(len(factors), int(places.max(initial=-1)) + 1)
-    changed = with_zero_rows(factors, np.arange(len(factors)), size)
-    changed[places] = rows
-    return changed
+    check_integer("K", K, minimum=1)
+    data = Interactions.from_csr(ratings, duplicates="sum", allow_negative=True)
+    split = user_holdout(data, K, random_state)
+    train, test = (as_implicit_reads(data.select(rows).to_csr(), ratings.dtype) for rows in split)
+    return train, test
+
+
+def as_implicit_reads(matrix: sp.csr_array, dtype: Any) -> sp.csr_matrix:
+    """A csr_matrix with indices of 32 bits where possible: implicit's evaluation accepts no others."""
+    index = sp.get_index_dtype(maxval=max(matrix.nnz, *shape_of(matrix)))
+    arrays = matrix.data.astype(dtype), matrix.indices.astype(index), matrix.indptr.astype(index)
+    return sp.csr_matrix(arrays, shape=matrix.shape)
