@@ -30,7 +30,7 @@ sys.path.append(str(ROOT / "tests"))  # for the attacks, where this is run as a 
 PARSERS = (
     *("storage", "data", "datasets", "images", "evaluation.tuning.storage", "solvers"),
     *("models.storage", "models.base", "models.air", "models.trained", "models.engines", "models.drug_target"),
-    *("training", "distributed", "adapters.implicit", "adapters.implicit_files"),
+    *("training", "distributed", "adapters.implicit", "adapters._implicit_files"),
 )
 """Modules and packages of air_recsys whose lines guide the choice of inputs."""
 BLIND = {
