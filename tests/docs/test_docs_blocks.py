@@ -36,10 +36,10 @@ AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
 LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
 
 
-def short_ratings():
-    """The preset "ratings" with two epochs, or two sweeps."""
-    preset = PRESETS["ratings"]
-    solvers = {name: preset.solvers.get(name, {}) | {f"n_{kind.unit}s": 2} for name, kind in SOLVERS.items()}
+def shortened(name, steps):
+    """A preset with few epochs, or sweeps, of each of its solvers."""
+    preset = PRESETS[name]
+    solvers = {solver: preset.solvers.get(solver, {}) | {f"n_{kind.unit}s": steps} for solver, kind in SOLVERS.items()}
     return replace(preset, solvers=solvers)
 
 
@@ -75,7 +75,8 @@ def run_page(page, names):
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     torch.set_num_threads(1)  # a library of the page before may have set more
     if name_of(page) not in AS_WRITTEN:  # the code is tested here, not what it reaches
-        monkeypatch.setitem(PRESETS, "ratings", short_ratings())
+        monkeypatch.setitem(PRESETS, "ratings", shortened("ratings", 2))
+        monkeypatch.setitem(PRESETS, "completion", shortened("completion", 60))
     for name in ("load_yamanishi", "load_davis"):
         monkeypatch.setattr(datasets, name, getattr(datasets, name))  # pages may set others in their place
     monkeypatch.chdir(tmp_path)
