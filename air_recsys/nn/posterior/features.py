@@ -14,6 +14,7 @@ from air_recsys.nn.posterior.exchange import OwnEntries
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
+
 # What was tried in place of these values: benchmarks/reports/accuracy.md.
 _POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight
 _PASSES = 6  # scores are then within 0.0002 of those of the exact vectors on MovieLens; 4 miss them by 0.0005
