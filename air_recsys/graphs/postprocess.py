@@ -2,8 +2,8 @@
 
 On ratings, *which* films a user has rated has more information on films than how they were rated: neighbours by the
 learned graph alone agree less in their genres than neighbours by a plain cosine of the columns
-(docs/graph-quality.md). A random pattern, as in matrix completion, has no information, so this module is for ratings
-and interactions that people chose.
+(benchmarks/reports/graphs.md). A random pattern, as in matrix completion, has no information, so this module is for
+ratings and interactions that people chose.
 """
 
 from __future__ import annotations

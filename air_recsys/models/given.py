@@ -23,7 +23,7 @@ from air_recsys.graphs.pruning import strongest
 from air_recsys.models.rows import Side
 from air_recsys.storage.reading import checked_sparse
 
-_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/similarities.md
+_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see benchmarks/reports/accuracy.md
 _MANY, _NEAREST = 50, 10  # mean neighbours above which the most similar ones count alone, and how many of them
 _FEW = 3  # nodes, of which a zero diagonal tells nothing
 _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
