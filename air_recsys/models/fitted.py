@@ -165,14 +165,14 @@ def model_card(call: str, state: FittedState, told: str) -> str:
         "data": f"{data.n_users:,} users, {data.n_items:,} items, {data.n_ratings:,} ratings from {low:g} to {high:g}",
         "learned": f"{width} factors" if width else "biases" if state.factors.user_biases.any() else "the mean",
         "graphs": " and ".join(graphs) or None,
-        "trained": _course(state),
+        "trained": _training_line(state),
         "chosen": told or None,
         "accuracy": ", ".join(_measured(state)) or (None if "NDCG" in told else _NOT_MEASURED),
     }
     return card(call, facts)
 
 
-def _course(state: FittedState) -> str | None:
+def _training_line(state: FittedState) -> str | None:
     ending, history = state.ending, state.history
     if ending.n_iter is None:
         return None
