@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.graphs.postprocess import with_pattern, with_pattern_of_isolated
 from air_recsys.graphs.pruning import strongest
 from air_recsys.models.engines import Engine, engine_of
@@ -24,9 +24,8 @@ from air_recsys.models.rows import Side
 from air_recsys.models.settings.finding import FindsSettings
 from air_recsys.models.solvers import AUTO, Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
 from air_recsys.models.state import FittedState
-from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
-from air_recsys.storage.validation import check_integer
-from air_recsys.training.spread import spread_steps
+from air_recsys.storage.validation import check_integer, choice, integer, real, warn_of_unread
+from air_recsys.training.plan import spread_steps
 
 _BUDGET = 2.0
 _LEARNED_EDGES = 5  # edges of a node of a graph of all pairs that are joined with the pattern
@@ -57,7 +56,7 @@ class AIR(OffersPresets, FindsSettings):
         matrix in memory. "auto" is 20; with a posterior it grows with the data up to 40; for exact data it is full
         width up to 500 users or items, and 64 above. See `air_recsys.models.engines.scaling.width_of`.
     adjacency : {"row_softmin", "global_sum", "global_product"}
-        How logits become a graph; see `air_recsys.graphs.adjacency`.
+        How logits become a graph; see `air_recsys.graphs.laplacian`.
     graph_neighbors : int, "auto" or None
         Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes); None gives a weight to
         every pair. "auto" depends on the size, see `air_recsys.models.engines.scaling.edges_per_node`; `fit` prints

@@ -17,8 +17,7 @@ from air_recsys.models.base import Recommender
 from air_recsys.models.learned import Ending, Factors
 from air_recsys.models.ratings import TrainingStatistics
 from air_recsys.models.state import FittedState
-from air_recsys.storage.parameters import choice, integer, real
-from air_recsys.storage.validation import RandomState, as_generator
+from air_recsys.storage.validation import RandomState, as_generator, choice, integer, real
 
 
 class GlobalMean(Recommender):

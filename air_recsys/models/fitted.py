@@ -17,8 +17,7 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.learned import Factors
 from air_recsys.models.state import FittedState
 from air_recsys.storage.markup import card
-from air_recsys.storage.parameters import check_parameters
-from air_recsys.storage.validation import check_integer
+from air_recsys.storage.validation import check_integer, check_parameters
 
 
 class FittedModel(BaseEstimator):

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from air_recsys.data.features import Encoding, Features
 from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
+from air_recsys.data.readers.pairs_file import known_kind, read_table
 from air_recsys.data.readers.ratings_text import as_integers
-from air_recsys.data.readers.table_file import known_kind, read_table
 from air_recsys.exceptions import DataError, DataFileError, quoted
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.places import places
+from air_recsys.graphs.embedding import graph_embedding
 from air_recsys.graphs.pruning import strongest
 from air_recsys.models.rows import Side
 from air_recsys.storage.reading import checked_sparse
@@ -59,7 +59,7 @@ def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex
     index.check_shared(graph.ids, "similarities")
     adjacency, whole = graph.to_scipy(), index.joined(graph.ids)
     has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
-    of_nodes = places(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
+    of_nodes = graph_embedding(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
     found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
     found[whole.lookup(graph.ids)] = of_nodes
     nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))

@@ -1,7 +1,7 @@
 """Similar users and items: the graphs of a model as people see them, and the nearest of one node.
 
 A learned graph has a unit of its own, such as the adjacency whose Laplacian is in the objective. What people see is
-one number for a pair, its similarity in 0..1 (`air_recsys.graphs.shown`), in `similar_items`, `item_graph_`, pages,
+one number for a pair, its similarity in 0..1 (`air_recsys.graphs.pruning`), in `similar_items`, `item_graph_`, pages,
 files and `explain`.
 """
 
@@ -17,7 +17,7 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.shown import support_of_ties, to_similarities
+from air_recsys.graphs.pruning import support_of_ties, to_similarities
 from air_recsys.models.fitted import FittedModel
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.ranking.ties import best_of

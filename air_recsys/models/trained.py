@@ -26,11 +26,10 @@ from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.splits import random_holdout
-from air_recsys.storage.parameters import choice, integer, real
-from air_recsys.storage.validation import RandomState
-from air_recsys.training import Callback, Result, Trainee, check_callbacks, train
+from air_recsys.storage.validation import RandomState, choice, integer, real
+from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
+from air_recsys.training.checkpoint import check_paths
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer
-from air_recsys.training.held_checkpoint import check_paths
 
 Path = str | os.PathLike[str]
 _NO_SELECTION = Selection()
@@ -388,7 +387,7 @@ class TrainedRecommender(SolvesRows):
         return self.clip
 
 
-def _learned(engine: Engine, trainer: Trainee, result: Result, data: Interactions) -> FittedState:
+def _learned(engine: Engine, trainer: Trainer, result: Result, data: Interactions) -> FittedState:
     """The state that a training leaves."""
     graphs, history = Snapshot.of(trainer.adjacencies(), data), history_of(result.records)
     snapshots = {epoch: Snapshot.of(kept, data) for epoch, kept in result.snapshots.items()}

@@ -30,20 +30,25 @@ from air_recsys.models.solvers import STRENGTH_NAMES, Sweeping
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.drift.drift import Drift
-from air_recsys.nn.drift.memory import drift_bytes
-from air_recsys.nn.memory import MemoryPlan, Sizes, smaller
+from air_recsys.nn.memory import (
+    MemoryPlan,
+    Sizes,
+    block_within,
+    drift_bytes,
+    holds_covariances,
+    posterior_plan,
+    smaller,
+)
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import Components, components
+from air_recsys.nn.posterior.equations import SUMS
 from air_recsys.nn.posterior.estimate import LangevinEstimate, Uncertainty, VariationalEstimate
-from air_recsys.nn.posterior.exchange import ALONE, Exchange
+from air_recsys.nn.posterior.exchange import ALONE, Exchange, OwnEntries
 from air_recsys.nn.posterior.features import pattern_features, projection, with_known
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
-from air_recsys.nn.posterior.half_sweep import SUMS
-from air_recsys.nn.posterior.memory import block_within, holds_covariances, posterior_plan
-from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
-from air_recsys.nn.posterior.prior import Places
+from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.training import PosteriorSweeps
 
@@ -254,7 +259,7 @@ class PosteriorEngine:
             components=found,
             block_bytes=self._block_bytes(data, settings),
             n_known_features=self._n_known,
-            places=self._places,
+            embeddings=self._embeddings,
             drift=drift,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
@@ -271,7 +276,7 @@ class PosteriorEngine:
 
     def _numbers(self, known: Features, side: int) -> np.ndarray:
         """Features, and places in the given graph unless its strength is 0."""
-        return known.numbers()[:, : self._n_known[side] + self._places[side].number]
+        return known.numbers()[:, : self._n_known[side] + self._embeddings[side].number]
 
     @property
     def _n_known(self) -> tuple[int, int]:
@@ -279,10 +284,10 @@ class PosteriorEngine:
         return users, items
 
     @property
-    def _places(self) -> tuple[Places, Places]:
+    def _embeddings(self) -> tuple[Embedding, Embedding]:
         """The dimensions of the embeddings of given graphs, 0 where the strength is, and the strengths."""
         users, items = (
-            Places() if known is None or strength == 0 else Places(known.places.shape[1], strength)
+            Embedding() if known is None or strength == 0 else Embedding(known.places.shape[1], strength)
             for known, strength in zip(self._known, self.strengths, strict=True)
         )
         return users, items
@@ -359,7 +364,7 @@ class PosteriorEngine:
             return None
         values, observed = torch.as_tensor(self._numbers(known, side), device=self.device), self._observed
         covariances = left.row_covariances if side == 0 else left.column_covariances
-        prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._places[side])
+        prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._embeddings[side])
         noise = left.noise * (left.of_columns if side == 0 else left.of_rows)
         return settled(prior, observed, side, states[1 - side], noise)
 

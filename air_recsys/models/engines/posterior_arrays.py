@@ -15,8 +15,7 @@ from air_recsys.models.rows import SIDES, Side
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.estimate import Uncertainty
 from air_recsys.nn.posterior.features import Projection, with_known
-from air_recsys.nn.posterior.one_row import Columns, Prior
-from air_recsys.nn.posterior.rows import Known
+from air_recsys.nn.posterior.rows import Columns, Known, Prior
 from air_recsys.nn.posterior.triangles import inner, packed, spans, squares, width_of
 from air_recsys.nn.posterior.unseen import UnseenPrior
 

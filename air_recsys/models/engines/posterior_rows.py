@@ -35,8 +35,7 @@ from air_recsys.nn.devices import device_or_cpu
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.equations import Rows
-from air_recsys.nn.posterior.one_row import solve_row
-from air_recsys.nn.posterior.rows import solve_rows
+from air_recsys.nn.posterior.rows import solve_row, solve_rows
 from air_recsys.nn.posterior.triangles import packed
 
 _BLOCK = 2048  # rows solved at a time

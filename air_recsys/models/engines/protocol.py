@@ -20,8 +20,8 @@ from air_recsys.models.ratings import Clip
 from air_recsys.models.state import RowEquations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, Sizes, readable
-from air_recsys.storage.parameters import warn_of_unread
-from air_recsys.training import Trainee
+from air_recsys.storage.validation import warn_of_unread
+from air_recsys.training import Trainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
@@ -95,7 +95,7 @@ class Engine(Protocol):
         """The form of the graphs, in words."""
         ...
 
-    def start(self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator) -> Trainee:
+    def start(self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator) -> Trainer:
         """The start of a training; factors and equations are from then on those of its present state."""
         ...
 

@@ -19,8 +19,7 @@ from air_recsys.models.baselines import CompletedMatrix, Completion, check_patch
 from air_recsys.models.ratings import TrainingStatistics
 from air_recsys.models.solvers import Adam
 from air_recsys.nn.terms import blocks
-from air_recsys.storage.parameters import integer, real
-from air_recsys.storage.validation import RandomState
+from air_recsys.storage.validation import RandomState, integer, real
 
 _SWEEPS = 3  # truncations of a group per round; more of them give what more rounds give
 _BLOCK = 256  # groups completed at a time, which bounds the memory

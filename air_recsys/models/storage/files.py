@@ -16,9 +16,8 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ModelFileError
 from air_recsys.models.learned import Factors
 from air_recsys.models.state import FittedState
-from air_recsys.storage.digests import DamagedError
 from air_recsys.storage.reading import parse_json
-from air_recsys.storage.tensor_files import Chunk, TensorFile, tensor_chunks
+from air_recsys.storage.tensor_files import Chunk, DamagedError, TensorFile, tensor_chunks
 from air_recsys.storage.validation import check_path
 from air_recsys.storage.writing import is_file, is_folder, replace_file
 

@@ -19,7 +19,7 @@ from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, hidden_parts, hide_leaning
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
 pytestmark = pytest.mark.order

@@ -97,12 +97,12 @@ def interrupting(monkeypatch, after, number=signal.SIGINT):
     """Let a signal come in the training of the search after so many."""
     calls, plain = [], searching.train
 
-    def train(trainee):
-        calls.append(trainee)
+    def train(trainer):
+        calls.append(trainer)
         if len(calls) <= after:
-            return plain(trainee)
+            return plain(trainer)
         once = [lambda record: signal.raise_signal(number) if record.epoch == 0 else None]
-        return plain(trainee, callbacks=once)
+        return plain(trainer, callbacks=once)
 
     monkeypatch.setattr(searching, "train", train)
 

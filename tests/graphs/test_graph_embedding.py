@@ -1,4 +1,4 @@
-"""Places of nodes: vectors of unit length, close where nodes are well connected."""
+"""The embedding of a graph: vectors of unit length, close where nodes are well connected."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from air_recsys.graphs.places import places
+from air_recsys.graphs.embedding import graph_embedding
 
 
 def groups(sizes, inside=0.6, between=0.02, seed=0):
@@ -18,14 +18,14 @@ def groups(sizes, inside=0.6, between=0.02, seed=0):
 
 
 def products(adjacency, n_dims):
-    found = places(adjacency, n_dims).astype(np.float64)
+    found = graph_embedding(adjacency, n_dims).astype(np.float64)
     return found @ found.T
 
 
-def test_places_have_unit_length_but_for_nodes_without_edges():
+def test_vectors_have_unit_length_but_for_nodes_without_edges():
     adjacency, _ = groups([20, 20])
     lonely = sp.csr_array(sp.block_diag([adjacency, sp.csr_array((3, 3))]))
-    found = places(lonely, 10)
+    found = graph_embedding(lonely, 10)
     assert found.shape == (43, 10)
     np.testing.assert_allclose(np.linalg.norm(found[:40], axis=1), 1, atol=1e-5)
     assert not found[40:].any()
@@ -45,12 +45,12 @@ def test_all_dimensions_give_the_regularized_kernel():
     scaled = roots[:, None] * adjacency.toarray() * roots
     kernel = np.linalg.inv(np.eye(22) - 0.97 * scaled)
     lengths = np.sqrt(kernel.diagonal())
-    found = places(lonely, 100)[:22]
+    found = graph_embedding(lonely, 100)[:22]
     np.testing.assert_allclose(found @ found.T, kernel / np.outer(lengths, lengths), atol=0.05)
 
 
 def test_a_pair_among_many_without_edges_is_close():
-    found = places(sp.csr_array(sp.block_diag([np.array([[0.0, 1.0], [1.0, 0.0]]), np.zeros((50, 50))])), 5)
+    found = graph_embedding(sp.csr_array(sp.block_diag([np.array([[0.0, 1.0], [1.0, 0.0]]), np.zeros((50, 50))])), 5)
     assert found[0] @ found[1] > 0.95
 
 
@@ -68,5 +68,5 @@ def test_the_unit_of_the_weights_does_not_matter():
 
 
 @pytest.mark.parametrize("n", [0, 1, 5])
-def test_a_graph_without_edges_has_no_places(n):
-    assert places(sp.csr_array((n, n)), 10).shape == (n, 0)
+def test_a_graph_without_edges_has_no_embedding(n):
+    assert graph_embedding(sp.csr_array((n, n)), 10).shape == (n, 0)

@@ -1,4 +1,4 @@
-r"""Places of nodes in a graph: vectors of unit length that are the closer the better two nodes are connected.
+r"""The embedding of a graph: vectors of unit length, one a node, that are the closer the better two are connected.
 
 The leading eigenvectors v of the scaled adjacency :math:`S = D^{-1/2} A D^{-1/2}`, with eigenvalues :math:`\lambda`,
 approximate a regularized Laplacian kernel:
@@ -24,15 +24,15 @@ _PASSES, _OVERSAMPLED = 30, 20  # no single eigenvector has to be exact: in many
 _SEED = 0
 
 
-def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    """Return the places of the nodes of a symmetric graph, shape (n, d), float32; zeros for nodes without edges.
+def graph_embedding(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
+    """The embedding of the nodes of a symmetric graph, shape (n, d), float32; zeros for nodes without edges.
 
     d is `n_dims`, or the number of nodes with edges where that is smaller.
 
     Examples
     --------
     >>> two_pairs = sp.csr_array(np.kron(np.eye(2), [[0.0, 1.0], [1.0, 0.0]]))
-    >>> found = places(two_pairs, 2)
+    >>> found = graph_embedding(two_pairs, 2)
     >>> (found @ found.T).round(3) + 0
     array([[ 1.,  1., -1., -1.],
            [ 1.,  1., -1., -1.],
@@ -51,7 +51,7 @@ def places(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
 
 
 def _leading(scaled: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return about the k largest eigenvalues, descending, and their vectors, by subspace iteration."""
+    """About the k largest eigenvalues, descending, and their vectors, by subspace iteration."""
     assert scaled.shape is not None  # SciPy types it as optional
     n = scaled.shape[0]
     basis = np.random.default_rng(_SEED).standard_normal((n, min(k + _OVERSAMPLED, n)))
@@ -62,6 +62,6 @@ def _leading(scaled: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _of_unit_length(rows: np.ndarray) -> np.ndarray:
-    """Return rows of length 1, and those that rounding alone tells from 0 as 0."""
+    """Rows of length 1, and those that rounding alone tells from 0 as 0."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 1e-6)
