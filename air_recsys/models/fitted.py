@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -44,6 +44,11 @@ class FittedModel(BaseEstimator):
         if state is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
         return state
+
+    def take_state(self, state: FittedState) -> Self:
+        """Hold a fitted state, and return the model."""
+        self._state = state
+        return self
 
     def check_fitted(self) -> None:
         """Raise `NotFittedError` before `fit`."""
