@@ -260,9 +260,9 @@ def _of_pairs(file: Path, table: pd.DataFrame) -> tuple[sp.csr_array, np.ndarray
     starts, stops = np.split(places, 2)
     pairs = pd.DataFrame({"a": np.minimum(starts, stops), "b": np.maximum(starts, stops), "weight": weights})
     pairs = pairs.drop_duplicates()
-    twice = pairs[pairs.duplicated(["a", "b"])]
+    twice = pairs.loc[pairs.duplicated(["a", "b"]), ["a", "b"]].to_numpy()
     if len(twice):
-        first, second = ids[twice["a"].iloc[0]], ids[twice["b"].iloc[0]]
+        first, second = ids[twice[0]]
         raise DataFileError(f"{file}: expected one similarity a pair, found two of {first} and {second}")
     upper = sp.coo_array((pairs["weight"], (pairs["a"], pairs["b"])), shape=(len(ids), len(ids))).tocsr()
     return sp.csr_array(upper + sp.triu(upper, 1).T), np.asarray(ids)
