@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from air_recsys.data.sets.yamanishi import YamanishiName
+from air_recsys.data.sets.drug_target import YamanishiName
 from air_recsys.datasets import load_movielens_fold, load_syn_netflix, load_yamanishi
 from air_recsys.evaluation.completion import entry_errors, hide
 from air_recsys.evaluation.results import ResultTable, mean_of

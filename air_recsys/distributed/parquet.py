@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.ids import IdIndex
-from air_recsys.data.readers.parquet_checks import check_rows, find_parts, plain_type
+from air_recsys.data.readers.ratings_parquet import check_rows, find_parts, plain_type
 from air_recsys.exceptions import DataFileError, UnknownIdError
 from air_recsys.storage.validation import needs_extra
 

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.data.readers.parquet_checks import plain_type
+from air_recsys.data.readers.ratings_parquet import plain_type
 from air_recsys.distributed.parquet import Piece, ids_of, read_piece
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.models import Recommender

@@ -25,8 +25,7 @@ from air_recsys.models.rows import Side
 from air_recsys.models.settings.finding import AUTO, FindsSettings
 from air_recsys.models.solvers import Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
 from air_recsys.models.state import FittedState
-from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
-from air_recsys.storage.validation import check_integer
+from air_recsys.storage.validation import check_integer, choice, integer, real, warn_of_unread
 from air_recsys.training.plan import spread_steps
 
 _BUDGET = 2.0

@@ -43,8 +43,7 @@ from air_recsys.models.storage.files import (
 from air_recsys.models.storage.old_versions import upgraded
 from air_recsys.models.storage.snapshots import snapshots_from_contents, snapshots_to_contents
 from air_recsys.nn.devices import resolve_device
-from air_recsys.storage.parameters import check_parameters
-from air_recsys.storage.validation import check_integer
+from air_recsys.storage.validation import check_integer, check_parameters
 from air_recsys.training import Callback, check_callbacks
 
 _OF_TRAINING = ("n_iter", "stopped_by", "device")  # what a file holds of the ending

@@ -12,7 +12,7 @@ import scipy.sparse.linalg
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.base import Recommender
 from air_recsys.models.state import Factors, FittedState
-from air_recsys.storage.parameters import real
+from air_recsys.storage.validation import real
 
 
 class GlobalMean(Recommender):

@@ -20,7 +20,7 @@ from air_recsys.models.solvers import Adam, Descent, Regularization, as_solver
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.fingerprint import hash_arrays
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.storage.parameters import integer, real
+from air_recsys.storage.validation import integer, real
 
 
 @dataclass(eq=False, repr=False)

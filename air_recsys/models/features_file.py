@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
+from air_recsys.data.readers.pairs_file import known_kind, read_table
 from air_recsys.data.readers.ratings_text import as_integers
-from air_recsys.data.readers.table_file import known_kind, read_table
 from air_recsys.exceptions import DataFileError, quoted
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.given_graphs import given_graph

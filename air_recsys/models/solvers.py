@@ -16,8 +16,7 @@ from sklearn.base import BaseEstimator, clone
 
 from air_recsys.data.ids import close_names
 from air_recsys.exceptions import ParameterError
-from air_recsys.storage.parameters import check_parameters, choice, flag, integer, real
-from air_recsys.storage.validation import check_integer, check_real
+from air_recsys.storage.validation import check_integer, check_parameters, check_real, choice, flag, integer, real
 from air_recsys.training.plan import SCHEDULES
 
 STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"

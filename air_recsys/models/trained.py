@@ -33,8 +33,7 @@ from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
 from air_recsys.nn.memory import MemoryPlan
 from air_recsys.splits import random_holdout
-from air_recsys.storage.parameters import choice, integer, real
-from air_recsys.storage.validation import RandomState, check_choice
+from air_recsys.storage.validation import RandomState, check_choice, choice, integer, real
 from air_recsys.training import Callback, Result, Trainer, check_callbacks, train
 from air_recsys.training.checkpoint import check_paths
 from air_recsys.training.checkpointer import Checkpointer, FileCheckpointer

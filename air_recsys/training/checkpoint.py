@@ -16,10 +16,9 @@ import torch
 from torch import Tensor
 
 from air_recsys.exceptions import CheckpointError
-from air_recsys.storage.digests import DamagedError
 from air_recsys.storage.held_files import HeldError, HeldFile, hold
 from air_recsys.storage.reading import checked_csr, parse_json
-from air_recsys.storage.tensor_files import TensorFile, header_of, tensor_chunks
+from air_recsys.storage.tensor_files import DamagedError, TensorFile, header_of, tensor_chunks
 from air_recsys.storage.validation import check_integer, check_path
 from air_recsys.storage.writing import beside, is_file, is_folder, real_place, remove_leftovers, replace_file
 

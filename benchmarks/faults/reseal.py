@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from air_recsys.storage.digests import BLANK, DIGEST, compact_json, digest_of, sealed, to_sealed_json
 from air_recsys.storage.reading import read_arrays
-from air_recsys.storage.tensor_files import DIGESTS
+from air_recsys.storage.tensor_files import BLANK, DIGEST, DIGESTS, compact_json, digest_of, sealed, to_sealed_json
 
 _FAULTS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, OSError, RecursionError)
 

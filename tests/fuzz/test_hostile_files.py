@@ -13,9 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from air_recsys.data.readers.titles import read_titles
+from air_recsys.data.readers.pairs_file import read_titles
 from air_recsys.data.sets.fetching import unpack
-from air_recsys.data.sets.matlab import read_matlab
+from air_recsys.data.sets.monti import read_matlab
 from air_recsys.data.sets.registry import read_registry
 from air_recsys.datasets import load_movielens, load_movielens_items, load_yamanishi, read_ratings
 from air_recsys.exceptions import CheckpointError, DataError, DataFileError, ParameterError

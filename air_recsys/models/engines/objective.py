@@ -33,7 +33,7 @@ from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, memory_plan, smaller
 from air_recsys.nn.objective import Objective, Observations, Penalties
-from air_recsys.storage.parameters import warn_of_unread
+from air_recsys.storage.validation import warn_of_unread
 from air_recsys.training import GradientDescent, Plan
 
 GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array | None]]

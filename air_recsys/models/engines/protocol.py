@@ -14,7 +14,7 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.models.limits import Clip
 from air_recsys.models.state import Factors, RowEquations
 from air_recsys.nn.memory import MemoryPlan, Sizes
-from air_recsys.storage.parameters import warn_of_unread
+from air_recsys.storage.validation import warn_of_unread
 from air_recsys.training import Trainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}

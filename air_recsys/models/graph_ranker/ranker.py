@@ -51,8 +51,15 @@ from air_recsys.models.scoring import list_ndcg
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
-from air_recsys.storage.validation import check_choice, check_integer, check_real
+from air_recsys.storage.validation import (
+    check_choice,
+    check_integer,
+    check_real,
+    choice,
+    integer,
+    real,
+    warn_of_unread,
+)
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining

@@ -8,7 +8,7 @@ import numpy as np
 
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
 from air_recsys.models.statistics import TrainingStatistics
-from air_recsys.storage.parameters import choice, integer
+from air_recsys.storage.validation import choice, integer
 
 
 @dataclass(eq=False, repr=False)

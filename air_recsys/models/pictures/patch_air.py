@@ -15,8 +15,7 @@ from air_recsys.models.pictures.completed import CompletedMatrix, Completion, ch
 from air_recsys.models.solvers import Adam
 from air_recsys.models.statistics import TrainingStatistics
 from air_recsys.nn.terms import blocks
-from air_recsys.storage.parameters import integer, real
-from air_recsys.storage.validation import RandomState
+from air_recsys.storage.validation import RandomState, integer, real
 
 
 @dataclass(eq=False, repr=False)

@@ -13,7 +13,7 @@ from scipy.sparse.linalg import spsolve
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion, check_patch
 from air_recsys.models.statistics import TrainingStatistics
-from air_recsys.storage.parameters import integer
+from air_recsys.storage.validation import integer
 
 _SWEEPS = 3  # truncations of a group per round; more of them give what more rounds give
 _BLOCK = 256  # groups completed at a time, which bounds the memory

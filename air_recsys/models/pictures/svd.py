@@ -11,8 +11,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.models.pictures.completed import CompletedMatrix, Completion
 from air_recsys.models.state import Ending
 from air_recsys.models.statistics import TrainingStatistics
-from air_recsys.storage.parameters import integer, real
-from air_recsys.storage.validation import RandomState, as_generator
+from air_recsys.storage.validation import RandomState, as_generator, integer, real
 
 
 @dataclass(eq=False, repr=False)

@@ -21,9 +21,8 @@ from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.chosen import Chosen
 from air_recsys.models.state import Factors, FittedState
 from air_recsys.models.storage.checks import check_arrays, check_attributes, check_scale, check_shapes, check_starts
-from air_recsys.storage.digests import DamagedError
 from air_recsys.storage.reading import checked_csr, parse_json
-from air_recsys.storage.tensor_files import Chunk, TensorFile, tensor_chunks
+from air_recsys.storage.tensor_files import Chunk, DamagedError, TensorFile, tensor_chunks
 from air_recsys.storage.validation import check_path
 from air_recsys.storage.writing import is_file, is_folder, replace_file
 
