@@ -98,6 +98,8 @@ class Checkpoints:
                     part = state if rank == 0 else self._file(path, rank).read()
                     _fill(tensors, overlaps, part["tensors"])
             return dict(state["further"])
+        except CheckpointError:  # of a file, which says what it is
+            raise
         except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
 
