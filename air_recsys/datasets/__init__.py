@@ -21,7 +21,7 @@ from air_recsys.data.sets.movielens import (
 from air_recsys.data.sets.planted import PlantedRatings, make_planted_ratings
 from air_recsys.data.sets.registry import available, data_root
 from air_recsys.data.sets.syn_netflix import SynNetflix, load_syn_netflix, make_syn_netflix
-from air_recsys.models.features_file import read_features, read_similarity
+from air_recsys.models.given import read_features, read_similarity
 
 __all__ = [
     "DrugTargetData",

@@ -13,7 +13,7 @@ from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
 from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
-from air_recsys.models.engines.memory import device_memory, parse_size
+from air_recsys.models.engines.protocol import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
 from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.models.trained import TrainedRecommender

@@ -15,7 +15,7 @@ from air_recsys.distributed.parquet import ParquetTable, check_pairs, check_user
 from air_recsys.distributed.workers import Job, PredictJob, RecommendJob, list_schema, run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.candidates import allowed_items, as_item_ids, list_length
+from air_recsys.models.ranking.lists import allowed_items, as_item_ids, list_length
 from air_recsys.storage.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]

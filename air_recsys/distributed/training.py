@@ -20,11 +20,10 @@ from air_recsys.distributed.group import Cut, Group, joined
 from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
 from air_recsys.distributed.sweeps import OwnPosteriorEngine, ShardedPosteriorEngine, balanced
-from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.objective import factors_of
-from air_recsys.models.likes import warn_if_constant, warn_of_constant
-from air_recsys.models.state import Factors
+from air_recsys.models.learned import Factors, Selection
+from air_recsys.models.ratings import warn_if_constant, warn_of_constant
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.storage.validation import as_generator, check_integer, check_real
 from air_recsys.training import Callback, GradientDescent, Record
@@ -195,10 +194,10 @@ def _generator(model: TrainedRecommender, checkpointer: Checkpointer | None) -> 
     return as_generator(model.random_state)
 
 
-def _chosen(model: TrainedRecommender, engine: ObjectiveEngine | PosteriorEngine) -> Chosen:
+def _chosen(model: TrainedRecommender, engine: ObjectiveEngine | PosteriorEngine) -> Selection:
     """The value that the engine has taken for `graph_neighbors="auto"` where one process takes another."""
     taken = engine.setup.graph_neighbors
-    return Chosen({} if taken == model.get_params().get("graph_neighbors") else {"graph_neighbors": taken})
+    return Selection({} if taken == model.get_params().get("graph_neighbors") else {"graph_neighbors": taken})
 
 
 class ShardedEngine(ObjectiveEngine):

@@ -120,7 +120,7 @@ def no_training(monkeypatch):
         raise AssertionError("trained before the input was checked")
 
     monkeypatch.setattr(AIR, "train_by", refuse)
-    monkeypatch.setattr(PatchAIR, "_fit", refuse)
+    monkeypatch.setattr(PatchAIR, "learn", refuse)
 
 
 MASK = "--mask {}/mask.png --out out.png"

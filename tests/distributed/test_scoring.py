@@ -27,7 +27,7 @@ from air_recsys.exceptions import (
     UnknownIdError,
 )
 from air_recsys.models import GraphRanker
-from air_recsys.models.state import Factors
+from air_recsys.models.learned import Factors
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of ray

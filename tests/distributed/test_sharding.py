@@ -196,7 +196,7 @@ def test_more_memory_than_allowed_is_refused_before_any_work():
 @needs_gloo
 def test_what_one_process_cannot_hold_is_no_reason_to_refuse(monkeypatch):
     """The model's own check is for training in one process."""
-    monkeypatch.setattr("air_recsys.models.engines.memory.device_memory", lambda device: 1)
+    monkeypatch.setattr("air_recsys.models.engines.protocol.device_memory", lambda device: 1)
     fit(model(n_epochs=1), ratings())
 
 

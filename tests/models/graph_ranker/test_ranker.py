@@ -287,14 +287,14 @@ def test_factors_that_do_not_count_are_not_trained():
 
 def test_a_file_whose_sources_are_lost_is_refused(fitted):
     with pytest.raises(ValueError, match="source factors"):
-        GraphRanker()._restore(replace(fitted[0]._fitted(), source_factors=None), {})
+        GraphRanker().restored(replace(fitted[0]._fitted(), source_factors=None), {})
 
 
 def test_a_file_whose_regression_is_lost_is_refused(fitted):
     model = GraphRanker(**SMALL, settings={}).fit(fitted[1])
     state = replace(model._fitted(), item_weights=None)
     with pytest.raises(ValueError, match="weights of the regression"):
-        GraphRanker()._restore(state, {})
+        GraphRanker().restored(state, {})
 
 
 def test_where_no_user_has_an_item_to_spare_the_defaults_serve():
