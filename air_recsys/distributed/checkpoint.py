@@ -114,7 +114,9 @@ class Checkpoints:
                 if self._group.rank == 0:
                     work()
             except OSError as error:
-                raise CheckpointError(f"cannot write the checkpoint {self.folder}: {error.strerror or error}") from None
+                raise CheckpointError(
+                    f"cannot write the checkpoint {self.folder}: {error.strerror or error}"
+                ) from None
 
         self._group.together(own)
 
