@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 
 from air_recsys.report import explorer_of
+from air_recsys.report.charts import formation_figure
 from air_recsys.report.plots.snapshots import graphs_over_time
-from air_recsys.report.strip import formation_figure
 from benchmarks.story.courses import Course
 
 _N_PICTURES = 5

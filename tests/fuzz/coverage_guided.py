@@ -36,7 +36,7 @@ PARSERS = (
     ),
     *("dti.files", "dti.model"),
     *("distributed.checkpoint", "distributed.checkpointer", "distributed.parquet"),
-    *("adapters.implicit", "adapters.implicit_files"),
+    *("adapters.implicit", "adapters._implicit_files"),
     *("benchmarks.systems", "benchmarks.page", "benchmarks.accuracy.page"),
 )
 """Modules and packages of air_recsys whose lines guide the choice of inputs."""

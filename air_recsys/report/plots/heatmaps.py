@@ -10,7 +10,7 @@ import numpy as np
 
 from air_recsys.exceptions import DataError
 from air_recsys.report.plots.axes import new_grid
-from air_recsys.report.plots.measures import ceiling
+from air_recsys.report.plots.graphs import ceiling
 from air_recsys.report.plots.panels import Panel, bare, check_panels, draw_weights
 from air_recsys.report.plots.theme import weight_colors
 from air_recsys.storage.validation import import_extra
