@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import typer
 
-from benchmarks.commands import accuracy, bench, faults, reproduce, speed, story
+from benchmarks.commands import accuracy, bench, faults, reproduce, speed
 
 
 def add_workshop(app: typer.Typer) -> None:
-    """Add the groups ``reproduce`` and ``bench`` to an application."""
-    app.add_typer(reproduce.reproduce_app, name="reproduce")
+    """Add the commands of the paper and the group ``bench`` to an application."""
+    for name, command in reproduce.COMMANDS.items():
+        app.command(name)(command)
     bench.bench_app.command("speed")(speed.speed)
     bench.bench_app.command("scale")(speed.scale)
     bench.bench_app.command("scale-likes")(speed.scale_likes)
@@ -24,5 +25,4 @@ def add_workshop(app: typer.Typer) -> None:
     bench.bench_app.command("ranking-times")(accuracy.ranking_times)
     bench.bench_app.command("accuracy-page")(accuracy.page)
     bench.bench_app.command("faults")(faults.faults)
-    bench.bench_app.command("story")(story.story)
     app.add_typer(bench.bench_app, name="bench")

@@ -14,20 +14,6 @@ from benchmarks.commands.speed import SolverName
 bench_app = paths.App(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
 
 
-@bench_app.command("step")
-def step(
-    size: Annotated[int, typer.Option(min=2, help="Rows and columns of the matrix.")] = 240,
-    depth: Annotated[int, typer.Option(min=2, help="Number of factors.")] = 3,
-    rounds: Annotated[int, typer.Option(min=1, help="Rounds; the median counts.")] = 30,
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    json_file: options.JsonFile = None,
-) -> None:
-    """Time of one training step against plain autograd and against the bare matrix products."""
-    from benchmarks.step import bench_step
-
-    options.publish_means(bench_step(size, depth, rounds, device=device), None, json_file)
-
-
 class Host(StrEnum):
     """Libraries with an adapter."""
 
@@ -193,25 +179,6 @@ def nearest_rows(
     from benchmarks.nearest_rows import bench_nearest_rows
 
     options.publish([bench_nearest_rows(rows or (10_000, 40_000))], json_file)
-
-
-@bench_app.command("graph-ablation")
-def graph_ablation(
-    sets: Annotated[
-        list[str] | None, typer.Option("--set", help="A data set; may be repeated. By default all.")
-    ] = None,
-    variants: Annotated[list[str] | None, typer.Option("--variant", help="May be repeated. By default all.")] = None,
-    data: options.DataFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Validation parts to average over.")] = 1,
-    epochs: Annotated[int | None, typer.Option(min=1, help="In place of those of the presets.")] = None,
-    json_file: options.JsonFile = None,
-) -> None:
-    """Measure what neighbours, refresh and the entry of new edges do to sparse graphs, on validation parts."""
-    from air_recsys.datasets import data_root
-    from benchmarks.graph_ablation import bench_graph_ablation
-
-    chosen = tuple(sets or ()), tuple(variants or ())
-    options.publish_means(*bench_graph_ablation(data_root(data), *chosen, seeds=seeds, n_epochs=epochs), json_file)
 
 
 @bench_app.command("fold-in")

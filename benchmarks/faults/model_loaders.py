@@ -21,7 +21,7 @@ from air_recsys.models import AIR, BiasModel, GraphRanker, Recommender
 from air_recsys.models.trained import TrainedRecommender
 from benchmarks.faults.loaders import Loader
 from benchmarks.faults.reseal import reseal_folder
-from benchmarks.systems import Outcome
+from benchmarks.paper.systems import Outcome
 
 MARK: dict[str, Any] = {"data": "d", "parameters": {"depth": 3}}
 _CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}

@@ -15,9 +15,8 @@ from air_recsys.data.sets.registry import read_registry
 from air_recsys.evaluation.tuning.storage import open_study, storage_url
 from air_recsys.images import load_image, load_mask
 from air_recsys.storage.validation import import_extra
-from benchmarks.accuracy.page import accuracy_page
 from benchmarks.faults.loaders import Loader
-from benchmarks.page import reproduction_page
+from benchmarks.paper.pages import accuracy_page, reproduction_page
 
 _REGISTRY = """[toy]
 title = "Toy"

@@ -9,7 +9,7 @@ from air_recsys.datasets import load_movielens, load_movielens_items, load_syn_n
 from air_recsys.evaluation.completion import hide
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import AIR
-from benchmarks.recipes import recipe
+from benchmarks.paper.recipes import settings_of
 
 _MISSING = 0.7
 
@@ -23,7 +23,7 @@ def layout_cases(root: Path, settings: dict[str, Any] | None = None) -> dict[str
         Parameters of AIR for Syn-Netflix that differ from its recipe.
     """
     films = AIR.for_ratings(random_state=0).fit(load_movielens(root, "100k"))
-    used = recipe("syn-netflix")["settings"] | {"random_state": 0} | (settings or {})
+    used = settings_of("ours", "syn-netflix-70", "AIR") | {"random_state": 0} | (settings or {})
     made = AIR.for_completion(**used).fit(hide(load_syn_netflix(root).matrix, _MISSING, 0).observed)
     return {
         "MovieLens-100K items": _learned(films, "item").with_attributes(load_movielens_items(root, "100k"), "title"),

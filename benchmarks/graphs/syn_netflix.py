@@ -17,7 +17,7 @@ from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.models import AIR
 from benchmarks.graphs.measures import group_recovery_of
 from benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
-from benchmarks.recipes import recipe
+from benchmarks.paper.recipes import settings_of
 
 MISSING = (0.7, 0.75, 0.8, 0.85)
 _EASE_DECAYS = (0.1, 1.0, 10.0)
@@ -33,13 +33,13 @@ def bench_syn_netflix(
     seeds : int
         Masks (and starts) to average over.
     settings : dict, optional
-        Parameters of AIR that differ from the recipe "syn-netflix".
+        Parameters of AIR that differ from `benchmarks/paper/recipes/ours.toml`.
 
     Returns
     -------
     means, single : ResultTable
     """
-    used = recipe("syn-netflix")["settings"] | (settings or {})
+    used = settings_of("ours", "syn-netflix-70", "AIR") | (settings or {})
     chosen = ", ".join(f"{name}={value}" for name, value in used.items())
     protocol = (
         f"uniform random masks, seeds 0..{seeds - 1}; AUC of a pair's weight for 'same group', NMI of Louvain "

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.results.apart import run_apart
-from benchmarks.step import bench_step
+from benchmarks.paper.steps import bench_step
 
 
 def bench_full_width(
     size: int = 240, depths: Sequence[int] = (2, 3, 4), rounds: int = 30, steps: int = 20, threads: int = 1
 ) -> ResultTable:
-    """Time steps as `benchmarks.step.bench_step` does, at several depths.
+    """Time steps as `benchmarks.paper.steps.bench_step` does, at several depths.
 
     Parameters
     ----------

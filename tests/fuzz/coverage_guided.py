@@ -39,7 +39,7 @@ PARSERS = (
     *("dti.files", "dti.model"),
     *("distributed.checkpoint", "distributed.checkpoint_files", "distributed.checkpointer", "distributed.parquet"),
     *("adapters.implicit", "adapters.implicit_files"),
-    *("benchmarks.systems", "benchmarks.page", "benchmarks.accuracy.page"),
+    *("benchmarks.paper.systems", "benchmarks.paper.pages"),
 )
 """Modules and packages of air_recsys whose lines guide the choice of inputs."""
 BLIND = {

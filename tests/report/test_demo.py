@@ -3,8 +3,9 @@
 import pytest
 
 from air_recsys.datasets import SynNetflix, make_syn_netflix
+from air_recsys.models import DMF
 from air_recsys.report import demo
-from benchmarks.recipes import recipe
+from benchmarks.paper.recipes import settings_of
 
 
 @pytest.fixture
@@ -33,4 +34,5 @@ def test_demo_completes_and_finds_groups():
 
 
 def test_dmf_has_the_settings_of_the_recipe():
-    assert recipe("syn-netflix")["dmf"] | {"schedule": "cooldown"} == demo.DMF_SETTINGS
+    measured = DMF(**settings_of("ours", "syn-netflix-70", "DMF"))
+    assert DMF(**demo.DMF_SETTINGS, n_factors="auto").get_params() == measured.get_params()
