@@ -17,7 +17,7 @@ from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
 from benchmarks.accuracy.ranking_filters import BSPM, GFCF, ChebyCF, Filter, TurboCF
 from benchmarks.accuracy.ranking_half_lives import HALF_LIVES, HalfLives
 from benchmarks.accuracy.ranking_peers import EASE, RDLAE
-from benchmarks.accuracy.ranking_search import Chosen, Grid
+from benchmarks.accuracy.ranking_search import Grid, Selection
 from benchmarks.accuracy.ranking_settings import CONVENTION, FIXED, GRIDS, LADDERS
 
 LENGTHS = (20, 10, 100)
@@ -184,8 +184,8 @@ def _train_fixed(make: Any, settings: dict[str, Any], shown: Interactions) -> Li
     return make(**settings).fit(shown)
 
 
-def _train_chosen(make: Any, grid: Grid, ladders: Grid, seed: int, validation: str, shown: Interactions) -> Chosen:
-    return Chosen(make, grid, ladders, seed, validation).fit(shown)
+def _train_chosen(make: Any, grid: Grid, ladders: Grid, seed: int, validation: str, shown: Interactions) -> Selection:
+    return Selection(make, grid, ladders, seed, validation).fit(shown)
 
 
 def _train_half_lives(train: Any, seed: int, shown: Interactions) -> HalfLives:

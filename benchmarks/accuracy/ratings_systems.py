@@ -15,7 +15,7 @@ from air_recsys.data.sets.monti import MontiGraphs
 from air_recsys.evaluation import systems as compared
 from air_recsys.evaluation.systems import AIR_SETTINGS, System, air_systems, ask_ratings, times_of, train_myfm
 from air_recsys.exceptions import MissingExtraError
-from air_recsys.models.given_graphs import with_similarities
+from air_recsys.models.given import with_similarities
 from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.ridge_peer import RidgeOnFeatures

@@ -118,7 +118,7 @@ def _read_by(what: str) -> tuple[str, ...]:
 
 def _root(what: str, data: Path | None) -> Path | None:
     """The folder of the data; None where it is not needed, or not there and not asked for."""
-    from air_recsys.data.sets.folders import DATA_VARIABLE
+    from air_recsys.data.sets.registry import DATA_VARIABLE
     from air_recsys.datasets import data_root
 
     if what in ("table2", "theorem1"):

@@ -11,8 +11,8 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import check_fraction
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
-from air_recsys.models.limits import Clip, is_binary, limited
-from air_recsys.models.state import Factors
+from air_recsys.models.learned import Factors
+from air_recsys.models.ratings import Clip, is_binary, limited
 from air_recsys.splits import random_holdout
 from air_recsys.storage.validation import check_choice
 
