@@ -8,8 +8,8 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from benchmarks.made_titles import ADJECTIVES
 
+_ADJECTIVES = ["Silent", "Crimson", "Last", "Golden", "Hidden", "Velvet", "Hollow", "Iron", "Quiet", "Frozen", "Paper"]
 _SHELVES = {  # with their kinds, and nouns for titles of each
     "sea": {
         "harbours": "Harbour Quay Pilot Anchor",
@@ -86,7 +86,7 @@ def _books(groups: np.ndarray, kinds: list[str], rng: np.random.Generator) -> pd
     for place, group in enumerate(groups):
         number = int(np.count_nonzero(groups[:place] == group))
         words = nouns[kinds[group]]
-        adjective = ADJECTIVES[(number // len(words) * 3 + group) % len(ADJECTIVES)]
+        adjective = _ADJECTIVES[(number // len(words) * 3 + group) % len(_ADJECTIVES)]
         titles.append(f"The {adjective} {words[number % len(words)]}")
     table = pd.DataFrame({"title": titles, "kind": [kinds[group] for group in groups]})
     table.insert(1, "shelf", [shelf_of[kind] for kind in table["kind"]])
