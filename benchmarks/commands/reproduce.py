@@ -14,7 +14,7 @@ from air_recsys.cli import options
 from air_recsys.exceptions import DataFileError, ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.evaluation.results import ResultTable
+    from benchmarks.paper.figures import Drawn
     from benchmarks.paper.runs import Options
 
 _TABLES = ("table1", "ours", "untouched")
@@ -149,53 +149,45 @@ def _measure(
     name: str, how: Options, root: Path | None, chosen: dict[str, Any], files: tuple[Path, Path | None]
 ) -> None:
     """Measure one table, figure or theorem, print it, and write it to the files."""
-    single: ResultTable | None = None
     if name in _TABLES:
         from benchmarks.paper.tables import pivot, table_of
 
-        report, single = table_of(name, how, **chosen)
-        options.publish_means(report, single, *files)
+        means, single = table_of(name, how, **chosen)
+        options.publish_means(means, single, *files)
         if name != "untouched":
-            typer.echo("\n" + pivot(report.rows).to_string(na_rep="-"))
+            typer.echo("\n" + pivot(means.rows).to_string(na_rep="-"))
     elif name == "table2":
         from benchmarks.paper.steps import table2
 
         options.publish_means(table2(device=how.device, quick=how.quick), None, *files)
-    elif name in _FREE:
-        _draw_theorem(name, how, root, chosen["seeds"], files)
     else:
-        _draw_figure(name, how, chosen["seeds"], files)
+        _publish_drawn(name, _drawn(name, how, root, chosen["seeds"]), files)
 
 
-def _draw_figure(name: str, how: Options, seeds: list[int] | None, files: tuple[Path, Path | None]) -> None:
-    from air_recsys.evaluation.results import write_json
-    from benchmarks.paper.figures import figure_of, save_figure
-
-    drawn = figure_of(name, how, seeds=seeds)
-    for path in save_figure(drawn.figure, files[0].parent, name):
-        typer.echo(f"wrote {path}")
-    options.publish_means(drawn.report, None, *files)
-    if drawn.curves:
-        write_json(files[0].with_name(f"{name}-curves.json"), drawn.curves)
-
-
-def _draw_theorem(
-    name: str, how: Options, root: Path | None, seeds: list[int] | None, files: tuple[Path, Path | None]
-) -> None:
-    from benchmarks.paper.figures import save_figure
+def _drawn(name: str, how: Options, root: Path | None, seeds: list[int] | None) -> Drawn:
+    from benchmarks.paper.figures import Drawn, figure_of
     from benchmarks.paper.theorem1 import theorem1
     from benchmarks.paper.theorem2 import theorem2
     from benchmarks.paper.theorem_plots import plot_theorem1, plot_theorem2
 
+    if name in _FIGURES:
+        return figure_of(name, how, seeds=seeds)
     if seeds is not None and len(seeds) != 1:
         raise ParameterError(f"--seeds expects one seed for {name}, found {len(seeds)}")
     seed = 0 if seeds is None else seeds[0]
     if name == "theorem1":
         report, curves = theorem1(seed=seed, quick=how.quick)
-        figure = plot_theorem1(curves)
-    else:
-        report, curves = theorem2(root, seed=seed, quick=how.quick)
-        figure = plot_theorem2(curves)
-    for path in save_figure(figure, files[0].parent, name):
+        return Drawn(report, {}, plot_theorem1(curves))
+    report, curves = theorem2(root, seed=seed, quick=how.quick)
+    return Drawn(report, {}, plot_theorem2(curves))
+
+
+def _publish_drawn(name: str, drawn: Drawn, files: tuple[Path, Path | None]) -> None:
+    from air_recsys.evaluation.results import write_json
+    from benchmarks.paper.figures import save_figure
+
+    for path in save_figure(drawn.figure, files[0].parent, name):
         typer.echo(f"wrote {path}")
-    options.publish_means(report, None, *files)
+    options.publish_means(drawn.report, None, *files)
+    if drawn.curves:
+        write_json(files[0].with_name(f"{name}-curves.json"), drawn.curves)
