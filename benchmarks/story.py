@@ -13,8 +13,8 @@ from air_recsys.evaluation.formation import formation
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.models import AIR
 from air_recsys.report import explorer_of
+from air_recsys.report.charts import formation_figure
 from air_recsys.report.plots.snapshots import graphs_over_time
-from air_recsys.report.strip import formation_figure
 from benchmarks.catalogue import Catalogue, make_catalogue
 
 _STEPS = (0, 10, 20, 40, 60, 80, 100, 150, 200, 300)

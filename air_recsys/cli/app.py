@@ -21,17 +21,13 @@ from air_recsys import __version__
 from air_recsys.cli import (
     compare,
     data,
-    demo,
     dti,
     evaluate,
-    explain,
     inpaint,
     models,
     paths,
     predict,
     report,
-    score,
-    serve,
     tune,
 )
 from air_recsys.exceptions import AirRecsysError
@@ -49,19 +45,19 @@ app = paths.App(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
+app.command("demo")(report.demo)
 app.command("train")(models.train)
 app.command("tune")(tune.tune)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("recommend")(models.recommend)
 app.command("predict")(predict.predict)
-app.command("score")(score.score)
+app.command("score")(predict.score)
 app.command("similar")(models.similar)
-app.command("explain")(explain.explain)
+app.command("explain")(predict.explain)
 app.command("graph")(models.graph)
 app.command("report")(report.report)
-app.command("serve")(serve.serve)
+app.command("serve")(report.serve)
 app.command("inpaint")(inpaint.inpaint)
 app.add_typer(data.app, name="datasets")
 app.add_typer(dti.app, name="dti")

@@ -10,10 +10,9 @@ import numpy as np
 from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.lists import NewUsersLister
 from air_recsys.exceptions import DataError
-from air_recsys.models.graph_ranker.choice import TIMES
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, latest_of_rows
-from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
+from air_recsys.models.graph_ranker.hidden import HiddenPart, latest_of_rows
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, with_half_life
+from air_recsys.models.graph_ranker.selection import TIMES
 from benchmarks.accuracy.ranking_search import hidden_ndcg
 
 HALF_LIVES = TIMES["user_half_life"]
@@ -63,10 +62,10 @@ class HalfLives:
         trial = self.train(_shown(part, interactions))
         self.figures_: dict[float, float] = {}
         for half_life in HALF_LIVES:
-            own = of_later_items(part.shown, part.times, half_life)
+            own = with_half_life(part.shown, part.times, half_life)
             self.figures_[half_life] = hidden_ndcg(trial, part.hidden, own, self.seed)
         best = max(self.figures_, key=self.figures_.__getitem__)
-        self._ranker, self._own = self.train(interactions), of_later_items(pattern, times, best)
+        self._ranker, self._own = self.train(interactions), with_half_life(pattern, times, best)
         self.settings_: dict[str, Any] = {**getattr(self._ranker, "settings_", {}), "half_life": best}
         return self
 

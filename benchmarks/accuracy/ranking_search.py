@@ -13,9 +13,8 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
-from air_recsys.models.graph_ranker.times.recency import interaction_times
+from air_recsys.models.graph_ranker.hidden import hidden_parts
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
 
 _SHARE, _LENGTH, _MOST_USERS = 0.2, 20, 5000

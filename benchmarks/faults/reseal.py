@@ -41,7 +41,7 @@ def resealed_json(content: Any) -> bytes | None:
 
 def resealed_members(members: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
     """Return the members of an ``.npz`` file of `ImplicitAIR` with the digests of its arrays."""
-    from air_recsys.adapters.implicit_files import digests_of
+    from air_recsys.adapters._implicit_files import digests_of
 
     with suppress(*_FAULTS):
         archive = io.BytesIO()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,23 +15,20 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import holdout_of_users
 from air_recsys.evaluation.results import ResultTable, mean_of
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import AIR
-from air_recsys.models.graph_ranker.factor_graph import column_graph
-from air_recsys.models.graph_ranker.factors import FactorCourse
-from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.smoothings import (
-    RankerSettings,
-    interaction_pattern,
-    item_graph,
-    over_items,
-    raised,
-)
-from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart
-from air_recsys.training.softmax import SoftmaxCourse, SoftmaxTraining
+from air_recsys.models.graph_ranker.factors import FactorTraining, column_graph
+from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, times_columns
+from air_recsys.models.graph_ranker.scorers import ProductScorer
+from air_recsys.models.graph_ranker.settings import RankerSettings
+from air_recsys.training import train
+from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining
 
 _SHARE = 0.2
 _WIDTH, _STEPS = 128, 50  # of the factors
+_EDGES = 500  # of an item in a co-occurrence graph by itself
 _NEIGHBORS = 50  # of an item, in the co-occurrence graph of the factors, as in `GraphRanker`
 _DEVICE = torch.device("cpu")  # of the factors
 _GRIDS = {
@@ -51,17 +48,25 @@ _GRIDS = {
 _WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a term, where the regression counts 1
 
 
-class _OverGraph(FactorCourse):
+class GraphPowers(NamedTuple):
+    """Powers of the weights of a graph, and of the popularity of a user's own items and of those that are listed."""
+
+    item_power: float
+    item_source: float
+    item_target: float
+
+
+class _OverGraph(FactorTraining):
     """Factors whose targets are spread over a graph that is given."""
 
     def __init__(self, graph: Csr, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._graph = column_graph(graph, _DEVICE)
 
-    def _course_from(self, sources: torch.Tensor) -> SoftmaxCourse:
-        course = super()._course_from(sources)
-        course.factors = course.factors._replace(graph=self._graph)
-        return course
+    def _start(self, sources: torch.Tensor) -> SoftmaxTrainer:
+        trainer = super()._start(sources)
+        trainer.factors = trainer.factors._replace(graph=self._graph)
+        return trainer
 
 
 class ListPart:
@@ -81,31 +86,37 @@ class ListPart:
         hidden = HiddenPart("random", self._shown, interaction_pattern(fold.test))
         self._held_out = HeldOut(hidden, seed, n_users=fold.train.n_users)
         self.graphs = {
-            "co-occurrence": item_graph(self._shown, RankerSettings()),
+            "co-occurrence": cooccurrence_neighbors(sp.csr_array(self._shown.T), _EDGES),
             "AIR": _learned(fold.train, settings),
             "AIR by Adam": _learned(fold.train, by_adam),
         }
 
-    def scorer(self, kind: str, graph: str) -> Callable[[RankerSettings], np.ndarray]:
+    def scorer(self, kind: str, graph: str) -> Callable[[Any], np.ndarray]:
         """Return what scores all items, each user's of length 1, by a kind of term over a graph."""
         if kind == "regression":
             return self._held_out.regression_scores
         if kind == "graph":
-            return lambda settings: self._smoothed(self.graphs[graph], settings)
-        course = self._course(graph)
-        course.advance(_STEPS)
-        self._held_out.use_factors(course.factors())
+            return lambda powers: self._over(self.graphs[graph], powers)
+        training = self._training(graph)
+        train(training.trainer(_STEPS))
+        self._held_out.use_factors(training.factors())
         return self._held_out.factor_scores
 
-    def _course(self, graph: str) -> FactorCourse:
+    def _training(self, graph: str) -> FactorTraining:
         arguments = self._shown, _WIDTH, SoftmaxTraining(), self._seed, _DEVICE
         if graph == "co-occurrence":
-            return FactorCourse(*arguments, _NEIGHBORS)
-        return _OverGraph(self.graphs[graph], *arguments) if graph else FactorCourse(*arguments)
+            return FactorTraining(*arguments, _NEIGHBORS)
+        return _OverGraph(self.graphs[graph], *arguments) if graph else FactorTraining(*arguments)
 
-    def _smoothed(self, graph: Csr, settings: RankerSettings) -> np.ndarray:
-        over = over_items(self._shown, raised(graph, settings.item_power), settings)
-        return over.scores(self._held_out.users).astype(np.float32)
+    def _over(self, graph: Csr, powers: GraphPowers) -> np.ndarray:
+        """Return the scores of a user's items over a graph, rows and columns divided by powers of popularity."""
+        counts = np.maximum(np.bincount(self._shown.indices, minlength=self._shown.shape[1]), 1).astype(np.float64)
+        weights = (graph.data.astype(np.float64) ** powers.item_power).astype(np.float32)
+        raised = sp.csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
+        source = counts**-powers.item_source
+        right = times_columns(raised, counts**-powers.item_target)
+        scorer = ProductScorer(times_columns(self._shown, source), right, source)
+        return scorer.scores(self._held_out.users).astype(np.float32)
 
     def measure(self, scores: np.ndarray) -> dict[str, float]:
         """Return NDCG and recall of the lists of 20."""
@@ -171,7 +182,8 @@ def _chosen(nested: ListPart, outer: ListPart, kind: str, graph: str) -> tuple[n
     """Return the scores on both parts with the settings that make the best lists on the first."""
     scorer, grid = nested.scorer(kind, graph), _GRIDS[kind]
     values: list[dict[str, Any]] = [dict(zip(grid, each, strict=True)) for each in itertools.product(*grid.values())]
-    tried = [RankerSettings(**each) for each in values]
+    kind_of: Any = GraphPowers if kind == "graph" else RankerSettings
+    tried = [kind_of(**each) for each in values]
     best = max(tried, key=lambda settings: nested.measure(scorer(settings))["ndcg@20"])
     return scorer(best), outer.scorer(kind, graph)(best)
 

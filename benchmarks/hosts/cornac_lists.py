@@ -30,8 +30,8 @@ def bench_cornac_lists(data: Interactions, *, seeds: Iterable[int] = range(25, 2
     seeds : iterable of int
         Of splits and models.
     """
+    from air_recsys.adapters.cornac import CornacRanker
     from air_recsys.adapters.cornac_peer import cornac_model
-    from air_recsys.adapters.cornac_ranker import CornacRanker
 
     seeds, single = list(seeds), []
     for seed in tqdm(seeds, unit="split", desc="bench adapters: lists in Cornac"):

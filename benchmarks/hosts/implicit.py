@@ -78,15 +78,15 @@ def makers() -> dict[str, Callable[..., Any]]:
 
 def list_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return implicit's BPR and our ranker, which share no settings with the others."""
+    from air_recsys.adapters.implicit import ImplicitRanker
     from air_recsys.adapters.implicit_peer import bayesian_ranking
-    from air_recsys.adapters.implicit_ranker import ImplicitRanker
 
     return bayesian_ranking, partial(ImplicitRanker, device="cpu")
 
 
 def divided(liked: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """Return the likes to train on and a fifth of each user's, as implicit wants them."""
-    from air_recsys.adapters.implicit_split import as_implicit_reads
+    from air_recsys.adapters._implicit_input import as_implicit_reads
 
     split = user_holdout(liked, 0.2, random_state=seed)
     train, test = (as_implicit_reads(liked.select(mask).to_csr(), np.float32) for mask in split)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from air_recsys.report.plots.axes import light_grid, logarithmic, new_grid, positive
-from air_recsys.report.plots.measures import ceiling
+from air_recsys.report.plots.graphs import ceiling
 from air_recsys.report.plots.panels import bare, colors_of, draw_weights, in_order
 from air_recsys.report.plots.theme import ink, weight_colors
 from air_recsys.storage.validation import import_extra

@@ -83,8 +83,8 @@ def train_surprise(fold: Fold, algorithm: str) -> Outcome:
 
 def train_als(fold: Fold, factors: int, threads: int) -> Outcome:
     """Train implicit's ALS on the ratings as confidences: a yardstick of time, it predicts no ratings."""
+    from air_recsys.adapters._implicit_input import as_implicit_reads
     from air_recsys.adapters.implicit_peer import alternating_least_squares
-    from air_recsys.adapters.implicit_split import as_implicit_reads
 
     model = alternating_least_squares(factors=factors, num_threads=threads, random_state=0)
     ratings = as_implicit_reads(fold.train.to_csr(), np.float32)

@@ -14,10 +14,9 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_movielens, load_movielens_genres, make_syn_netflix
 from air_recsys.evaluation.holdouts import holdout_of_users
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.graph_ranker.smoothings import RankerSettings
 from benchmarks.graphs import bench_graphs, lists
 from benchmarks.graphs.dti import bench_dti
-from benchmarks.graphs.lists import ListPart, bench_lists
+from benchmarks.graphs.lists import GraphPowers, ListPart, bench_lists
 from benchmarks.graphs.measures import jaccard, lift, neighbor_agreement, pair_correlation
 from benchmarks.graphs.movielens import bench_movielens
 from benchmarks.graphs.rivals import cosine, ease, gip, smooth_graph
@@ -175,8 +174,8 @@ def test_scores_over_a_learned_graph_are_a_product_with_its_weights(rated):
     weights, counts = part.graphs["AIR"].toarray(), np.maximum(shown.sum(axis=0), 1)
     expected = (shown / counts**0.5) @ np.sqrt(weights) * counts**0.25
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    settings = RankerSettings(item_power=0.5, item_source=0.5, item_target=-0.25)
-    assert part.scorer("graph", "AIR")(settings) == pytest.approx(expected, abs=1e-5)
+    powers = GraphPowers(item_power=0.5, item_source=0.5, item_target=-0.25)
+    assert part.scorer("graph", "AIR")(powers) == pytest.approx(expected, abs=1e-5)
 
 
 def test_drug_target_reports_both_sides_and_leaves_out_what_is_not_known(chosen, known):

@@ -36,7 +36,7 @@ PARSERS = (
     ),
     *("dti.files", "dti.model"),
     *("distributed.checkpoint", "distributed.checkpointer", "distributed.parquet"),
-    *("adapters.implicit", "adapters.implicit_files"),
+    *("adapters.implicit", "adapters._implicit_files"),
     *("benchmarks.paper.systems", "benchmarks.paper.pages"),
 )
 """Modules and packages of air_recsys whose lines guide the choice of inputs."""

@@ -176,8 +176,8 @@ def test_factors_of_no_width_are_refused(saved):
 def test_a_ranker_with_settings_out_of_range_is_refused(tmp_path):
     path = fitted(MODELS["GraphRanker"]).save(tmp_path / "model.air")
     parameters = json.loads(parts_of(path)[0]["parameters"])
-    rewrite(path, {"parameters": json.dumps(parameters | {"settings": {"item_neighbors": 0}})})
-    with pytest.raises(ModelFileError, match="item_neighbors must be an integer >= 1, found 0"):
+    rewrite(path, {"parameters": json.dumps(parameters | {"settings": {"regression_penalty": 0}})})
+    with pytest.raises(ModelFileError, match="regression_penalty must be a number > 0"):
         Recommender.load(path)
 
 
