@@ -295,3 +295,7 @@ def _folder(out: Path) -> None:
         raise ParameterError(f"--out expects a folder that can be made, found {out}: {error.strerror}") from None
     if not os.access(out, os.W_OK):
         raise ParameterError(f"--out expects a folder that can be written to, found {out}")
+
+
+COMMANDS = {each.name: each.callback for each in reproduce_app.registered_commands}
+"""The commands by name."""
