@@ -11,7 +11,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import StrongSplit
 from air_recsys.evaluation.folds import Fold
 from air_recsys.exceptions import DataError
-from air_recsys.models.graph_ranker.pattern import interaction_pattern
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
 from air_recsys.splits import Split, global_time, leave_last, strong_generalisation, user_holdout
 
 GIVEN = 0.8

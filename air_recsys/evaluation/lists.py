@@ -29,7 +29,7 @@ from air_recsys.metrics import user_measures
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
-from air_recsys.models.graph_ranker.pattern import interaction_pattern
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
 
 LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
 """Names on the command line of models of implicit, run with implicit's defaults."""

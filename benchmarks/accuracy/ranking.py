@@ -15,7 +15,7 @@ from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.systems import System
 from air_recsys.metrics import recall_at_k, user_measures
-from air_recsys.models.graph_ranker.pattern import interaction_pattern
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
 from benchmarks.accuracy.published import published_figures
 from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
 from benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new

@@ -11,7 +11,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.lists import NewUsersLister
 from air_recsys.exceptions import DataError
 from air_recsys.models.graph_ranker.hidden import HiddenPart, latest_of_rows
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, with_half_life
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, with_half_life
 from air_recsys.models.graph_ranker.selection import TIMES
 from benchmarks.accuracy.ranking_search import hidden_ndcg
 

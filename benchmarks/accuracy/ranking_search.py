@@ -14,7 +14,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.hidden import hidden_parts
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
 
 _SHARE, _LENGTH, _MOST_USERS = 0.2, 20, 5000

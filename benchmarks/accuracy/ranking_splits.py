@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import holdout_of_users
 from air_recsys.evaluation.results.table import ResultTable
-from air_recsys.models.graph_ranker.pattern import interaction_pattern
+from air_recsys.models.graph_ranker.inputs import interaction_pattern
 from air_recsys.models.graph_ranker.regression import normalised_items
 from benchmarks.accuracy.ranking_data import RANKING_SETS
 

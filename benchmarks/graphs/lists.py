@@ -22,9 +22,8 @@ from air_recsys.metrics.checks import Csr
 from air_recsys.models import AIR
 from air_recsys.models.graph_ranker.factors import FactorTraining, column_graph
 from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, times_columns
+from air_recsys.models.graph_ranker.inputs import RankerSettings, interaction_pattern, times_columns
 from air_recsys.models.graph_ranker.scorers import ProductScorer
-from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.training import train
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining
 from benchmarks.harness import Found, told

@@ -14,7 +14,7 @@ from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.systems import System
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.hidden import hidden_parts, latest_of_rows
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
 from benchmarks.accuracy import ranking, ranking_peers
 from benchmarks.accuracy.published import published_figures

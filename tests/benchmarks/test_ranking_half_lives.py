@@ -8,7 +8,7 @@ from air_recsys import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.models.graph_ranker.hidden import latest_of_rows
-from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, with_half_life
+from air_recsys.models.graph_ranker.inputs import interaction_pattern, interaction_times, with_half_life
 from benchmarks.accuracy.ranking_half_lives import HALF_LIVES, HalfLives
 from benchmarks.accuracy.ranking_peers import EASE
 from benchmarks.accuracy.ranking_systems import ask_lists, ranking_systems, systems_by_default

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys import Interactions
+from air_recsys.models.graph_ranker.inputs import RankerSettings
 from air_recsys.models.graph_ranker.regression import (
     NormalisedItems,
     exact_weights,
@@ -16,7 +17,6 @@ from air_recsys.models.graph_ranker.regression import (
     regression_scorer,
 )
 from air_recsys.models.graph_ranker.scorers import of_length_one
-from air_recsys.models.graph_ranker.settings import RankerSettings
 from benchmarks.accuracy.ranking_filters import GFCF, TurboCF
 from benchmarks.accuracy.ranking_peers import EASE, RDLAE
 
