@@ -38,7 +38,7 @@ from benchmarks.graphs.measures import (
     smooth_graph,
 )
 from benchmarks.harness import Found, told
-from benchmarks.recipes import recipe
+from benchmarks.paper.recipes import settings_of
 
 _OFTEN = 20  # ratings of an item
 _FIRST = 10.0  # share of a learned graph whose edges come before those of the pattern
@@ -52,7 +52,7 @@ def bench_syn_netflix(root: Path, **case: Any) -> Found:
 
 def recovered_groups(data: SynNetflix, *, missing: list[float], seeds: int, settings: dict[str, Any]) -> Found:
     """Hide a share of the ratings, and ask the graphs of what is left for the true groups."""
-    used, single = recipe("syn-netflix")["settings"] | settings, []
+    used, single = settings_of("ours", "syn-netflix-70", "AIR") | settings, []
     names = ("user_auc", "item_auc", "user_nmi", "item_nmi")
     cases = [(share, seed) for share in missing for seed in range(seeds)]
     for share, seed in tqdm(cases, unit="mask", desc="graphs syn-netflix"):

@@ -16,10 +16,10 @@ from air_recsys.models import AIR
 from air_recsys.models.presets import routed
 from air_recsys.solvers import Adam
 from air_recsys.training import Record
-from benchmarks.cases import load_case, observed_entries
 from benchmarks.harness import Found
+from benchmarks.paper.cases import load_case, observed_entries
+from benchmarks.paper.recipes import recipes_of
 from benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step
-from benchmarks.recipes import recipes_of
 
 _ROW = "barbara-random"
 _DEPTH, _STRENGTH, _LEARNING_RATE = 3, 1e-4, 1e-3  # of the program behind the published tables

@@ -18,10 +18,10 @@ from air_recsys.models.engines.scaling import graph_strength
 from air_recsys.nn.objective import Penalties
 from air_recsys.solvers import Adam
 from benchmarks.harness import Found, median_seconds
+from benchmarks.paper.steps import bench_step
 from benchmarks.plain_autograd import plain_step
 from benchmarks.speed.splits import split_of
 from benchmarks.speed.sweeps import COUNTED, epoch_times
-from benchmarks.step import bench_step
 
 _REAL, _INDEX = 4, 4  # bytes
 _STEP_BYTES = 6 * _REAL  # of a parameter: Adam reads and writes it and its two moments
