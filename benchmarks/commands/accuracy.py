@@ -374,7 +374,7 @@ def page(
     out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write, in Markdown.")],
 ) -> None:
     """Write the page of accuracy tables from result files."""
-    from benchmarks.accuracy.page import accuracy_page
+    from benchmarks.paper.pages import accuracy_page
 
     out.write_text(accuracy_page(results), encoding="utf-8")
     typer.echo(f"wrote {out}")
@@ -400,3 +400,15 @@ def _publish_next(reports: list[ResultTable], report: ResultTable, call: str, js
     report.notes.insert(0, call)
     reports.append(report)
     options.publish(reports, json_file, shown=[report])
+
+
+COMMANDS = {
+    "ratings": ratings,
+    "ranking": ranking,
+    "ranking-times": ranking_times,
+    "ranking-splits": ranking_splits,
+    "dti": dti,
+    "affinities": affinities,
+    "accuracy-page": page,
+}
+"""The commands by name."""
