@@ -97,6 +97,12 @@ def test_calls_are_timed_in_turn_and_with_their_memory():
 # -------------------------------------------------------------------- the program
 
 
+def test_no_two_commands_have_one_name():
+    names = [each.name for each in program.app.registered_commands]
+    assert len(names) == len(set(names))
+    assert {*NAMES, "ratings", "paper"} <= set(names)
+
+
 def test_outside_of_a_clone_it_says_so(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(program, "ROOT", tmp_path)
     assert bench("speed") == 1

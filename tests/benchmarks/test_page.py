@@ -12,7 +12,7 @@ import pytest
 from air_recsys.evaluation.results.table import ResultTable
 from air_recsys.exceptions import ParameterError
 from benchmarks.paper.figures import DRAWINGS
-from benchmarks.paper.pages import REPORTS, RESULTS, reproduction_page
+from benchmarks.paper.pages import REPORTS, RESULTS, markdown_table, reproduction_page
 
 ORDER = [
     "table1",
@@ -166,3 +166,7 @@ def test_the_column_of_untouched_presets_of_the_docs_is_that_of_their_result_fil
     figures = {row["data"]: shown(row) for row in results if row["model"].startswith("AIR.") and "nmae" in row}
     rows = {row[0].replace("random", "missing"): row[column] for row in table[2:]}
     assert rows == {data: figures[data] for data in rows}
+
+
+def test_tables_of_the_docs_hold_no_elements():
+    assert "<" not in markdown_table([{"a": "<script>x</script>\n| b"}], None)

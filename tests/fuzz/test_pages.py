@@ -13,7 +13,6 @@ from air_recsys import BiasModel, Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.report import write_explorer, write_report
-from benchmarks.paper.pages import markdown_table
 
 pytest.importorskip("matplotlib")
 HOSTILE = (
@@ -76,7 +75,3 @@ def test_ids_that_no_file_can_hold_are_named(tmp_path):
     data = Interactions([0, 1], [0, 1], [1.0, 2.0], ["\ud800", "b"], ["x", "y"])
     with pytest.raises(DataError, match="UTF-8"):
         BiasModel().fit(data).save(tmp_path / "a.air")
-
-
-def test_tables_of_the_docs_hold_no_elements():
-    assert "<" not in markdown_table([{"a": "<script>x</script>\n| b"}], None)

@@ -7,10 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 
-from air_recsys import AIR, BiasModel, Interactions
-from air_recsys.metrics import rmse
+from air_recsys import AIR, Interactions
 from air_recsys.models.engines.scaling import is_scarce
-from benchmarks.paper.scarce import scarce_ratings
 
 CPU = {"random_state": 0, "device": "cpu"}
 both = pytest.mark.parametrize("solver", ["variational", "langevin"])
@@ -62,18 +60,6 @@ def test_what_is_given_is_not_touched():
     assert model.settings_ == {}
     assert model.user_graph_ is not None
     assert model.user_graph_.to_scipy().nnz > 0
-
-
-def test_the_preset_is_better_than_damped_biases_where_ratings_are_very_sparse():
-    gains = []
-    for seed in (3, 4, 5, 6):
-        shown, asked = scarce_ratings(seed)
-        scores = [
-            model.fit(shown).predict(asked.user_index, asked.item_index).clip(1, 100)
-            for model in (AIR.for_ratings(**CPU), BiasModel())
-        ]
-        gains.append(1 - rmse(asked.ratings, scores[0]) / rmse(asked.ratings, scores[1]))
-    assert np.mean(gains) > 0.002
 
 
 def test_intervals_hold_what_they_say(fitted):

@@ -11,9 +11,9 @@ from made_films import GraphSize, made_graph
 from air_recsys import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.report import write_explorer
-from benchmarks.pages import explorer
-from benchmarks.pages.plain_server import plain_app
-from benchmarks.pages.serving import _likes_of, _requests, measured_servers
+from benchmarks.web import explorer
+from benchmarks.web.plain_server import plain_app
+from benchmarks.web.serving import _likes_of, _requests, measured_servers
 
 FIGURES = {
     *("graph", "write s", "size MB", "first picture s", "slider s", "one node s"),

@@ -30,7 +30,7 @@ def bench_explorer(sizes: dict[str, list[int]]) -> Found:
     check_browser()
     rows = []
     with tempfile.TemporaryDirectory() as folder, process_apart() as call:
-        for name, numbers in tqdm(sizes.items(), unit="page", desc="pages explorer"):
+        for name, numbers in tqdm(sizes.items(), unit="page", desc="web explorer"):
             path = Path(folder) / f"{numbers[0]}.html"
             written = call(_written, numbers, path)
             with headless_browser() as driver:

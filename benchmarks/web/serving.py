@@ -104,7 +104,7 @@ def _commands(
     files = {"air-recsys serve, AIR.for_ratings()": ratings}
     files["air-recsys serve, AIR.for_likes()"] = of_likes.save(folder / "likes.air")
     served = {name: [*_PROGRAM, "serve", str(file), "--port", "0"] for name, file in files.items()}
-    return served | {_PLAIN: [sys.executable, "-m", "benchmarks.pages.plain_server", str(folder / "likes.npz")]}
+    return served | {_PLAIN: [sys.executable, "-m", "benchmarks.web.plain_server", str(folder / "likes.npz")]}
 
 
 def _requests(likes: sp.csr_matrix, number: int, seed: int) -> dict[str, list[Asked]]:
