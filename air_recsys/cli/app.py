@@ -86,7 +86,7 @@ def common(
     """Collaborative filtering that learns which users and which items are alike."""
 
 
-def run(arguments: list[str] | None = None, commands: typer.Typer = app) -> int:
+def run(arguments: list[str] | None = None, commands: typer.Typer | None = None) -> int:
     """Run the command line and return its status; every expected failure is one line on the standard error."""
     if sys.stdout is None:
         return _fail("the standard output is closed", 1)
@@ -99,7 +99,7 @@ def run(arguments: list[str] | None = None, commands: typer.Typer = app) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            status = commands(arguments, standalone_mode=False)
+            status = (commands or app)(arguments, standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _fail(_message(error), 2)

@@ -15,7 +15,7 @@ from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
 from air_recsys.training.plan import linear
 from air_recsys.training.steps import moments_of
-from air_recsys.training.trainer import Adjacencies, Measures, Record
+from air_recsys.training.trainer import Measures, Record, Trainer
 
 _MOST_COLUMNS = 50_000  # of more a step takes the exponentials of a sample
 _SAMPLE = 25_000
@@ -32,7 +32,7 @@ class SoftmaxTraining(NamedTuple):
     evaluate_every: int = 10  # steps between two records
 
 
-class SoftmaxTrainer:
+class SoftmaxTrainer(Trainer):
     """Factors of columns for `air_recsys.training.train`, with a step size that falls to 0 evenly.
 
     Of more than 50,000 columns a step takes the exponentials of about 25,000, drawn with chances that follow the
@@ -78,8 +78,6 @@ class SoftmaxTrainer:
     watches_every_step = False
     checks_steps = False
     alone = True
-    ready = True
-    is_watched = False
 
     def __init__(self, pattern: sp.csr_array, start: ColumnFactors, training: SoftmaxTraining, seed: int) -> None:
         self.factors = start._replace(sources=start.sources.clone(), targets=start.targets.clone())
@@ -122,21 +120,9 @@ class SoftmaxTrainer:
         return Measures(objective=float(np.mean(losses)) if losses else math.nan, learning_rate=rate)
 
     def problem(self, record: Record, first: Record | None) -> str | None:
-        """What is wrong with the factors at a record, None where all is well."""
+        """The fault of the factors at a record, None where all is well."""
         finite = all(bool(tensor.isfinite().all()) for tensor in (self.factors.sources, self.factors.targets))
         return None if finite else "the factors are not finite"
-
-    def validation_error(self) -> float:
-        """NaN: there are no held-out entries."""
-        return math.nan
-
-    def has_settled(self, measures: Measures) -> bool:
-        """False: there is no stopping rule."""
-        return False
-
-    def adjacencies(self) -> Adjacencies:
-        """None of either side."""
-        return [None, None]
 
     def state(self) -> dict[str, torch.Tensor]:
         """The sources and the targets."""
@@ -181,7 +167,7 @@ def row_pattern(rows: sp.csr_array, device: torch.device | str = "cpu") -> Spars
 
 
 def _batches(pattern: sp.csr_array, size: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield positions of rows without end; nothing where no row has a column."""
+    """Positions of rows without end; nothing where no row has a column."""
     random = np.random.default_rng(seed)
     filled = np.flatnonzero(np.diff(pattern.indptr))
     while filled.size:
@@ -191,7 +177,7 @@ def _batches(pattern: sp.csr_array, size: int, seed: int) -> Iterator[np.ndarray
 
 
 def _samples(pattern: sp.csr_array, seed: int, device: torch.device) -> Iterator[ColumnSample | None]:
-    """Yield columns to take the exponentials of, without end; None for all of them where they are few."""
+    """Columns to take the exponentials of, without end; None for all of them where they are few."""
     n_columns = cast("tuple[int, int]", pattern.shape)[1]
     if n_columns <= _MOST_COLUMNS:
         yield from itertools.repeat(None)

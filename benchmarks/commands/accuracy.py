@@ -400,3 +400,15 @@ def _publish_next(reports: list[ResultTable], report: ResultTable, call: str, js
     report.notes.insert(0, call)
     reports.append(report)
     options.publish(reports, json_file, shown=[report])
+
+
+COMMANDS = {
+    "ratings": ratings,
+    "ranking": ranking,
+    "ranking-times": ranking_times,
+    "ranking-splits": ranking_splits,
+    "dti": dti,
+    "affinities": affinities,
+    "accuracy-page": page,
+}
+"""The commands by name."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +13,10 @@ import torch
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.datasets import load_movielens
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.holdouts import holdout_of_users
-from air_recsys.evaluation.results import ResultTable, mean_of
+from air_recsys.evaluation.results import mean_of
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import AIR
@@ -25,6 +27,7 @@ from air_recsys.models.graph_ranker.scorers import ProductScorer
 from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.training import train
 from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining
+from benchmarks.harness import Found, told
 
 _SHARE = 0.2
 _WIDTH, _STEPS = 128, 50  # of the factors
@@ -92,7 +95,7 @@ class ListPart:
         }
 
     def scorer(self, kind: str, graph: str) -> Callable[[Any], np.ndarray]:
-        """Return what scores all items, each user's of length 1, by a kind of term over a graph."""
+        """What scores all items, each user's of length 1, by a kind of term over a graph."""
         if kind == "regression":
             return self._held_out.regression_scores
         if kind == "graph":
@@ -109,7 +112,7 @@ class ListPart:
         return _OverGraph(self.graphs[graph], *arguments) if graph else FactorTraining(*arguments)
 
     def _over(self, graph: Csr, powers: GraphPowers) -> np.ndarray:
-        """Return the scores of a user's items over a graph, rows and columns divided by powers of popularity."""
+        """The scores of a user's items over a graph, rows and columns divided by powers of popularity."""
         counts = np.maximum(np.bincount(self._shown.indices, minlength=self._shown.shape[1]), 1).astype(np.float64)
         weights = (graph.data.astype(np.float64) ** powers.item_power).astype(np.float32)
         raised = sp.csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
@@ -119,50 +122,30 @@ class ListPart:
         return scorer.scores(self._held_out.users).astype(np.float32)
 
     def measure(self, scores: np.ndarray) -> dict[str, float]:
-        """Return NDCG and recall of the lists of 20."""
+        """NDCG and recall of the lists of 20."""
         return dict(zip(("ndcg@20", "recall@20"), self._held_out.measure(scores), strict=True))
 
 
-def bench_lists(
-    data: Interactions,
-    seeds: int = 5,
-    settings: dict[str, Any] | None = None,
-    by_adam: dict[str, Any] | None = None,
-) -> tuple[ResultTable, ResultTable]:
+def bench_lists(root: Path, **case: Any) -> Found:
+    """Lists of MovieLens-100K, see `lists_over_graphs`."""
+    return lists_over_graphs(load_movielens(root, "100k"), **case)
+
+
+def lists_over_graphs(data: Interactions, *, seeds: int, settings: dict[str, Any], by_adam: dict[str, Any]) -> Found:
     """Hide a fifth of each user's items, and ask for them by smoothing what is shown over graphs and by a regression.
 
-    Parameters
-    ----------
-    seeds : int
-        Hidden parts to average over.
-    settings : dict, optional
-        Parameters that differ from `AIR.for_ratings`.
-    by_adam : dict, optional
-        Those of the model that `Adam` trains; by default the same.
-
-    Returns
-    -------
-    means, single : ResultTable
-        A row a term, with the graph that it reads: the regression, a user's items smoothed over a graph, and factors
-        spread over a graph; figures alone and beside the regression, with the weight there.
+    A row a term, with the graph that it reads: the regression, a user's items smoothed over a graph, and factors
+    spread over a graph; figures alone and beside the regression, with the weight there.
     """
-    settings = settings or {}
-    by_adam = settings | {"solver": "adam"} | (by_adam or {})
-    protocol = (
-        f"all ratings as interactions; {data!r}; a random fifth of each user's hidden, seeds 0..{seeds - 1}; all "
-        "items ranked that a user was not shown; settings and weights beside the regression chosen by NDCG@20 on a "
-        f"random fifth of what is shown; co-occurrence graphs of 500 edges an item, for factors {_NEIGHBORS}; factors "
-        f"after {_STEPS} of {SoftmaxTraining().n_steps} steps; graphs of AIR.for_ratings with {settings}, "
-        f"by Adam with {by_adam}, from the ratings shown"
-    )
-    single = ResultTable("MovieLens: lists over graphs, single runs", protocol)
-    for seed in tqdm(range(seeds), unit="part", desc="lists over graphs"):
+    by_adam, single = settings | {"solver": "adam"} | by_adam, []
+    for seed in tqdm(range(seeds), unit="part", desc="graphs lists"):
         given = settings | {"random_state": seed}, by_adam | {"random_state": seed}, seed
         asked = holdout_of_users(data, _SHARE, seed)
         nested = holdout_of_users(asked.train, _SHARE, seeds + seed)
         results = _results(ListPart(nested, *given), ListPart(asked, *given))
-        single.rows += [system | {"seed": seed} | figures for system, figures in results]
-    return ResultTable("MovieLens: lists over graphs", protocol, mean_of(single.rows, ("term", "graph"))), single
+        single += [system | {"seed": seed} | figures for system, figures in results]
+    facts = {"neighbors": _NEIGHBORS, "steps": _STEPS, "all_steps": SoftmaxTraining().n_steps, "last": seeds - 1}
+    return Found(mean_of(single, ("term", "graph")), single, shown=data, by_adam=told(by_adam), **facts)
 
 
 def _results(nested: ListPart, outer: ListPart) -> Iterator[tuple[dict[str, str], dict[str, float]]]:
@@ -179,7 +162,7 @@ def _results(nested: ListPart, outer: ListPart) -> Iterator[tuple[dict[str, str]
 
 
 def _chosen(nested: ListPart, outer: ListPart, kind: str, graph: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores on both parts with the settings that make the best lists on the first."""
+    """The scores on both parts with the settings that make the best lists on the first."""
     scorer, grid = nested.scorer(kind, graph), _GRIDS[kind]
     values: list[dict[str, Any]] = [dict(zip(grid, each, strict=True)) for each in itertools.product(*grid.values())]
     kind_of: Any = GraphPowers if kind == "graph" else RankerSettings
@@ -189,7 +172,7 @@ def _chosen(nested: ListPart, outer: ListPart, kind: str, graph: str) -> tuple[n
 
 
 def _weight(part: ListPart, regression: np.ndarray, other: np.ndarray) -> float:
-    """Return the weight of other scores beside the regression that makes the best lists."""
+    """The weight of other scores beside the regression that makes the best lists."""
     return max(_WEIGHTS, key=lambda weight: part.measure(regression + np.float32(weight) * other)["ndcg@20"])
 
 

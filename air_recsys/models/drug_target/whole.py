@@ -111,7 +111,7 @@ def _carried(block: Completed) -> np.ndarray:
 
 
 DECAY = 10.0
-_PRIOR = 0.2  # chosen on validation parts: docs/dti.md
+_PRIOR = 0.2  # chosen on validation parts: benchmarks/reports/drug-target.md
 _SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
