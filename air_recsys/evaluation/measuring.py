@@ -10,9 +10,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.evaluation.answers import Answer, Question
-from air_recsys.evaluation.by_users import ByUsers
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.rating_errors import clipped, interval_figures
+from air_recsys.evaluation.resampling import ByUsers
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import coverage, mae, rmse, user_measures
 from air_recsys.metrics.checks import Csr

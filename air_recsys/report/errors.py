@@ -6,9 +6,8 @@ from typing import Any
 
 import pandas as pd
 
-from air_recsys.evaluation.error_groups import errors_by
 from air_recsys.evaluation.held_out import Evaluation
-from air_recsys.evaluation.reliability import interval_reliability
+from air_recsys.evaluation.rating_errors import errors_by, interval_reliability
 from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, picture, section, table
 from air_recsys.report.plots import plot_errors, plot_reliability

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from air_recsys.evaluation.formation import formation
+from air_recsys.evaluation.graph_quality import formation
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.report.content import communities, matched
 from air_recsys.report.edges import strongest

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from air_recsys.evaluation.advantage import Advantage
-from air_recsys.evaluation.error_groups import errors_by
 from air_recsys.evaluation.held_out import Evaluation
-from air_recsys.evaluation.reliability import interval_reliability
+from air_recsys.evaluation.rating_errors import errors_by, interval_reliability
+from air_recsys.evaluation.resampling import Advantage
 from air_recsys.models import Recommender
 from air_recsys.report.figures import panel
 from air_recsys.report.markup import Markup, element, gallery, number_text, picture, section, table

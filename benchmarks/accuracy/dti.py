@@ -17,7 +17,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split
 from air_recsys.datasets import DrugTargetData
 from air_recsys.dti import interaction_folds
-from air_recsys.evaluation.drug_target.evaluation import pair_measures
+from air_recsys.evaluation.drug_targets import pair_measures
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.evaluation.results.apart import process_apart
 from air_recsys.metrics import calibration_error

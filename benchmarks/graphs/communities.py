@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.exposure import exposure
+from air_recsys.evaluation.graph_quality import exposure
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.naming import LEVEL, fit

@@ -11,7 +11,7 @@ import pandas as pd
 
 from air_recsys.datasets import load_movielens, load_movielens_items, load_syn_netflix
 from air_recsys.evaluation.completion import hide
-from air_recsys.evaluation.formation import formation
+from air_recsys.evaluation.graph_quality import formation
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import AIR
 from air_recsys.report.plots.snapshots import graphs_over_time

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.evaluation.tuning.runner import Runner, StudyCallback, counted, diverged, row
-from air_recsys.evaluation.tuning.score import Holdout
+from air_recsys.evaluation.tuning.runner import Holdout, Runner, StudyCallback, counted, diverged, row
 from air_recsys.evaluation.tuning.space import Domain, check_space, default_space, edges
 from air_recsys.evaluation.tuning.storage import open_study, storage_url
 from air_recsys.exceptions import ParameterError

@@ -7,7 +7,7 @@ import pytest
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.dti import DrugTargetAIR, hidden_enrichment
-from air_recsys.evaluation.drug_target import enrichment
+from air_recsys.evaluation.enrichment import enrichment
 from air_recsys.exceptions import DataError, ParameterError
 
 

@@ -1,24 +1,94 @@
-"""Accuracy for hidden pairs of your own data."""
+"""Accuracy for hidden pairs of drugs and targets: the four settings of what is hidden, and the systems beside."""
 
 from __future__ import annotations
 
 import copy
+import itertools
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.splits.base import Split
-from air_recsys.evaluation.drug_target.enrichment import enrichment
-from air_recsys.evaluation.drug_target.folds import interaction_folds
+from air_recsys.data.splits.base import Split, as_random_state, split_off
+from air_recsys.evaluation.enrichment import enrichment
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 from air_recsys.models.drug_target.model import DrugTargetAIR
 from air_recsys.models.drug_target.pairs import as_pairs, with_zeros
-from air_recsys.storage.validation import RandomState
+from air_recsys.storage.validation import RandomState, check_choice, check_integer
+
+SETTINGS = ("cvs1", "cvs2", "cvs3", "cvs4")
+_BLOCK_FOLDS = 3
+
+
+def interaction_folds(
+    interactions: Interactions, setting: str = "cvs1", n_splits: int = 10, random_state: RandomState = 0
+) -> Iterator[Split]:
+    """Yield splits that hide a fold of the pairs (cvs1), drugs (cvs2), targets (cvs3), or of both (cvs4).
+
+    Drugs are the users. The folds are those of Liu et al., 2016, and of their program PyDTI with the same int seed:
+    equal steps through one permutation, the last fold takes the rest.
+
+    Parameters
+    ----------
+    interactions : Interactions
+        Recorded pairs, zeros included, sorted by drug and then target.
+    setting : {"cvs1", "cvs2", "cvs3", "cvs4"}
+        In "cvs4" the test pairs are those of a hidden drug with a hidden target; pairs of one of them are in neither
+        part. A block without interactions is left out, as no measure is defined on it.
+    n_splits : int
+        Number of folds. In "cvs4" drugs and targets always have three folds each, as in Pahikkala et al., 2015: ten by
+        ten would leave most blocks without interactions.
+    random_state : int, RandomState, Generator or None
+
+    Raises
+    ------
+    ParameterError
+        For an unknown setting, or fewer than two folds.
+    DataError
+        If pairs are out of order, if no zero is recorded, or if there is less than one drug, target or pair per fold.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[1, 0], [0, 1]])
+    >>> [split.test.tolist() for split in interaction_folds(data, "cvs2", n_splits=2)]
+    [[False, False, True, True], [True, True, False, False]]
+    """
+    check_choice("setting", setting, SETTINGS)
+    check_integer("n_splits", n_splits, minimum=2)
+    m, n, size = interactions.n_users, interactions.n_items, interactions.n_ratings
+    if (np.diff(interactions.pair_index) <= 0).any():
+        raise DataError("expected pairs sorted by drug and target, found another order")
+    if interactions.ratings.all():
+        raise DataError(f"expected recorded zeros beside the interactions, found none among {size} pairs")
+    rng = as_random_state(random_state)
+    drug, target = interactions.user_index, interactions.item_index
+    if setting == "cvs4":
+        return _blocks(interactions, _fold_of(m, _BLOCK_FOLDS, rng)[drug], _fold_of(n, _BLOCK_FOLDS, rng)[target])
+    size, position = {"cvs1": (size, np.arange(size)), "cvs2": (m, drug), "cvs3": (n, target)}[setting]
+    fold = _fold_of(size, n_splits, rng)[position]
+    return (split_off(fold == number) for number in range(n_splits))
+
+
+def _fold_of(size: int, n_splits: int, rng: np.random.RandomState) -> np.ndarray:
+    if size < n_splits:
+        raise DataError(f"expected at least one drug, target or pair a fold, found {size} for {n_splits} folds")
+    order = rng.permutation(size)
+    fold = np.empty(size, dtype=np.int64)
+    fold[order] = np.minimum(np.arange(size) // (size // n_splits), n_splits - 1)
+    return fold
+
+
+def _blocks(interactions: Interactions, drug_fold: np.ndarray, target_fold: np.ndarray) -> Iterator[Split]:
+    for row, column in itertools.product(range(_BLOCK_FOLDS), repeat=2):
+        test = (drug_fold == row) & (target_fold == column)
+        train = (drug_fold != row) & (target_fold != column)
+        if interactions.ratings[test].any() and interactions.ratings[train].any():
+            yield Split(train, test)
+
 
 _OF_DRUGS, _OF_TARGETS = ("cvs2", "cvs4"), ("cvs3", "cvs4")
 _COUNTS = "counts of interactions"
