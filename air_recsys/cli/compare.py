@@ -12,7 +12,7 @@ from air_recsys.cli import options, paths
 from air_recsys.exceptions import ParameterError
 
 if TYPE_CHECKING:
-    from air_recsys.evaluation.systems import System
+    from air_recsys.evaluation.system import System
 
 
 class Held(StrEnum):
@@ -129,7 +129,8 @@ def _systems(
     models: str | None, changes: dict[str, Any], ranking: bool, seed: int, split: str | int | None
 ) -> dict[str, System]:
     """Return the systems that are asked for, AIR with changes, or raise for a name or a change that none has."""
-    from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, check_changes, comparable_systems, named
+    from air_recsys.evaluation.system import check_changes, named
+    from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
 
     by_default = FOR_LIKES if ranking else FOR_RATINGS
     names = by_default if models is None else options.parse_names(models)

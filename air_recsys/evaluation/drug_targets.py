@@ -6,7 +6,8 @@ import copy
 import itertools
 import warnings
 from collections.abc import Iterator, Sequence
-from typing import Any
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,9 @@ import pandas as pd
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import Split, as_random_state, split_off
 from air_recsys.evaluation.enrichment import enrichment
+from air_recsys.evaluation.experiment import Question, Task, Trial, rated_pairs, trials
+from air_recsys.evaluation.folds import Fold
+from air_recsys.evaluation.system import System
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.metrics import aupr, auroc, average_precision, calibration_error
 from air_recsys.models.drug_target.model import DrugTargetAIR
@@ -150,19 +154,44 @@ def evaluate_pairs(
         if setting in hides and similarity is None:
             raise DataError(f"setting {setting!r} hides whole {kind}s: expected similarities of {kind}s, found none")
     copy.deepcopy(model).fit(data, *given)  # its errors and warnings, once
-    folds: dict[str, list[dict[str, float]]] = {}
-    answers: list[tuple[np.ndarray, np.ndarray]] = []
-    for shown, hidden in _measurable(data, splits):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            scores, probabilities = _predicted(model, shown, hidden, given, setting)
-        answers.append((hidden.ratings, probabilities))
-        for name, found in scores.items():
-            folds.setdefault(name, []).append(pair_measures(hidden.ratings, found))
-    rows = [_row(name, found) for name, found in folds.items()]
-    truth, probability = (np.concatenate(parts) for parts in zip(*answers, strict=True))
+    tasks = [pair_task(shown, hidden, probabilities=True) for shown, hidden in _measurable(data, splits)]
+    systems = {type(model).__name__: pair_system(model, *given)}
+    if setting == "cvs1":
+        systems[_PROFILES] = pair_system(DrugTargetAIR(unobserved_weight=1, regression_weight=0, n_rounds=1))
+    systems[_COUNTS] = System(_PairCounts().fit, "")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        found = list(trials(systems, tasks, progress=False))
+    rows = [_row(name, [trial for trial in found if trial.system == name]) for name in systems]
+    truth = np.concatenate([task.fold.test.ratings for task in tasks])
+    probability = np.concatenate([trial.answer[1] for trial in found[: len(tasks)]])
     rows[0]["calibration_error"] = calibration_error(truth, probability)
     return pd.DataFrame(rows)
+
+
+def pair_task(shown: Interactions, hidden: Interactions, *, probabilities: bool = False) -> Task:
+    """Scores of hidden pairs that are asked for, and the probabilities of a `DrugTargetAIR`."""
+    ask = _ask_probabilities if probabilities else _ask_scores
+    return Task(Fold("", shown, hidden), Question(rated_pairs(hidden)), ask=ask)
+
+
+def pair_system(model: DrugTargetAIR, *similarities: Any) -> System:
+    """A `DrugTargetAIR` that gets similarities beside the pairs; a copy is trained."""
+    return System(partial(_fit_pairs, model, similarities), "")
+
+
+def _fit_pairs(model: DrugTargetAIR, similarities: tuple[Any, ...], shown: Interactions) -> DrugTargetAIR:
+    return copy.deepcopy(model).fit(shown, *similarities)
+
+
+def _ask_scores(model: Any, shown: Interactions, question: Question) -> tuple[np.ndarray, None]:
+    assert question.pairs is not None
+    return model.predict(*question.pairs), None
+
+
+def _ask_probabilities(model: Any, shown: Interactions, question: Question) -> tuple[np.ndarray, np.ndarray | None]:
+    scores, _ = _ask_scores(model, shown, question)
+    return scores, model.calibration_.of_scores(scores) if isinstance(model, DrugTargetAIR) else None
 
 
 def _measurable(data: Interactions, splits: Sequence[Split]) -> list[tuple[Interactions, Interactions]]:
@@ -174,26 +203,20 @@ def _measurable(data: Interactions, splits: Sequence[Split]) -> list[tuple[Inter
     return found
 
 
-def _predicted(
-    model: DrugTargetAIR, shown: Interactions, hidden: Interactions, given: tuple[Any, Any], setting: str
-) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Return the scores of hidden pairs by each system, and the probabilities of the model."""
-    asked = hidden.user_index, hidden.item_index
-    fitted = copy.deepcopy(model).fit(shown, *given)
-    places = fitted.drugs_.lookup(hidden.user_ids)[asked[0]], fitted.targets_.lookup(hidden.item_ids)[asked[1]]
-    own = fitted.scores_[places]
-    scores = {type(model).__name__: own}
-    if setting == "cvs1":
-        scores[_PROFILES] = (
-            DrugTargetAIR(unobserved_weight=1, regression_weight=0, n_rounds=1).fit(shown).scores_[asked]
+class _PairCounts:
+    """The product of the counts of interactions of both sides, plus 1, as the score of a pair."""
+
+    def fit(self, shown: Interactions) -> Self:
+        values = np.nan_to_num(shown.to_dense())
+        self._sides = shown.users, shown.items
+        self._counts = values.sum(axis=1) + 1, values.sum(axis=0) + 1
+        return self
+
+    def predict(self, *ids: Any) -> np.ndarray:
+        drugs, targets = (
+            counts[side.lookup(of_side)] for counts, side, of_side in zip(self._counts, self._sides, ids, strict=True)
         )
-    return scores | {_COUNTS: _by_counts(shown)[asked]}, fitted.calibration_.of_scores(own)
-
-
-def _by_counts(shown: Interactions) -> np.ndarray:
-    """Return the product of the counts of interactions of both sides, plus 1, (n_drugs, n_targets)."""
-    values = np.nan_to_num(shown.to_dense())
-    return np.outer(values.sum(axis=1) + 1, values.sum(axis=0) + 1)
+        return drugs * targets
 
 
 def pair_measures(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
@@ -206,7 +229,7 @@ def pair_measures(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
     }
 
 
-def _row(name: str, folds: list[dict[str, float]]) -> dict[str, Any]:
-    table = pd.DataFrame(folds)
+def _row(name: str, found: list[Trial]) -> dict[str, Any]:
+    table = pd.DataFrame([pair_measures(trial.task.fold.test.ratings, trial.answer[0]) for trial in found])
     spread = float(table["average_precision"].std(ddof=1) / np.sqrt(len(table))) if len(table) > 1 else float("nan")
     return {"system": name, **table.mean().to_dict(), "average_precision_se": spread}

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.evaluation.lists import Lister, Popularity, Recommending
 from air_recsys.evaluation.resampling import Advantage, UserResamples, advantage_of, with_interval
-from air_recsys.evaluation.systems import ratings_alone
+from air_recsys.evaluation.system import ratings_alone
 from air_recsys.exceptions import ParameterError
 from air_recsys.metrics import auroc, average_precision, mae, rmse, user_measures
 from air_recsys.metrics.binary import weighted_precision

@@ -1,39 +1,18 @@
-"""Lists of items of several models on the same fold: many measures, intervals, and tests of the differences."""
+"""Lists of items by positions: of models of this library, of what is popular, and of any model by its scores."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Mapping
-from functools import partial
-from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
-from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
-from air_recsys.evaluation.list_figures import (
-    catalogue_figures,
-    diversity_figure,
-    holm,
-    measure_figures,
-    paired_p_value,
-    thirds_of_users,
-)
-from air_recsys.evaluation.resampling import UserResamples
-from air_recsys.evaluation.results import ResultTable
-from air_recsys.exceptions import ParameterError
-from air_recsys.metrics import user_measures
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 
-LIST_PEERS = {"als": "implicit ALS", "bpr": "implicit BPR"}
-"""Names on the command line of models of implicit, run with implicit's defaults."""
-_TRAINED_ALONE = ("bpr",)
+_PAIRS = 500_000  # scored at a time
 
 
 class Lister(Protocol):
@@ -123,149 +102,24 @@ class Popularity:
         return lists_of_scores(lambda some: np.tile(self._counts, (some.size, 1)), seen, users, n)
 
 
-def listers(
-    peers: Iterable[str], seed: int, changes: Mapping[str, Any] | None = None, *, new_users: bool = False
-) -> dict[str, Callable[[], Lister]]:
-    """Return name and factory of `GraphRanker`, of what is popular, and of the peers asked for.
+def lists_of(model: Any, shown: Interactions, users: np.ndarray, k: int) -> np.ndarray:
+    """The best unseen items of some users, (n_users, at most k): by the model's own lists, or by its scores."""
+    if isinstance(model, Recommender):
+        return Recommending(model).lists(users, k)
+    if hasattr(model, "lists"):
+        return np.asarray(model.lists(users, k))
+    step = max(1, _PAIRS // shown.n_items)
+    seen = shown.to_csr()
 
-    Parameters
-    ----------
-    peers : iterable of str
-        Keys of `LIST_PEERS` (need the extra ``implicit``).
-    seed : int
-        Of all of them.
-    changes : mapping, optional
-        Parameters of `GraphRanker`.
-    new_users : bool
-        Whether lists of users are asked for whom the systems were not trained on.
+    def scores(some: np.ndarray) -> np.ndarray:
+        user_ids, item_ids = np.repeat(shown.user_ids[some], shown.n_items), np.tile(shown.item_ids, some.size)
+        return np.asarray(model.predict(user_ids, item_ids)).reshape(some.size, shown.n_items)
 
-    Raises
-    ------
-    ParameterError
-        For a peer that is not of `LIST_PEERS`, and for one that makes no lists for new users where they are asked for.
-    """
-    parameters: dict[str, Any] = {"random_state": seed, **(changes or {})}
-    entrants: dict[str, Callable[[], Lister]] = {
-        "GraphRanker": lambda: Recommending(GraphRanker(**parameters)),
-        "most popular": Popularity,
-    }
-    for peer in peers:
-        if peer not in LIST_PEERS:
-            raise ParameterError(f"peers must be of {list(LIST_PEERS)}, found {peer!r}")
-        if new_users and peer in _TRAINED_ALONE:
-            raise ParameterError(f"{LIST_PEERS[peer]} makes lists only for users of its training: leave out {peer}")
-        from air_recsys.adapters.implicit_lists_peer import ImplicitLists
-
-        entrants[LIST_PEERS[peer]] = partial(ImplicitLists, peer, random_state=seed)
-    return entrants
+    blocks = [users[start : start + step] for start in range(0, users.size, step)]
+    return np.concatenate([lists_of_scores(scores, seen, block, k) for block in blocks])
 
 
-class Answers(NamedTuple):
-    """The lists of a system, and how long it took."""
-
-    lists: np.ndarray
-    fit_seconds: float
-    list_seconds: float
-
-
-def evaluate_lists(
-    fold: Fold | NewUsersFold,
-    systems: Mapping[str, Callable[[], Lister]],
-    *,
-    k: int = 10,
-    seed: int = 0,
-    progress: bool = True,
-    protocol: str = "",
-) -> tuple[ResultTable, ResultTable]:
-    """Train every system on a fold and measure its lists of k items for all users with test items.
-
-    Parameters
-    ----------
-    fold : Fold or NewUsersFold
-        Over the same users and items, as from `air_recsys.evaluation.holdouts`. All test interactions are relevant,
-        whatever their values.
-    systems : mapping of str to callable
-        As from `listers`; the first is the one that the others are tested against. For a `NewUsersFold` they make
-        `NewUsersLister`.
-    k : int
-        At most the number of items.
-    seed : int
-        Of the bootstrap.
-    progress : bool
-    protocol : str
-        Where the fold came from.
-
-    Returns
-    -------
-    ResultTable
-        One row per system: all measures of `air_recsys.metrics`, and seconds; those of lists of new users include
-        their fold-in. What is a mean over the users (NDCG, precision, recall, MAP, MRR, hit rate) has a 95 % interval
-        (percentile bootstrap over the users) in columns such as "recall low" and "recall high"; the text shows that
-        of NDCG alone. "p" is the p-value of a paired t-test of NDCG against the first system. "p holm" is the same
-        corrected for the number of systems by the method of Holm: read it where several systems are compared.
-    ResultTable
-        NDCG of the users with few, some and many training items, or items given, a third of the users each.
-
-    Raises
-    ------
-    ParameterError
-        For a k out of range, and for a system that makes no lists for the new users of a fold.
-    """
-    if not 1 <= k <= fold.train.n_items:
-        raise ParameterError(f"k must be in 1..{fold.train.n_items}, the number of items, found {k}")
-    if isinstance(fold, NewUsersFold):
-        _check_new_users(systems)
-    users, rows = users_asked(fold), given_rows(fold)
-    relevant, shown = interaction_pattern(fold.test)[users], shown_rows(fold)
-    sizes, resamples = np.diff(rows.indptr), UserResamples(users, seed=seed)
-    bands = thirds_of_users(sizes)
-    means = ResultTable(f"Lists of {k} items for {users.size} users", protocol)
-    known_by = "training items" if isinstance(fold, Fold) else "items given"
-    groups = ResultTable(f"NDCG@{k} by the number of {known_by} of a user", "")
-    first: np.ndarray | None = None
-    for name, make in tqdm(systems.items(), disable=not progress, unit="fit", desc="evaluate"):
-        answers = _answers(make(), fold, users, rows, k)
-        by_user = user_measures(answers.lists, relevant, k)
-        ndcg = by_user.pop("ndcg_at_k")
-        first = ndcg if first is None else first
-        means.rows.append(
-            {"system": name}
-            | measure_figures({"ndcg_at_k": ndcg}, resamples, k)
-            | {"p": paired_p_value(ndcg, first), "p holm": np.nan}
-            | measure_figures(by_user, resamples, k)
-            | catalogue_figures(answers.lists, users, fold.train, shown)
-            | diversity_figure(answers.lists, fold.train)
-            | {"fit_seconds": answers.fit_seconds, "list_seconds": answers.list_seconds}
-        )
-        means.aside = [f"{each.removesuffix('_at_k')} {end}" for each in by_user for end in ("low", "high")]
-        groups.rows.append({"system": name} | {band: ndcg[mask].mean() for band, mask in bands.items()})
-    for row, corrected in zip(means.rows, holm([row["p"] for row in means.rows]).tolist(), strict=True):
-        row["p holm"] = corrected
-    groups.notes.append(", ".join(f"{band}: {_range(sizes[mask])}" for band, mask in bands.items()))
-    return means, groups
-
-
-def _check_new_users(systems: Mapping[str, Callable[[], Lister]]) -> None:
-    known_alone = [name for name, make in systems.items() if not isinstance(make(), NewUsersLister)]
-    if known_alone:
-        raise ParameterError(
-            f"expected systems with lists_of_new, for users held out of the training, found {', '.join(known_alone)}"
-        )
-
-
-def _answers(model: Lister, fold: Fold | NewUsersFold, users: np.ndarray, rows: Csr, k: int) -> Answers:
-    start = time.perf_counter()
-    model.fit(fold.train)
-    trained = time.perf_counter()
-    if isinstance(fold, NewUsersFold):
-        assert isinstance(model, NewUsersLister)
-        lists = model.lists_of_new(rows, k)
-    else:
-        lists = model.lists(users, k)
-    short = k - lists.shape[1]
-    lists = np.pad(lists, ((0, 0), (0, short)), constant_values=-1) if short else lists
-    return Answers(lists, trained - start, time.perf_counter() - trained)
-
-
-def _range(sizes: np.ndarray) -> str:
-    return f"{sizes.min()}..{sizes.max()}"
+def lists_of_new_users(model: Any, rows: Csr, k: int) -> np.ndarray:
+    """The best items of new users with these items, (b, n_items), as `lists_of` makes those of users."""
+    lister = Recommending(model) if isinstance(model, Recommender) else model
+    return np.asarray(lister.lists_of_new(rows, k))

@@ -10,8 +10,14 @@ import numpy as np
 from air_recsys.data.ids import IdIndex, as_id_array, encode_ids
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import check_fraction
-from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
-from air_recsys.evaluation.holdouts import holdout_in_time, holdout_of_last, holdout_of_users
+from air_recsys.evaluation.folds import (
+    Fold,
+    cross_validation_folds,
+    holdout_folds,
+    holdout_in_time,
+    holdout_of_last,
+    holdout_of_users,
+)
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.splits import Split
 from air_recsys.storage.validation import check_integer

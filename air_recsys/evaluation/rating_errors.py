@@ -1,4 +1,4 @@
-"""Errors of predicted ratings: how large they are, where a model errs, and whether intervals and probabilities hold."""
+"""Errors of predicted ratings: how large they are, where a model errs, and whether its intervals hold."""
 
 from __future__ import annotations
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from tqdm import tqdm
 
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import NewUsersFold, given_rows, shown_rows, users_asked
+from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.experiment import Answer, Question, Task, ask, process_place, trials
+from air_recsys.evaluation.folds import Fold, NewUsersFold, shown_rows, users_asked
 from air_recsys.evaluation.list_figures import catalogue_figures, measure_figures, paired_p_value
 from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.results import ResultTable
-from air_recsys.evaluation.systems import System
+from air_recsys.evaluation.system import System
 from air_recsys.metrics import recall_at_k, user_measures
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from benchmarks.accuracy.published import published_figures
+from benchmarks.accuracy.experiments import published_rows
 from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
-from benchmarks.accuracy.ranking_systems import LENGTHS, ask_lists, ask_lists_of_new
-from benchmarks.accuracy.sealed import rated_pairs, run_sealed
+from benchmarks.accuracy.ranking_systems import choice_of
 
+LENGTHS = (20, 10, 100)
+"""Of the lists that are measured."""
 _TITLES = {"test": "", "validation": "a validation part of ", "new users": "new users of "}
 _HIDDEN = {
     "test": "",
@@ -67,33 +68,37 @@ def bench_ranking(
     """
     means = ResultTable(_title(data, fold), _protocol(data, fold, seed, threads))
     spreads = ResultTable(f"{_title(data, fold)}: intervals and catalogue", _spread_protocol(systems))
-    users, tested = users_asked(fold), rated_pairs(fold.test)
-    ask, asked = (ask_lists, users) if isinstance(fold, Fold) else (ask_lists_of_new, given_rows(fold))
-    relevant, shown = interaction_pattern(fold.test)[users], shown_rows(fold)
+    task = Task.of_lists(fold, min(max(LENGTHS), fold.train.n_items), ask=ask_lists).sealed()
+    users, shown = users_asked(fold), shown_rows(fold)
     first, resamples = None, UserResamples(users, seed=seed)
-    for name, system in tqdm(systems.items(), unit="fit", desc=f"bench ranking {data}"):
-        sealed = run_sealed(system.train, ask, fold.train, asked, pairs_of_asked=lambda _: tested, threads=threads)
-        lists = sealed.answer.items
-        ndcg = user_ndcg(lists, relevant)
+    for name, _, (lists, chosen), costs in trials(
+        systems, [task], place=process_place(threads), each_apart=True, title=f"ranking {data}"
+    ):
+        ndcg = user_ndcg(lists, task.relevant)
         first = ndcg if first is None else first
-        means.rows.append({"system": name} | list_figures(lists, relevant, ndcg) | sealed.costs())
+        means.rows.append({"system": name} | list_figures(lists, task.relevant, ndcg) | costs.of_training())
         effects = catalogue_figures(lists[:, :_EFFECTS_LENGTH], users, fold.train, shown)
         spreads.rows.append({"system": name} | _spread_figures(ndcg, first, resamples) | effects)
-        chosen = sealed.answer.settings
-        means.notes.append(f"{name}: {system.settings}" + (f"; chosen: {chosen}" if chosen else ""))
+        means.notes.append(f"{name}: {systems[name].settings}" + (f"; chosen: {chosen}" if chosen else ""))
     if _kind(fold) == "test":
-        means.rows += [{"system": name} | figure for name, figure in published_figures("ranking", split_of(data))]
+        means.rows += published_rows("ranking", split_of(data))
     return means, spreads
 
 
+def ask_lists(model: Any, shown: Interactions, question: Question) -> tuple[np.ndarray | None, str]:
+    """The lists of some users, by positions, and the settings that the model has chosen, in words."""
+    answer: Answer = ask(model, shown, question)
+    return answer.lists, choice_of(model)
+
+
 def list_figures(lists: np.ndarray, relevant: sp.csr_array, ndcg: dict[int, np.ndarray]) -> dict[str, float]:
-    """Return recall of the lists of a system, and the means of NDCG over the users, by the length of the lists."""
+    """Recall of the lists of a system, and the means of NDCG over the users, by the length of the lists."""
     recall = recall_at_k(lists, relevant, min(20, lists.shape[1]))
     return {"recall@20": recall} | {f"ndcg@{k}": float(values.mean()) for k, values in ndcg.items()}
 
 
 def user_ndcg(lists: np.ndarray, relevant: sp.csr_array) -> dict[int, np.ndarray]:
-    """Return NDCG of each user with test items, (b,), by the length of the lists."""
+    """NDCG of each user with test items, (b,), by the length of the lists."""
     return {k: user_measures(lists, relevant, min(k, lists.shape[1]))["ndcg_at_k"] for k in LENGTHS}
 
 

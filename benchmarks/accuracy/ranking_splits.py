@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import holdout_of_users
+from air_recsys.evaluation.folds import Fold, holdout_of_users
 from air_recsys.evaluation.results.table import ResultTable
 from air_recsys.models.graph_ranker.regression import evened_items
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.lists import lists_of
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.results.apart import MemoryWatch, Stopwatch, run_apart
-from air_recsys.evaluation.systems import System
+from air_recsys.evaluation.system import System
+from air_recsys.models import GraphRanker
 from benchmarks.accuracy.ranking_data import RANKING_SETS
 from benchmarks.accuracy.ranking_systems import choice_of, ranking_systems
 
@@ -47,7 +50,7 @@ def bench_ranking_times(
         f"{threads} thread(s), a process a system, one after the other"
     )
     table = ResultTable(f"Time of lists on {RANKING_SETS[data].title}", protocol)
-    for name in tqdm(systems, unit="system", desc=f"bench ranking-times {data}"):
+    for name in tqdm(systems, unit="system", desc=f"ranking-times {data}"):
         figures, chosen = run_apart(measure_times, found[name], shown, threads=threads)
         table.rows.append({"system": name} | figures)
         table.notes.append(f"{name}: {found[name].settings}; chosen: {chosen}")
@@ -60,11 +63,11 @@ def measure_times(system: System, shown: Interactions) -> tuple[dict[str, float]
     with Stopwatch() as searching:
         model = system.train(shown)
     peak, users = memory.peak_gib(), np.arange(shown.n_users)
-    again = model.again()
+    again = untrained(model)
     with Stopwatch() as training:
         again.fit(shown)
     with Stopwatch() as listing:
-        again.lists(users, _LENGTH)
+        lists_of(again, shown, users, _LENGTH)
     figures = {
         "searched_seconds": searching.seconds,
         "trained_seconds": training.seconds,
@@ -72,3 +75,11 @@ def measure_times(system: System, shown: Interactions) -> tuple[dict[str, float]
         "peak_gib": peak,
     }
     return figures, choice_of(model)
+
+
+def untrained(model: Any) -> Any:
+    """An untrained model with the settings that a trained one has chosen, which searches nothing."""
+    if not isinstance(model, GraphRanker):
+        return model.again()
+    chosen = {"settings": model.settings_._asdict(), "n_steps": max(1, model.n_steps_), "validation": "auto"}
+    return GraphRanker(**model.get_params() | chosen)

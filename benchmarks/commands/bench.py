@@ -9,7 +9,6 @@ import typer
 
 from air_recsys.cli import options, paths
 from air_recsys.cli.evaluate import DataSet, load_dataset
-from benchmarks.commands.speed import SolverName
 
 bench_app = paths.App(help="Measure the library: speed, adapters, fold-in, graphs.", no_args_is_help=True)
 
@@ -26,48 +25,6 @@ def step(
     from benchmarks.step import bench_step
 
     options.publish_means(bench_step(size, depth, rounds, device=device), None, json_file)
-
-
-class Host(StrEnum):
-    """Libraries with an adapter."""
-
-    SURPRISE = "surprise"
-    IMPLICIT = "implicit"
-    CORNAC = "cornac"
-    SKLEARN = "sklearn"
-
-
-class LikesSet(StrEnum):
-    """Ratings of which 4 and more are likes."""
-
-    ML_100K = "movielens-100k"
-    ML_1M = "movielens-1m"
-    DOUBAN = "douban"
-
-
-@bench_app.command("adapters")
-def adapters(
-    host: Annotated[list[Host] | None, typer.Option(help="A host; may be repeated. By default all four.")] = None,
-    sets: Annotated[
-        list[LikesSet] | None, typer.Option("--set", help="Likes for implicit; may be repeated. By default all three.")
-    ] = None,
-    seeds: Annotated[
-        int | None, typer.Option(min=1, help="Number of splits of these likes, from --first-seed on.")
-    ] = None,
-    first_seed: Annotated[int, typer.Option(min=0, help="With --seeds: the first of them.")] = 25,
-    data: options.DataFolder = None,
-    json_file: options.JsonFile = None,
-) -> None:
-    """Our adapters beside the hosts' own models: errors, rankings, and what a prediction costs, in one run."""
-    from air_recsys.datasets import data_root
-    from benchmarks.hosts import bench_host
-
-    chosen = host or list(Host)
-    root = None if chosen == [Host.SKLEARN] else data_root(data)
-    likes = [each.value for each in sets or ()]
-    splits = None if seeds is None else range(first_seed, first_seed + seeds)
-    tables = [table for each in chosen for table in bench_host(each.value, root, sets=likes, seeds=splits)]
-    options.publish(tables, json_file)
 
 
 @bench_app.command("top-n")
@@ -212,46 +169,3 @@ def graph_ablation(
 
     chosen = tuple(sets or ()), tuple(variants or ())
     options.publish_means(*bench_graph_ablation(data_root(data), *chosen, seeds=seeds, n_epochs=epochs), json_file)
-
-
-@bench_app.command("fold-in")
-def fold_in(
-    dataset: Annotated[DataSet, typer.Option(help="Ratings to fold into.")] = DataSet.ML_100K,
-    data: options.DataFolder = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Splits to average over.")] = 3,
-    settings: options.Settings = None,
-    device: options.Device = "auto",
-    json_file: options.JsonFile = None,
-) -> None:
-    """Test error of new users and new items that were folded in, beside training anew."""
-    from air_recsys.models import AIR
-    from benchmarks.fold_in import bench_fold_in
-
-    chosen = options.parse_settings(settings)
-    air = AIR.of_preset("ratings", **{"random_state": 0, "device": device} | chosen)
-    ratings = load_dataset(dataset, data)
-    protocol = f"{dataset.value}; AIR.for_ratings({', '.join(f'{k}={v}' for k, v in chosen.items())}), seed 0"
-    options.publish_means(*bench_fold_in(ratings, air, seeds, protocol), json_file)
-
-
-@bench_app.command("explanations")
-def explanations(
-    dataset: Annotated[DataSet, typer.Option(help="Ratings to train on.")] = DataSet.ML_100K,
-    data: options.DataFolder = None,
-    solvers: Annotated[
-        list[SolverName] | None, typer.Option("--solver", help="Solver; may be repeated. By default all.")
-    ] = None,
-    pairs: Annotated[int, typer.Option(min=1, help="Number of random pairs to explain.")] = 1000,
-    seed: options.Seed = 0,
-    json_file: options.JsonFile = None,
-) -> None:
-    """Whether explanations add up, what they leave over, and which parts carry the scores."""
-    from air_recsys.models import AIR
-    from benchmarks.explanations import bench_explanations
-
-    models = {
-        f"for_ratings(solver={solver.value})": AIR.for_ratings(solver=solver.value, random_state=seed, device="cpu")
-        for solver in solvers or list(SolverName)
-    }
-    table = bench_explanations(load_dataset(dataset, data), models, pairs, seed, f"{dataset.value}, all ratings")
-    options.publish_means(table, None, json_file)

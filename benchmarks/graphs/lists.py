@@ -12,8 +12,7 @@ import torch
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import holdout_of_users
+from air_recsys.evaluation.folds import Fold, holdout_of_users
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import AIR

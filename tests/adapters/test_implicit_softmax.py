@@ -17,7 +17,7 @@ from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.exceptions import ParameterError as OurParameterError
 from air_recsys.graphs.construction import nearest_neighbors_graph
-from benchmarks.hosts.implicit import likes
+from benchmarks.hosts.lists import likes
 
 N_USERS, N_ITEMS = 90, 40
 

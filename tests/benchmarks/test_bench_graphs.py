@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from air_recsys.cli.app import app
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import DrugTargetData, load_movielens, load_movielens_genres, make_syn_netflix
-from air_recsys.evaluation.holdouts import holdout_of_users
+from air_recsys.evaluation.folds import holdout_of_users
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
 from benchmarks.graphs import bench_graphs, lists

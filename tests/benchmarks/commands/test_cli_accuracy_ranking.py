@@ -89,7 +89,7 @@ def test_what_is_written_tells_the_command_and_the_machine(calls, tmp_path):
     first, second = (report["notes"][0] for report in content["reports"])
     assert first == second
     assert first == (
-        "`air-recsys bench ranking --set gowalla --system Popularity --ranker n_factors=5 --validation --seed 3`"
+        "`python -m benchmarks ranking --set gowalla --system Popularity --ranker n_factors=5 --validation --seed 3`"
     )
     _, part, _, rest = calls[0]
     assert part.name == "validation"

@@ -16,8 +16,8 @@ from air_recsys.models.graph_ranker.regression import (
     over_regression,
 )
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, of_length_one
-from benchmarks.accuracy.ranking_filters import GFCF, TurboCF
-from benchmarks.accuracy.ranking_peers import EASE, RDLAE
+from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
+from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 
 
 @pytest.fixture(scope="module")

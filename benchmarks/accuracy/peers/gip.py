@@ -1,4 +1,7 @@
-"""Gaussian interaction profiles with Kronecker regularised least squares, alone and with weighted nearest profiles."""
+"""Drug-target scores by kernels and regressions: Gaussian interaction profiles, their nearest profiles, and EASE.
+
+What is hidden, NaN in a matrix of drugs x targets (m, n), counts as 0; scores are of all pairs (m, n).
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ import numpy as np
 import torch
 
 from air_recsys.models.drug_target.completion import spectrum
-from benchmarks.graphs.rivals import gip
+from benchmarks.graphs.rivals import ease, gip
 
 _NEGLIGIBLE = 1e-4
 
@@ -48,6 +51,20 @@ def wnn_gip_scores(
     kernels = _kernel(pairs, drugs, similarity_weight), _kernel(pairs.T, targets, similarity_weight)
     filled = _fill(_fill(pairs, drugs, decay).T, targets, decay).T
     return _smooth(filled, *kernels, noise)
+
+
+def ease_scores(values: np.ndarray, decay: float = 10.0) -> np.ndarray:
+    """The scores of EASE on the targets, each from all others; 0 for drugs without a known interaction.
+
+    Source: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019.
+
+    Examples
+    --------
+    >>> ease_scores(np.array([[1.0, 1.0], [1.0, np.nan]]), decay=1.0).round(2).tolist()
+    [[0.5, 0.33], [0.0, 0.33]]
+    """
+    pairs = np.nan_to_num(values)
+    return pairs @ ease(pairs.T, decay).T
 
 
 def _smooth(values: np.ndarray, drugs: np.ndarray, targets: np.ndarray, noise: float) -> np.ndarray:

@@ -1,17 +1,22 @@
-"""SurpriseAIR beside Surprise's SVD: error, and the cost of a prediction."""
+"""SurpriseAIR and CornacAIR beside the hosts' own models of ratings: errors, and the cost of a prediction."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from typing import Any
 
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.evaluation.folds import Fold, cross_validation_folds
+from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_folds
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.metrics import mae, rmse
+from benchmarks.accuracy.experiments import experiment
+from benchmarks.hosts.search import settings_of
 from benchmarks.hosts.timing import median_seconds
+
+GRIDS: dict[str, dict[str, list[Any]]] = experiment("hosts")["cornac"]
 
 
 def bench_surprise(data: Interactions, *, seed: int = 0, n_folds: int = 5, rounds: int = 15) -> ResultTable:
@@ -33,7 +38,7 @@ def bench_surprise(data: Interactions, *, seed: int = 0, n_folds: int = 5, round
     }
     single, fitted = [], {}
     folds = cross_validation_folds(data, n_folds, seed)
-    for fold in tqdm(folds, unit="fold", desc="bench adapters: Surprise"):
+    for fold in tqdm(folds, unit="fold", desc="hosts: Surprise"):
         for name, factory in factories.items():
             fitted[name], row = _fit(factory(), fold)
             single.append({"model": name} | row)
@@ -87,3 +92,59 @@ def _costs(fitted: dict[str, Any], test: Interactions, rounds: int) -> dict[str,
         for name, seconds in medians.items():
             costs[name][way] = 1e6 * seconds / len(inner)
     return costs
+
+
+def bench_cornac(data: Interactions, *, seeds: int = 3) -> ResultTable:
+    """Rate held-out pairs with every contender; the tuned ones choose among eight settings on validation ratings.
+
+    Parameters
+    ----------
+    seeds : int
+        Random 80/20 splits to average over.
+    """
+    from air_recsys.adapters.cornac import CornacAIR
+    from air_recsys.adapters.cornac_peer import cornac_model
+
+    makers: dict[str, Callable[..., Any]] = {
+        "MF": lambda seed, **settings: cornac_model("MF", seed=seed, **settings),
+        "CornacAIR": lambda seed, **settings: CornacAIR(seed=seed, device="cpu", **settings),
+    }
+    single = []
+    for seed in tqdm(range(seeds), unit="split", desc="hosts: Cornac"):
+        (fold,) = holdout_folds(data, 0.2, seed)
+        single.append({"model": "BaselineOnly"} | _measure(cornac_model("BaselineOnly", seed=seed), fold))
+        for name, make in makers.items():
+            single.append({"model": name} | _measure(make(seed), fold))
+            chosen = _choose(make, GRIDS[name], fold.train, seed)
+            single.append({"model": f"{name}, tuned"} | _measure(make(seed, **chosen), fold))
+    return ResultTable(
+        "In Cornac",
+        f"{data!r}, random 80/20 splits, seeds 0..{seeds - 1}; tuned: the best of eight settings on a validation part "
+        "(10 % of the training ratings), then trained on all of them",
+        mean_of(single, ("model",)),
+        [f"settings tried: {GRIDS}"],
+    )
+
+
+def _choose(make: Callable[..., Any], grid: dict[str, list[Any]], train: Interactions, seed: int) -> dict[str, Any]:
+    (validation,) = holdout_folds(train, 0.1, seed)
+    return min(settings_of(grid), key=lambda each: _measure(make(seed, **each), validation)["rmse"])
+
+
+def _measure(model: Any, fold: Fold) -> dict[str, float]:
+    from air_recsys.adapters.cornac_peer import to_dataset
+
+    train = to_dataset(fold.train)
+    start = time.perf_counter()
+    model.fit(train)
+    fitted = time.perf_counter()
+    test = fold.test
+    users = [train.uid_map.get(user, -1) for user in test.user_ids[test.user_index].tolist()]
+    items = [train.iid_map.get(item, -1) for item in test.item_ids[test.item_index].tolist()]
+    predicted = [model.rate(user, item) for user, item in zip(users, items, strict=True)]
+    return {
+        "rmse": rmse(test.ratings, predicted),
+        "mae": mae(test.ratings, predicted),
+        "fit_seconds": fitted - start,
+        "rate_us": 1e6 * (time.perf_counter() - fitted) / len(users),
+    }

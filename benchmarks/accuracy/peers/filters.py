@@ -11,7 +11,7 @@ from scipy.sparse.linalg import svds
 from air_recsys.graphs.cooccurrence import scaled
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.graph_ranker.regression import MOST_EXACT, chebyshev_coefficients
-from benchmarks.accuracy.ranking_peers import DenseScores
+from benchmarks.accuracy.peers.autoencoders import DenseScores
 
 _CHEBYSHEV_DEGREE = 8
 

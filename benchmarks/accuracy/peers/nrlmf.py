@@ -6,21 +6,8 @@ Prediction, PLoS Computational Biology 12(2), 2016; start, step sizes and stoppi
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from scipy.special import expit
-
-NRLMF_SETTINGS: dict[str, Any] = {
-    "n_factors": 50,
-    "importance": 5.0,
-    "decay": 0.125,
-    "drug_graph": 0.25,
-    "target_graph": 0.125,
-    "step": 0.5,
-}
-"""The defaults of PyDTI. Its published figures are those of the best of 2,688 settings a data set, chosen by the AUROC
-on the same test folds."""
 
 _NEIGHBORS = 5
 
