@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
-from air_recsys.data.sets.yamanishi import YamanishiName
+from air_recsys.data.sets.drug_target import YamanishiName
 from air_recsys.datasets import load_movielens_fold, load_syn_netflix, load_yamanishi
 from air_recsys.evaluation.completion import entry_errors, hide
 from air_recsys.evaluation.results import ResultTable, mean_of
@@ -25,7 +25,7 @@ from air_recsys.images import load_test_image
 from air_recsys.models import AIR
 from air_recsys.nn import build
 from air_recsys.nn.adaptive_laplacian import SparseLaplacian
-from air_recsys.nn.edges import Carry
+from air_recsys.nn.pattern import Carry
 from air_recsys.storage.validation import check_choice, check_integer
 from air_recsys.training import Record
 from benchmarks.recipes import recipe

@@ -14,10 +14,9 @@ import torch
 from tqdm import tqdm
 
 from air_recsys.evaluation.results import ResultTable
-from air_recsys.graphs.adjacency import row_softmin
+from air_recsys.graphs.laplacian import row_softmin
 from air_recsys.nn.build import Settings, build_objective, observations
-from air_recsys.nn.devices import resolve_device
-from air_recsys.nn.products import fast_products
+from air_recsys.nn.devices import fast_products, resolve_device
 from benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
 
 _MISSING = 0.3

@@ -26,8 +26,7 @@ from scipy.special import softmax
 
 from air_recsys.datasets import load_syn_netflix
 from air_recsys.evaluation.results import ResultTable
-from air_recsys.graphs.adjacency import ADJACENCIES, GraphTerm
-from air_recsys.graphs.laplacian import laplacian, squared_distances
+from air_recsys.graphs.laplacian import ADJACENCIES, GraphTerm, laplacian, squared_distances
 from air_recsys.storage.validation import check_integer
 from benchmarks.checks import Check, worst_rows
 

@@ -14,8 +14,9 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.metrics import top_k
 from air_recsys.models import Recommender
+from air_recsys.models.learned import Factors
 from air_recsys.models.ranking.top_items import top_items
-from air_recsys.models.state import Factors, FittedState, TrainingStatistics
+from air_recsys.models.state import FittedState, TrainingStatistics
 from benchmarks.hosts.timing import median_seconds
 
 _N = 10
@@ -121,7 +122,8 @@ class GivenFactors(Recommender):
     def __init__(self, users: np.ndarray, items: np.ndarray) -> None:
         self.users, self.items = users, items
 
-    def _fit(self, data: Interactions) -> FittedState:
+    def learn(self, data: Interactions) -> FittedState:
+        """The state that the model learns from checked interactions."""
         biases = np.zeros(data.n_users, np.float32), np.linspace(-1, 1, data.n_items, dtype=np.float32)
         return FittedState(data, Factors(self.users, self.items, *biases, 0.0))
 

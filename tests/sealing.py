@@ -49,13 +49,3 @@ def rewrite(path: Path, metadata: Any = None, arrays: Any = None, drop: Any = ()
     texts, tensors = parts_of(path)
     kept = {name: array for name, array in (tensors | (arrays or {})).items() if name not in drop}
     path.write_bytes(tensor_bytes(kept, {n: t for n, t in (texts | (metadata or {})).items() if n not in drop}))
-
-
-def reseal_folder(folder: Path, index: dict[str, Any] | None = None) -> None:
-    """Give the index of a checkpoint of several ranks the digests of what lies beside it."""
-    whole: dict[str, Any] = index or json.loads((folder / "index.json").read_bytes())
-    for place in whole["places"]:
-        file, start, length = folder / place[3], place[4], place[5]
-        if file.is_file():
-            place[6] = hashlib.sha256(file.read_bytes()[start : start + length]).hexdigest()
-    (folder / "index.json").write_bytes(sealed_json(whole))

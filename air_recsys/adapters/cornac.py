@@ -15,9 +15,9 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
-from air_recsys.models.given_graphs import with_similarities
+from air_recsys.models.given import with_similarities
+from air_recsys.models.learned import Factors
 from air_recsys.models.solvers import Solver
-from air_recsys.models.state import Factors
 from air_recsys.storage.validation import check_integer, check_real, needs_extra
 from air_recsys.training import Record
 

@@ -41,13 +41,13 @@ from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.construction import nearest_neighbors_graph
-from air_recsys.graphs.shown import to_similarities
+from air_recsys.graphs.neighbors import nearest_neighbors_graph
+from air_recsys.graphs.pruning import to_similarities
 from air_recsys.models import AIR
-from air_recsys.models.locks import lock_of
 from air_recsys.models.ranking.catalogue import unit_rows
 from air_recsys.models.rows import LeastSquaresRows
 from air_recsys.models.solvers import Adam
+from air_recsys.models.state import lock_of
 from air_recsys.nn.devices import resolve_device, torch_threads
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import (

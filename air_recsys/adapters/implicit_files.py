@@ -16,8 +16,8 @@ from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings
 from air_recsys.exceptions import ModelFileError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.solvers import plain
-from air_recsys.storage.digests import DIGEST, DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.storage.reading import checked_csr, parse_json, read_arrays
+from air_recsys.storage.tensor_files import DIGEST, DamagedError, check_seal, digest_of, to_sealed_json
 from air_recsys.storage.validation import check_integer, check_path, check_real
 from air_recsys.storage.writing import replace_file
 

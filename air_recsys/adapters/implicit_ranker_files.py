@@ -13,8 +13,8 @@ from air_recsys.adapters.implicit_files import bytes_of, write_archive
 from air_recsys.exceptions import ModelFileError
 from air_recsys.models import GraphRanker
 from air_recsys.models.solvers import plain
-from air_recsys.storage.digests import DamagedError, check_seal
 from air_recsys.storage.reading import parse_json, read_arrays
+from air_recsys.storage.tensor_files import DamagedError, check_seal
 
 FORMAT = "air_recsys implicit ranker 1"
 

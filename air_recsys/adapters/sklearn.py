@@ -19,7 +19,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import AIR
-from air_recsys.models.engines.equations.objective_rows import row_prior
+from air_recsys.models.engines.objective_rows import row_prior
 from air_recsys.models.rows import LeastSquaresRows
 from air_recsys.models.solvers import Adam
 from air_recsys.storage.validation import RandomState, check_choice, check_real

@@ -188,7 +188,7 @@ def report(
 
 def _model(settings: list[str] | None) -> DrugTargetAIR:
     from air_recsys.dti import DrugTargetAIR
-    from air_recsys.storage.parameters import check_parameters
+    from air_recsys.storage.validation import check_parameters
 
     air = DrugTargetAIR()
     air = DrugTargetAIR(**options.parse_settings(settings, air))

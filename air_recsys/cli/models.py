@@ -308,7 +308,7 @@ def graph(
     json_file: options.JsonFile = None,
 ) -> None:
     """Describe a learned graph: size and communities. Write it for other programs, or as a page to explore."""
-    from air_recsys.data.readers.titles import read_titles
+    from air_recsys.data.readers.pairs_file import read_titles
     from air_recsys.models import Recommender
     from air_recsys.report import explorer_of
 

@@ -182,7 +182,7 @@ def with_similarities(data: Interactions, users: Path | None, items: Path | None
     """Return ratings with what files tell of how alike users and items are, and print a line for each side."""
     from air_recsys.datasets import read_similarity
     from air_recsys.graphs import SimilarityGraph
-    from air_recsys.models.given_graphs import with_similarities
+    from air_recsys.models.given import with_similarities
 
     sides: tuple[tuple[Side, Path | None], ...] = ("user", users), ("item", items)
     for side, file in sides:

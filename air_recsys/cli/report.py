@@ -35,7 +35,7 @@ def report(
     json_file: options.JsonFile = None,
 ) -> None:
     """Write one HTML page about a model: accuracy, graphs, intervals, errors, sample recommendations."""
-    from air_recsys.data.readers.titles import read_titles, titles_of
+    from air_recsys.data.readers.pairs_file import read_titles, titles_of
     from air_recsys.datasets import read_ratings
     from air_recsys.evaluation.held_out import evaluate_model
     from air_recsys.evaluation.results import ResultTable

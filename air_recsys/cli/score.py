@@ -57,7 +57,7 @@ def score(
     """Write the best items of all users of a table, or scores for its pairs, as Parquet; needs Ray."""
     from air_recsys.distributed import scoring  # it cannot be imported without Ray
     from air_recsys.models import Recommender
-    from air_recsys.models.ranking.candidates import allowed_items
+    from air_recsys.models.ranking.lists import allowed_items
 
     given: dict[str, Any] = {"user": user, "concurrency": workers, "verbose": True}
     given |= {} if unknown is None else {"unknown": unknown.value}

@@ -12,9 +12,19 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import as_float, as_index, as_ratings, as_timestamps, as_weights, ids_or_range, narrowed
+from air_recsys.data.columns import (
+    as_float,
+    as_index,
+    as_ratings,
+    as_timestamps,
+    as_weights,
+    hint_at_columns,
+    ids_or_range,
+    named_column,
+    narrowed,
+    wide_frame,
+)
 from air_recsys.data.features import Encoding, Features, as_table
-from air_recsys.data.headers import hint_at_columns, named_column, wide_frame
 from air_recsys.data.ids import IdIndex, encode_ids
 from air_recsys.data.interactions_card import interactions_card
 from air_recsys.data.repeated import Duplicates, RepeatedPairs, repeated_values
@@ -22,6 +32,7 @@ from air_recsys.data.scales import Scale, as_scale, check_no_code, check_stated
 from air_recsys.exceptions import DataError, quoted
 from air_recsys.storage.reading import checked_sparse
 from air_recsys.storage.validation import check_choice
+from air_recsys.storage.writers import writer
 
 if TYPE_CHECKING:
     from surprise import Dataset, Trainset
@@ -523,10 +534,7 @@ class Interactions:
 
     def to_surprise(self) -> Trainset:
         """Return a Surprise trainset with the same raw ids (needs the extra ``surprise``)."""
-        # Inside the method, as an import against the layers: only the adapters import hosts.
-        from air_recsys.adapters.surprise import to_trainset
-
-        return to_trainset(self)
+        return writer("surprise")(self)
 
     # ---------------------------------------------------------------- internals
 
@@ -584,7 +592,7 @@ def as_interactions(
     """Return `Interactions`, SciPy sparse, a DataFrame, or an array with NaN for missing as `Interactions`.
 
     A DataFrame has one rating per row, in the columns user, item and rating, or one user per row and one item per
-    column, with missing values for unrated items, see `air_recsys.data.headers.wide_frame`. Any other type is a
+    column, with missing values for unrated items, see `air_recsys.data.columns.wide_frame`. Any other type is a
     `DataError` that lists the accepted ones.
     """
     if isinstance(data, Interactions):

@@ -6,10 +6,8 @@ a file is missing, does not fit the others or has another format, with the first
 
 from air_recsys.data.readers.pairs_file import read_pairs, read_square, read_texts
 from air_recsys.data.readers.ratings_file import read_ratings
-from air_recsys.data.sets.davis import load_davis
-from air_recsys.data.sets.drug_target import DrugTargetData
+from air_recsys.data.sets.drug_target import DrugTargetData, load_davis, load_yamanishi
 from air_recsys.data.sets.fetching import fetch
-from air_recsys.data.sets.folders import data_root
 from air_recsys.data.sets.implicit_lists import load_implicit_lists
 from air_recsys.data.sets.monti import MontiGraphs, load_monti, load_monti_graphs
 from air_recsys.data.sets.movielens import (
@@ -21,10 +19,9 @@ from air_recsys.data.sets.movielens import (
     load_movielens_users,
 )
 from air_recsys.data.sets.planted import PlantedRatings, make_planted_ratings
-from air_recsys.data.sets.registry import available
+from air_recsys.data.sets.registry import available, data_root
 from air_recsys.data.sets.syn_netflix import SynNetflix, load_syn_netflix, make_syn_netflix
-from air_recsys.data.sets.yamanishi import load_yamanishi
-from air_recsys.models.features_file import read_features, read_similarity
+from air_recsys.models.given import read_features, read_similarity
 
 __all__ = [
     "DrugTargetData",

@@ -1,8 +1,7 @@
 """Training on several machines: rows shared out over ranks, checkpoints that any number of ranks can read."""
 
 from air_recsys.distributed.parquet_ratings import ParquetRatings
-from air_recsys.distributed.planning import Cost, plan
-from air_recsys.distributed.sweep_planning import SweepCost, plan_sweeps
+from air_recsys.distributed.planning import Cost, SweepCost, plan, plan_sweeps
 from air_recsys.distributed.training import fit
 from air_recsys.exceptions import CheckpointError, DistributedError
 

@@ -10,11 +10,9 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor
 
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
-from air_recsys.distributed.laplacian import ShardedLaplacian
+from air_recsys.distributed.group import Cut, Group
+from air_recsys.distributed.laplacian import ShardedLaplacian, normal_rows
 from air_recsys.distributed.objective import ShardedFactorization, ShardedObjective
-from air_recsys.distributed.start import normal_rows
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.objective import Graph
 
@@ -35,7 +33,7 @@ class Ratings(NamedTuple):
 
 
 def build_sharded(group: Group, ratings: Ratings, settings: Settings, rng: np.random.Generator) -> ShardedObjective:
-    """Return the own share of the objective that `air_recsys.nn.build.build_objective` makes of all ratings."""
+    """The own share of the objective that `air_recsys.nn.build.build_objective` makes of all ratings."""
     rng = group.of_first(rng)  # the same draws on all ranks, also where each came with draws of its own
     (m, n), dtype, width = ratings.shape, ratings.dtype, settings.width
     assert width is not None
@@ -76,7 +74,7 @@ def build_sharded(group: Group, ratings: Ratings, settings: Settings, rng: np.ra
 
 
 def cuts_of(ratings: Ratings, n_neighbors: int, n_ranks: int) -> tuple[Cut, Cut]:
-    """Return the cut of the rows, balanced by ratings and edges, and that of the columns, as even as possible."""
+    """The cut of the rows, balanced by ratings and edges, and that of the columns, as even as possible."""
     edges = n_neighbors + 1  # a row without ratings has a cost as well
     return Cut.balanced(np.diff(ratings.values.indptr) + edges, n_ranks), Cut.even(ratings.shape[1], n_ranks)
 
@@ -84,7 +82,7 @@ def cuts_of(ratings: Ratings, n_neighbors: int, n_ranks: int) -> tuple[Cut, Cut]
 def own_batches(
     ratings: Ratings, own: slice, n_batches: int, rng: np.random.Generator
 ) -> Iterator[tuple[sp.csr_array, sp.csr_array | None]]:
-    """Yield the own rows (n_own, n), and their weights, of each batch of `air_recsys.nn.build.random_batches`."""
+    """The own rows (n_own, n), and their weights, of each batch of `air_recsys.nn.build.random_batches`."""
     starts = ratings.values.indptr[own.start : own.stop + 1]
     positions = np.arange(starts[0], starts[-1])
     rows = np.repeat(np.arange(starts.size - 1), np.diff(starts))

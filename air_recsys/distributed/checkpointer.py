@@ -1,16 +1,22 @@
-"""Checkpoints of a sharded training: the tensors to keep, and how they come back."""
+"""The keepers of a training over ranks: of the own rows of each, or of the whole state that all of them hold."""
 
 from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.cuts import Cut
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.objective import ShardedObjective
-from air_recsys.training import GradientDescent, Record, Result, Trainee
+from air_recsys.training import GradientDescent, Record, Result, Trainer
+from air_recsys.training.checkpointer import FileCheckpointer
 
 _MOMENTS = ("exp_avg", "exp_avg_sq")
+FILE = "sweeps.ckpt"
 
 
 class ShardedCheckpointer:
@@ -20,16 +26,15 @@ class ShardedCheckpointer:
         self._checkpoints, self._every = checkpoints, every
         self._kept = 0
 
-    def restore(self, trainee: Trainee, result: Result) -> int:
-        """Return the epoch to begin with: that of the newest checkpoint, with everything as it was then, or 0."""
+    def restore(self, trainer: Trainer, result: Result) -> int:
+        """The epoch to begin with: that of the newest checkpoint, with everything as it was then, or 0."""
         path = self._checkpoints.latest()
         if path is None:
             return 0
-        objective, optimizer = _sharded(trainee)
-        course = self._checkpoints.course(path)
+        objective, optimizer = _sharded(trainer)
         state = _tensors(objective, optimizer)
-        self._checkpoints.read(path, state)
-        self._kept = course["epoch"]
+        further = self._checkpoints.read(path, state)
+        self._kept = further["epoch"]
         for tensor, _ in objective.named_parameters().values():
             optimizer.state[tensor]["step"].fill_(self._kept * len(objective.batches))
         for name, laplacian, _ in objective.sharded_graphs():
@@ -38,30 +43,30 @@ class ShardedCheckpointer:
                 for moment in _MOMENTS:
                     _moment(optimizer, logits, moment).copy_(state[f"{name}_logits.{moment}"][0][rows])
                 optimizer.state[logits]["step"].fill_(self._kept)
-        result.records[:] = [Record._make(values) for values in course["records"]]
+        result.records[:] = [Record._make(values) for values in further["records"]]
         return self._kept
 
-    def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
+    def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
         """Write a checkpoint where one is due: of the state at a position, before its record.
 
         A state that has left the finite numbers replaces none; the record that follows says so.
         """
         if position > self._kept and (position % self._every == 0 or ends):
-            tensors = _tensors(*_sharded(trainee))
+            tensors = _tensors(*_sharded(trainer))
             if self._checkpoints.broken(tensors) is not None:
                 return
             self._checkpoints.write(position, tensors, {"epoch": position, "records": result.records})
             self._kept = position
 
 
-def _sharded(trainee: Trainee) -> tuple[ShardedObjective, torch.optim.Adam]:
-    assert isinstance(trainee, GradientDescent)
-    assert isinstance(trainee.objective, ShardedObjective)
-    return trainee.objective, trainee.optimizer
+def _sharded(trainer: Trainer) -> tuple[ShardedObjective, torch.optim.Adam]:
+    assert isinstance(trainer, GradientDescent)
+    assert isinstance(trainer.objective, ShardedObjective)
+    return trainer.objective, trainer.optimizer
 
 
 def _tensors(objective: ShardedObjective, optimizer: torch.optim.Adam) -> dict[str, tuple[Tensor, Cut | None]]:
-    """Return the own rows of everything that training changes, by name; moments of logits as copies."""
+    """The own rows of everything that training changes, by name; moments of logits as copies."""
     kept = objective.named_parameters()
     for name, (tensor, cut) in list(kept.items()):
         kept |= {f"{name}.{moment}": (_moment(optimizer, tensor, moment), cut) for moment in _MOMENTS}
@@ -74,9 +79,32 @@ def _tensors(objective: ShardedObjective, optimizer: torch.optim.Adam) -> dict[s
 
 
 def _moment(optimizer: torch.optim.Adam, tensor: Tensor, name: str) -> Tensor:
-    """Return Adam's running mean of a tensor's gradients or of their squares, zero before the first step."""
+    """Adam's running mean of a tensor's gradients or of their squares, zero before the first step."""
     state = optimizer.state[tensor]
     if not state:
         step = torch.zeros((), dtype=torch.float32, device=tensor.device)
         state |= {"step": step, **{moment: torch.zeros_like(tensor) for moment in _MOMENTS}}
     return state[name]
+
+
+class SweepCheckpointer(FileCheckpointer):
+    """Keeps a training in ``sweeps.ckpt`` of a folder, every `every` sweeps and after the last, and restores it.
+
+    Each rank holds the whole state: rank 0 writes the file and all ranks read it, however many there are. All methods
+    raise `CheckpointError` on all ranks where one of them fails.
+    """
+
+    def __init__(self, group: Group, folder: Path, fingerprint: dict[str, Any], every: int) -> None:
+        self._group, file = group, folder / FILE
+        before = group.of_first(file if file.exists() else None)
+        own = file if group.rank == 0 else None
+        group.together(partial(super().__init__, fingerprint, own, every, before))
+
+    def restore(self, trainer: Trainer, result: Result) -> int:
+        """The sweep to begin with, everything being as it was then."""
+        return self._group.together(partial(super().restore, trainer, result))
+
+    def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
+        """Let rank 0 write the state at a position, where it is due."""
+        if ends or position % self.every == 0:
+            self._group.together(partial(super().keep, position, trainer, result, ends=ends))

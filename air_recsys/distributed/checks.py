@@ -13,7 +13,7 @@ from air_recsys.distributed.group import Group
 from air_recsys.distributed.planning import Cost
 from air_recsys.exceptions import DataError, DeviceError, MemoryLimitError, ParameterError
 from air_recsys.models.engines import DTYPES, ObjectiveEngine, PosteriorEngine
-from air_recsys.models.engines.memory import device_memory, parse_size
+from air_recsys.models.engines.protocol import device_memory, parse_size
 from air_recsys.models.engines.scaling import edges_per_node
 from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.models.trained import TrainedRecommender
@@ -22,7 +22,7 @@ from air_recsys.nn.memory import readable
 
 
 def shared_engine(model: TrainedRecommender, data: Interactions | None) -> ObjectiveEngine | PosteriorEngine:
-    """Return the engine of a model, or raise `ParameterError`, naming the parameter to set, if it cannot be shared.
+    """The engine of a model, or `ParameterError` with the parameter to set where it cannot be shared out.
 
     `data` is None where ranks have yet to read their parts.
     """
@@ -55,7 +55,7 @@ def shared_engine(model: TrainedRecommender, data: Interactions | None) -> Objec
 
 
 def _shared_objective(model: TrainedRecommender, engine: ObjectiveEngine, data: Interactions) -> ObjectiveEngine:
-    """Return the engine with graphs that can be shared out, or raise `ParameterError`."""
+    """The engine with graphs that can be shared out, or `ParameterError`."""
     if engine.given is not None:
         raise ParameterError(f"distributed training learns its graphs, found {type(model).__name__} with given ones")
     engine = _with_few_edges(engine, data)
@@ -75,7 +75,7 @@ def _shared_objective(model: TrainedRecommender, engine: ObjectiveEngine, data: 
 
 
 def _with_few_edges(engine: ObjectiveEngine, data: Interactions) -> ObjectiveEngine:
-    """Return an engine with sparse graphs where `graph_neighbors="auto"` took all pairs: these cannot be shared."""
+    """An engine with sparse graphs where `graph_neighbors="auto"` took all pairs: these cannot be shared."""
     setup = engine.setup
     bound = setup.adjacency != "row_softmin" or engine.terms.graph_every > 1
     if setup.graph_neighbors != "auto" or bound or engine.settings(data).n_neighbors is not None:
@@ -119,19 +119,19 @@ def check_memory(
 
 
 def _bytes_needed(group: Group, engine: ObjectiveEngine | PosteriorEngine, data: Interactions) -> float:
-    """Return the memory of a rank."""
+    """The memory of a rank."""
     if isinstance(engine, PosteriorEngine):
         return engine.memory_plan(data).total  # every rank holds the rows of all
     settings = engine.settings(data)
     graphs = [strength > 0 for strength in settings.strengths]
     width, neighbors = settings.width or 0, settings.n_neighbors or 0
     sizes = data.n_users, data.n_items, data.n_ratings, width, neighbors, group.size
-    cost = Cost(*sizes, settings.depth, settings.n_batches, *graphs)
+    cost = Cost(*sizes, depth=settings.depth, n_batches=settings.n_batches, user_graph=graphs[0], item_graph=graphs[1])
     return (cost.bytes_held + cost.bytes_passing) * DTYPES[engine.setup.dtype].itemsize / 4
 
 
 def own_device(name: str) -> torch.device:
-    """Return the device of this rank: with "auto" and "cuda" the ranks of a machine take one GPU each."""
+    """The device of this rank: with "auto" and "cuda" the ranks of a machine take one GPU each."""
     device, local = resolve_device(name), os.environ.get("LOCAL_RANK")
     if device.type != "cuda" or local is None:
         return device

@@ -1,4 +1,4 @@
-"""The processes of a training, and the few exchanges between them."""
+"""The processes of a training, the rows that each owns, and the few exchanges between them."""
 
 from __future__ import annotations
 
@@ -9,16 +9,18 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from itertools import accumulate, pairwise
+from typing import Any, Self, TypeVar
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from air_recsys.distributed.cuts import Cut
 from air_recsys.exceptions import AirRecsysError, DistributedError
 
 Found = TypeVar("Found")
+_COUNTED: ContextVar[Traffic | None] = ContextVar("traffic", default=None)
 
 
 @dataclass
@@ -32,9 +34,6 @@ class Traffic:
         """Count one exchange."""
         self.n_bytes += n_bytes
         self.n_messages += 1
-
-
-_COUNTED: ContextVar[Traffic | None] = ContextVar("traffic", default=None)
 
 
 @contextmanager
@@ -69,7 +68,7 @@ class Group:
         self.traffic = _COUNTED.get() or Traffic()
 
     def gather(self, own: Tensor, cut: Cut) -> Tensor:
-        """Return the rows of all ranks, shape (n, ...), from those of each, shape (n_own, ...)."""
+        """The rows of all ranks, shape (n, ...), from those of each, shape (n_own, ...)."""
         if self.size == 1:
             return own
         sizes = cut.sizes
@@ -85,22 +84,22 @@ class Group:
         return torch.cat([rows[:size] for rows, size in zip(received.split(largest), sizes, strict=True)])
 
     def spread(self, cut: Cut, *own: Tensor) -> list[Tensor]:
-        """Return the same as `gather`, for rows that are long or shared unevenly: sent as they are, all at a time."""
+        """The same as `gather`, for rows that are long or shared unevenly: sent as they are, all at a time."""
         if self.size == 1:
             return list(own)
         wholes = [part.new_empty(cut.n_rows, *part.shape[1:]) for part in own]
         for whole, part in zip(wholes, own, strict=True):
             whole[cut.of(self.rank)] = part
             self.traffic.add(whole.nbytes - part.nbytes)
-        places = [(whole[cut.of(rank)], rank) for whole in wholes for rank in range(self.size)]
+        parts = [(whole[cut.of(rank)], rank) for whole in wholes for rank in range(self.size)]
         with self.contact():
-            sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in places]
+            sent = [dist.broadcast(rows, group=self.handle, group_src=rank, async_op=True) for rows, rank in parts]
             for each in sent:
                 each.wait()  # pyright: ignore[reportOptionalMemberAccess]  # what is asynchronous has one
         return wholes
 
     def as_first(self, tensor: Tensor) -> Tensor:
-        """Return the tensor of rank 0, of the shape of that of this rank."""
+        """The tensor of rank 0, of the shape of that of this rank."""
         if self.size == 1:
             return tensor
         sent = tensor.contiguous()
@@ -110,7 +109,7 @@ class Group:
         return sent
 
     def scatter_sum(self, partial: Tensor, cut: Cut) -> Tensor:
-        """Return the own rows (n_own, ...) of the sum over the ranks of `partial` (n, ...), added in rank order."""
+        """The own rows (n_own, ...) of the sum over the ranks of `partial` (n, ...), added in rank order."""
         if self.size == 1:
             return partial
         own = cut.sizes[self.rank]
@@ -121,7 +120,7 @@ class Group:
         return received.view(self.size, own, *partial.shape[1:]).sum(dim=0)
 
     def sum(self, *tensors: Tensor) -> list[Tensor]:
-        """Return the sums over the ranks of tensors of one type, in one exchange."""
+        """The sums over the ranks of tensors of one type, in one exchange."""
         if self.size == 1:
             return list(tensors)
         flat = torch.cat([tensor.flatten() for tensor in tensors])
@@ -143,7 +142,7 @@ class Group:
         return received
 
     def collect(self, own: Tensor) -> Tensor | None:
-        """Return the rows of all ranks, in rank order, on rank 0, and None on the others."""
+        """The rows of all ranks, in rank order, on rank 0, and None on the others."""
         sizes = self.of_all(len(own))
         if self.rank:
             with self.contact():
@@ -160,7 +159,7 @@ class Group:
         return whole
 
     def together(self, work: Callable[[], Found]) -> Found:
-        """Return what the work of this rank returns, once it has gone well on all; else raise the error of one."""
+        """The result of the work of this rank, once it has gone well on all; else the error of one is raised."""
         found, failure = None, None
         try:
             found = work()
@@ -172,14 +171,14 @@ class Group:
         return found  # pyright: ignore[reportReturnType]  # the work has gone well
 
     def of_all(self, value: Any) -> list[Any]:
-        """Return the small values of all ranks."""
+        """The small values of all ranks."""
         values = [None] * self.size
         with self.contact():
             dist.all_gather_object(values, value, group=self.handle)
         return values
 
     def of_first(self, value: Any) -> Any:
-        """Return the small value of rank 0."""
+        """The small value of rank 0."""
         return self.of_all(value if self.rank == 0 else None)[0]
 
     @contextmanager
@@ -216,3 +215,64 @@ def joined(device: torch.device, timeout: float) -> Iterator[Group]:
         yield Group(handle, device)
     finally:
         dist.destroy_process_group(None if alone else handle)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Rank p owns rows ``starts[p]`` to ``starts[p + 1] - 1``, at least one."""
+
+    starts: tuple[int, ...]  # ascending from 0 to the number of rows, one more entry than ranks
+
+    @classmethod
+    def balanced(cls, weights: np.ndarray, n_ranks: int) -> Self:
+        """Cut n >= n_ranks rows so that the sums of their weights (n,), > 0, are as alike as contiguous ranges allow.
+
+        Examples
+        --------
+        >>> Cut.balanced(np.array([4, 1, 1, 1, 1]), 2).sizes
+        [1, 4]
+        """
+        total = np.cumsum(weights, dtype=np.float64)
+        shares = np.arange(1, n_ranks) * (total[-1] / n_ranks)
+        inner = np.searchsorted(total, shares - weights.min() / 2) + 1
+        step = np.arange(1, n_ranks)
+        # Each rank has a row, whatever the weights: the ranks before and behind a start leave room for it.
+        inner = np.maximum.accumulate(np.maximum(inner, step) - step) + step
+        inner = np.minimum(inner, weights.size - n_ranks + step)
+        return cls((0, *inner.tolist(), weights.size))
+
+    @classmethod
+    def even(cls, n_rows: int, n_parts: int) -> Self:
+        """Cut rows into ranges that differ by one row at most, the larger ones first.
+
+        Examples
+        --------
+        >>> Cut.even(8, 3).sizes
+        [3, 3, 2]
+        """
+        return cls((0, *accumulate(n_rows // n_parts + (rank < n_rows % n_parts) for rank in range(n_parts))))
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all ranks."""
+        return self.starts[-1]
+
+    @property
+    def sizes(self) -> list[int]:
+        """Rows of each rank."""
+        return [stop - start for start, stop in pairwise(self.starts)]
+
+    def of(self, rank: int) -> slice:
+        """The rows of a rank."""
+        return slice(self.starts[rank], self.starts[rank + 1])
+
+    def within(self, rows: slice) -> list[slice]:
+        """The ranges of this cut in an array of some of the rows only, empty for those outside.
+
+        Examples
+        --------
+        >>> Cut((0, 3, 6, 9)).within(slice(2, 5))
+        [slice(0, 1, None), slice(1, 3, None), slice(3, 3, None)]
+        """
+        inside = [min(max(start, rows.start), rows.stop) - rows.start for start in self.starts]
+        return [slice(*pair) for pair in pairwise(inside)]

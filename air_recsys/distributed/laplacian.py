@@ -2,23 +2,28 @@
 
 The energy is separable by rows of P, E = 1/2 sum_ij P_ij D_ij, so a rank weighs the edges of its own rows. It needs
 the points of the other ranks at the ends of these edges, and sends them its terms of their rows of L @ points.
+
+All ranks draw all numbers of a random start, a block at a time, from one seed: the start depends on neither the number
+of ranks nor the cut, and no rank holds more than its own rows and a block.
 """
 
 from __future__ import annotations
+
+import math
+from collections.abc import Callable
 
 import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
-from air_recsys.distributed.start import uniform_rows
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.exceptions import CheckpointError
-from air_recsys.graphs.adjacency import softmin_rows
 from air_recsys.graphs.candidates import nearest_among
-from air_recsys.graphs.laplacian import squared_norms
-from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
+from air_recsys.graphs.laplacian import softmin_rows, squared_norms
+from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
+
+_BLOCK_ROWS = 1 << 16  # torch draws normal numbers 16 at a time, so blocks of 16 rows draw what one call would
 
 
 class ShardedLaplacian:
@@ -65,7 +70,7 @@ class ShardedLaplacian:
         self._set_neighbors(ring.remainder(cut.n_rows).sort(dim=1).values)
 
     def apply(self, points: Tensor, weighted: Tensor, strength: float, part: int = 0) -> tuple[Tensor, Tensor]:
-        """Return the own share of the energy, and the own rows (n_own, d) of L @ points; write strength * dE/dlogits.
+        """The own share of the energy, and the own rows (n_own, d) of L @ points; writes strength * dE/dlogits.
 
         Both come from the rows of one part alone, times the number of parts. `points` are U of all rows, (m, d), and
         `weighted` U G of the own rows, (n_own, d).
@@ -82,7 +87,7 @@ class ShardedLaplacian:
         return energy, torch.addcmul(-total[:, :-1], points[self._own], total[:, -1:])
 
     def _weigh(self, distances: Tensor, with_one: Tensor, strength: float, part: int) -> tuple[Tensor, Tensor]:
-        """Return the energy of the own edges of a part, and their terms of A @ (points, 1), shape (m, d + 1)."""
+        """The energy of the own edges of a part, and their terms of A @ (points, 1), shape (m, d + 1)."""
         rows, pattern, logits = self.rows[part], self._patterns[part], self.parts[part]
         weights, row_energy, gradient = softmin_rows(logits, distances)
         logits.grad = gradient.mul_(strength)
@@ -99,12 +104,12 @@ class ShardedLaplacian:
         return enter_edges(self.logits, old, self.neighbors, self.rows)
 
     def adjacency(self) -> sp.csr_array:
-        """Return the graph of all ranks, shape (m, m), on every one of them."""
+        """The graph of all ranks, shape (m, m), on every one of them."""
         own = torch.softmax(-self.logits, dim=1)[:, 1:] / 2, self.neighbors[:, 1:]
         return symmetric_graph(*(self._group.gather(tensor, self._cut) for tensor in own))
 
     def state(self) -> dict[str, Tensor]:
-        """Return copies of the own neighbours and logits."""
+        """Copies of the own neighbours and logits."""
         return {"logits": self.logits.clone(), "neighbors": self.neighbors.clone()}
 
     def load_state(self, state: dict[str, Tensor]) -> None:
@@ -131,3 +136,38 @@ class ShardedLaplacian:
         distances = norms.index_select(0, pattern.columns).sub_(products, alpha=2).view(pattern.shape[0], -1)
         distances.add_(norms[self._own][rows, None]).clamp_(min=0)
         return functional.pad(distances, (1, 0))  # the self-edge has distance 0
+
+
+def normal_rows(
+    n_rows: int, width: int, rows: slice, *, mean: float, std: float, generator: torch.Generator, dtype: torch.dtype
+) -> Tensor:
+    """`rows` of an array (n_rows, width) of draws from N(mean, std^2).
+
+    Examples
+    --------
+    >>> def draw(rows):
+    ...     generator = torch.Generator().manual_seed(0)
+    ...     return normal_rows(9, 2, rows, mean=0.0, std=1.0, generator=generator, dtype=torch.float32)
+    >>> torch.equal(draw(slice(3, 5)), draw(slice(0, 9))[3:5])
+    True
+    """
+    return _rows(n_rows, width, rows, dtype, lambda block: block.normal_(mean, std, generator=generator))
+
+
+def uniform_rows(n_rows: int, width: int, rows: slice, *, generator: torch.Generator, dtype: torch.dtype) -> Tensor:
+    """`rows` of an array (n_rows, width) of draws from +-1/sqrt(n_rows): the start of logits."""
+    bound = 1 / math.sqrt(n_rows)
+    return _rows(n_rows, width, rows, dtype, lambda block: block.uniform_(-bound, bound, generator=generator))
+
+
+def _rows(n_rows: int, width: int, rows: slice, dtype: torch.dtype, fill: Callable[[Tensor], Tensor]) -> Tensor:
+    own = torch.empty(rows.stop - rows.start, width, dtype=dtype)
+    n_blocks = max(1, n_rows // _BLOCK_ROWS)
+    for number in range(n_blocks):
+        start = number * _BLOCK_ROWS
+        stop = n_rows if number == n_blocks - 1 else start + _BLOCK_ROWS
+        block = fill(torch.empty(stop - start, width, dtype=dtype))
+        first, last = max(start, rows.start), min(stop, rows.stop)
+        if first < last:
+            own[first - rows.start : last - rows.start] = block[first - start : last - start]
+    return own

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from torch import Tensor
 
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.laplacian import ShardedLaplacian
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
 from air_recsys.nn.factorization import DeepFactorization
@@ -74,7 +73,7 @@ class ShardedObjective(Objective):
         self.size = cuts[0].n_rows * cuts[1].n_rows  # m n of all ranks
 
     def whole(self) -> Objective:
-        """Return an objective with the factors and biases of all ranks, on every one of them."""
+        """An objective with the factors and biases of all ranks, on every one of them."""
         rows, columns = self.cuts
         left, right = self.factorization.factors()
         factors = [self.group.gather(left, rows), self.group.gather(right, columns)]
@@ -84,7 +83,7 @@ class ShardedObjective(Objective):
         return Objective(self.batches, GivenFactorization(factors), self.row_graph, self.column_graph, biases)
 
     def named_parameters(self) -> dict[str, tuple[Tensor, Cut | None]]:
-        """Return factors and biases by name, with the cut of their rows; None where every rank has all."""
+        """Factors and biases by name, with the cut of their rows; None where every rank has all."""
         first, *between, last = self.factorization.weights
         rows, columns = self.cuts
         named: dict[str, tuple[Tensor, Cut | None]] = {"first_factor": (first, rows), "last_factor": (last, columns)}
@@ -94,7 +93,7 @@ class ShardedObjective(Objective):
         return named
 
     def sharded_graphs(self) -> Iterator[tuple[str, ShardedLaplacian, Cut]]:
-        """Yield each graph with its name and its cut."""
+        """Each graph with its name and its cut."""
         for name, graph, cut in zip(("row", "column"), (self.row_graph, self.column_graph), self.cuts, strict=True):
             if graph is not None:
                 assert isinstance(graph.laplacian, ShardedLaplacian)
@@ -123,18 +122,18 @@ class ShardedObjective(Objective):
             yield self.column_graph.laplacian, everyone[1], right @ grams[0]
 
     def _everyone(self, left: Tensor, right: Tensor) -> tuple[Tensor, Tensor]:
-        """Return U and V of all ranks; the own U where the rows have no graph, which alone needs the others."""
+        """U and V of all ranks; the own U where the rows have no graph, which alone needs the others."""
         gathered = left if self.row_graph is None else self.group.gather(left, self.cuts[0])
         return gathered, self.group.gather(right, self.cuts[1])
 
     def _grams(self, left: Tensor, right: Tensor) -> Sequence[Tensor]:
-        """Return U^T U and V^T V where there are graphs."""
+        """U^T U and V^T V where there are graphs."""
         if not self.graphs:
             return left.new_zeros(0), right.new_zeros(0)
         return self.group.sum(left.T @ left, right.T @ right)
 
     def _data_term(self, left: Tensor, right: Tensor, batch: int) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the own rows' share of the error, and its gradients in the own rows and columns.
+        """The own rows' share of the error, and its gradients in the own rows and columns.
 
         `right` is V of all ranks. The gradients of the biases are written.
         """
@@ -152,7 +151,7 @@ class ShardedObjective(Objective):
     def _add_energy(
         self, graph: Graph | None, own: Tensor, everyone: Tensor, gram: Tensor, gradient: Tensor, batch: int
     ) -> tuple[Tensor, Tensor]:
-        """Return the own rows' share of E(X; A) and of P^T L P, and add the gradient in the own rows of P."""
+        """The own rows' share of E(X; A) and of P^T L P; adds the gradient in the own rows of P."""
         if graph is None:
             return own.new_zeros(()), own.new_zeros(0)
         energy, smoothed = graph.laplacian.apply(everyone, own @ gram, graph.strength, batch)

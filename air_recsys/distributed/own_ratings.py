@@ -11,8 +11,7 @@ import torch
 
 from air_recsys.data.columns import narrowed
 from air_recsys.data.interactions import Interactions
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.nn.posterior.entries import Entries
 
 
@@ -27,7 +26,7 @@ class Moments(NamedTuple):
 
 
 def moments_of(group: Group, own: np.ndarray) -> Moments:
-    """Return the figures of the ratings of all ranks from those of each, none of which is without any."""
+    """The figures of the ratings of all ranks from those of each, none of which is without any."""
     sizes, totals, lows, highs = zip(
         *group.of_all((own.size, float(own.sum()), float(own.min()), float(own.max()))), strict=True
     )
@@ -55,7 +54,7 @@ class OwnSide(NamedTuple):
         ratings: np.ndarray,
         degrees: np.ndarray,
     ) -> Self:
-        """Return ratings in the order of their rows `index`, all of which the rank owns; partners ascend already.
+        """Ratings in the order of their rows `index`, all of which the rank owns; partners ascend already.
 
         Examples
         --------
@@ -71,7 +70,7 @@ class OwnSide(NamedTuple):
     def entries(
         self, transform: Callable[[np.ndarray], np.ndarray], dtype: torch.dtype, device: torch.device
     ) -> Entries:
-        """Return the ratings as entries, values transformed."""
+        """The ratings as entries, values transformed."""
         kind = torch.int32 if max(self.partners.size, self.degrees.size) < 2**31 else torch.int64
         starts, partners = (torch.as_tensor(part).to(device, kind) for part in (self.starts, self.partners))
         values = torch.as_tensor(transform(self.ratings.astype(np.float64))).to(device, dtype)
@@ -115,7 +114,7 @@ class OwnRatings(NamedTuple):
         return max(side.ratings.size for side in self.sides)
 
     def gathered(self, group: Group) -> Interactions | None:
-        """Return all ratings on rank 0, and None on the others."""
+        """All ratings on rank 0, and None on the others."""
         users, items = self.rows.user_index, self.rows.item_index
         ratings = alike(group, self.rows.ratings)
         users, items, ratings = (_collected(group, column) for column in (users, items, ratings))
@@ -131,6 +130,6 @@ def _collected(group: Group, column: np.ndarray) -> np.ndarray | None:
 
 
 def alike(group: Group, ratings: np.ndarray) -> np.ndarray:
-    """Return ratings in 32 bits where those of all ranks are such numbers, else in 64."""
+    """Ratings in 32 bits where those of all ranks are such numbers, else in 64."""
     own = narrowed(ratings)
     return own if all(group.of_all(own.dtype == np.float32)) else own.astype(np.float64, copy=False)

@@ -1,4 +1,4 @@
-"""A table in one or many Parquet files: its headers are checked, and it is read a piece at a time."""
+"""A table in one or many Parquet files: its headers and ids are checked, and it is read a piece at a time."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from air_recsys.data.readers.parquet_checks import check_rows, find_parts, plain_type
-from air_recsys.exceptions import DataFileError
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.readers.ratings_parquet import check_rows, find_parts, plain_type
+from air_recsys.exceptions import DataFileError, UnknownIdError
 from air_recsys.storage.validation import needs_extra
 
 with needs_extra("distributed"):
@@ -80,7 +82,7 @@ class ParquetTable:
         return [Piece(number, *span) for number, span in enumerate(spans)]
 
     def batches(self, columns: Sequence[str]) -> Iterator[list[Any]]:
-        """Yield these columns' ids (see `ids_of`), some rows at a time; no id may be missing."""
+        """The ids of these columns (see `ids_of`), some rows at a time; no id may be missing."""
         for piece in self.pieces(_ROWS_AT_A_TIME):
             table = read_piece(piece, columns)
             for name in columns:
@@ -106,7 +108,7 @@ def read_piece(piece: Piece, columns: Sequence[str] | None = None) -> pa.Table:
 
 
 def ids_of(column: pa.ChunkedArray) -> Any:
-    """Return a column of ids as the models take them: integers as an ndarray, text as a list of str."""
+    """A column of ids as the models take them: integers as an ndarray, text as a list of str."""
     plain = column.cast(plain_type(column.type))
     return plain.to_numpy() if pa.types.is_integer(plain.type) else plain.to_pylist()
 
@@ -135,3 +137,42 @@ def _check_column(file: str, schema: pa.Schema, name: str, ids: np.ndarray) -> N
     if not (pa.types.is_integer(kind) if integers else text):
         expected = "integers" if integers else "text"
         raise DataFileError(f"{file}: expected {expected} as {name!r}, like the ids of the model, found {kind}")
+
+
+def check_users(table: ParquetTable, user: str, index: IdIndex, unknown: str) -> None:
+    """Check all users of a table.
+
+    Raises
+    ------
+    DataFileError
+        If an id is missing, or a user occurs twice.
+    UnknownIdError
+        With `unknown` "error" where a user is not in `index`, with "skip" where none is.
+    """
+    seen = np.zeros(len(index), dtype=bool)
+    unknown_ids: dict[Any, None] = {}
+    for (ids,) in table.batches([user]):
+        users, rows = pd.Series(ids), index.lookup(ids)
+        new = pd.unique(users[rows < 0]).tolist()
+        repeated = users[users.duplicated() | ((rows >= 0) & seen[rows])].tolist()
+        repeated += [one for one in new if one in unknown_ids]
+        if repeated:
+            raise DataFileError(
+                f"{table.path}: expected each user once, found {repeated[0]!r} twice; drop duplicates first"
+            )
+        seen[rows[rows >= 0]] = True
+        unknown_ids |= dict.fromkeys(new)
+    if unknown_ids and (unknown == "error" or (unknown == "skip" and not seen.any())):
+        raise UnknownIdError("user", list(unknown_ids), "unknown='popular' gives them what is popular")
+
+
+def check_pairs(table: ParquetTable, columns: list[str], indices: tuple[IdIndex, IdIndex], unknown: str) -> None:
+    """Check all pairs of a table: no id may be missing, or, with `unknown` "error", be absent from its index."""
+    unknown_ids: tuple[dict[Any, None], dict[Any, None]] = ({}, {})
+    for batch in table.batches(columns):
+        if unknown == "error":
+            for ids, index, absent in zip(batch, indices, unknown_ids, strict=True):
+                absent.update(dict.fromkeys(pd.Series(ids)[index.lookup(ids) < 0].tolist()))
+    for index, absent in zip(indices, unknown_ids, strict=True):
+        if absent:
+            raise UnknownIdError(index.kind, list(absent), "unknown='mean' predicts a mean instead")

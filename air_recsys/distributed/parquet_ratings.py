@@ -22,8 +22,7 @@ from air_recsys.data.interactions import Duplicates, Interactions
 from air_recsys.data.readers.rating_columns import ColumnNames, Table
 from air_recsys.data.readers.ratings_parquet import read_headers, read_share
 from air_recsys.distributed.checks import check_enough
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, alike, moments_of
 from air_recsys.exceptions import DataFileError
 from air_recsys.models.storage.fingerprint import add_ids
@@ -82,7 +81,7 @@ class ParquetRatings:
         check_choice("duplicates", self.duplicates, get_args(Duplicates))
 
     def read(self, group: Group) -> Table:
-        """Return the share of this rank.
+        """The share of this rank.
 
         Raises
         ------
@@ -101,7 +100,7 @@ class ParquetRatings:
 
 
 def read_own(group: Group, source: ParquetRatings, cuts_of: CutsOf) -> OwnRatings:
-    """Return the ratings of the users and of the items of this rank.
+    """The ratings of the users and of the items of this rank.
 
     Raises
     ------
@@ -133,7 +132,7 @@ def read_own(group: Group, source: ParquetRatings, cuts_of: CutsOf) -> OwnRating
 
 
 def _sides(group: Group, rows: Interactions, cuts: tuple[Cut, Cut]) -> tuple[OwnSide, OwnSide]:
-    """Return the ratings of the own users, and from those of all ranks the ratings of the own items."""
+    """The ratings of the own users, and from those of all ranks the ratings of the own items."""
     matrix = rows.to_csr()
     matrix.sort_indices()
     items, ratings = matrix.indices.astype(rows.item_index.dtype, copy=False), alike(group, matrix.data)
@@ -145,7 +144,7 @@ def _sides(group: Group, rows: Interactions, cuts: tuple[Cut, Cut]) -> tuple[Own
 
 
 def _agreed(group: Group, index: np.ndarray, ids: np.ndarray, kind: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions in the ids of all ranks, and these, in the order that one process gives them."""
+    """Positions in the ids of all ranks, and these, in the order that one process gives them."""
     parts = [part for part in group.of_all(ids) if part.size]
     known: dict[object, None] = {}
     for part in parts:
@@ -155,13 +154,13 @@ def _agreed(group: Group, index: np.ndarray, ids: np.ndarray, kind: str) -> tupl
 
 
 def _counts(group: Group, index: np.ndarray, size: int) -> np.ndarray:
-    """Return how many ratings of all ranks each user, or item, has."""
+    """How many ratings of all ranks each user, or item, has."""
     (counts,) = group.sum(torch.as_tensor(np.bincount(index, minlength=size)))
     return counts.numpy()
 
 
 def _dealt(group: Group, index: np.ndarray, cut: Cut, *columns: np.ndarray) -> list[np.ndarray]:
-    """Return the rows of columns whose `index` this rank owns: those of rank 0 first, in their order."""
+    """The rows of columns whose `index` this rank owns: those of rank 0 first, in their order."""
     owners = np.searchsorted(cut.starts[1:], index, side="right")
     order = np.argsort(owners, kind="stable")
     sizes = np.bincount(owners, minlength=group.size).tolist()
@@ -169,7 +168,7 @@ def _dealt(group: Group, index: np.ndarray, cut: Cut, *columns: np.ndarray) -> l
 
 
 def _digest(group: Group, rows: Interactions) -> str:
-    """Return a digest of ids and ratings that depends neither on the order of the ratings nor on the ranks."""
+    """A digest of ids and ratings that depends neither on the order of the ratings nor on the ranks."""
     pairs, values, own = rows.pair_index.view(np.uint64), rows.ratings.view(np.uint64), 0
     for start in range(0, pairs.size, _AT_ONCE):
         block = slice(start, start + _AT_ONCE)
@@ -181,7 +180,7 @@ def _digest(group: Group, rows: Interactions) -> str:
 
 
 def _mixed(keys: np.ndarray) -> np.ndarray:
-    """Return 64-bit numbers of which each bit depends on all bits of a key: the finalizer of SplitMix64."""
+    """64-bit numbers of which each bit depends on all bits of a key: the finalizer of SplitMix64."""
     keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return keys ^ (keys >> np.uint64(31))

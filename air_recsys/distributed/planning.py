@@ -1,40 +1,25 @@
-"""The cost of sharded training by `Adam` for a rank: the arithmetic, and the table, of docs/distributed.md."""
+"""The cost of training by `Adam`, or by sweeps, for a rank: the arithmetic of docs/distributed.md."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from air_recsys.nn.build import Settings
+from air_recsys.nn.memory import Sizes, posterior_plan
+from air_recsys.nn.posterior.triangles import size_of
+
 _NUMBER = 4  # bytes of a float32, and of an index where 32 bits are enough
+_DOUBLE = 8  # bytes of a float64
+_BESIDE = 2  # features beside the singular vectors: the degree and the constant
 _NEIGHBOR = 8  # bytes of an index that is kept in 64 bits
 _COPIES = 5  # value, gradient, Adam's two moments, and the state to go back to
 _PATTERN = 3 * _NUMBER  # bytes a stored position: column, place and row in the transpose
 
 
-class RankCost:
-    """What the costs of both kinds of training have in common."""
-
-    n_users: int
-    n_items: int
-    n_ratings: int
-    n_ranks: int
-    user_graph: bool
-    item_graph: bool
-
-    @property
-    def _graph_rows(self) -> int:
-        return self.n_users * self.user_graph + self.n_items * self.item_graph
-
-    def _search_flops(self, width: int) -> float:
-        """Return the operations of the exact search for neighbours among points of a width, shared out."""
-        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
-        return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
-
-
 @dataclass(frozen=True)
-class Cost(RankCost):
-    """The operations, memory and traffic of one rank, with the graphs of users and items that are learned.
+class RankCost:
+    """The sizes of a training, which the costs of both kinds have in common.
 
     Exchanges are counted as `air_recsys.distributed.group.Group` does: a sum over P ranks receives 2 (P - 1) / P times
     its bytes. Rows are taken as evenly shared.
@@ -48,10 +33,8 @@ class Cost(RankCost):
         k of both graphs.
     n_ranks : int
         P.
-    depth : int
-    n_batches : int
-        Steps an epoch.
     user_graph, item_graph : bool
+        The graphs that are learned.
     """
 
     n_users: int
@@ -60,10 +43,42 @@ class Cost(RankCost):
     n_factors: int
     n_neighbors: int
     n_ranks: int
-    depth: int = 2
-    n_batches: int = 1
-    user_graph: bool = True
-    item_graph: bool = True
+    user_graph: bool = field(default=True, kw_only=True)
+    item_graph: bool = field(default=True, kw_only=True)
+
+    @property
+    def _graph_rows(self) -> int:
+        return self.n_users * self.user_graph + self.n_items * self.item_graph
+
+    def _search_flops(self, width: int) -> float:
+        """The operations of the exact search for neighbours among points of a width, shared out."""
+        graphs = (self.user_graph, self.n_users), (self.item_graph, self.n_items)
+        return sum(2.0 * size * size * width for present, size in graphs if present) / self.n_ranks
+
+
+@dataclass(frozen=True)
+class Cost(RankCost):
+    """The operations, memory and traffic of one rank in training by `Adam`, with biases and in single precision.
+
+    Parameters
+    ----------
+    n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks, user_graph, item_graph
+        As in `RankCost`.
+    depth : int
+    n_batches : int
+        Steps an epoch.
+
+    Examples
+    --------
+    >>> cost = Cost(1_000_000, 50_000, 100_000_000, n_factors=64, n_neighbors=20, n_ranks=8)
+    >>> round((cost.bytes_held + cost.bytes_passing) / 1e9, 1), "GB"
+    (1.9, 'GB')
+    >>> round(cost.bytes_received_per_step / 1e6)  # U, V and the terms of their gradients
+    489
+    """
+
+    depth: int = field(default=2, kw_only=True)
+    n_batches: int = field(default=1, kw_only=True)
 
     @property
     def flops_per_step(self) -> float:
@@ -127,69 +142,76 @@ class Cost(RankCost):
         return numbers + 2 * summed, messages
 
 
-def plan(
-    n_users: int,
-    n_items: int,
-    n_ratings: int,
-    n_factors: int,
-    n_neighbors: int,
-    n_ranks: int,
-    *,
-    depth: int = 2,
-    n_batches: int = 1,
-    user_graph: bool = True,
-    item_graph: bool = True,
-) -> Cost:
-    """Return the cost of `Adam` for each rank, with biases and in single precision; parameters as in `Cost`.
+@dataclass(frozen=True)
+class SweepCost(RankCost):
+    """The operations, memory and traffic of one rank in sweeps of `Variational` or `Langevin`, in single precision.
+
+    Parameters
+    ----------
+    n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks, user_graph, item_graph
+        As in `RankCost`.
+    n_features : int
+        Singular vectors of the pattern, "auto" is 100.
+    sample : bool
+        Whether the sweeps draw (`Langevin`).
+    own_parts : bool
+        Whether each rank reads its own part, `air_recsys.distributed.ParquetRatings`, not all ratings.
 
     Examples
     --------
-    >>> cost = plan(1_000_000, 50_000, 100_000_000, n_factors=64, n_neighbors=20, n_ranks=8)
-    >>> round((cost.bytes_held + cost.bytes_passing) / 1e9, 1), "GB"
-    (1.9, 'GB')
-    >>> round(cost.bytes_received_per_step / 1e6)  # U, V and the terms of their gradients
-    489
+    >>> cost = SweepCost(162_541, 59_047, 25_000_095, n_factors=40, n_neighbors=20, n_ranks=8)
+    >>> round(cost.bytes_needed / 1e9, 1), "GB"
+    (5.4, 'GB')
+    >>> round(cost.bytes_received_per_sweep / 1e6)  # means and covariances of users and items
+    704
     """
-    sizes = n_users, n_items, n_ratings, n_factors, n_neighbors, n_ranks
-    return Cost(*sizes, depth, n_batches, user_graph, item_graph)
+
+    n_features: int = field(default=100, kw_only=True)
+    sample: bool = field(default=False, kw_only=True)
+    own_parts: bool = field(default=False, kw_only=True)
+
+    @property
+    def flops_per_sweep(self) -> float:
+        """Floating-point operations of sums over ratings and of solving rows, shared out; of priors and graphs."""
+        d, triangle, rows = self.n_factors + 1, size_of(self.n_factors + 1), self.n_users + self.n_items
+        shared = 2 * self.n_ratings * (triangle + 2 * d) + rows * (d**3 + 8 * d * d)
+        edges = self._graph_rows * self.n_neighbors
+        everywhere = rows * (3 * triangle + 6 * self._features * d) + 6 * edges * (self._features + d)
+        return shared / self.n_ranks + everywhere
+
+    @property
+    def flops_per_refresh(self) -> float:
+        """Operations of the exact search for neighbours, which up to 20,000 rows is shared out."""
+        return self._search_flops(self.n_features + self.n_factors)
+
+    @property
+    def bytes_needed(self) -> int:
+        """Memory at the peak: every rank holds the means and covariances of all rows, and all ratings or its part."""
+        strengths = float(self.user_graph), float(self.item_graph)
+        settings = Settings(
+            width=self.n_factors, depth=2, strengths=strengths, n_neighbors=self.n_neighbors, biases=True
+        )
+        held = -(-self.n_ratings // self.n_ranks) if self.own_parts else self.n_ratings
+        sizes = Sizes(self.n_users, self.n_items, held)
+        return posterior_plan(sizes, settings, self.n_features, sample=self.sample).total
+
+    @property
+    def bytes_received_per_sweep(self) -> float:
+        """Bytes over the wire, into one rank: means, errors, covariances or draws; priors and noise."""
+        d, rows = self.n_factors + 1, self.n_users + self.n_items
+        of_row = d + 1 + (d if self.sample else size_of(d))
+        small = 2 * (self._features * d + d * d + self._features + 1 + rows) + 2 * 2  # priors, noise; a sum
+        return (_NUMBER * rows * of_row + _DOUBLE * small) * (self.n_ranks - 1) / self.n_ranks
+
+    @property
+    def messages_per_sweep(self) -> int:
+        """Exchanges of tensors that all ranks take part in: five a half sweep."""
+        return 0 if self.n_ranks == 1 else 10
+
+    @property
+    def _features(self) -> int:
+        return self.n_features + _BESIDE
 
 
-EXAMPLES = (
-    Cost(6_040, 3_706, 1_000_209, 20, 20, 2),
-    Cost(162_541, 59_047, 25_000_095, 64, 20, 8),
-    Cost(1_000_000, 100_000, 1_000_000_000, 64, 20, 16),
-    Cost(100_000_000, 1_000_000, 10_000_000_000, 64, 20, 64),
-    Cost(100_000_000, 1_000_000, 10_000_000_000, 64, 20, 64, user_graph=False),
-)
-
-
-def table(costs: tuple[Cost, ...] = EXAMPLES) -> str:
-    """Return costs as a Markdown table, one column each."""
-    rows = size_cells(costs) | {
-        "r, k": [f"{cost.n_factors}, {cost.n_neighbors}" for cost in costs],
-        "ranks": [f"{cost.n_ranks}" for cost in costs],
-        "graphs": ["both" if cost.user_graph else "items" for cost in costs],
-        "held by a rank, GB": [f"{cost.bytes_held / 1e9:,.3g}" for cost in costs],
-        "passing through a rank, GB": [f"{cost.bytes_passing / 1e9:,.3g}" for cost in costs],
-        "received by a rank a step, GB": [f"{cost.bytes_received_per_step / 1e9:,.3g}" for cost in costs],
-        "messages a step": [f"{cost.messages_per_step}" for cost in costs],
-        "flops of a rank a step": [f"{cost.flops_per_step:.2g}" for cost in costs],
-        "flops of a rank a refresh": [f"{cost.flops_per_refresh:.2g}" for cost in costs],
-    }
-    return as_table(rows)
-
-
-def size_cells(costs: Sequence[RankCost]) -> dict[str, list[str]]:
-    """Return the rows of a table that tell the sizes of the data."""
-    return {
-        "users": [f"{cost.n_users:,}" for cost in costs],
-        "items": [f"{cost.n_items:,}" for cost in costs],
-        "ratings": [f"{cost.n_ratings:,}" for cost in costs],
-    }
-
-
-def as_table(rows: dict[str, list[str]]) -> str:
-    """Return named rows of cells as a Markdown table, the first one as its head."""
-    columns = len(next(iter(rows.values())))
-    lines = [f"| {name} | {' | '.join(cells)} |" for name, cells in rows.items()]
-    return "\n".join([lines[0], "|---" * (columns + 1) + "|", *lines[1:]])
+plan, plan_sweeps = Cost, SweepCost
+"""The costs of both kinds of training, asked for by what they are for."""

@@ -11,13 +11,11 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.distributed.jobs import Job, PredictJob, RecommendJob, list_schema
-from air_recsys.distributed.known_ids import check_pairs, check_users
-from air_recsys.distributed.parquet import ParquetTable
-from air_recsys.distributed.workers import run_pool
+from air_recsys.distributed.parquet import ParquetTable, check_pairs, check_users
+from air_recsys.distributed.workers import Job, PredictJob, RecommendJob, list_schema, run_pool
 from air_recsys.exceptions import DataFileError, ParameterError
 from air_recsys.models import Recommender
-from air_recsys.models.ranking.candidates import allowed_items, as_item_ids, list_length
+from air_recsys.models.ranking.lists import allowed_items, as_item_ids, list_length
 from air_recsys.storage.validation import check_choice, check_integer
 
 ModelOrFile = Recommender | str | os.PathLike[str]
@@ -190,7 +188,7 @@ def _score(
 
 @contextmanager
 def _whole_or_absent(target: Path) -> Iterator[Path]:
-    """Yield a folder beside `target` whose folder "parts" becomes `target` at the end."""
+    """A folder beside `target` whose folder "parts" becomes `target` at the end."""
     folder = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         for name in ("parts", "unfinished"):
@@ -204,7 +202,7 @@ def _whole_or_absent(target: Path) -> Iterator[Path]:
 def _checked(
     model: ModelOrFile, output: str | os.PathLike[str], batch_size: int, concurrency: int | None
 ) -> tuple[Path, Interactions]:
-    """Return the folder to write and the training data of a model, after the checks of both doors."""
+    """The folder to write and the training data of a model, after the checks of both doors."""
     check_integer("batch_size", batch_size, minimum=1)
     if concurrency is not None:
         check_integer("concurrency", concurrency, minimum=1)

@@ -11,8 +11,7 @@ import numpy as np
 import torch
 
 from air_recsys.data.interactions import Extent, Interactions
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group
+from air_recsys.distributed.group import Cut, Group
 from air_recsys.distributed.own_ratings import OwnRatings
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.engines import DTYPES, PosteriorEngine
@@ -20,10 +19,8 @@ from air_recsys.models.engines.scaling import Scaling
 from air_recsys.nn.devices import few_threads
 from air_recsys.nn.memory import MemoryPlan, Sizes
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.posterior.equations import Rows
-from air_recsys.nn.posterior.exchange import Exchange
-from air_recsys.nn.posterior.half_sweep import Half
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.equations import Half, Rows
+from air_recsys.nn.posterior.exchange import Exchange, OwnEntries
 from air_recsys.nn.posterior.state import Stateful
 from air_recsys.training import PosteriorSweeps
 
@@ -38,19 +35,19 @@ class SharedRows(Exchange):
         self.alone = group.size == 1
 
     def own(self, side: int, n_rows: int) -> slice:
-        """Return the rows of a side that this rank solves."""
+        """The rows of a side that this rank solves."""
         return self._cuts[side].of(self._group.rank)
 
     def all_rows(self, side: int, own: torch.Tensor) -> torch.Tensor:
-        """Return the rows of all ranks from those of this one."""
+        """The rows of all ranks from those of this one."""
         return self._group.spread(self._cuts[side], own)[0]
 
     def sum(self, *own: torch.Tensor) -> list[torch.Tensor]:
-        """Return the sums over the ranks."""
+        """The sums over the ranks."""
         return self._group.sum(*own)
 
     def whole(self, side: int, half: Half) -> Half:
-        """Return the half sweep of the rows of all ranks."""
+        """The half sweep of the rows of all ranks."""
         mean, covariance = half.rows
         drawn = [] if mean is half.means else [mean]
         kept = [] if covariance is None else [covariance]
@@ -85,7 +82,7 @@ class ShardedPosteriorEngine(PosteriorEngine):
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> PosteriorSweeps:
-        """Return the start of a training, with the draws of rank 0 on all ranks."""
+        """The start of a training, with the draws of rank 0 on all ranks."""
         return super().start(training, held_out, self._group.of_first(rng))
 
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
@@ -94,7 +91,7 @@ class ShardedPosteriorEngine(PosteriorEngine):
 
 
 def balanced(counts: list[np.ndarray], width: int, n_ranks: int) -> tuple[Cut, Cut]:
-    """Return who owns which users and items, so that their equations cost all ranks the same."""
+    """The owners of users and items, so that their equations cost all ranks the same."""
     users, items = (Cut.balanced(count + _SOLVED * (width + 1), n_ranks) for count in counts)
     return users, items
 
@@ -112,7 +109,7 @@ class OwnPosteriorEngine(ShardedPosteriorEngine):
             )
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
-        """Return the bytes that a training will take at its peak, beside the ratings of this rank."""
+        """The bytes that a training will take at its peak, beside the ratings of this rank."""
         return super().memory_plan(self._own.extent)
 
     def _sizes(self, data: Extent) -> Sizes:
@@ -121,7 +118,7 @@ class OwnPosteriorEngine(ShardedPosteriorEngine):
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> PosteriorSweeps:
-        """Return the start of a training on the ratings of all ranks, with the draws of rank 0."""
+        """The start of a training on the ratings of all ranks, with the draws of rank 0."""
         extent, low, high = self._own.extent, self._own.moments.low, self._own.moments.high
         with few_threads(self._work(extent)):
             largest = max(abs(low), abs(high))

@@ -14,19 +14,16 @@ import torch
 from air_recsys.data.interactions import Interactions, as_interactions
 from air_recsys.distributed.build import Ratings, build_sharded
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.checkpointer import ShardedCheckpointer
+from air_recsys.distributed.checkpointer import ShardedCheckpointer, SweepCheckpointer
 from air_recsys.distributed.checks import check_memory, check_ranks, own_device, shared_engine
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import Group, joined
+from air_recsys.distributed.group import Cut, Group, joined
 from air_recsys.distributed.own_ratings import TableExtent
 from air_recsys.distributed.parquet_ratings import ParquetRatings, read_own
-from air_recsys.distributed.sweep_checkpointer import SweepCheckpointer
 from air_recsys.distributed.sweeps import OwnPosteriorEngine, ShardedPosteriorEngine, balanced
-from air_recsys.models.chosen import Chosen
 from air_recsys.models.engines import DTYPES, Engine, ObjectiveEngine, PosteriorEngine
 from air_recsys.models.engines.objective import factors_of
-from air_recsys.models.likes import warn_if_constant, warn_of_constant
-from air_recsys.models.state import Factors
+from air_recsys.models.learned import Factors, Selection
+from air_recsys.models.ratings import warn_if_constant, warn_of_constant
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.storage.validation import as_generator, check_integer, check_real
 from air_recsys.training import Callback, GradientDescent, Record
@@ -132,7 +129,7 @@ def _share(
     engine: ObjectiveEngine | PosteriorEngine,
     source: Interactions | ParquetRatings,
 ) -> Share:
-    """Return the share of this rank, after the checks that need all ranks."""
+    """The share of this rank, after the checks that need all ranks."""
     if isinstance(source, ParquetRatings):
         assert isinstance(engine, PosteriorEngine)  # as `shared_engine` has said
         return _read(group, model, engine, source)
@@ -145,7 +142,7 @@ def _share(
 
 
 def _read(group: Group, model: TrainedRecommender, engine: PosteriorEngine, source: ParquetRatings) -> Share:
-    """Return the share of a rank that reads its own part."""
+    """The share of a rank that reads its own part."""
 
     def cuts(extent: TableExtent, counts: list[np.ndarray]) -> tuple[Cut, Cut]:
         return balanced(counts, engine.width(extent) or 0, group.size)
@@ -163,7 +160,7 @@ def _read(group: Group, model: TrainedRecommender, engine: PosteriorEngine, sour
 
 
 def _sharded(group: Group, engine: ObjectiveEngine | PosteriorEngine) -> Engine:
-    """Return the engine of this rank."""
+    """The engine of this rank."""
     return (
         ShardedEngine(group, engine) if isinstance(engine, ObjectiveEngine) else ShardedPosteriorEngine(group, engine)
     )
@@ -191,16 +188,16 @@ def _kept(
 
 
 def _generator(model: TrainedRecommender, checkpointer: Checkpointer | None) -> np.random.Generator:
-    """Return the generator that the training starts with; the one that goes on starts with that of before."""
+    """The generator that the training starts with; the one that goes on starts with that of before."""
     if isinstance(checkpointer, SweepCheckpointer):
         return checkpointer.generator(model.random_state)
     return as_generator(model.random_state)
 
 
-def _chosen(model: TrainedRecommender, engine: ObjectiveEngine | PosteriorEngine) -> Chosen:
-    """Return what the engine has taken for `graph_neighbors="auto"` where it is not what one process takes."""
+def _chosen(model: TrainedRecommender, engine: ObjectiveEngine | PosteriorEngine) -> Selection:
+    """The value that the engine has taken for `graph_neighbors="auto"` where one process takes another."""
     taken = engine.setup.graph_neighbors
-    return Chosen({} if taken == model.get_params().get("graph_neighbors") else {"graph_neighbors": taken})
+    return Selection({} if taken == model.get_params().get("graph_neighbors") else {"graph_neighbors": taken})
 
 
 class ShardedEngine(ObjectiveEngine):
@@ -219,7 +216,7 @@ class ShardedEngine(ObjectiveEngine):
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> GradientDescent:
-        """Return the own share of the start of a training; nothing is held out."""
+        """The own share of the start of a training; nothing is held out."""
         self._scaling = self.scaling(training)
         values, weights = training.to_csr(), training.weights_to_csr()
         values.sort_indices()
@@ -231,5 +228,5 @@ class ShardedEngine(ObjectiveEngine):
 
     @torch.no_grad()
     def factors(self) -> Factors:
-        """Return the factors of all ranks, which all of them have to call."""
+        """The factors of all ranks, which all of them have to call."""
         return factors_of(self._sharded.whole(), self._scaling)

@@ -1,4 +1,4 @@
-"""A pool of Ray workers: each loads a saved model once and scores pieces of a table into files of their own."""
+"""A pool of Ray workers: each loads a saved model once and scores pieces of a table (its job) into files."""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ import logging
 import os
 import secrets
 import warnings
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from tqdm import tqdm
 
-from air_recsys.distributed.jobs import Job
-from air_recsys.distributed.parquet import Piece, read_piece
+from air_recsys.data.readers.ratings_parquet import plain_type
+from air_recsys.distributed.parquet import Piece, ids_of, read_piece
 from air_recsys.exceptions import AirRecsysError
 from air_recsys.models import Recommender
 from air_recsys.storage.validation import needs_extra
@@ -129,3 +131,72 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(level)
+
+
+with needs_extra("distributed"):
+    import pyarrow as pa
+
+
+@dataclass(frozen=True)
+class RecommendJob:
+    """The best n items of each user."""
+
+    user: str  # the column with the ids
+    n: int
+    exclude_seen: bool
+    skip: bool  # leave unknown users out
+    items: tuple[Hashable, ...] | None  # that may be recommended; None stands for all
+    exclude: tuple[Hashable, ...] | None  # that may not
+    schema: pa.Schema  # of the lists, so that files without a row have it too; see `list_schema`
+
+    @property
+    def columns(self) -> list[str]:
+        """The users."""
+        return [self.user]
+
+    def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
+        """The lists one below the other, and the number of unknown users."""
+        users = ids_of(table[self.user])
+        trained = model.interactions_.users.lookup(users) >= 0
+        asked = list(compress(users, trained)) if self.skip else users
+        items, exclude = (None if ids is None else list(ids) for ids in (self.items, self.exclude))
+        lists = model.recommend(asked, self.n, self.exclude_seen, items=items, exclude=exclude)
+        return pa.Table.from_pandas(lists, self.schema, preserve_index=False), int((~trained).sum())
+
+
+@dataclass(frozen=True)
+class PredictJob:
+    """The score of each pair, beside all columns of the table; `user` and `item` are those with ids."""
+
+    user: str
+    item: str
+
+    @property
+    def columns(self) -> None:
+        """All."""
+        return
+
+    def score(self, model: Recommender, table: pa.Table) -> tuple[pa.Table, int]:
+        """The table with the column score, and the number of pairs with an unknown id."""
+        users, items = ids_of(table[self.user]), ids_of(table[self.item])
+        scores = pa.array(model.predict(users, items, unknown="mean"), pa.float64())
+        data = model.interactions_
+        unknown = (data.users.lookup(users) < 0) | (data.items.lookup(items) < 0)
+        return table.append_column("score", scores), int(unknown.sum())
+
+
+Job = RecommendJob | PredictJob
+"""The work of a worker: `columns` that it reads, None for all, and `score`, which gives the table to write."""
+
+
+def list_schema(user_type: pa.DataType, item_ids: np.ndarray) -> pa.Schema:
+    """The columns of `Recommender.recommend`, with users in the type that was read.
+
+    Examples
+    --------
+    >>> list_schema(pa.int32(), np.array(["x", "y"], dtype=object)).types[:3]
+    [DataType(int32), DataType(string), DataType(double)]
+    """
+    items = pa.string() if item_ids.dtype == object else pa.int64()
+    columns = {"user": plain_type(user_type), "item": items, "score": pa.float64(), "rank": pa.int64()}
+    return pa.schema([*columns.items(), ("source", pa.string())])

@@ -14,10 +14,9 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.communities import louvain
 from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.graphs.postprocess import with_pattern
-from air_recsys.graphs.spectral import by_size
+from air_recsys.graphs.spectral import by_size, louvain
 
 
 def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, float]:

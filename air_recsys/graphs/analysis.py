@@ -1,4 +1,4 @@
-"""`AnalysedGraph`: neighbours, degrees, components, communities and the Laplacian of a graph."""
+"""`AnalysedGraph`: neighbours, degrees, components, communities and the Laplacian of a graph; its notebook card."""
 
 from __future__ import annotations
 
@@ -13,18 +13,20 @@ from scipy.sparse import csgraph
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import naming, spectral
-from air_recsys.graphs.communities import louvain
-from air_recsys.graphs.communities import spectral as spectral_communities
-from air_recsys.graphs.traits import traits_of
+from air_recsys.graphs.naming import traits_of
+from air_recsys.graphs.spectral import louvain, spectral_communities
 from air_recsys.graphs.weighted import WeightedGraph
+from air_recsys.storage.markup import bar, card, card_table
 from air_recsys.storage.validation import check_choice, check_integer, check_real
+
+_N_EDGES = 5
 
 
 class AnalysedGraph(WeightedGraph):
     """The analysis in `SimilarityGraph`; use that class."""
 
     def neighbors(self, id: Hashable, n: int = 10) -> pd.DataFrame:
-        """Return the n nodes most similar to `id`, strongest first, as columns named after the kind and "weight".
+        """The n nodes most similar to `id`, strongest first, as columns named after the kind and "weight".
 
         If a column names the nodes, the column "label" is between the two. A node with fewer than n edges has fewer
         rows. Of equal weights the one with more support comes first, see `SimilarityGraph`, then the first in the
@@ -47,12 +49,12 @@ class AnalysedGraph(WeightedGraph):
         return pd.DataFrame(columns | {"weight": weights[order]})
 
     def degrees(self, weighted: bool = True) -> pd.Series:
-        """Return the sum of every node's weights (or the number of its edges), indexed by id."""
+        """The sum of every node's weights (or the number of its edges), indexed by id."""
         counts = np.diff(self._adjacency.indptr).astype(np.int64)
         return self._nodes.series(self._adjacency.sum(axis=1) if weighted else counts, "degree")
 
     def components(self) -> pd.Series:
-        """Return the connected component of every node, 0 being the largest, as int indexed by id."""
+        """The connected component of every node, 0 being the largest, as int indexed by id."""
         return self._nodes.series(spectral.component_of_each(self._adjacency), "component")
 
     def communities(
@@ -63,7 +65,7 @@ class AnalysedGraph(WeightedGraph):
         method: Literal["louvain", "spectral"] = "louvain",
         n_communities: int | None = None,
     ) -> pd.Series:
-        """Return the community of every node, 0 being the largest, as int indexed by id.
+        """The community of every node, 0 being the largest, as int indexed by id.
 
         Parameters
         ----------
@@ -73,7 +75,7 @@ class AnalysedGraph(WeightedGraph):
             For Louvain: values above 1 favour smaller communities.
         method : {"louvain", "spectral"}
             Communities of large modularity (needs the extra ``viz``); or k-means on eigenvectors of the normalised
-            Laplacian, see `air_recsys.graphs.communities.spectral`. Nodes without edges stand alone in both.
+            Laplacian, see `air_recsys.graphs.spectral.spectral_communities`. Nodes without edges stand alone in both.
         n_communities : int, optional
             For "spectral": the number of communities, nodes without edges not counted; by default the largest gap
             between two eigenvalues decides.
@@ -106,10 +108,10 @@ class AnalysedGraph(WeightedGraph):
     def describe_communities(
         self, communities: pd.Series | None = None, known: pd.Series | None = None
     ) -> pd.DataFrame:
-        """Return a row for every community: its size, its name, and the evidence for the name.
+        """A row for every community: its size, its name, and the evidence for the name.
 
         A community is named by at most two traits of its members (a genre, a decade, a flag, see
-        `air_recsys.graphs.traits.traits_of`) that are over-represented: held by a fifth of the members or more, with
+        `air_recsys.graphs.naming.traits_of`) that are over-represented: held by a fifth of the members or more, with
         a hypergeometric p-value below 0.01 after correction for all that was compared. If there is no such trait, the
         best known members name it.
 
@@ -147,21 +149,55 @@ class AnalysedGraph(WeightedGraph):
         return naming.describe(labels.astype(np.int64), traits, self._nodes.labels().tolist(), weights)
 
     def _values(self, values: pd.Series, name: str) -> np.ndarray:
-        """Return the values of a Series in the order of the nodes."""
+        """The values of a Series in the order of the nodes."""
         rows = IdIndex(values.index, self.kind).lookup(self.ids)
         if (rows < 0).any():
             raise DataError(f"expected {name} of all {self.kind}s, found none of {self.ids[rows < 0].tolist()[0]!r}")
         return values.to_numpy()[rows]
 
     def laplacian(self, normalized: bool = False) -> sp.csr_array:
-        """Return L = D - A with D = diag(A 1), or I - D^-1/2 A D^-1/2 (0 for isolated nodes); shape (n, n)."""
+        """L = D - A with D = diag(A 1), or I - D^-1/2 A D^-1/2 (0 for isolated nodes); shape (n, n)."""
         if not len(self):
             return self.to_scipy()
         return sp.csr_array(csgraph.laplacian(self._adjacency, normed=normalized))
 
     def spectral_coordinates(self, n_dims: int = 2) -> np.ndarray:
-        """Return Laplacian eigenmaps in [-1, 1], a box for every component; shape (n, n_dims).
+        """Laplacian eigenmaps in [-1, 1], a box for every component; shape (n, n_dims).
 
         The same graph gives the same coordinates. See `air_recsys.graphs.spectral.eigenmaps`.
         """
         return spectral.eigenmaps(self._adjacency, check_integer("n_dims", n_dims, minimum=1))
+
+
+def graph_card(graph: WeightedGraph) -> str:
+    """Sizes and the strongest edges of a graph as HTML.
+
+    Examples
+    --------
+    >>> from air_recsys import SimilarityGraph
+    >>> shown = graph_card(SimilarityGraph([[0, 2, 1], [2, 0, 0], [1, 0, 0]], ["a", "b", "c"], kind="item"))
+    >>> "1 to 2" in shown, "The 2 strongest edges" in shown
+    (True, True)
+    """
+    adjacency = graph.to_scipy()
+    degrees, weights = np.diff(adjacency.indptr), adjacency.data
+    n_components = int(spectral.component_of_each(adjacency).max(initial=-1)) + 1
+    isolated = f", {np.count_nonzero(degrees == 0):,} without edges" if (degrees == 0).any() else ""
+    facts = {
+        f"{graph.kind}s": f"{len(graph):,}{isolated}",
+        "edges": f"{graph.n_edges:,}" + (f", a median of {np.median(degrees):g} each" if weights.size else ""),
+        "components": n_components,
+        "weights": f"{weights.min():.3g} to {weights.max():.3g}" if weights.size else None,
+        "labelled by": graph.label,
+    }
+    edges = graph.strongest_first()
+    if not edges.nnz:
+        return card("SimilarityGraph", facts)
+    names = [str(label) for label in graph.labels.tolist()]
+    best = (part[:_N_EDGES].tolist() for part in (edges.row, edges.col, edges.data))
+    rows = [
+        (names[row], names[column], weight, bar(weight / edges.data[0]))
+        for row, column, weight in zip(*best, strict=True)
+    ]
+    title = f"The {len(rows)} strongest edges" if len(rows) > 1 else "The edge"
+    return card("SimilarityGraph", facts, card_table(title, [graph.kind, graph.kind, "weight", ""], rows))

@@ -1,10 +1,12 @@
-"""Exact search for the nearest rows, tile by tile, so that no m x m matrix is held.
+"""Search for the nearest rows, so that no m x m matrix is held: exact and tile by tile, or in clusters.
 
 Choosing the k least of m distances costs more than computing them where rows are short. So a tile of distances is cut
 into groups, one pass takes the least of every group, and only the k groups whose least is smallest are searched: each
 of the k nearest is the least of its group, or has its group's least before it, so it is in one of them.
 
 `points` is U and `weighted` is U G, shape (m, d), see `air_recsys.graphs.laplacian`; 1 <= k <= m - 1.
+
+Where comparing all pairs takes too long, `near_rows` compares each row with those of the clusters around it.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from collections.abc import Callable
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 from air_recsys.graphs.laplacian import squared_norms
 
@@ -24,10 +27,12 @@ _BLOCK_ENTRIES = 1_300_000  # 5 MB: a tile of distances stays in the cache betwe
 _GPU_ENTRIES = 4_000_000  # 16 MB, or 32: with what is chosen from a tile within the memory plan's share of the search
 _TILE_COLUMNS = 20_000
 _MIN_GROUP = 3  # smaller groups save nothing
+_CLUSTER = 256  # mean number of rows in a cluster
+_COMPARED_ENTRIES = 2_000_000
 
 
 def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
-    """Return the k nearest other rows of every row in ascending index order; int64, shape (m, k).
+    """The k nearest other rows of every row in ascending index order; int64, shape (m, k).
 
     Any of the rows at the same distance may be chosen, and every call chooses the same ones.
 
@@ -41,7 +46,7 @@ def nearest_rows(points: Tensor, weighted: Tensor, k: int) -> Tensor:
 
 
 def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int) -> Tensor:
-    """Return the k nearest other rows of n of the rows in ascending index order; int64, shape (n, k).
+    """The k nearest other rows of n of the rows in ascending index order; int64, shape (n, k).
 
     `own` (n, d) are the rows from number `first` on and `others` (m, d) all rows, one of both in U and the other in
     U G; `norms` (m,) are |x_i|^2.
@@ -75,7 +80,7 @@ def nearest_among(own: Tensor, others: Tensor, norms: Tensor, first: int, k: int
 def _nearest_in_tile(
     rows: Tensor, others: Tensor, norms: Tensor, k: int, own: int, tile: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """Return distances, short of |x_i|^2, and columns of the rows that are nearest in one tile, (b, min(k, w)) each.
+    """Distances, short of |x_i|^2, and columns of the rows that are nearest in one tile, (b, min(k, w)) each.
 
     `own` is the column of the first of `rows`, where it is in this tile. |x_i|^2 is the same along a row, so it cannot
     change who is nearest.
@@ -89,7 +94,7 @@ def _nearest_in_tile(
 
 
 def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
-    """Return the k least values of every row of (b, w) and their columns, (b, k) each, in no order.
+    """The k least values of every row of (b, w) and their columns, (b, k) each, in no order.
 
     This is `torch.topk`, but faster; 1 <= k <= w, and columns are int64.
 
@@ -111,13 +116,94 @@ def least(values: Tensor, k: int) -> tuple[Tensor, Tensor]:
     remainder = torch.arange(grouped, width, device=values.device).expand(values.shape[0], -1)
     members = torch.cat([members, remainder], dim=1)
     candidates = values.gather(1, members)
-    places = _chosen(candidates, k)
-    return candidates.gather(1, places), members.gather(1, places)
+    positions = _chosen(candidates, k)
+    return candidates.gather(1, positions), members.gather(1, positions)
 
 
 def _chosen(values: Tensor, k: int) -> Tensor:
-    """Return the columns of the k least values of every row, (b, k)."""
+    """The columns of the k least values of every row, (b, k)."""
     if values.is_cuda:
         return values.topk(k, dim=1, largest=False, sorted=False).indices
     # NumPy's selection is vectorised: of short rows, as here, two to three times as fast as torch's.
     return torch.from_numpy(np.argpartition(values.numpy(), k - 1)[:, :k])
+
+
+def near_rows(points: Tensor, weighted: Tensor, k: int, n_probes: int = 16) -> Tensor:
+    """The k rows near every row, with the parameters and the form of `air_recsys.graphs.candidates.nearest_rows`.
+
+    The rows are cut into about m / 256 clusters, and every row is compared with the members of the `n_probes` clusters
+    whose centres are nearest to its own cluster's: about 256 n_probes m distances in place of m^2. The lists are those
+    of `nearest_rows` as far as a row's neighbours lie in those clusters.
+
+    Examples
+    --------
+    >>> x = torch.tensor([[0.0], [1.0], [5.0], [5.5]])
+    >>> near_rows(x, x, 1).T
+    tensor([[1, 0, 3, 2]])
+    """
+    norms = squared_norms(points, weighted)  # (m,)
+    members, around = _clusters(points, weighted, norms, k, n_probes)
+    neighbors = torch.empty(points.shape[0], k, dtype=torch.int64, device=points.device)
+    for own, others in zip(members, around, strict=True):
+        compared = torch.cat([own, *(members[other] for other in others)])
+        block = max(1, _COMPARED_ENTRIES // compared.numel())
+        for start in range(0, own.numel(), block):
+            rows = own[start : start + block]
+            distances = torch.addmm(norms[compared], points[rows], weighted[compared].T, alpha=-2)  # (b, compared)
+            distances.diagonal(start).fill_(torch.inf)  # the row itself
+            neighbors[rows] = compared[least(distances, k)[1]]
+    return neighbors.sort(dim=1).values
+
+
+def _clusters(
+    points: Tensor, weighted: Tensor, norms: Tensor, k: int, n_probes: int
+) -> tuple[list[Tensor], list[list[int]]]:
+    """The rows of every cluster that has any, and for each the other clusters to search."""
+    m = points.shape[0]
+    n_clusters = max(1, m // _CLUSTER)
+    pivots = torch.arange(n_clusters, device=points.device) * m // n_clusters  # any rows serve; these need no draw
+    home = _nearest_centre(points, weighted[pivots], norms[pivots])
+    # One step of Lloyd's: G is linear, so the mean of U G is the mean of U, times G.
+    centres, weighted_centres, counts = _means(points, weighted, home, n_clusters)
+    home = _nearest_centre(points, weighted_centres, squared_norms(centres, weighted_centres))
+    home = _pieces(home, norms)
+    centres, weighted_centres, counts = _means(points, weighted, home, int(home.max()) + 1)
+    members = list(home.argsort(stable=True).split(counts.tolist()))
+    filled = counts.nonzero().flatten()
+    distances = torch.addmm(
+        squared_norms(centres, weighted_centres)[filled], centres[filled], weighted_centres[filled].T, alpha=-2
+    )
+    order = distances.fill_diagonal_(-torch.inf).argsort(dim=1)[:, 1:]  # (c, c - 1), nearest first
+    sizes = counts[filled][order]
+    needed = counts[filled][:, None] + sizes.cumsum(dim=1) - sizes <= k  # the rows up to there are too few
+    probes = needed.sum(dim=1).clamp(min=n_probes - 1).tolist()
+    around = [row[:probe] for row, probe in zip(order.tolist(), probes, strict=True)]
+    return [members[cluster] for cluster in filled.tolist()], around
+
+
+def _pieces(home: Tensor, norms: Tensor) -> Tensor:
+    """Cut large clusters, by the length of their rows, into pieces of at most twice the usual size."""
+    order = norms.argsort(stable=True)
+    order = order[home[order].argsort(stable=True)]  # by cluster, then by length
+    counts = torch.bincount(home)
+    starts = counts.cumsum(0) - counts
+    place = torch.empty_like(home)
+    place[order] = torch.arange(home.numel(), device=home.device)
+    n_pieces = counts.div(2 * _CLUSTER, rounding_mode="floor") + 1  # per cluster
+    within = (place - starts[home]) * n_pieces[home] // counts[home]
+    return (n_pieces.cumsum(0) - n_pieces)[home] + within
+
+
+def _nearest_centre(points: Tensor, weighted_centres: Tensor, norms: Tensor) -> Tensor:
+    block = max(1, _COMPARED_ENTRIES // norms.numel())
+    nearest = [torch.addmm(norms, rows, weighted_centres.T, alpha=-2).argmin(dim=1) for rows in points.split(block)]
+    return torch.cat(nearest)  # (m,)
+
+
+def _means(points: Tensor, weighted: Tensor, home: Tensor, n_clusters: int) -> tuple[Tensor, Tensor, Tensor]:
+    counts = torch.bincount(home, minlength=n_clusters)
+    sizes, starts = counts.clamp(min=1)[:, None], counts.cumsum(0) - counts
+    # Row after row of a cluster: `index_add_` has no fixed order on a GPU, and a seed would not fix the graph.
+    order = home.argsort(stable=True)
+    both = [functional.embedding_bag(order, rows, starts, mode="sum") / sizes for rows in (points, weighted)]
+    return both[0], both[1], counts

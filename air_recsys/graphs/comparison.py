@@ -12,9 +12,9 @@ import scipy.sparse as sp
 from air_recsys.data.columns import as_float
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError
-from air_recsys.graphs.communities import louvain
 from air_recsys.graphs.nodes import Nodes
 from air_recsys.graphs.pruning import strongest_of_each
+from air_recsys.graphs.spectral import louvain
 from air_recsys.storage.reading import checked_sparse
 
 _MOST_PAIRS = 2_000_000
@@ -33,7 +33,7 @@ class Side(NamedTuple):
 
 
 def agreement(adjacency: sp.csr_array, side: Side) -> dict[str, float]:
-    """Return how a graph agrees with side information; see `SimilarityGraph.similarity_to`."""
+    """How a graph agrees with side information; see `SimilarityGraph.similarity_to`."""
     from sklearn.metrics import normalized_mutual_info_score, roc_auc_score
 
     graph = sp.csr_array(adjacency[side.rows][:, side.rows])
@@ -55,7 +55,7 @@ def agreement(adjacency: sp.csr_array, side: Side) -> dict[str, float]:
 
 
 def shared(own: sp.csr_array, other: sp.csr_array) -> dict[str, float]:
-    """Return how much two graphs over the same nodes have in common; see `SimilarityGraph.compare`."""
+    """How much two graphs over the same nodes have in common; see `SimilarityGraph.compare`."""
     from sklearn.metrics import normalized_mutual_info_score
 
     upper, other_upper = (sp.csr_array(sp.triu(matrix, k=1)) for matrix in (own, other))
@@ -73,7 +73,7 @@ def shared(own: sp.csr_array, other: sp.csr_array) -> dict[str, float]:
 
 
 def spearman(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the rank correlation, ties sharing their mean rank; NaN where one of the two does not vary.
+    """The rank correlation, ties sharing their mean rank; NaN where one of the two does not vary.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def spearman(x: np.ndarray, y: np.ndarray) -> float:
 
 
 def node_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return all pairs i < j, or as many as two million at random where there are more; seed 0."""
+    """All pairs i < j, or as many as two million at random where there are more; seed 0."""
     if n * (n - 1) // 2 <= _MOST_PAIRS:
         return np.triu_indices(n, k=1)
     rng = np.random.default_rng(0)
@@ -99,12 +99,12 @@ def node_pairs(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _entries(matrix: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return the entries at some places; SciPy answers no places with a sparse array."""
+    """The entries at some positions; SciPy answers no positions with a sparse array."""
     return np.asarray(matrix[i, j], dtype=np.float64) if i.size else np.empty(0)
 
 
 def _of_neighbors(adjacency: sp.csr_array, similarity: Measure) -> float:
-    """Return the mean similarity of a node's strongest neighbours, averaged over the nodes that have any."""
+    """The mean similarity of a node's strongest neighbours, averaged over the nodes that have any."""
     chosen = strongest_of_each(adjacency, _NEIGHBORS)
     rows = np.repeat(np.arange(adjacency.indptr.size - 1), np.diff(adjacency.indptr))[chosen]
     if not rows.size:
@@ -119,7 +119,7 @@ def _of_neighbors(adjacency: sp.csr_array, similarity: Measure) -> float:
 
 
 def read_side(information: Any, nodes: Nodes) -> Side:
-    """Return labels, a similarity matrix or features as a `Side`; see `SimilarityGraph.similarity_to`."""
+    """Labels, a similarity matrix or features as a `Side`; see `SimilarityGraph.similarity_to`."""
     if isinstance(information, pd.Series):
         rows, positions = _shared_ids(information.index, nodes)
         return _labels(information.iloc[positions], rows)
@@ -142,7 +142,7 @@ def read_side(information: Any, nodes: Nodes) -> Side:
 
 
 def _shared_ids(index: pd.Index, nodes: Nodes) -> tuple[np.ndarray, np.ndarray]:
-    """Return the rows of the graph that are in an index, and their positions there."""
+    """The rows of the graph that are in an index, and their positions there."""
     positions = IdIndex(index, nodes.kind).lookup(nodes.ids)
     rows = np.flatnonzero(positions >= 0)
     return rows, positions[rows]

@@ -17,7 +17,7 @@ _BLOCK_ENTRIES = 4_000_000  # mean number of products in a block
 
 
 def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float = 0.5) -> Csr:
-    r"""Return the graph of the rows that share most columns, with less weight on columns of many rows; shape (m, m).
+    r"""The graph of the rows that share most columns, with less weight on columns of many rows; shape (m, m).
 
     .. math:: w_{ij} = \frac{\sum_{c \in N(i) \cap N(j)} |N(c)|^{-a}}{\sqrt{|N(i)|\,|N(j)|}}
 
@@ -61,7 +61,7 @@ def cooccurrence_neighbors(matrix: Any, n_neighbors: int, column_exponent: float
 
 
 def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray, run: Any = map) -> Csr:
-    """Return the k largest products of each of `rows` (m, n) with `others` (p, n), except with itself; shape (m, p).
+    """The k largest products of each of `rows` (m, n) with `others` (p, n), except with itself; shape (m, p).
 
     All products are non-negative. `own` (m,) are the positions of the rows among the others, -1 for rows not there.
     `run` is what calls a function of blocks of rows: `map`, or one that has threads for them.
@@ -83,7 +83,7 @@ def strongest_products(rows: Csr, others: Csr, k: int, own: np.ndarray, run: Any
 
 
 def strongest_entries(matrix: Csr, k: int) -> Csr:
-    """Return a matrix with the k largest entries of each row alone, the first of equal ones.
+    """A matrix with the k largest entries of each row alone, the first of equal ones.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def strongest_entries(matrix: Csr, k: int) -> Csr:
 
 
 def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
-    """Return a matrix with each entry divided by powers of the numbers of entries in its row and in its column.
+    """A matrix with each entry divided by powers of the numbers of entries in its row and in its column.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def scaled(matrix: Csr, row_exponent: float, column_exponent: float) -> Csr:
 
 
 def scaled_adjacency(adjacency: sp.csr_array) -> sp.csr_array:
-    """Return D^-1/2 A D^-1/2 for D = diag(A 1), in double precision; nodes without edges have zeros, (n, n).
+    """D^-1/2 A D^-1/2 for D = diag(A 1), in double precision; nodes without edges have zeros, (n, n).
 
     Examples
     --------
@@ -132,7 +132,7 @@ def scaled_adjacency(adjacency: sp.csr_array) -> sp.csr_array:
 
 
 def _cuts(rows: Csr, others: Csr) -> list[tuple[int, int]]:
-    """Return the first and last + 1 rows of blocks that have about the same number of products."""
+    """The first and last + 1 rows of blocks that have about the same number of products."""
     per_column = np.bincount(others.indices, minlength=others.shape[1])
     products = np.cumsum(np.add.reduceat(np.r_[per_column[rows.indices], 0], rows.indptr[:-1]))
     n_blocks = 1 + int(products[-1]) // _BLOCK_ENTRIES
@@ -148,7 +148,7 @@ def _strongest(rows: Csr, columns: Csr, k: int, own: np.ndarray) -> Csr:
 
 
 def _are_largest(values: np.ndarray, columns: np.ndarray, k: int) -> np.ndarray:
-    """Return which k values are the largest, those of the first columns of equal ones.
+    """The mask of the k largest values, of equal ones those of the first columns.
 
     `argpartition` chooses among equal ones by the processor.
     """

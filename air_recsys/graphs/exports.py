@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-import torch
 
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs.nodes import Nodes
@@ -27,7 +26,7 @@ _RESERVED_BY_GEXF = frozenset({"id", "pid", "start", "end", "slices", "spells", 
 
 
 def edge_list(ids: np.ndarray, adjacency: sp.csr_array) -> pd.DataFrame:
-    """Return every edge once, as columns source, target and weight; the source comes first among the ids."""
+    """Every edge once, as columns source, target and weight; the source comes first among the ids."""
     upper = sp.triu(adjacency, k=1).tocoo()
     return pd.DataFrame({"source": ids[upper.row], "target": ids[upper.col], "weight": upper.data})
 
@@ -38,7 +37,7 @@ def edge_list(ids: np.ndarray, adjacency: sp.csr_array) -> pd.DataFrame:
 def networkx_graph(
     names: Iterable[Hashable], adjacency: sp.csr_array, attributes: Iterable[dict[str, Any]] | None = None
 ) -> nx.Graph:
-    """Return a NetworkX graph with these node names, edge attribute "weight", and attributes of the nodes."""
+    """A NetworkX graph with these node names, edge attribute "weight", and attributes of the nodes."""
     graph = import_extra("networkx", "viz").Graph()
     rows = list(names)
     graph.add_nodes_from(rows if attributes is None else zip(rows, attributes, strict=True))
@@ -49,7 +48,7 @@ def networkx_graph(
 
 
 def node_attributes(nodes: Nodes) -> list[dict[str, Any]]:
-    """Return the attributes of each node as plain Python values, without missing ones.
+    """The attributes of each node as plain Python values, without missing ones.
 
     Where a column names the nodes, "label" holds the name, unless a column has that name already.
     """
@@ -63,20 +62,6 @@ def node_attributes(nodes: Nodes) -> list[dict[str, Any]]:
             if present[row]:
                 attributes[row][str(name)] = value
     return attributes
-
-
-def pyg_data(nodes: Nodes, adjacency: sp.csr_array) -> Any:
-    """Return `torch_geometric.data.Data` with both directions of every edge, weights in float32, and the ids."""
-    data = import_extra("torch_geometric.data", "graphs").Data
-    entries = adjacency.tocoo()
-    places = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))  # (2, 2 n_edges)
-    weights = torch.from_numpy(entries.data.astype(np.float32))  # (2 n_edges,)
-    return data(edge_index=places, edge_weight=weights, num_nodes=len(nodes.ids), ids=nodes.ids.tolist())
-
-
-def pygsp_graph(adjacency: sp.csr_array) -> Any:
-    """Return `pygsp.graphs.Graph`, which takes SciPy's sparse matrices but not its sparse arrays."""
-    return import_extra("pygsp.graphs", "graphs").Graph(sp.csr_matrix(adjacency))
 
 
 # -------------------------------------------------------------------- files
@@ -102,12 +87,12 @@ def write_xml(
 
 
 def csv_bytes(table: pd.DataFrame) -> bytes:
-    """Return a table as CSV in UTF-8."""
+    """A table as CSV in UTF-8."""
     return table.to_csv(index=False, lineterminator="\n").encode("utf-8", "replace")
 
 
 def parquet_bytes(table: pd.DataFrame) -> bytes:
-    """Return a table as Parquet, where a column of several types becomes text."""
+    """A table as Parquet, where a column of several types becomes text."""
     import_extra("pyarrow", "data")
     columns = {str(name): of_one_type(column) for name, column in table.items()}
     buffer = io.BytesIO()
@@ -119,7 +104,7 @@ def parquet_bytes(table: pd.DataFrame) -> bytes:
 
 
 def of_one_type(values: pd.Series) -> pd.Series:
-    """Return a column as it is, or as texts where its values are of several types."""
+    """A column as it is, or as texts where its values are of several types."""
     if values.dtype != np.dtype(object) or len(set(map(type, values.dropna().tolist()))) < 2:
         return values
     return values.map(str, na_action="ignore")
@@ -132,7 +117,7 @@ def check_distinct(names: Sequence[Hashable], kind: str) -> None:
 
 
 def check_folder(path: str | os.PathLike[str]) -> Path:
-    """Return the path of a file to write, or raise `ParameterError` where its folder does not exist."""
+    """The path of a file to write, or `ParameterError` where its folder does not exist."""
     target = Path(path)
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
@@ -140,7 +125,7 @@ def check_folder(path: str | os.PathLike[str]) -> Path:
 
 
 def _xml_text(value: Any) -> str:
-    """Return a value as text without the characters that XML cannot hold."""
+    """A value as text without the characters that XML cannot hold."""
     return _NOT_IN_XML.sub("\ufffd", str(value))
 
 

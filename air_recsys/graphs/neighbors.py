@@ -1,14 +1,24 @@
-"""A graph that is not learned: the nearest rows by cosine."""
+"""Graphs that are not learned: each row's nearest rows, of factors or by the cosine of sparse rows."""
 
 from __future__ import annotations
 
-import scipy.sparse as sp
+from typing import Any
 
-from air_recsys.storage.validation import check_integer
+import numpy as np
+import scipy.sparse as sp
+import torch
+
+from air_recsys.data.columns import as_float
+from air_recsys.exceptions import DataError
+from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.storage.validation import check_choice, check_integer
+
+_BLOCK_ENTRIES = 4_000_000  # entries of gathered factors in a block
+METRICS = ("cosine", "euclidean")
 
 
 def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
-    """Return the graph of each row's nearest rows by the cosine of their stored entries, shape (m, m).
+    """The graph of each row's nearest rows by the cosine of their stored entries, shape (m, m).
 
     Each row of `matrix` (m, n), such as centred ratings, chooses at most min(n_neighbors, m - 1) edges. An edge weighs
     the cosine, at least 0, halved where only one of its two ends chose it. Rows without entries stay isolated.
@@ -33,3 +43,77 @@ def cosine_neighbors(matrix: sp.csr_array, n_neighbors: int) -> sp.csr_array:
     symmetric = sp.csr_array(chosen + chosen.T)
     symmetric.eliminate_zeros()
     return symmetric
+
+
+def as_factors(factors: Any, n_ids: int) -> np.ndarray:
+    """Factors as float32, shape (n, r), or `DataError` unless they are finite and one row per id."""
+    array = as_float(factors, "factors")
+    if array.ndim != 2 or len(array) != n_ids:
+        raise DataError(f"expected factors of shape ({n_ids}, r), one row per id, found shape {array.shape}")
+    if not np.isfinite(array).all():
+        raise DataError(f"expected finite factors, found {np.count_nonzero(~np.isfinite(array))} NaN or infinite")
+    return array.astype(np.float32)
+
+
+def nearest_neighbors_graph(factors: np.ndarray, k: int, metric: str) -> sp.csr_array:
+    r"""The graph in which every row of some factors is joined to its k nearest rows, shape (n, n).
+
+    An edge stands where either of its ends is among the min(k, n - 1) nearest of the other. It weighs
+
+    * "cosine": the cosine of the two rows; pairs with a cosine <= 0 and rows of zeros get no edge,
+    * "euclidean": :math:`\exp(-|x_i - x_j|^2 / (\sigma_i \sigma_j))` with :math:`\sigma_i` the distance of row i's
+      k-th neighbour, so that the unit of the factors does not matter and thin regions are joined as dense ones are.
+
+    Examples
+    --------
+    >>> x = np.array([[1, 0], [2, 0], [0, 1]], dtype=np.float32)
+    >>> nearest_neighbors_graph(x, 1, "cosine").toarray()
+    array([[0., 1., 0.],
+           [1., 0., 0.],
+           [0., 0., 0.]])
+
+    References
+    ----------
+    Zelnik-Manor and Perona, Self-Tuning Spectral Clustering, NIPS 2004 (the weights of "euclidean").
+    """
+    check_integer("k", k, minimum=1)
+    check_choice("metric", metric, METRICS)
+    n = len(factors)
+    norms = np.linalg.norm(factors, axis=1)  # (n,)
+    # A row of zeros has no direction, and would stand nearer to all than a cosine below 1/2.
+    used = np.flatnonzero(norms > 0) if metric == "cosine" else np.arange(n)
+    if used.size < 2:
+        return sp.csr_array((n, n))
+    points = factors[used] / norms[used, None] if metric == "cosine" else factors
+    tensor = torch.from_numpy(points)
+    neighbors = nearest_rows(tensor, tensor, min(k, used.size - 1)).numpy()  # (u, k)
+    weights = _cosines(points, neighbors) if metric == "cosine" else _self_tuned(points, neighbors)
+    rows = np.repeat(used, neighbors.shape[1])
+    chosen = sp.csr_array((weights.ravel(), (rows, used[neighbors.ravel()])), shape=(n, n))
+    symmetric = sp.csr_array(chosen.maximum(chosen.T))
+    symmetric.eliminate_zeros()
+    return symmetric
+
+
+def _cosines(units: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
+    """The cosine of every row with each of its neighbours, at least 0; shape (n, k)."""
+    return _in_blocks(units, neighbors, lambda own, others: np.einsum("br,bkr->bk", own, others)).clip(0, 1)
+
+
+def _self_tuned(points: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
+    squared = _in_blocks(points, neighbors, lambda own, others: np.square(others - own[:, None]).sum(axis=2))
+    scales = np.sqrt(squared.max(axis=1))  # (n,), the distance of the k-th neighbour
+    products = scales[:, None] * scales[neighbors]
+    # Where k rows or more are equal the scale is 0: equal rows weigh 1, and others are infinitely far.
+    ratio = np.divide(squared, products, out=np.where(squared > 0, np.inf, 0.0), where=products > 0)
+    return np.exp(-ratio)
+
+
+def _in_blocks(points: np.ndarray, neighbors: np.ndarray, measure: Any) -> np.ndarray:
+    n, k = neighbors.shape
+    values = np.empty((n, k))
+    block = max(1, _BLOCK_ENTRIES // (k * max(1, points.shape[1])))
+    for start in range(0, n, block):
+        rows = slice(start, start + block)
+        values[rows] = measure(points[rows], points[neighbors[rows]])
+    return values

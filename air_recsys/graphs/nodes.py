@@ -42,7 +42,7 @@ class Nodes:
         return self.index.ids
 
     def labels(self) -> np.ndarray:
-        """Return the name of every node as text, its id where the label column has no value; shape (n,)."""
+        """The name of every node as text, its id where the label column has no value; shape (n,)."""
         names: list[Any] = self.ids.tolist()
         if self.label is not None:
             column = self.attributes[self.label]
@@ -50,19 +50,19 @@ class Nodes:
         return np.fromiter(map(str, names), dtype=object)
 
     def series(self, values: np.ndarray, name: str) -> pd.Series:
-        """Return one value per node as a Series indexed by id."""
+        """One value per node as a Series indexed by id."""
         return pd.Series(values, index=self._pandas_index(), name=name)
 
     def take(self, rows: np.ndarray) -> Nodes:
-        """Return the nodes of some rows, in that order."""
+        """The nodes of some rows, in that order."""
         return Nodes(self.ids[rows], self.kind, self.attributes.iloc[rows], self.label)
 
     def row(self, id: Hashable) -> int:
-        """Return the row of a node; see `rows`."""
+        """The row of a node; see `rows`."""
         return int(self.rows([id])[0])
 
     def rows(self, ids: Sequence[Hashable] | np.ndarray) -> np.ndarray:
-        """Return the rows of several nodes, or raise `UnknownIdError` with the ids whose text or label is nearest."""
+        """The rows of several nodes, or `UnknownIdError` with the ids whose text or label is nearest."""
         rows = self.index.lookup(ids)
         if (rows < 0).any():
             unknown = [id for id, row in zip(ids, rows.tolist(), strict=True) if row < 0]
@@ -70,7 +70,7 @@ class Nodes:
         return rows
 
     def _hint(self, id: Hashable) -> str:
-        """Return a hint at the ids nearest to an unknown one, by their own text and by their labels."""
+        """A hint at the ids nearest to an unknown one, by their own text and by their labels."""
         if not len(self.index):
             return "the graph has no nodes"
         labels, ids = self.labels().tolist(), self.ids.tolist()

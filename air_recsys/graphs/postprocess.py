@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.exceptions import DataError
-from air_recsys.graphs.construction import nearest_neighbors_graph
 from air_recsys.graphs.cooccurrence import scaled_adjacency
+from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from air_recsys.storage.validation import check_integer
 
 _EXACT_BELOW = 512  # rows or columns; a dense decomposition takes a second there
@@ -25,7 +25,7 @@ LEARNED_SHARE = 0.1  # weight of the learned graph; chosen on the genres of Movi
 
 
 def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
-    r"""Return factors of the rows whose cosine says how alike their two-step walks are; float32, (n, min(rank, n, m)).
+    r"""Factors of the rows whose cosine says how alike their two-step walks are; float32, (n, min(rank, n, m)).
 
     With the 0/1 pattern P (n x m), its degrees d (rows) and e (columns), and
     :math:`B = d^{-1/2} P e^{-1/2} = U \Sigma V^\top`, the factors are :math:`U \Sigma^2` without their component along
@@ -69,7 +69,7 @@ def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
 
 
 def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED_SHARE) -> sp.csr_array:
-    """Return a learned graph joined with the nearest neighbours by the pattern, shape (n, n).
+    """A learned graph joined with the nearest neighbours by the pattern, shape (n, n).
 
     An edge weighs the cosine of the `pattern_factors` of its ends, where one of the two is among the k nearest of the
     other, plus `share` times its learned weight over the root of both learned degrees.
@@ -108,7 +108,7 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED
 
 
 def with_pattern_of_isolated(learned: sp.csr_array, pattern: Any, k: int = 50) -> sp.csr_array:
-    """Return a learned graph in which nodes without an edge get those of the pattern, shape (n, n).
+    """A learned graph in which nodes without an edge get those of the pattern, shape (n, n).
 
     Such nodes are new since the training, or nothing but the pattern tells nodes apart. An edge of theirs weighs the
     cosine of the `pattern_factors` of its ends, times the median over the other nodes of the largest learned weight:
@@ -141,7 +141,7 @@ def with_pattern_of_isolated(learned: sp.csr_array, pattern: Any, k: int = 50) -
 
 
 def _pattern_graph(pattern: Any, k: int) -> sp.csr_array:
-    """Return the cosines of the pattern's factors with the k nearest nodes of each, shape (n, n)."""
+    """The cosines of the pattern's factors with the k nearest nodes of each, shape (n, n)."""
     alike = nearest_neighbors_graph(pattern_factors(pattern), k, "cosine")
     alike.data[alike.data < _NO_COSINE] = 0
     return alike

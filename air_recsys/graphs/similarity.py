@@ -13,10 +13,11 @@ import scipy.sparse as sp
 
 from air_recsys.data.ids import as_id_array
 from air_recsys.exceptions import DataError
-from air_recsys.graphs import comparison, construction, pruning, spectral
-from air_recsys.graphs.analysis import AnalysedGraph
-from air_recsys.graphs.card import graph_card
+from air_recsys.graphs import comparison, neighbors, pruning, spectral
+from air_recsys.graphs.analysis import AnalysedGraph, graph_card
+from air_recsys.graphs.nodes import Nodes
 from air_recsys.storage.validation import check_integer, check_real
+from air_recsys.storage.writers import writer
 
 
 class SimilarityGraph(AnalysedGraph):
@@ -77,7 +78,7 @@ class SimilarityGraph(AnalysedGraph):
         attributes: pd.DataFrame | None = None,
         label: str | None = None,
     ) -> Self:
-        r"""Return the graph of the k nearest rows of some factors, from an exact search in blocks.
+        r"""The graph of the k nearest rows of some factors, from an exact search in blocks.
 
         Two nodes have an edge if one of them is among the min(k, n - 1) nearest of the other.
 
@@ -104,11 +105,11 @@ class SimilarityGraph(AnalysedGraph):
         0    y   0.999
         """
         nodes = as_id_array(ids)
-        adjacency = construction.nearest_neighbors_graph(construction.as_factors(factors, len(nodes)), k, metric)
+        adjacency = neighbors.nearest_neighbors_graph(neighbors.as_factors(factors, len(nodes)), k, metric)
         return cls(adjacency, nodes, kind, attributes=attributes, label=label)
 
     def with_attributes(self, attributes: pd.DataFrame, label: str | None = None) -> Self:
-        """Return the same graph with other attributes; see the class for parameters and errors.
+        """The same graph with other attributes; see the class for parameters and errors.
 
         Examples
         --------
@@ -137,13 +138,13 @@ class SimilarityGraph(AnalysedGraph):
         return f"SimilarityGraph({', '.join(facts)})"
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: sizes, and the strongest edges."""
+        """The card that a notebook shows: sizes, and the strongest edges."""
         return graph_card(self)
 
     # ---------------------------------------------------------------- fewer nodes, fewer edges
 
     def subgraph(self, ids: Iterable[Hashable]) -> Self:
-        """Return the graph of some nodes, in that order, with all edges between them.
+        """The graph of some nodes, in that order, with all edges between them.
 
         Raises
         ------
@@ -155,7 +156,7 @@ class SimilarityGraph(AnalysedGraph):
         return self._of_rows(self._nodes.rows(as_id_array(ids)))
 
     def ego(self, id: Hashable, hops: int = 1) -> Self:
-        """Return the graph of a node and all nodes within `hops` steps of it, with the edges between them.
+        """The graph of a node and all nodes within `hops` steps of it, with the edges between them.
 
         Errors are those of `subgraph`.
 
@@ -175,7 +176,7 @@ class SimilarityGraph(AnalysedGraph):
         return self._of_rows(np.flatnonzero(reached))
 
     def top(self, k: int) -> Self:
-        """Return the graph where every node keeps its k strongest edges, of equal ones as `neighbors` does.
+        """The graph where every node keeps its k strongest edges, of equal ones as `neighbors` does.
 
         As with `mass`, an edge stays if either of its ends keeps it. So the graph stays symmetric, and a node can have
         more than k edges.
@@ -191,11 +192,11 @@ class SimilarityGraph(AnalysedGraph):
         return self._with(pruning.strongest(self._adjacency, check_integer("k", k, minimum=1), self._support))
 
     def threshold(self, weight: float) -> Self:
-        """Return the graph of the edges with at least that weight."""
+        """The graph of the edges with at least that weight."""
         return self._with(pruning.above(self._adjacency, check_real("weight", weight)))
 
     def mass(self, share: float) -> Self:
-        """Return the graph where every node keeps the fewest of its edges that hold a share of its weight.
+        """The graph where every node keeps the fewest of its edges that hold a share of its weight.
 
         An edge stays if either of its ends keeps it. Learned graphs give most of a node's weight to few edges: a node
         keeps many edges only if its weight is spread over many.
@@ -219,7 +220,7 @@ class SimilarityGraph(AnalysedGraph):
     # ---------------------------------------------------------------- side information and other graphs
 
     def similarity_to(self, side_information: Any) -> pd.Series:
-        """Return how well the graph agrees with side information about its nodes.
+        """How well the graph agrees with side information about its nodes.
 
         Parameters
         ----------
@@ -259,7 +260,7 @@ class SimilarityGraph(AnalysedGraph):
         return pd.Series(comparison.agreement(self._adjacency, side), name="agreement")
 
     def compare(self, other: SimilarityGraph) -> pd.Series:
-        """Return the agreement of this graph with another one over the same ids, in any order.
+        """The agreement of this graph with another one over the same ids, in any order.
 
         Returns
         -------
@@ -290,29 +291,20 @@ class SimilarityGraph(AnalysedGraph):
 
         For more than `max_nodes` nodes the page shows the communities, and the neighbourhoods of single nodes.
         """
-        # An import inside the method, as graphs lie below reports: the public name is fixed.
-        from air_recsys.report import write_explorer
-
-        return write_explorer(path, self, title=title, max_nodes=max_nodes)
+        return writer("html")(path, self, title=title, max_nodes=max_nodes)
 
     # ---------------------------------------------------------------- internals
 
     def _with(self, adjacency: sp.csr_array) -> Self:
-        nodes = self._nodes
-        return type(self)(
-            adjacency, nodes.ids, nodes.kind, attributes=nodes.attributes, label=nodes.label, support=self.support
-        )
+        return self._of(self._nodes, adjacency, self.support)
 
     def _of_rows(self, rows: np.ndarray) -> Self:
-        nodes, support = self._nodes.take(rows), self.support
-        return type(self)(
-            self._adjacency[rows][:, rows],
-            nodes.ids,
-            nodes.kind,
-            attributes=nodes.attributes,
-            label=nodes.label,
-            support=None if support is None else support[rows][:, rows],
-        )
+        support = None if self.support is None else self.support[rows][:, rows]
+        return self._of(self._nodes.take(rows), self._adjacency[rows][:, rows], support)
+
+    def _of(self, nodes: Nodes, adjacency: sp.csr_array, support: sp.csr_array | None) -> Self:
+        attributes, label = nodes.attributes, nodes.label
+        return type(self)(adjacency, nodes.ids, nodes.kind, attributes=attributes, label=label, support=support)
 
 
 def _counted(number: int, noun: str) -> str:

@@ -1,4 +1,4 @@
-r"""The spectrum of a graph: components, the smallest eigenpairs of its normalised Laplacian, and coordinates.
+r"""The spectrum of a graph, and what follows: components, coordinates and communities (and those of Louvain).
 
 With degrees d and D = diag(d) the normalised Laplacian is :math:`I - D^{-1/2} A D^{-1/2}`. Its eigenvalues lie in
 [0, 2], and 0 occurs once for every component, with the trivial eigenvector :math:`D^{1/2} 1`. So each component is
@@ -15,10 +15,15 @@ import scipy.sparse as sp
 from scipy.sparse import csgraph
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs.exports import networkx_graph
+from air_recsys.storage.validation import import_extra
+
 _DENSE = 400  # nodes, up to which the full decomposition is faster
 _ITERATIONS = 300
 _TOLERANCE = 1e-8
 _FILLED = 0.8  # share of its box that a component may fill
+_MOST_CUTS = 30  # most cuts by the eigengap
 
 
 def by_size(groups: np.ndarray) -> np.ndarray:
@@ -36,14 +41,14 @@ def by_size(groups: np.ndarray) -> np.ndarray:
 
 
 def component_of_each(adjacency: sp.csr_array) -> np.ndarray:
-    """Return the connected component of every node, 0 being the largest; shape (n,)."""
+    """The connected component of every node, 0 being the largest; shape (n,)."""
     if adjacency.indptr.size == 1:
         return np.empty(0, dtype=np.int64)
     return by_size(csgraph.connected_components(adjacency, directed=False)[1])
 
 
 def each_component(adjacency: sp.csr_array) -> Iterator[tuple[np.ndarray, sp.csr_array]]:
-    """Yield the rows and the adjacency of every component, from the largest to the smallest."""
+    """The rows and the adjacency of every component, from the largest to the smallest."""
     labels = component_of_each(adjacency)
     order = np.argsort(labels, kind="stable")
     blocks = sp.csr_array(adjacency[order][:, order])  # block-diagonal
@@ -54,7 +59,7 @@ def each_component(adjacency: sp.csr_array) -> Iterator[tuple[np.ndarray, sp.csr
 
 
 def smallest_eigenpairs(adjacency: sp.csr_array, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest eigenpairs of the normalised Laplacian of a connected graph of two nodes or more.
+    """The smallest eigenpairs of the normalised Laplacian of a connected graph of two nodes or more.
 
     These are min(k, n - 1) values (k,), ascending, without the first, 0, and vectors (n, k) of norm 1 whose entry of
     largest modulus is positive.
@@ -81,7 +86,7 @@ def smallest_eigenpairs(adjacency: sp.csr_array, k: int) -> tuple[np.ndarray, np
 
 
 def trivial_eigenvector(adjacency: sp.csr_array) -> np.ndarray:
-    """Return D^1/2 1, of norm 1: the eigenvector of the eigenvalue 0 of a connected graph; shape (n,)."""
+    """D^1/2 1, of norm 1: the eigenvector of the eigenvalue 0 of a connected graph; shape (n,)."""
     degrees = adjacency.sum(axis=1)
     return np.sqrt(degrees / degrees.sum())
 
@@ -123,7 +128,7 @@ def _with_fixed_signs(vectors: np.ndarray) -> np.ndarray:
 
 
 def eigenmaps(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    r"""Return Laplacian eigenmaps, every component in a separate box; shape (n, n_dims).
+    r"""Laplacian eigenmaps, every component in a separate box; shape (n, n_dims).
 
     The coordinates of a component are the solutions y of :math:`L y = \lambda D y` with the smallest
     :math:`\lambda > 0`, each scaled to a largest entry of 1. With several components each has a box whose area
@@ -154,7 +159,7 @@ def eigenmaps(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
 
 
 def _local(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
-    """Return the eigenmaps of one component, each coordinate with a largest entry of 1."""
+    """The eigenmaps of one component, each coordinate with a largest entry of 1."""
     n = adjacency.indptr.size - 1
     coordinates = np.zeros((n, n_dims))
     if n > 1:
@@ -165,7 +170,7 @@ def _local(adjacency: sp.csr_array, n_dims: int) -> np.ndarray:
 
 
 def _shelves(sizes: np.ndarray, n_dims: int) -> np.ndarray:
-    """Return the centres of square boxes of side 2 sqrt(size), in rows of about equal length; shape (c, n_dims)."""
+    """The centres of square boxes of side 2 sqrt(size), in rows of about equal length; shape (c, n_dims)."""
     sides = 2 * np.sqrt(sizes)
     length = np.inf if n_dims == 1 else np.linalg.norm(sides) * (1 + 1e-9)
     centres = np.zeros((sizes.size, max(2, n_dims)))
@@ -176,3 +181,89 @@ def _shelves(sizes: np.ndarray, n_dims: int) -> np.ndarray:
         centres[number, :2] = x + side / 2, y - side / 2
         x += side
     return centres[:, :n_dims]
+
+
+def louvain(adjacency: sp.csr_array, resolution: float, random_state: int) -> np.ndarray:
+    """Communities of large modularity, 0 being the largest; shape (n,).
+
+    Source: Blondel, Guillaume, Lambiotte, Lefebvre, Fast unfolding of communities in large networks, J. Stat. Mech.,
+    2008, in NetworkX's program.
+    """
+    networkx = import_extra("networkx", "viz")
+    graph = networkx_graph(range(_size(adjacency)), adjacency)
+    groups = np.empty(_size(adjacency), dtype=np.int64)
+    communities = networkx.community.louvain_communities(graph, resolution=resolution, seed=random_state)
+    for number, members in enumerate(communities):
+        groups[list(members)] = number
+    return by_size(groups)
+
+
+def spectral_communities(adjacency: sp.csr_array, n_communities: int | None, random_state: int) -> np.ndarray:
+    """The clusters of k-means on eigenvectors of the normalised Laplacian, 0 being the largest; shape (n,).
+
+    No cluster reaches over two components, and nodes without edges stand alone. Components are cut into more where
+    that costs least, that is at the smallest eigenvalues; a component that is cut c times is divided by k-means with
+    c + 1 clusters on its first c + 1 eigenvectors, rows scaled to norm 1.
+
+    `n_communities` counts the clusters of nodes with edges. None stands for as many as there are eigenvalues before
+    the largest gap between two successive ones, up to 30 more than components with edges.
+
+    Raises
+    ------
+    ParameterError
+        If `n_communities` is less than the components with edges, or more than their nodes.
+
+    References
+    ----------
+    Ng, Jordan, Weiss, On Spectral Clustering, NIPS 2001; von Luxburg, A Tutorial on Spectral Clustering, 2007.
+
+    Examples
+    --------
+    >>> pairs = sp.csr_array([[0.0, 5, 1, 0], [5, 0, 0, 1], [1, 0, 0, 5], [0, 1, 5, 0]])
+    >>> spectral_communities(pairs, None, 0)
+    array([0, 0, 1, 1])
+    """
+    groups = np.arange(_size(adjacency))  # every node alone
+    components = [(rows, block) for rows, block in each_component(adjacency) if rows.size > 1]
+    most = sum(rows.size for rows, _ in components)
+    if n_communities is not None and not len(components) <= n_communities <= most:
+        raise ParameterError(
+            f"n_communities must lie between the number of components with edges, {len(components)}, and that of "
+            f"nodes with edges, {most}, found {n_communities}"
+        )
+    wanted = None if n_communities is None else n_communities - len(components)
+    if components:
+        n_pairs = _MOST_CUTS + 1 if wanted is None else max(1, wanted)
+        spectra = [smallest_eigenpairs(block, n_pairs) for _, block in components]
+        cuts = _cuts_of_each([values for values, _ in spectra], wanted)
+        for (rows, block), (_, vectors), n_cuts in zip(components, spectra, cuts, strict=True):
+            groups[rows] = groups.max() + 1 + _divided(block, vectors[:, :n_cuts], random_state)
+    return by_size(groups)
+
+
+def _cuts_of_each(spectra: list[np.ndarray], n_cuts: int | None) -> np.ndarray:
+    """How often each component is cut: where the eigenvalues are smallest."""
+    values = np.concatenate(spectra)
+    owners = np.repeat(np.arange(len(spectra)), [len(each) for each in spectra])
+    order = np.argsort(values, kind="stable")
+    if n_cuts is None:
+        ascending = np.concatenate([[0.0], values[order][: _MOST_CUTS + 1]])
+        n_cuts = int(np.argmax(np.diff(ascending)))
+    return np.bincount(owners[order[:n_cuts]], minlength=len(spectra))
+
+
+def _divided(adjacency: sp.csr_array, vectors: np.ndarray, random_state: int) -> np.ndarray:
+    from sklearn.cluster import KMeans
+
+    n_cuts = vectors.shape[1]
+    if n_cuts == 0:
+        return np.zeros(_size(adjacency), dtype=np.int64)
+    points = np.column_stack([trivial_eigenvector(adjacency), vectors])
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    # No cluster stays empty: of n_cuts + 1 independent columns at least as many rows differ in direction.
+    model = KMeans(n_cuts + 1, n_init=10, random_state=random_state)  # pyright: ignore[reportArgumentType]
+    return model.fit_predict(points)
+
+
+def _size(adjacency: sp.csr_array) -> int:
+    return adjacency.indptr.size - 1

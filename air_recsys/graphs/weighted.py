@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+import torch
 
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import exports
 from air_recsys.graphs.nodes import Nodes
 from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.validation import import_extra
 from air_recsys.storage.writing import replace_file
 
 if TYPE_CHECKING:
@@ -43,7 +45,7 @@ class WeightedGraph:
 
     @classmethod
     def taking(cls, adjacency: sp.csr_array, ids: Iterable[Hashable], kind: str = "node") -> Self:
-        """Return the graph of an adjacency that nobody changes; its arrays are kept, not copied, where they are clean.
+        """The graph of an adjacency that nobody changes; its arrays are kept, not copied, where they are clean.
 
         Those of a model file that is mapped so stay in the file.
 
@@ -102,7 +104,7 @@ class WeightedGraph:
         return len(self.ids)
 
     def strongest_first(self) -> sp.coo_array:
-        """Return every edge once as an upper triangle, shape (n, n), its entries in the order of falling weight.
+        """Every edge once as an upper triangle, shape (n, n), its entries in the order of falling weight.
 
         Of equal weights that with more support comes first, then the first in the order of the ids.
         """
@@ -113,7 +115,7 @@ class WeightedGraph:
         return sp.coo_array((upper.data[order], (upper.row[order], upper.col[order])), shape=upper.shape)
 
     def edge_list(self) -> pd.DataFrame:
-        """Return every edge once, as columns source, target and weight.
+        """Every edge once, as columns source, target and weight.
 
         Examples
         --------
@@ -126,11 +128,11 @@ class WeightedGraph:
     # ---------------------------------------------------------------- to other libraries
 
     def to_scipy(self) -> sp.csr_array:
-        """Return a copy of the adjacency, shape (n, n), symmetric with an empty diagonal."""
+        """A copy of the adjacency, shape (n, n), symmetric with an empty diagonal."""
         return self._adjacency.copy()
 
     def to_networkx(self, labels: bool = True) -> nx.Graph:
-        """Return a NetworkX graph with edge attribute "weight" (needs the extra ``viz``).
+        """A NetworkX graph with edge attribute "weight" (needs the extra ``viz``).
 
         The attributes become attributes of the nodes, without missing values. If a column names the nodes, "label" is
         the name.
@@ -144,16 +146,20 @@ class WeightedGraph:
         return exports.networkx_graph(names, self._adjacency, exports.node_attributes(self._nodes))
 
     def to_pyg(self) -> Any:
-        """Return a PyTorch Geometric ``Data`` (needs torch_geometric, the extra ``graphs``).
+        """A PyTorch Geometric ``Data`` (needs torch_geometric, the extra ``graphs``).
 
         ``edge_index`` (int64, both directions of every edge), ``edge_weight`` (float32), ``num_nodes``, and the list
         ``ids`` in the order of the nodes.
         """
-        return exports.pyg_data(self._nodes, self._adjacency)
+        data = import_extra("torch_geometric.data", "graphs").Data
+        entries = self._adjacency.tocoo()
+        ends = torch.from_numpy(np.stack([entries.row, entries.col]).astype(np.int64))  # (2, 2 n_edges)
+        weights = torch.from_numpy(entries.data.astype(np.float32))
+        return data(edge_index=ends, edge_weight=weights, num_nodes=len(self), ids=self.ids.tolist())
 
     def to_pygsp(self) -> Any:
-        """Return a PyGSP ``Graph`` for signal processing (needs pygsp, the extra ``graphs``); nodes are rows."""
-        return exports.pygsp_graph(self._adjacency)
+        """A PyGSP ``Graph`` for signal processing (needs pygsp, the extra ``graphs``); nodes are rows."""
+        return import_extra("pygsp.graphs", "graphs").Graph(sp.csr_matrix(self._adjacency))  # takes no sparse array
 
     # ---------------------------------------------------------------- to files
 
@@ -211,7 +217,7 @@ class WeightedGraph:
 
 
 def _are_equal(clean: sp.csr_array, given: sp.csr_array) -> bool:
-    """Return whether two matrices have the same arrays, of the same types."""
+    """Whether two matrices have the same arrays, of the same types."""
     pairs = [(getattr(clean, name), getattr(given, name)) for name in ("data", "indices", "indptr")]
     return all(own.dtype == other.dtype and np.array_equal(own, other) for own, other in pairs)
 
@@ -235,16 +241,16 @@ def _clean(adjacency: Any, size: int) -> sp.csr_array:
 
 
 def _of_entries(support: sp.csr_array, adjacency: sp.csr_array) -> np.ndarray:
-    """Return the support of the stored entries of an adjacency, 0 where nothing is known; shape (nnz,)."""
+    """The support of the stored entries of an adjacency, 0 where nothing is known; shape (nnz,)."""
     if support.shape != adjacency.shape:
         raise DataError(f"expected support of the shape {adjacency.shape} of the adjacency, found {support.shape}")
     n = adjacency.indptr.size - 1
-    places = np.repeat(np.arange(n), np.diff(adjacency.indptr)) * n + adjacency.indices
+    positions = np.repeat(np.arange(n), np.diff(adjacency.indptr)) * n + adjacency.indices
     given = sp.coo_array(support)
     wanted = given.row.astype(np.int64) * n + given.col
     found = np.zeros(adjacency.nnz, dtype=given.dtype)
-    at = np.searchsorted(places, wanted)
-    known = at < places.size
-    known[known] = places[at[known]] == wanted[known]
+    at = np.searchsorted(positions, wanted)
+    known = at < positions.size
+    known[known] = positions[at[known]] == wanted[known]
     found[at[known]] = given.data[known]
     return found

@@ -4,8 +4,7 @@ An image is a float64 array (height, width) of brightness in [0, 1], a mask a bo
 True means observed. Files need the extra ``images``. A parameter outside its range is a `ParameterError`.
 """
 
-from air_recsys.data.images.checks import check_mask
-from air_recsys.data.images.files import check_image_path, load_image, load_test_image, save_image
+from air_recsys.data.images.files import check_image_path, check_mask, load_image, load_test_image, save_image
 from air_recsys.data.images.masks import PAPER_PATCHES, load_mask, patch_mask, random_mask, texture_mask
 from air_recsys.models.pictures.choice import MODELS, model_for
 from air_recsys.models.pictures.inpaint import inpaint, inpainting_errors

@@ -1,6 +1,5 @@
 """Measures of the quality of predictions: errors of ratings, binary scores, rankings at k, and images."""
 
-from air_recsys.metrics.affinity import concordance_index, modified_r_squared, mse
 from air_recsys.metrics.at_k import (
     hit_rate_at_k,
     map_at_k,
@@ -19,9 +18,8 @@ from air_recsys.metrics.catalogue import (
     novelty,
     popularity_lift,
 )
-from air_recsys.metrics.image import psnr, ssim
 from air_recsys.metrics.ranking import ranking_report, top_k
-from air_recsys.metrics.rating import mae, nmae, rmse
+from air_recsys.metrics.rating import concordance_index, mae, modified_r_squared, mse, nmae, psnr, rmse, ssim
 
 __all__ = [
     "aupr",

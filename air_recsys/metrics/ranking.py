@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from air_recsys.exceptions import DataError, ParameterError
+from air_recsys.metrics.at_k import MEASURES, as_relevant, find_hits
 from air_recsys.metrics.checks import Csr, check_sparse
-from air_recsys.metrics.hits import MEASURES, as_relevant, find_hits
 from air_recsys.storage.validation import check_integer
 
 _BLOCK_ENTRIES = 16_000_000  # scores held at a time

@@ -2,13 +2,10 @@
 
 from air_recsys.models.air import AIR
 from air_recsys.models.base import Recommender
-from air_recsys.models.baselines import BiasModel, GlobalMean
+from air_recsys.models.baselines import KNN, BiasModel, GlobalMean, IterativeSVD
 from air_recsys.models.dmf import DMF, RDMF, DirichletDMF
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.pictures.knn import KNN
-from air_recsys.models.pictures.patch_air import PatchAIR
-from air_recsys.models.pictures.pnmc import PNMC
-from air_recsys.models.pictures.svd import IterativeSVD
+from air_recsys.models.pictures.patches import PNMC, PatchAIR
 
 __all__ = [
     "AIR",

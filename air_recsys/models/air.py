@@ -13,21 +13,19 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.graphs.postprocess import with_pattern, with_pattern_of_isolated
 from air_recsys.graphs.pruning import strongest
-from air_recsys.models.calls import shortest_call
 from air_recsys.models.engines import Engine, engine_of
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.limits import BINARY
-from air_recsys.models.presets import OffersPresets, preset_parameters
+from air_recsys.models.presets import OffersPresets, preset_parameters, shortest_call
+from air_recsys.models.ratings import BINARY
 from air_recsys.models.rows import Side
-from air_recsys.models.settings.finding import AUTO, FindsSettings
-from air_recsys.models.solvers import Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
+from air_recsys.models.settings.finding import FindsSettings
+from air_recsys.models.solvers import AUTO, Adam, Solver, as_solver, parameter_names, readers_of, solver_from_json
 from air_recsys.models.state import FittedState
-from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
-from air_recsys.storage.validation import check_integer
-from air_recsys.training.spread import spread_steps
+from air_recsys.storage.validation import check_integer, choice, integer, real, warn_of_unread
+from air_recsys.training.plan import spread_steps
 
 _BUDGET = 2.0
 _LEARNED_EDGES = 5  # edges of a node of a graph of all pairs that are joined with the pattern
@@ -58,7 +56,7 @@ class AIR(OffersPresets, FindsSettings):
         matrix in memory. "auto" is 20; with a posterior it grows with the data up to 40; for exact data it is full
         width up to 500 users or items, and 64 above. See `air_recsys.models.engines.scaling.width_of`.
     adjacency : {"row_softmin", "global_sum", "global_product"}
-        How logits become a graph; see `air_recsys.graphs.adjacency`.
+        How logits become a graph; see `air_recsys.graphs.laplacian`.
     graph_neighbors : int, "auto" or None
         Edges per node of a sparse learned graph (with "row_softmin"; at most all other nodes); None gives a weight to
         every pair. "auto" depends on the size, see `air_recsys.models.engines.scaling.edges_per_node`; `fit` prints
@@ -72,7 +70,7 @@ class AIR(OffersPresets, FindsSettings):
     settings : {"fixed", "auto"}
         How parameters that are "auto" get their values. "fixed" uses formulas of the size of the data. "auto", which
         `for_completion` sets, also tries a few settings on hidden ratings, see `air_recsys.models.settings.search`. In
-        both cases strengths of given graphs are chosen on hidden ratings, see `air_recsys.models.settings.strengths`.
+        both cases strengths of given graphs are chosen on hidden ratings, see `air_recsys.models.settings.search`.
         Parameters with a value are never changed.
     search_budget : float
         Maximum number of epochs of that search, as a multiple of the epochs of the training that follows it.
@@ -82,7 +80,7 @@ class AIR(OffersPresets, FindsSettings):
         Whether `user_graph_` and `item_graph_` contain the pattern of who rated what beside the learned edges. It
         helps where people choose what to rate, and not where ratings are missing at random. Graphs of `Adam` get its
         edges; those of a posterior include it already, and only nodes without an edge get them. See
-        docs/graph-quality.md.
+        benchmarks/reports/graphs.md.
     validation_fraction, patience, clip, dtype, device, random_state, max_memory, verbose
         See `air_recsys.models.trained.TrainedRecommender`.
 
@@ -138,7 +136,7 @@ class AIR(OffersPresets, FindsSettings):
 
     @classmethod
     def of_preset(cls, preset: str, **overrides: Any) -> Self:
-        """Return the model of a preset by its name, a key of `air_recsys.models.presets.PRESETS`.
+        """The model of a preset by its name, a key of `air_recsys.models.presets.PRESETS`.
 
         Parameters
         ----------
@@ -168,7 +166,7 @@ give solver='adam'
 
     @classmethod
     def auto(cls, **overrides: Any) -> Self:
-        """Return a model whose `fit` chooses a preset by the data: 0/1, exact values, noisy ratings, likes.
+        """A model whose `fit` chooses a preset by the data: 0/1, exact values, noisy ratings, likes.
 
         `search_line_` says which kind of data `fit` found. For likes alone, positive pairs without any other, there is
         no preset: `fit` warns and names `for_likes`.
@@ -189,7 +187,7 @@ give solver='adam'
 
     @staticmethod
     def for_likes(**parameters: Any) -> GraphRanker:
-        """Return a model that ranks items from likes alone, without ratings or dislikes.
+        """A model that ranks items from likes alone, without ratings or dislikes.
 
         `fit` chooses among a regression of the items, trained factors, and both, by the lists on hidden likes,
         the latest ones where there are times.
@@ -213,7 +211,7 @@ give solver='adam'
     # ---------------------------------------------------------------- scikit-learn's grammar
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        """Return the call that makes the model: its preset, and what differs from that.
+        """The call that makes the model: its preset, and what differs from that.
 
         Examples
         --------
@@ -223,7 +221,7 @@ give solver='adam'
         return shortest_call(self) or super().__repr__(N_CHAR_MAX)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters, with `deep` also those of the solver, under names such as ``solver__depth``."""
+        """The parameters, with `deep` also those of the solver, under names such as ``solver__depth``."""
         parameters: dict[str, Any] = super().get_params(deep)
         if deep and isinstance(self.solver, str) and not self.chooses_solver:  # the shorthand has parameters, too
             nested = as_solver(self.solver).get_params()
@@ -243,10 +241,10 @@ give solver='adam'
     # ---------------------------------------------------------------- fitting
 
     def engine(self) -> Engine:
-        """Return the engine of the solver, not started; parameters that are "auto" follow from formulas."""
+        """The engine of the solver, not started; parameters that are "auto" follow from formulas."""
         if self.chooses_solver:
             raise ParameterError("solver='auto' is chosen by fit: expected a solver, or a preset, to have an engine")
-        setup = self._setup(
+        setup = self.setup(
             n_factors=self.n_factors,
             adjacency=self.adjacency,
             graph_neighbors=self.graph_neighbors,
@@ -259,12 +257,13 @@ give solver='adam'
         super().check(data, validation)
         if self.settings == "fixed" and self.search_budget != _BUDGET:
             warn_of_unread("search_budget", self.search_budget, "settings='auto'")
-        self._check_snapshots(self._by_default(data).engine().n_steps(data))
+        self._check_snapshots(self.by_default(data).engine().n_steps(data))
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
         if not self.chooses_solver:
             as_solver(self.solver).check()
-        super()._check_parameters()
+        super().check_parameters()
         self._check_snapshots(math.inf)
 
     def _check_snapshots(self, last: float) -> None:
@@ -274,11 +273,12 @@ give solver='adam'
             if check_integer("an entry of snapshot_epochs", epoch) > last:
                 raise ParameterError(f"snapshot_epochs must be at most the last epoch or sweep, {last}, found {epoch}")
 
-    def _snapshot_epochs(self) -> tuple[int, ...]:
+    def epochs_of_snapshots(self) -> tuple[int, ...]:
+        """Epochs or sweeps at which the graphs are kept."""
         return tuple(self.snapshot_epochs)
 
     def spread_epochs(self, data: Interactions, count: int) -> tuple[int, ...]:
-        """Return at most `count` epochs or sweeps of a training on `data` for `snapshot_epochs`, dense at first.
+        """At most `count` epochs or sweeps of a training on `data` for `snapshot_epochs`, dense at first.
 
         The last one, which the model holds anyway, is not among them.
 
@@ -289,7 +289,7 @@ give solver='adam'
         (0, 1, 3, 6, 16)
         """
         check_integer("count", count, minimum=1)
-        return spread_steps(self._by_default(data).engine().n_steps(data), count)
+        return spread_steps(self.by_default(data).engine().n_steps(data), count)
 
     # ---------------------------------------------------------------- graphs
 
@@ -310,7 +310,8 @@ give solver='adam'
         name = f"{side}_graph_strength"
         return float(self.settings_.get(name, getattr(self.solver_, name)))
 
-    def _edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
+    def shown_edges(self, state: FittedState, learned: SimilarityGraph, side: Side) -> sp.csr_array:
+        """The edges that similarities are made of, in any unit."""
         own = learned.to_scipy()
         if state.chosen.values.get("pattern_graphs", self.pattern_graphs) is not True:
             return own
@@ -324,13 +325,15 @@ give solver='adam'
 
     # ---------------------------------------------------------------- files
 
-    def _saved_parameters(self) -> dict[str, Any]:
+    def saved_parameters(self) -> dict[str, Any]:
+        """The parameters as JSON can hold them."""
         epochs = [int(epoch) for epoch in self.snapshot_epochs]
         solver = AUTO if self.chooses_solver else as_solver(self.solver).to_json()
-        return super()._saved_parameters() | {"solver": solver, "snapshot_epochs": epochs}
+        return super().saved_parameters() | {"solver": solver, "snapshot_epochs": epochs}
 
     @classmethod
-    def _from_saved(cls, parameters: dict[str, Any]) -> Self:
+    def from_saved(cls, parameters: dict[str, Any]) -> Self:
+        """The unfitted model with the parameters of a file."""
         saved, epochs = parameters["solver"], tuple(parameters.get("snapshot_epochs", ()))
         solver = AUTO if saved == AUTO else solver_from_json(saved)
         return cls(**parameters | {"solver": solver, "snapshot_epochs": epochs})

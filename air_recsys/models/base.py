@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Mapping
-from dataclasses import is_dataclass, replace
+from collections.abc import Iterable
 from functools import partial
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
-from sklearn import get_config
-from sklearn.base import BaseEstimator
-from sklearn.utils import estimator_html_repr
 
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.exceptions import DataError, NotFittedError
-from air_recsys.graphs import SimilarityGraph
+from air_recsys.exceptions import DataError
 from air_recsys.metrics import rmse
-from air_recsys.models.alike import KnowsSimilarities
-from air_recsys.models.card import model_card
-from air_recsys.models.locks import lock_of
-from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table
-from air_recsys.models.ranking.candidates import allowed_items, list_length
+from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, pairs_of, prediction_table
 from air_recsys.models.ranking.faiss_items import FaissItems
-from air_recsys.models.ranking.lists import best_items_of, best_rated, recommend_with
-from air_recsys.models.scoring import pairs_of
-from air_recsys.models.solvers import plain
-from air_recsys.models.state import Ending, Factors, FittedState
-from air_recsys.models.storage.checks import check_attributes, check_state
-from air_recsys.models.storage.files import (
-    FORMAT_VERSION,
-    Contents,
-    class_of,
-    read_contents,
-    saving,
-    state_from_contents,
-    state_to_contents,
-    write_contents,
-)
-from air_recsys.models.storage.old_versions import upgraded
-from air_recsys.models.storage.snapshots import snapshots_from_contents, snapshots_to_contents
+from air_recsys.models.ranking.lists import allowed_items, best_items_of, best_rated, list_length, recommend_with
+from air_recsys.models.ratings import Clip
+from air_recsys.models.similar import KnowsSimilarities
+from air_recsys.models.state import FittedState, lock_of
+from air_recsys.models.storage.saved import SavedModel
 from air_recsys.nn.devices import resolve_device
-from air_recsys.storage.parameters import check_parameters
-from air_recsys.storage.validation import check_integer
 from air_recsys.training import Callback, check_callbacks
 
-_OF_TRAINING = ("n_iter", "stopped_by", "device")  # what a file holds of the ending
 
-
-class Recommender(KnowsSimilarities, BaseEstimator):
+class Recommender(KnowsSimilarities, SavedModel):
     """Base class of all models: `fit` keeps the contract, and `_fit` of a subclass does the mathematics.
 
     The fitted state is one value, an `air_recsys.models.state.FittedState`, which is replaced in one step. The
@@ -61,8 +34,10 @@ class Recommender(KnowsSimilarities, BaseEstimator):
     state, make a shallow copy, ``copy.copy(model)``: it shares the arrays and never changes.
     """
 
-    _clips = False
-    _not_copied: ClassVar[tuple[str, ...]] = ("_lock",)
+    @property
+    def clips(self) -> Clip:
+        """The limit of scores, see `air_recsys.models.ratings.limited`."""
+        return False
 
     # ---------------------------------------------------------------- fitting
 
@@ -90,14 +65,14 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         with another error, the old state stays. Other threads that write wait until then.
         """
         check_callbacks(callbacks)
-        data = self._checked_data(interactions)
+        data = self.checked_data(interactions)
         with lock_of(self):
-            self._state = self._fit(data)
+            self._state = self.learn(data)
         return self
 
-    def _checked_data(self, interactions: Any) -> Interactions:
-        """Return what `fit` was given as interactions, or raise where it cannot train on them."""
-        data = self._as_data(interactions)
+    def checked_data(self, interactions: Any) -> Interactions:
+        """The interactions that `fit` was given, or an error where it cannot train on them."""
+        data = self.as_data(interactions)
         if data.weights is not None:
             raise DataError(f"{type(self).__name__} knows no weights of ratings, found interactions with weights")
         if any(data.n_features):
@@ -108,127 +83,22 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         self.check(data)
         return data
 
-    def _as_data(self, interactions: Any) -> Interactions:
-        """Return what `fit` was given as interactions."""
+    def as_data(self, interactions: Any) -> Interactions:
+        """The interactions that `fit` was given."""
         return as_interactions(interactions)
 
     def check(self, data: Interactions) -> None:
         """Raise `ParameterError` where `fit` on these interactions would, before any work."""
-        self._check_parameters()
+        self.check_parameters()
 
-    def _check_parameters(self) -> None:
-        """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
-        if is_dataclass(self):
-            check_parameters(self)
-        state = getattr(self, "random_state", None)
-        if not isinstance(state, np.random.Generator | np.random.RandomState | None):
-            check_integer("random_state", state)
-
-    def _fit(self, data: Interactions) -> FittedState:
+    def learn(self, data: Interactions) -> FittedState:
+        """The state that the model learns from checked interactions."""
         raise NotImplementedError
-
-    # ---------------------------------------------------------------- what was learned
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: Any = super().__getstate__()
-        return {name: value for name, value in dict(state).items() if name not in self._not_copied}
-
-    def _fitted(self) -> FittedState:
-        """Return the state of this moment; a method asks once, since the next one may be another."""
-        state = self._state
-        if state is None:
-            raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
-        return state
-
-    def check_fitted(self) -> None:
-        """Raise `NotFittedError` before `fit`."""
-        self._fitted()
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return self._state is not None
-
-    @property
-    def interactions_(self) -> Interactions:
-        """The training data."""
-        return self._fitted().data
-
-    @property
-    def rating_scale_(self) -> tuple[float, float]:
-        """Lowest and highest rating: the stated scale, else the range of the ratings in `fit`."""
-        return self._fitted().rating_scale
-
-    @property
-    def factors_(self) -> Factors:
-        """Factors and biases of both sides, and the mean."""
-        return self._fitted().factors
-
-    @property
-    def user_factors_(self) -> np.ndarray:
-        """Factors p of the users, (n_users, r): a score is mean + b_u + c_i + p_u . q_i, as ratings are."""
-        return self._fitted().factors.user_factors
-
-    @property
-    def item_factors_(self) -> np.ndarray:
-        """Factors q of the items, (n_items, r)."""
-        return self._fitted().factors.item_factors
-
-    @property
-    def user_biases_(self) -> np.ndarray:
-        """Biases b of the users, (n_users,)."""
-        return self._fitted().factors.user_biases
-
-    @property
-    def item_biases_(self) -> np.ndarray:
-        """Biases c of the items, (n_items,)."""
-        return self._fitted().factors.item_biases
-
-    @property
-    def global_mean_(self) -> float:
-        """The mean that is part of every score."""
-        return self._fitted().factors.mean
-
-    @property
-    def transform_graphs_(self) -> list[SimilarityGraph]:
-        """Graphs over other rows than users and items; mostly empty."""
-        return self._fitted().transform_graphs
-
-    @property
-    def history_(self) -> pd.DataFrame:
-        """The course of the training, a row per record; empty for models without an iterative training."""
-        return self._fitted().history
-
-    @property
-    def n_iter_(self) -> int:
-        """Number of training steps of the kept state; only for models that are trained in steps."""
-        return self._of_ending("n_iter")
-
-    @property
-    def stopped_by_(self) -> str:
-        """Why the training ended; only for models that are trained in steps."""
-        return self._of_ending("stopped_by")
-
-    def _of_ending(self, name: str) -> Any:
-        value = getattr(self._fitted().ending, name)
-        if value is None:
-            raise AttributeError(f"this {type(self).__name__} has no {name}_")
-        return value
-
-    def _repr_html_inner(self) -> str:  # what scikit-learn's `_repr_html_` hands on
-        """Return what a notebook shows: of a fitted model what was read and learned, else scikit-learn's diagram."""
-        state = self._state
-        if state is None:
-            return estimator_html_repr(self)
-        return model_card(repr(self), state, getattr(self, "search_line_", ""))
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        """Return text, and HTML unless scikit-learn is set to ``display="text"``; notebooks look here first."""
-        shown = {"text/plain": repr(self)}
-        return shown | ({"text/html": self._repr_html_inner()} if get_config()["display"] == "diagram" else {})
 
     # ---------------------------------------------------------------- scores
 
     def predict(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> np.ndarray:
-        """Return the score of each pair.
+        """The score of each pair.
 
         Parameters
         ----------
@@ -254,10 +124,10 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         predict_table : Also returns the source of each score.
         """
         state = self._fitted()
-        return self._predicted(state, *pair_indices(state, user_ids, item_ids, unknown))
+        return self.predicted_scores(state, *pair_indices(state, user_ids, item_ids, unknown))
 
     def predict_table(self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn") -> pd.DataFrame:
-        """Return the score of each pair and its source.
+        """The score of each pair and its source.
 
         Parameters
         ----------
@@ -283,27 +153,28 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         """
         state = self._fitted()
         pairs = pair_indices(state, user_ids, item_ids, unknown)
-        return prediction_table(state, user_ids, item_ids, pairs, score=self._predicted(state, *pairs))
+        return prediction_table(state, user_ids, item_ids, pairs, score=self.predicted_scores(state, *pairs))
 
-    def _predicted(
+    def predicted_scores(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the score of each pair of indices, -1 for unknown ids, at a time where given."""
+        """The score of each pair of indices, -1 for unknown ids, at a time where given."""
         known = (users >= 0) & (items >= 0)
         scores = np.empty(users.size)
         times = None if times is None else times[known]
-        scores[known] = self._score_pairs(state, users[known], items[known], times)
+        scores[known] = self.score_pairs(state, users[known], items[known], times)
         if not known.all():
             scores[~known] = fallback_scores(state, users[~known], items[~known])
         return scores
 
-    def _score_pairs(
+    def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
-        return state.scores(users, items, self._clips, times)
+        """The score of each pair of known indices, at a time where given."""
+        return state.scores(users, items, self.clips, times)
 
     def score(self, test: Any, y: None = None) -> float:
-        """Return minus the RMSE of predictions for other ratings, so larger is better.
+        """Minus the RMSE of predictions for other ratings, so larger is better.
 
         `cross_val_score` and `GridSearchCV` of scikit-learn call this method. They split rows, so pass them a table
         with one rating per row, and no y.
@@ -333,7 +204,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         {'bias_decay': 0.1}
         """
         state, data = self._fitted(), as_interactions(test, allow_negative=True)
-        return -rmse(data.ratings, self._predicted(state, *pairs_of(state, data)))
+        return -rmse(data.ratings, self.predicted_scores(state, *pairs_of(state, data)))
 
     # ---------------------------------------------------------------- recommendations
 
@@ -347,7 +218,7 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         exclude: Any = None,
         device: str = "cpu",
     ) -> pd.DataFrame:
-        """Return the best n items of each user.
+        """The best n items of each user.
 
         Parameters
         ----------
@@ -391,10 +262,10 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         length = list_length(n, state.data.n_items, allowed)
         best = partial(best_items_of, state, n=length, exclude_seen=exclude_seen, device=place, allowed=allowed)
         popular = partial(best_rated, state, length, allowed)
-        return recommend_with(best, state, user_ids, length, clips=self._clips, popular=popular)
+        return recommend_with(best, state, user_ids, length, clips=self.clips, popular=popular)
 
     def to_faiss(self, metric: str = "inner_product", factory: str | None = None) -> FaissItems:
-        """Return the items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).
+        """The items as a faiss index, for the nearest neighbours of users (needs the extra ``ann``).
 
         Parameters
         ----------
@@ -411,95 +282,4 @@ class Recommender(KnowsSimilarities, BaseEstimator):
         MissingExtraError
             If faiss is not installed.
         """
-        return FaissItems(self._fitted(), metric, factory, clips=self._clips)
-
-    # ---------------------------------------------------------------- files
-
-    def _saved_parameters(self) -> dict[str, Any]:
-        """Return the parameters as JSON can hold them."""
-        saved: dict[str, Any] = self.get_params(deep=False)
-        state = saved.get("random_state")
-        if state is not None and not isinstance(state, (int, np.integer)):
-            saved["random_state"] = None  # a generator's position is not part of a model
-        return {name: plain(value) for name, value in saved.items()}
-
-    @classmethod
-    def _from_saved(cls, parameters: dict[str, Any]) -> Self:
-        """Return an unfitted model with the parameters of a file."""
-        return cls(**parameters)
-
-    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
-        """Return the state of a file, completed by what only this class knows of it."""
-        return state
-
-    def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write the fitted model to one file (safetensors with JSON metadata), replacing an older one at once.
-
-        If the save is interrupted, or if `load` would refuse the file, the old file stays unchanged. The ids of a side
-        must be all integers or all strings. The new file has the permissions of the old one; a symbolic link stays a
-        link.
-
-        Raises
-        ------
-        DataError
-            For ids of other kinds.
-        ModelFileError
-            If the file cannot be written, or could not be loaded; the message says what was expected and found.
-        """
-        state = self._fitted()
-        with saving(path):
-            check_state(state)
-        attributes, arrays = state_to_contents(state)
-        ending = {name: getattr(state.ending, name) for name in _OF_TRAINING}
-        attributes["course"] = {f"{name}_": value for name, value in ending.items() if value is not None}
-        if state.ending.snapshots:
-            with saving(path):
-                attributes["snapshots"], kept = snapshots_to_contents(state.ending.snapshots, state.data)
-            arrays |= kept
-
-        def check(contents: Contents) -> None:
-            check_attributes(contents.attributes)
-            self._unfitted(contents)._restore(state, contents.arrays)
-
-        return write_contents(path, type(self).__name__, self._saved_parameters(), attributes, arrays, check)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str], *, mapped: bool = False) -> Self:
-        """Read a model that `save` wrote; no code in the file is run.
-
-        Parameters
-        ----------
-        path : path
-        mapped : bool
-            Map the large arrays from the file instead of copying them; processes on one machine then share them. The
-            file must not be shortened or overwritten while the model is in use; `save` is safe, as it replaces the
-            file.
-
-        Raises
-        ------
-        ModelFileError
-            If the file is truncated, damaged, not a model, of another model class or of a newer format, or if it has
-            values that no model has, such as parameters out of range.
-        """
-        return read_contents(path, cls._read, mapped=mapped)
-
-    @classmethod
-    def _unfitted(cls, contents: Contents) -> Self:
-        """Return the model of a file without what it has learned, its parameters checked."""
-        kind, parameters = class_of(cls, contents), contents.parameters
-        if contents.version < FORMAT_VERSION:
-            parameters = upgraded(contents.model, parameters, list(kind().get_params(deep=False)))
-        model = kind._from_saved(parameters)
-        model._check_parameters()
-        return model
-
-    @classmethod
-    def _read(cls, contents: Contents) -> Self:
-        model = cls._unfitted(contents)
-        state = state_from_contents(contents)
-        course = contents.attributes["course"]
-        kept = snapshots_from_contents(contents.attributes.get("snapshots", []), contents.arrays, state.data)
-        of_course = {name: course[f"{name}_"] for name in _OF_TRAINING if f"{name}_" in course}
-        ending = Ending(**of_course, snapshots=kept)
-        model._state = model._restore(replace(state, ending=ending), contents.arrays)
-        return model
+        return FaissItems(self._fitted(), metric, factory, clips=self.clips)

@@ -12,11 +12,10 @@ import torch
 
 from air_recsys.exceptions import NotFittedError
 from air_recsys.models.base import Recommender
-from air_recsys.models.limits import limited
 from air_recsys.models.pairs import Unknown, fallback_scores, pair_indices, prediction_table, times_of
-from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import best_items_of, list_scores
+from air_recsys.models.ranking.lists import allowed_items, best_items_of, list_length, list_scores
 from air_recsys.models.rating_values import RatingValues, checked_values
+from air_recsys.models.ratings import limited
 from air_recsys.models.rows import SIDES, Side
 from air_recsys.models.state import FittedState
 from air_recsys.storage.validation import check_choice, check_real
@@ -47,7 +46,7 @@ class PredictsDeviations(Recommender):
         return checked_values(self._fitted()).copy()
 
     def uncertainty(self, side: Side = "item") -> pd.Series:
-        """Return how unsure the model is of its scores of each item, or user.
+        """The uncertainty of the scores of each item, or user.
 
         The posterior variance of the score of a pair, averaged over all users (of each item; over all items, of each
         user), and the root of that: the standard deviation of a score around the true one. The noise of ratings is no
@@ -117,7 +116,7 @@ class PredictsDeviations(Recommender):
         return_std: bool = False,
         timestamps: Any = None,
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
-        """Return the score of each pair, and with `return_std` also the standard deviation of a new rating.
+        """The score of each pair, and with `return_std` also the standard deviation of a new rating.
 
         Parameters
         ----------
@@ -150,13 +149,13 @@ class PredictsDeviations(Recommender):
         True
         """
         state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
-        scores = self._predicted(state, *pairs, times)
+        scores = self.predicted_scores(state, *pairs, times)
         return (scores, _deviations(state, *pairs, times)) if return_std else scores
 
     def predict_table(
         self, user_ids: Any, item_ids: Any, *, unknown: Unknown = "warn", timestamps: Any = None
     ) -> pd.DataFrame:
-        """Return the score of each pair, its standard deviation if the model has one, and their source.
+        """The score of each pair, its standard deviation if the model has one, and their source.
 
         Parameters
         ----------
@@ -186,7 +185,7 @@ class PredictsDeviations(Recommender):
         1    99  user mean
         """
         state, pairs, times = self._asked(user_ids, item_ids, unknown, timestamps)
-        columns = {"score": self._predicted(state, *pairs, times)}
+        columns = {"score": self.predicted_scores(state, *pairs, times)}
         if state.equations is not None and state.equations.knows_deviations:
             columns["deviation"] = _deviations(state, *pairs, times)
         return prediction_table(state, user_ids, item_ids, pairs, **columns)
@@ -200,7 +199,7 @@ class PredictsDeviations(Recommender):
         unknown: Unknown = "warn",
         timestamps: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the ends of an interval for a new rating of each pair, with a given probability.
+        """The ends of an interval for a new rating of each pair, with a given probability.
 
         The interval is that of a normal distribution around the score before `clip`, with the standard deviation of a
         new rating. If the model clips, both ends are limited to the range of the ratings.
@@ -238,7 +237,7 @@ class PredictsDeviations(Recommender):
         reach = NormalDist().inv_cdf((1 + level) / 2) * _deviations(state, *pairs, times)
         scores = _unlimited(state, *pairs, times)
         scale = state.rating_scale
-        low, high = (limited(scores + side * reach, self._clips, scale, binary=False) for side in (-1, 1))
+        low, high = (limited(scores + side * reach, self.clips, scale, binary=False) for side in (-1, 1))
         return low, high
 
     def predict_proba(
@@ -249,7 +248,7 @@ class PredictsDeviations(Recommender):
         unknown: Unknown = "warn",
         timestamps: Any = None,
     ) -> np.ndarray:
-        """Return the probability of each value of `rating_values_` for a new rating of each pair.
+        """The probability of each value of `rating_values_` for a new rating of each pair.
 
         See `air_recsys.models.rating_values` for the definition. The first call after a training estimates thresholds
         and habits. The mean, ``predict_proba(...) @ rating_values_``, is a prediction that accounts for the scale and
@@ -291,7 +290,7 @@ class PredictsDeviations(Recommender):
     def best_items(
         self, user_id: Hashable, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
     ) -> BestItems:
-        """Return the best n items of one known user with scores and deviations: `recommend` without its table.
+        """The best n items of one known user with scores and deviations: `recommend` without its table.
 
         A service asks for one list at a time, and making a table of it takes as long as finding it.
 
@@ -329,7 +328,7 @@ class PredictsDeviations(Recommender):
             state, user, n=length, exclude_seen=exclude_seen, device=torch.device("cpu"), allowed=allowed
         )
         places = found[0, : np.count_nonzero(found[0] >= 0)]
-        scores = list_scores(state, user, products[:, : places.size], self._clips)[0]
+        scores = list_scores(state, user, products[:, : places.size], self.clips)[0]
         equations, deviations = state.equations, None
         if equations is not None and equations.knows_deviations:
             deviations = equations.deviations(np.repeat(user, places.size), places)
@@ -338,14 +337,14 @@ class PredictsDeviations(Recommender):
     def _asked(
         self, user_ids: Any, item_ids: Any, unknown: Unknown, timestamps: Any
     ) -> tuple[FittedState, tuple[np.ndarray, np.ndarray], np.ndarray | None]:
-        """Return the state of this moment, the positions of the pairs, and the times that they are asked for."""
+        """The state of this moment, the positions of the pairs, and the times that they are asked for."""
         state = self._fitted()
         pairs = pair_indices(state, user_ids, item_ids, unknown, stacklevel=4)
         return state, pairs, times_of(state, timestamps, pairs[0].size)
 
 
 def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
-    """Return the standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
+    """The standard deviation of a new rating of each pair; of all training ratings for unknown ids."""
     assert state.equations is not None
     known, deviations = (users >= 0) & (items >= 0), np.full(users.size, state.origin.data.ratings.std())
     of_known = None if times is None else times[known]
@@ -354,7 +353,7 @@ def _deviations(state: FittedState, users: np.ndarray, items: np.ndarray, times:
 
 
 def _unlimited(state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None) -> np.ndarray:
-    """Return the score of each pair before it is limited to the range of the ratings; a mean for unknown ids."""
+    """The score of each pair before it is limited to the range of the ratings; a mean for unknown ids."""
     known, scores = (users >= 0) & (items >= 0), np.empty(users.size)
     scores[known] = state.scores(users[known], items[known], False, None if times is None else times[known])
     scores[~known] = fallback_scores(state, users[~known], items[~known])

@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.graphs import SimilarityGraph
@@ -20,7 +21,7 @@ from air_recsys.models.solvers import Adam, Descent, Regularization, as_solver
 from air_recsys.models.state import FittedState
 from air_recsys.models.storage.fingerprint import hash_arrays
 from air_recsys.models.trained import TrainedRecommender
-from air_recsys.storage.parameters import integer, real
+from air_recsys.storage.validation import integer, real
 
 
 @dataclass(eq=False, repr=False)
@@ -44,7 +45,7 @@ unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every
 
     @classmethod
     def like(cls, model: AIR) -> Self:
-        """Return the same model as `model` but for the graphs, not fitted.
+        """The same model as `model` but for the graphs, not fitted.
 
         Raises
         ------
@@ -59,8 +60,8 @@ unobserved_weight, init_mean, init_std, stopping_delta, evaluate_every
         return cls(**cls._taken(model.get_params(deep=False) | solver.get_params()))
 
     def engine(self) -> Engine:
-        """Return the engine of the objective, without graphs."""
-        return ObjectiveEngine(self._setup(n_factors=self.n_factors), self, _NO_GRAPHS)
+        """The engine of the objective, without graphs."""
+        return ObjectiveEngine(self.setup(n_factors=self.n_factors), self, _NO_GRAPHS)
 
 
 @dataclass(eq=False, repr=False)
@@ -84,12 +85,12 @@ device, random_state, max_memory, verbose
 
     @classmethod
     def of_preset(cls, preset: str, **overrides: Any) -> Self:
-        """Return the model of a preset; total variation sees the whole matrix at once."""
+        """The model of a preset; total variation sees the whole matrix at once."""
         return super().of_preset(preset, **{"n_batches": 1} | overrides)
 
     def engine(self) -> Engine:
-        """Return the engine of the objective, with total variation in place of graphs."""
-        return ObjectiveEngine(self._setup(n_factors=None), self, replace(_NO_GRAPHS, tv_reg=self.tv_reg))
+        """The engine of the objective, with total variation in place of graphs."""
+        return ObjectiveEngine(self.setup(n_factors=None), self, replace(_NO_GRAPHS, tv_reg=self.tv_reg))
 
 
 @dataclass(eq=False, repr=False)
@@ -131,9 +132,9 @@ device, random_state, max_memory, verbose
     n_factors: int | str | None = integer(None, minimum=1, besides=("auto", None))
 
     def engine(self) -> Engine:
-        """Return the engine of the objective, with the given graphs."""
+        """The engine of the objective, with the given graphs."""
         strengths = Regularization(user_graph_reg=self.user_graph_reg, item_graph_reg=self.item_graph_reg)
-        return ObjectiveEngine(self._setup(n_factors=self.n_factors), self, strengths, self._given)
+        return ObjectiveEngine(self.setup(n_factors=self.n_factors), self, strengths, self._given)
 
     def _given(self, data: Interactions) -> tuple[sp.csr_array | None, sp.csr_array | None]:
         users, items = (
@@ -147,7 +148,7 @@ device, random_state, max_memory, verbose
 
     def check(self, data: Interactions, validation: Interactions | None = None) -> None:
         """Raise `ParameterError` or `DataError` where `fit` on these interactions would, before any work."""
-        self._check_parameters()
+        self.check_parameters()
         for kind, graph in self._graphs():
             if isinstance(graph, str):
                 _check_name(graph, kind)  # building it belongs to the work
@@ -155,31 +156,35 @@ device, random_state, max_memory, verbose
                 _adjacency(graph, kind, data, self.n_neighbors)
         super().check(data, validation)
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
+        super().check_parameters()
         for kind, graph in self._graphs():
             if isinstance(graph, str) and graph != _GIVEN:
                 _check_name(graph, kind)
 
-    def _saved_parameters(self) -> dict[str, Any]:
-        saved = super()._saved_parameters()
+    def saved_parameters(self) -> dict[str, Any]:
+        """The parameters as JSON can hold them."""
+        saved = super().saved_parameters()
         for name in ("user_graph", "item_graph"):
             if not isinstance(saved[name], str | None):
                 saved[name] = _GIVEN
         return saved
 
-    def _compared_parameters(self, data: Interactions) -> dict[str, Any]:
-        compared = super()._compared_parameters(data)
+    def compared_parameters(self, data: Interactions) -> dict[str, Any]:
+        """The parameters that a checkpoint has to agree with."""
+        compared = super().compared_parameters(data)
         for kind, graph in self._graphs():
             if compared[f"{kind}_graph"] == _GIVEN:
                 compared[f"{kind}_graph"] = _mark(_adjacency(graph, kind, data, self.n_neighbors))
         return compared
 
-    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+    def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+        """The state of a file, completed by what only this class knows of it."""
         for name, graph in (("user_graph", state.user_graph), ("item_graph", state.item_graph)):
             if getattr(self, name) == _GIVEN:
                 setattr(self, name, graph)
-        return super()._restore(state, arrays)
+        return super().restored(state, arrays)
 
 
 _GIVEN = "given"
@@ -215,10 +220,9 @@ def _mark(adjacency: sp.csr_array) -> str:
 
 
 def _matched(graph: SimilarityGraph, ids: np.ndarray) -> sp.csr_array:
-    place = {node: row for row, node in enumerate(graph.ids.tolist())}
-    pairs = [(row, place[node]) for row, node in enumerate(ids.tolist()) if node in place]
-    if not pairs:
+    columns = IdIndex(graph.ids, graph.kind).lookup(ids)
+    rows = np.flatnonzero(columns >= 0)
+    if not rows.size:
         raise DataError(f"expected ids of the data, such as {ids[0]!r}, found none of them")
-    rows, columns = np.array(pairs).T
-    choose = sp.csr_array((np.ones(rows.size), (rows, columns)), shape=(ids.size, len(graph)))
+    choose = sp.csr_array((np.ones(rows.size), (rows, columns[rows])), shape=(ids.size, len(graph)))
     return sp.csr_array(choose @ graph.to_scipy() @ choose.T)

@@ -1,4 +1,4 @@
-"""What a model has learned of time: what users and items add to their scores at a moment."""
+"""Learned changes over time: what users and items add to their scores at a moment."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class LearnedDrift(NamedTuple):
     items: Sequence[Moments]
 
     def at(self, users: np.ndarray, items: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what is added to the score of each pair at its time, and the variance of that, (n,) each."""
+        """The change of the score of each pair at its time, and the variance of that, (n,) each."""
         mean, variance = np.zeros(len(times)), np.zeros(len(times))
         moments = torch.as_tensor(np.asarray(times, dtype=np.float64))
         for index, processes in ((users, self.users), (items, self.items)):
@@ -47,7 +47,7 @@ class LearnedDrift(NamedTuple):
         return self.unit * mean, self.unit**2 * variance
 
     def variances(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the variance of what is added to each pair at a time that is not known, (n,)."""
+        """The variance of what is added to each pair at a time that is not known, (n,)."""
         variance = np.zeros(len(users))
         for index, processes in ((users, self.users), (items, self.items)):
             rows = torch.as_tensor(np.asarray(index, dtype=np.int64))
@@ -56,7 +56,7 @@ class LearnedDrift(NamedTuple):
         return self.unit**2 * variance
 
     def checked(self, timestamps: Any, size: int) -> np.ndarray:
-        """Return the times of some pairs, or raise `DataError` where they cannot be of the unit of the training."""
+        """The times of some pairs, or raise `DataError` where they cannot be of the unit of the training."""
         array = np.asarray(timestamps)
         times = as_timestamps(array if array.ndim else np.full(size, array), size).astype(np.float64)
         first, last = self.span
@@ -70,7 +70,7 @@ class LearnedDrift(NamedTuple):
         return times
 
     def table(self) -> pd.DataFrame:
-        """Return the processes: whose, how long they last, and what they add to a rating, the root mean square."""
+        """The processes: whose, how long they last, and what they add to a rating, the root mean square."""
         sides = (("user", self.users), ("item", self.items))
         rows = [
             (side, each.scale, self.unit * float((each.strength / each.scales).mean()) ** 0.5)
@@ -80,7 +80,7 @@ class LearnedDrift(NamedTuple):
         return pd.DataFrame(rows, columns=["side", "lasts", "deviation"])
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return the arrays of a model file."""
+        """The arrays of a model file."""
         arrays = {f"{_PREFIX}scales": np.array([self.unit, *self.span])}
         for side, processes in zip(SIDES, (self.users, self.items), strict=True):
             numbers = [(each.first, each.n_moments, each.scale, each.strength) for each in processes]
@@ -97,7 +97,7 @@ class LearnedDrift(NamedTuple):
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self | None:
-        """Return what `to_arrays` wrote; None where there is nothing of the kind.
+        """The processes that `to_arrays` wrote; None where there are none.
 
         Raises
         ------

@@ -24,7 +24,7 @@ def lists_of_users(
     seen: Csr | None = None,
     allowed: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n items with the highest scores of trained or of new users, best first, and these scores.
+    """The n items with the highest scores of trained or of new users, best first, and these scores.
 
     A user without any item gets the items that most users have.
 
@@ -78,6 +78,6 @@ def lists_of_users(
 
 
 def _popularity(ranker: RankerState) -> Smoothing:
-    """Return the scores of one user of whom nothing is known: the share of the users who have each item."""
+    """The scores of one user of whom nothing is known: the share of the users who have each item."""
     shares = ranker.fitted.statistics.item_counts / ranker.fitted.data.n_users
     return Smoothing(sp.csr_array(np.ones((1, 1), dtype=np.float32)), shares[None].astype(np.float32))

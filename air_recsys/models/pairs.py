@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, UnknownIdError, quoted
-from air_recsys.models.ranking.candidates import as_queried_ids
+from air_recsys.metrics import ranking_report
+from air_recsys.models.ranking.lists import as_queried_ids
 from air_recsys.models.state import FittedState
 from air_recsys.storage.validation import check_choice
 
@@ -22,7 +26,7 @@ _SOURCES = pd.Series(["model", "user mean", "item mean", "mean"]).array
 def pair_indices(
     state: FittedState, user_ids: Any, item_ids: Any, unknown: Unknown, stacklevel: int = 3
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices of both sides of each pair, -1 for an unknown id; see `Recommender.predict`."""
+    """The indices of both sides of each pair, -1 for an unknown id; see `Recommender.predict`."""
     check_choice("unknown", unknown, UNKNOWN)
     users, items = state.data.users.lookup(user_ids), state.data.items.lookup(item_ids)
     if users.size != items.size and 1 not in (users.size, items.size):
@@ -42,7 +46,7 @@ def pair_indices(
 def prediction_table(
     state: FittedState, user_ids: Any, item_ids: Any, pairs: tuple[np.ndarray, np.ndarray], **columns: np.ndarray
 ) -> pd.DataFrame:
-    """Return the table of `Recommender.predict_table`: ids, columns of values, and where each score comes from."""
+    """The table of `Recommender.predict_table`: ids, columns of values, and where each score comes from."""
     users, items = pairs
     ids = {"user": as_queried_ids(user_ids), "item": as_queried_ids(item_ids)}
     of_pairs = {side: np.broadcast_to(own, users.shape) for side, own in ids.items()}
@@ -53,7 +57,7 @@ def prediction_table(
 
 
 def times_of(state: FittedState, timestamps: Any, size: int) -> np.ndarray | None:
-    """Return the times of so many pairs, None where none are given; `DataError` where the model cannot read them."""
+    """The times of so many pairs, None where none are given; `DataError` where the model cannot read them."""
     if timestamps is None:
         return None
     if state.drift is None:
@@ -62,14 +66,14 @@ def times_of(state: FittedState, timestamps: Any, size: int) -> np.ndarray | Non
 
 
 def fallback_scores(state: FittedState, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-    """Return the mean training rating of the side that is known, of all ratings where neither is."""
+    """The mean training rating of the side that is known, of all ratings where neither is."""
     statistics = state.statistics
     by_item = np.where(items >= 0, statistics.item_means[items], statistics.mean)
     return np.where(users >= 0, statistics.user_means[users], by_item)
 
 
 def _told(index: IdIndex, ids: Any, places: np.ndarray, unknown: Unknown) -> str:
-    """Return what a warning says of the unknown ids of a side, or raise where these are an error."""
+    """The text of a warning of the unknown ids of a side; `UnknownIdError` where these are an error."""
     absent = places < 0
     found = list(dict.fromkeys(as_queried_ids(ids)[absent].tolist()))
     near = ", ".join(quoted(each) for each in index.nearest(found[0]))
@@ -80,3 +84,53 @@ def _told(index: IdIndex, ids: Any, places: np.ndarray, unknown: Unknown) -> str
         )
     nearest = f", nearest known: {near}" if near else ""
     return f"{len(found)} {index.kind} id(s) are unknown ({quoted(found[0])}{nearest})"
+
+
+LIST_LENGTH = 10
+
+
+def pairs_of(state: FittedState, test: Interactions) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """The positions of the pairs of other data, -1 for unknown ids, and their times where the model reads them.
+
+    Examples
+    --------
+    >>> from air_recsys import GlobalMean
+    >>> state = GlobalMean().fit([[1.0, 2.0]])._fitted()
+    >>> pairs_of(state, Interactions.from_dense([[5.0, np.nan, 4.0]]))
+    (array([0, 0]), array([ 0, -1]), None)
+    """
+    users = state.data.users.lookup(test.user_ids)[test.user_index]
+    items = state.data.items.lookup(test.item_ids)[test.item_index]
+    if state.drift is None or test.timestamps is None:
+        return users, items, None
+    return users, items, state.drift.checked(test.timestamps, users.size)
+
+
+def list_ndcg(state: FittedState, test: Interactions, score_block: Callable[[np.ndarray], np.ndarray]) -> float:
+    """The mean NDCG of lists of 10 unseen items, over the users with a known and unseen item in other data.
+
+    Parameters
+    ----------
+    state : FittedState
+    test : Interactions
+        What users took since; values do not count.
+    score_block : callable
+        Takes positions of users, (b,), and returns their scores of all items, (b, n_items).
+
+    Raises
+    ------
+    DataError
+        If no known user has such an item.
+    """
+    users, items, _ = pairs_of(state, test)
+    known = (users >= 0) & (items >= 0)
+    users, items = users[known], items[known]
+    new = ~np.isin(users * state.data.n_items + items, state.data.pair_index)
+    if not new.any():
+        raise DataError(
+            f"expected items that users of the model have not taken before, found none in {test.n_ratings} pairs"
+        )
+    shape = state.data.n_users, state.data.n_items
+    relevant = sp.csr_array((np.ones(np.count_nonzero(new)), (users[new], items[new])), shape=shape)
+    length = min(LIST_LENGTH, state.data.n_items)
+    return float(ranking_report(score_block, relevant, state.statistics.seen, k=length)["ndcg_at_k"])

@@ -13,16 +13,16 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.known_rows import checked_features
-from air_recsys.models.rows import Side, stored_rows
-from air_recsys.models.scale import check_finite, check_on_scale
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.learned import Factors
+from air_recsys.models.new_rows import check_finite, check_on_scale, checked_features, stored_rows
+from air_recsys.models.rows import Side
+from air_recsys.models.state import FittedState
 
 
 def updated(
     state: FittedState, new: Interactions, user_features: Any = None, item_features: Any = None
 ) -> FittedState:
-    """Return a state with new ratings taken in: the steps of `AIR.partial_fit`.
+    """A state with new ratings taken in: the steps of `AIR.partial_fit`.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def updated(
 
 
 def of_new_users(state: FittedState, new: Interactions) -> FittedState:
-    """Return a state with new users: alone over all items where nothing else counts, else beside all trained ones.
+    """A state with new users: alone over all items where nothing else counts, else beside all trained ones.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def of_new_users(state: FittedState, new: Interactions) -> FittedState:
 
 
 def with_unseen(state: FittedState) -> FittedState:
-    """Return a state in which users and items without ratings are what their features say, where these are known."""
+    """A state in which users and items without ratings are what their features say, where these are known."""
     sides: tuple[tuple[Side, np.ndarray], ...] = ("user", state.data.user_index), ("item", state.data.item_index)
     for side, index in sides:
         if state.features(side) is not None:
@@ -104,7 +104,7 @@ def with_unseen(state: FittedState) -> FittedState:
 def merge(
     before: Interactions, new: Interactions, user_features: Any = None, item_features: Any = None
 ) -> Interactions:
-    """Return all ratings, the new ones first in rights, and features of new ids; known ids keep their indices."""
+    """All ratings, the new ones first in rights, and features of new ids; known ids keep their indices."""
     if any(new.n_features):
         raise DataError("expected features as tables beside the new ratings, found interactions that have some")
     users, of_users = _joined(before.users, new.users, before.user_features, user_features)
@@ -125,7 +125,7 @@ def merge(
 
 
 def _joined(trained: IdIndex, new: IdIndex, known: Features | None, table: Any) -> tuple[IdIndex, Features | None]:
-    """Return all ids of a side, and what is known of them; the features of trained ones stay."""
+    """All ids of a side, and what is known of them; the features of trained ones stay."""
     whole = trained.joined(new.ids)
     if table is None:
         return whole, None if known is None else known.grown(len(whole))
@@ -153,7 +153,7 @@ def _weights(before: Interactions, new: Interactions) -> np.ndarray | None:
 
 
 def _grown(state: FittedState, merged: Interactions) -> FittedState:
-    """Return a copy of a state with room for all users and items."""
+    """A copy of a state with rows for all users and items."""
     sizes, equations, factors = (merged.n_users, merged.n_items), state.equations, state.factors
     merged_ids = {"user": merged.user_ids, "item": merged.item_ids}
     return replace(
@@ -179,7 +179,7 @@ def _padded(array: np.ndarray, size: int) -> np.ndarray:
 
 
 def widened(graph: SimilarityGraph | None, ids: np.ndarray) -> SimilarityGraph | None:
-    """Return a graph with all of the ids, of which its own are the first; the others are isolated."""
+    """A graph with all of the ids, of which its own are the first; the others are isolated."""
     if graph is None or len(graph) == len(ids):
         return graph
     adjacency = graph.to_scipy().copy()
@@ -202,7 +202,7 @@ def _solved(before: FittedState, draft: FittedState, side: Side, rows: np.ndarra
 def _rows_of(
     state: FittedState, side: Side, rows: np.ndarray, n_others: int
 ) -> tuple[sp.csr_array, np.ndarray | None]:
-    """Return the ratings of some rows (ascending) of a side with the first `n_others` of the other, and weights."""
+    """The ratings of some rows (ascending) of a side with the first `n_others` of the other, and weights."""
     data = state.data
     own, other = (data.user_index, data.item_index) if side == "user" else (data.item_index, data.user_index)
     chosen = np.isin(own, rows) & (other < n_others)

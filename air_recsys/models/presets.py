@@ -1,4 +1,7 @@
-"""What each preset of `AIR` changes from the defaults; docs/presets.md says how the values were chosen."""
+"""The presets of `AIR`, and a model as the call that makes it.
+
+benchmarks/reports/accuracy.md says how the values were chosen.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,13 @@ from typing import Any, Self
 from sklearn.base import BaseEstimator
 
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.solvers import SOLVERS, Solver, as_solver, parameter_names, with_overrides
+from air_recsys.models.solvers import AUTO, SOLVERS, Solver, as_solver, parameter_names, with_overrides
 from air_recsys.storage.validation import check_choice
 
 
 @dataclass(frozen=True)
 class Preset:
-    """What a preset changes.
+    """The parameters that a preset changes.
 
     Parameters
     ----------
@@ -100,22 +103,22 @@ class OffersPresets:
 
     @classmethod
     def of_preset(cls, preset: str, **overrides: Any) -> Self:
-        """Return the model of a preset, by its name, with other values of some parameters."""
+        """The model of a preset, by its name, with other values of some parameters."""
         raise NotImplementedError
 
     @classmethod
     def for_completion(cls, **overrides: Any) -> Self:
-        """Return a model for exact data: of `AIR` with sparse graphs and settings that find themselves."""
+        """A model for exact data: of `AIR` with sparse graphs and settings that find themselves."""
         return cls.of_preset("completion", **overrides)
 
     @classmethod
     def for_ratings(cls, **overrides: Any) -> Self:
-        """Return a model for noisy ratings: for `AIR` a posterior of factors and biases, and sparse graphs."""
+        """A model for noisy ratings: for `AIR` a posterior of factors and biases, and sparse graphs."""
         return cls.of_preset("ratings", **overrides)
 
     @classmethod
     def for_interactions(cls, **overrides: Any) -> Self:
-        """Return a model for 0/1 data such as drug-target interactions: full width, a weight decay, graphs by size."""
+        """A model for 0/1 data such as drug-target interactions: full width, a weight decay, graphs by size."""
         return cls.of_preset("interactions", **overrides)
 
 
@@ -127,13 +130,13 @@ class TakesValuesOfAdam(OffersPresets):
 
     @classmethod
     def of_preset(cls, preset: str, **overrides: Any) -> Self:
-        """Return the model of a preset, a key of `PRESETS`, with other values of some parameters."""
+        """The model of a preset, a key of `PRESETS`, with other values of some parameters."""
         chosen = PRESETS[check_choice("preset", preset, list(PRESETS))]
         return cls(**cls._taken(chosen.model | chosen.solvers["adam"]) | overrides)
 
     @classmethod
     def _taken(cls, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return what this model has of values of AIR and of `Adam`.
+        """The values of AIR and of `Adam` that this model has a parameter for.
 
         What is "auto" there is chosen with graphs in mind, but for the width and strengths: its own values stay.
         """
@@ -144,7 +147,7 @@ class TakesValuesOfAdam(OffersPresets):
 
 
 def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Iterable[str]) -> dict[str, Any]:
-    """Return the parameters of an `AIR` from a preset and plain overrides, each handed to whom it belongs.
+    """The parameters of an `AIR` from a preset and plain overrides, each handed to whom it belongs.
 
     Parameters
     ----------
@@ -181,7 +184,7 @@ def preset_parameters(preset: str, overrides: Mapping[str, Any], of_model: Itera
 
 
 def routed(model: BaseEstimator, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return plain settings of a model and of its solver as `set_params` takes them.
+    """Plain settings of a model and of its solver as `set_params` takes them.
 
     Raises
     ------
@@ -213,3 +216,75 @@ def _of_preset(preset: Preset, solver: Any, overrides: Mapping[str, Any]) -> Sol
     if not overrides.get("biases", True):
         values.pop("bias_decay", None)
     return SOLVERS[solver](**values)
+
+
+_WIDTH = 100
+
+
+def shortest_call(model: Any) -> str | None:
+    """The call with the fewest arguments that makes the model; None where its solver is none.
+
+    Examples
+    --------
+    >>> from air_recsys import AIR
+    >>> shortest_call(AIR.of_preset("ratings", solver="langevin", n_factors=30, n_sweeps=40))
+    "AIR.for_ratings(n_factors=30, solver='langevin', n_sweeps=40)"
+    >>> shortest_call(AIR(n_factors=30))
+    'AIR(n_factors=30)'
+    """
+    kind = type(model)
+    if isinstance(model.solver, str) and model.solver in SOLVERS:
+        model = kind(**model.get_params(deep=False) | {"solver": as_solver(model.solver)})
+    if not (model.chooses_solver or isinstance(model.solver, Solver)):
+        return None
+    calls = [(kind.__name__, *_beside_defaults(model))]
+    for name in [*PRESETS, AUTO]:
+        overrides = _beside_preset(model, name)
+        if overrides is not None:
+            door = AUTO if name == AUTO else f"for_{name}"
+            calls.append((f"{kind.__name__}.{door}", overrides, len(overrides)))
+    head, arguments, _ = min(calls, key=lambda call: call[2])
+    return _written(head, arguments)
+
+
+def _beside_defaults(model: Any) -> tuple[dict[str, Any], int]:
+    """The differences from the constructor's defaults, and the number of all values in them."""
+    different = _different(model.get_params(deep=False), type(model)().get_params(deep=False))
+    nested = 0
+    if isinstance(different.get("solver"), Solver):
+        solver = different["solver"]
+        nested = len(_different(solver.get_params(deep=False), type(solver)().get_params(deep=False)))
+    return different, len(different) + nested
+
+
+def _beside_preset(model: Any, preset: str) -> dict[str, Any] | None:
+    """The overrides of a preset that make the model; None where it cannot make it."""
+    if (preset == AUTO) != model.chooses_solver:
+        return None
+    own = model.get_params(deep=False)
+    solver: dict[str, Any] = {}
+    if preset != AUTO:
+        own.pop("solver")
+        if not isinstance(model.solver, SOLVERS[PRESETS[preset].solver]):
+            solver["solver"] = model.solver.name
+    base = type(model).of_preset(preset, **solver)
+    overrides = _different(own, base.get_params(deep=False)) | solver
+    if preset != AUTO:
+        overrides |= _different(model.solver.get_params(deep=False), base.solver.get_params(deep=False))
+    made = type(model).of_preset(preset, **overrides)
+    return None if _different(model.get_params(), made.get_params()) else overrides
+
+
+def _different(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if repr(value) != repr(others.get(name))}
+
+
+def _written(head: str, arguments: Mapping[str, Any]) -> str:
+    """A call, with as many arguments in a line as fit."""
+    lines = [f"{head}("]
+    for name, value in arguments.items():
+        written = f"{name}={value!r}, "
+        if len(lines[-1] + written) > _WIDTH and lines[-1].strip():
+            lines.append(" " * (len(head) + 1))
+        lines[-1] += written
+    return "\n".join(line.rstrip() for line in lines).removesuffix(",") + ")"

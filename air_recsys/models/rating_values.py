@@ -30,7 +30,7 @@ from air_recsys.exceptions import DataError
 from air_recsys.models.state import FittedState
 
 MOST_VALUES = 101
-_COUNTS = 40.0  # ratings of an average user in each habit; 20 to 80 are alike, see docs/accuracy.md
+_COUNTS = 40.0  # ratings of an average user in each habit; 20 to 80 are alike, see benchmarks/reports/accuracy.md
 _MOST_LEVERAGE = 0.8
 _MOST_RATINGS = 2**20  # that thresholds and habits are made of
 _BLOCK = 2**16  # pairs
@@ -39,7 +39,7 @@ _SEED = 0
 
 
 class RatingValues(NamedTuple):
-    """What the probabilities of values follow from.
+    """The numbers that the probabilities of values follow from.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ class RatingValues(NamedTuple):
 
     @classmethod
     def of(cls, state: FittedState) -> Self:
-        """Return those of a model with a posterior; new users alone have habits, and the rest is that of the training.
+        """The values of a model with a posterior; new users alone have habits, and the rest is that of the training.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class RatingValues(NamedTuple):
         return average._replace(habits=_habits(state, some, judged, average))
 
     def probabilities(self, scores: np.ndarray, deviations: np.ndarray, users: np.ndarray) -> np.ndarray:
-        """Return the probability of each value for pairs with these scores and deviations, (n, k).
+        """The probability of each value for pairs with these scores and deviations, (n, k).
 
         `users` are their indices, -1 where the habit is not known.
 
@@ -103,7 +103,7 @@ class RatingValues(NamedTuple):
 
 
 def checked_values(state: FittedState) -> np.ndarray:
-    """Return the values of the training ratings, or raise `DataError` where they are too many to be values."""
+    """The values of the training ratings, or raise `DataError` where they are too many to be values."""
     origin = state.origin
     values = origin.once("values of ratings", lambda: np.unique(origin.data.ratings))
     if values.size > MOST_VALUES:
@@ -117,7 +117,7 @@ def checked_values(state: FittedState) -> np.ndarray:
 def _habits(
     state: FittedState, some: np.ndarray, judged: tuple[np.ndarray, np.ndarray], average: RatingValues
 ) -> np.ndarray:
-    """Return the habits of all users, (n_users, k), from some ratings and what all others tell of each."""
+    """The habits of all users, (n_users, k), from some ratings and what all others tell of each."""
     data, (values, thresholds, _, shares) = state.data, average
     scores, deviations = judged
     users, given = data.user_index[some], np.searchsorted(values, data.ratings[some]).clip(max=values.size - 1)
@@ -131,7 +131,7 @@ def _habits(
 
 
 def _without_each(state: FittedState, some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return score and deviation of some training ratings, (n,), as all other ratings tell them."""
+    """Score and deviation of some training ratings, (n,), as all other ratings tell them."""
     data, equations = state.data, state.equations
     assert equations is not None
     scores, deviations = np.empty(some.size), np.empty(some.size)
@@ -150,7 +150,7 @@ def _without_each(state: FittedState, some: np.ndarray) -> tuple[np.ndarray, np.
 
 
 def _thresholds(scores: np.ndarray, deviations: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Return the thresholds with which values have these shares, by halving."""
+    """The thresholds with which values have these shares, by halving."""
     wanted = shares.cumsum()[:-1]
     far = 10 * deviations.max()
     low, high = np.full(wanted.size, scores.min() - far), np.full(wanted.size, scores.max() + far)
@@ -164,7 +164,7 @@ def _thresholds(scores: np.ndarray, deviations: np.ndarray, shares: np.ndarray) 
 
 
 def _probabilities(scores: np.ndarray, deviations: np.ndarray, thresholds: np.ndarray) -> np.ndarray:
-    """Return the probabilities of values without habits, (n, k), none of them 0."""
+    """The probabilities of values without habits, (n, k), none of them 0."""
     below = ndtr((thresholds - scores[:, None]) / deviations[:, None])
     ends = np.zeros((scores.size, 1)), np.ones((scores.size, 1))
     return np.diff(np.hstack([ends[0], below, ends[1]]), axis=1).clip(min=np.finfo(float).tiny)

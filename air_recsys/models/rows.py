@@ -6,12 +6,9 @@ import itertools
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.data.columns import as_weights
-from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, UnknownIdError
+from air_recsys.exceptions import DataError
 from air_recsys.storage.reading import checked_sparse
 
 Side = Literal["user", "item"]
@@ -28,7 +25,7 @@ class Folded(NamedTuple):
 
 
 class Ties(NamedTuple):
-    """What ties known rows to their neighbours in a learned graph."""
+    """Ties of known rows to their neighbours in a learned graph."""
 
     strength: float  # rho
     degrees: np.ndarray  # (n,), sums of the edge weights a
@@ -66,7 +63,7 @@ class ScoreContributions(NamedTuple):
 
     @property
     def explained(self) -> float:
-        """What the sources add up to."""
+        """The sum of the contributions of the sources."""
         return self.pattern + float(self.of_user_features.sum()) + float(self.of_sources[:, 0].sum())
 
 
@@ -82,7 +79,7 @@ class RowSolver(Protocol):
     others: np.ndarray
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None) -> Folded:
-        """Return the factors and biases of rows.
+        """The factors and biases of rows.
 
         Parameters
         ----------
@@ -141,11 +138,11 @@ class LeastSquaresRows:
             self._base[width, width] = bias_decay
 
     def against(self, others: np.ndarray, offsets: np.ndarray) -> LeastSquaresRows:
-        """Return the same solve against another fixed side."""
+        """The same solve against another fixed side."""
         return LeastSquaresRows(others, offsets, self.penalty, self.bias_decay, self.unobserved_weight)
 
     def solve(self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, ties: Ties | None = None) -> Folded:
-        """Return the factors and biases of rows, see `RowSolver`; a row that is tied has some without any rating.
+        """The factors and biases of rows, see `RowSolver`; a row that is tied has some without any rating.
 
         Parameters
         ----------
@@ -173,7 +170,7 @@ class LeastSquaresRows:
         return Folded(factors, solved[:, width] if self.bias_decay is not None else np.zeros(len(solved)))
 
     def contributions(self, columns: np.ndarray, ratings: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Return what each rating of one row contributes to its factors, (k, r): they sum to those of `solve`."""
+        """The contributions of each rating of one row to its factors, (k, r): they sum to those of `solve`."""
         matrix, right = np.empty_like(self._base), np.empty(len(self._base))
         self._equation(columns, ratings, weights, matrix, right)
         deviations = weights * (ratings - self.offsets[columns])
@@ -196,7 +193,7 @@ class LeastSquaresRows:
 
 
 def checked_rows(ratings: Any, n_others: int) -> sp.csr_array:
-    """Return ratings of rows over at most `n_others`, in the order of their entries, or raise `DataError`."""
+    """Ratings of rows over at most `n_others`, in the order of their entries, or raise `DataError`."""
     rows = checked_sparse("ratings", ratings)
     if rows.format != "csr" or rows.shape[1] > n_others:
         raise DataError(f"expected a CSR array of {n_others} columns, found {rows.format} of shape {rows.shape}")
@@ -204,84 +201,13 @@ def checked_rows(ratings: Any, n_others: int) -> sp.csr_array:
 
 
 def made_definite(matrix: np.ndarray) -> np.ndarray:
-    """Return normal equations with a tiny ridge, in place: directions that nothing sees stay at 0."""
+    """Normal equations with a tiny ridge, in place: directions that nothing sees stay at 0."""
     diagonal = matrix.diagonal()
     matrix.flat[:: len(matrix) + 1] = np.where(diagonal > 0, diagonal * (1 + _RIDGE), 1.0)
     return matrix
 
 
 def span_penalty(own: np.ndarray, noise: float) -> np.ndarray:
-    """Return noise S^-1, S the second moment of some rows: what keeps another row in their span."""
+    """The penalty noise S^-1, S the second moment of some rows, which keeps another row in their span."""
     variances, axes = np.linalg.eigh(own.T.astype(np.float64) @ own / len(own))
     return noise * (axes / variances.clip(min=_SMALLEST * variances[-1])) @ axes.T
-
-
-def as_rows(
-    data: Interactions, ratings: Any, weights: np.ndarray | None, side: str, hint: str = "leave them out"
-) -> tuple[sp.csr_array, np.ndarray | None]:
-    """Return new rows of a side as a CSR array over the other side's indices, and their weights.
-
-    Parameters
-    ----------
-    data : Interactions
-        What the model was trained on.
-    ratings : Interactions, DataFrame or SciPy sparse
-    weights : ndarray, optional
-    side : {"user", "item"}
-    hint : str
-        What the caller of a model can do about ids of the other side that are unknown.
-
-    Raises
-    ------
-    DataError, UnknownIdError
-        If the ratings do not fit the model.
-    """
-    if isinstance(ratings, pd.DataFrame):
-        ratings = Interactions.from_frame(ratings, allow_negative=True)
-    if isinstance(ratings, Interactions):
-        if weights is not None:
-            raise DataError("expected the weights as part of the Interactions, found separate ones")
-        return _rows_of_interactions(data, ratings, side, hint)
-    if not sp.issparse(ratings):
-        raise DataError(f"expected Interactions, a DataFrame or a SciPy sparse matrix, found {type(ratings).__name__}")
-    if weights is not None and ratings.format != "csr":
-        raise DataError(f"expected a CSR matrix, whose order the weights have, found the format {ratings.format}")
-    n_others = data.n_items if side == "user" else data.n_users
-    if ratings.ndim != 2 or ratings.shape[1] != n_others:
-        other = "item" if side == "user" else "user"
-        raise DataError(f"expected {n_others} columns, one per known {other}, found shape {ratings.shape}")
-    whole = checked_sparse("ratings", ratings)
-    _check_pairs(whole.tocoo())
-    rows = sp.csr_array(whole, dtype=np.float64)
-    if not np.isfinite(rows.data).all():
-        raise DataError("ratings must be finite, found NaN or infinite ones")
-    return rows, None if weights is None else as_weights(weights, rows.nnz)
-
-
-def _check_pairs(ratings: Any) -> None:
-    """Raise `DataError` where a pair is rated twice."""
-    place = np.sort(ratings.row.astype(np.int64) * ratings.shape[1] + ratings.col)
-    if repeated := np.count_nonzero(place[1:] == place[:-1]):
-        raise DataError(f"expected one rating per pair, found {repeated} duplicate(s)")
-
-
-def _rows_of_interactions(
-    data: Interactions, new: Interactions, side: str, hint: str
-) -> tuple[sp.csr_array, np.ndarray | None]:
-    own, others, trained = new.users, new.items, data.items
-    index, other_index = new.user_index, new.item_index
-    if side == "item":
-        own, others, trained = new.items, new.users, data.users
-        index, other_index = other_index, index
-    places = trained.lookup(others.ids)
-    if (places < 0).any():
-        raise UnknownIdError(others.kind, others.ids[places < 0].tolist(), hint)
-    return stored_rows((index, places[other_index]), new.ratings, new.weights, (len(own), len(trained)))
-
-
-def stored_rows(
-    pairs: tuple[np.ndarray, np.ndarray], ratings: np.ndarray, weights: np.ndarray | None, shape: tuple[int, int]
-) -> tuple[sp.csr_array, np.ndarray | None]:
-    """Return ratings at (row, column) pairs as a CSR array, and their weights in its order."""
-    rows = sp.csr_array((ratings, pairs), shape=shape)
-    return rows, None if weights is None else sp.csr_array((weights, pairs), shape=shape).data

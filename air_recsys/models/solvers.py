@@ -16,9 +16,10 @@ from sklearn.base import BaseEstimator, clone
 
 from air_recsys.data.ids import close_names
 from air_recsys.exceptions import ParameterError
-from air_recsys.storage.parameters import check_parameters, choice, flag, integer, real
-from air_recsys.storage.validation import check_integer, check_real
-from air_recsys.training.schedules import SCHEDULES
+from air_recsys.storage.validation import check_integer, check_parameters, check_real, choice, flag, integer, real
+from air_recsys.training.plan import SCHEDULES
+
+AUTO = "auto"
 
 STRENGTH_NAMES = "user_graph_strength", "item_graph_strength"
 """Parameters of a posterior that say how strongly graphs that are given count."""
@@ -26,13 +27,13 @@ _MOST_EPOCHS, _MOST_SWEEPS = 1_000_000_000, 1_000_000
 
 
 class Solver(BaseEstimator):
-    """How the factors of `AIR` are computed: the base of `Adam`, `Variational` and `Langevin`."""
+    """A method that computes the factors of `AIR`: the base of `Adam`, `Variational` and `Langevin`."""
 
     name: ClassVar[str]  # the shorthand, AIR(solver="adam")
     unit: ClassVar[str] = "sweep"  # what a training is counted in
 
     def __eq__(self, other: object) -> bool:
-        """Return whether the other is the same solver with the same parameters."""
+        """Whether the other is the same solver with the same parameters."""
         return isinstance(other, Solver) and self.to_json() == other.to_json()
 
     __hash__ = None  # type: ignore[assignment]  # parameters change
@@ -42,13 +43,13 @@ class Solver(BaseEstimator):
         check_parameters(self)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the shorthand and all parameters as JSON holds them."""
+        """The shorthand and all parameters as JSON holds them."""
         return {"name": self.name} | {name: plain(value) for name, value in self.get_params(deep=False).items()}
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class Descent:
-    """How a deep factorization is trained by gradient descent: shared by `Adam` and by the baselines without graphs.
+    """The gradient descent of a deep factorization: shared by `Adam` and by the baselines without graphs.
 
     Parameters
     ----------
@@ -117,7 +118,8 @@ class Regularization:
         in every training, see `air_recsys.models.engines.scaling.logits_rate`.
     graph_every : int
         Steps between two updates of the logits of graphs of all pairs; an update is as many times larger. Between them
-        the graph stays, which saves a quarter of the time of a step (docs/step-cost.md). Not with `transforms`.
+        the graph stays, which saves a quarter of the time of a step (benchmarks/reports/step-cost.md). Not with
+        `transforms`.
     transforms : sequence of tuple
         Further transformations T_i of the matrix, each with its own learned graph: tuples (transform,
         strength) or (transform, strength, n_neighbors), see `air_recsys.models.engines.transforms.parse_transforms`;
@@ -146,7 +148,7 @@ class Adam(Regularization, Descent, Solver):
     Parameters
     ----------
     depth, n_epochs, n_batches, learning_rate, schedule, stopping_delta, evaluate_every
-        The factorization and the course of its training, see `Descent`.
+        The factorization and its training, see `Descent`.
     weight_decay, bias_decay, biases, center, scale, unobserved_weight, init_mean, init_std
         Penalties, biases, unit and start, see `Descent`.
     user_graph_reg, item_graph_reg, graph_rate, graph_every, transforms, tv_reg
@@ -167,7 +169,7 @@ class Adam(Regularization, Descent, Solver):
         check_transforms(self.transforms)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the shorthand and all parameters; functions among the transforms by their names."""
+        """The shorthand and all parameters; functions among the transforms by their names."""
         transforms = [(_transform_name(transform), *map(plain, rest)) for transform, *rest in self.transforms]
         return super().to_json() | {"transforms": transforms}
 
@@ -183,7 +185,7 @@ class Sweeping(Solver):
     pattern_features : int, "degrees" or "auto"
         Number of singular vectors of the pattern of who rated what that the prior uses, beside the numbers of ratings.
         "degrees" uses only the latter, and 0 neither, for ratings that are missing at random. "auto" is 100, and
-        "degrees" if ratings are scarce, see `air_recsys.models.engines.scarcity`.
+        "degrees" if ratings are scarce, see `air_recsys.models.engines.scaling`.
     user_graph_reg, item_graph_reg : {"auto", 0}
         Whether a graph of the users (of the items) is learned from the posterior, one step per sweep; 0 leaves it out.
         Scores do not depend on it.
@@ -193,7 +195,7 @@ class Sweeping(Solver):
     user_graph_strength, item_graph_strength : float or "auto"
         Share of the prior variance of users (of items) that follows the similarities given to `fit`, in [0, 1); 0
         ignores them. "auto" is the one of 0, 0.1, 0.3 and 0.7 with the lowest error on hidden ratings, see
-        `air_recsys.models.settings.strengths`.
+        `air_recsys.models.settings.search`.
     """
 
     n_sweeps: int = integer(12, minimum=1, maximum=_MOST_SWEEPS)
@@ -258,7 +260,7 @@ SOLVERS: dict[str, type[Solver]] = {kind.name: kind for kind in (Adam, Variation
 
 
 def as_solver(value: Any) -> Solver:
-    """Return a solver, given as such or by its shorthand.
+    """A solver, given as such or by its shorthand.
 
     Examples
     --------
@@ -274,7 +276,7 @@ def as_solver(value: Any) -> Solver:
 
 
 def solver_from_json(content: Any) -> Solver:
-    """Return the solver that `Solver.to_json` described.
+    """The solver that `Solver.to_json` described.
 
     Examples
     --------
@@ -288,20 +290,8 @@ def solver_from_json(content: Any) -> Solver:
     return kind(**parameters)
 
 
-def defaults_of(name: Any) -> dict[str, Any]:
-    """Return the parameters of a solver by default, under names such as ``solver__depth``; none of an unknown one.
-
-    Examples
-    --------
-    >>> defaults_of("langevin")["solver__n_sweeps"], defaults_of("none of them")
-    (120, {})
-    """
-    plain_values = SOLVERS[name]().to_json() if name in SOLVERS else {}
-    return {f"solver__{parameter}": value for parameter, value in plain_values.items()}
-
-
 def with_overrides(solver: Solver, overrides: Mapping[str, Any]) -> Solver:
-    """Return a copy of a solver with other values of some parameters.
+    """A copy of a solver with other values of some parameters.
 
     Raises
     ------
@@ -326,12 +316,12 @@ solver='adam'
 
 
 def parameter_names(kind: Any) -> list[str]:
-    """Return the names of the parameters of a dataclass, of a solver or a model."""
+    """The names of the parameters of a dataclass, of a solver or a model."""
     return [each.name for each in fields(kind)]
 
 
 def readers_of(name: str) -> list[type[Solver]]:
-    """Return the solvers that read a parameter.
+    """The solvers that read a parameter.
 
     Examples
     --------
@@ -357,7 +347,7 @@ def check_transforms(transforms: Any) -> None:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON holds it: NumPy's numbers as Python's."""
+    """A value as JSON holds it: NumPy's numbers as Python's."""
     if isinstance(value, list | tuple):
         return [plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value
@@ -378,7 +368,7 @@ def _not_read(kind: type[Solver], name: str) -> str:
 
 
 def _transform_name(transform: Any) -> str:
-    """Return how a file names a transform: code is not saved, so a function has to be given again before a refit."""
+    """The name of a transform in a file: code is not saved, so a function has to be given again before a refit."""
     if isinstance(transform, str):
         return transform
     return f"function {getattr(transform, '__qualname__', type(transform).__name__)}"

@@ -1,11 +1,13 @@
-"""What a model has learned, as one value that is replaced in one step."""
+"""The fitted state of a model: one value, which is replaced in one step."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import os
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -16,70 +18,12 @@ from air_recsys.data.ids import IdIndex
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.chosen import Chosen
 from air_recsys.models.drift import LearnedDrift
-from air_recsys.models.limits import BINARY, Clip, is_binary, limited
+from air_recsys.models.learned import Ending, Factors, Selection
+from air_recsys.models.ratings import BINARY, Clip, TrainingStatistics, is_binary, limited
 from air_recsys.models.rows import Folded, RowSolver, ScoreContributions, Side, Sources
-from air_recsys.models.statistics import TrainingStatistics
-from air_recsys.training import Record
 
 Value = TypeVar("Value")
-
-
-class Factors(NamedTuple):
-    """What every model collapses to: score(u, i) = mean + b_u + c_i + p_u . q_i, in the unit of the ratings."""
-
-    user_factors: np.ndarray  # (n_users, r)
-    item_factors: np.ndarray  # (n_items, r)
-    user_biases: np.ndarray  # (n_users,)
-    item_biases: np.ndarray  # (n_items,)
-    mean: float
-
-    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return factors and biases without the mean."""
-        return self.user_factors, self.item_factors, self.user_biases, self.item_biases
-
-    def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the score of each pair of indices, (n,).
-
-        Examples
-        --------
-        >>> Factors(np.ones((1, 2)), np.full((1, 2), 0.5), np.zeros(1), np.ones(1), 3.0).scores(np.array([0]), [0])
-        array([5.])
-        """
-        products = np.einsum("nr,nr->n", self.user_factors[users], self.item_factors[items])
-        return products + self.user_biases[users] + self.item_biases[items] + self.mean
-
-    def of(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
-        """Return the factors and the biases of users or of items."""
-        by_user = side == "user"
-        return (self.user_factors, self.user_biases) if by_user else (self.item_factors, self.item_biases)
-
-
-class Snapshot(NamedTuple):
-    """The learned graphs at one epoch."""
-
-    user_graph: SimilarityGraph | None
-    item_graph: SimilarityGraph | None
-    transform_graphs: list[SimilarityGraph]
-
-    @classmethod
-    def of(cls, adjacencies: Sequence[sp.csr_array | None], data: Interactions) -> Self:
-        """Give the adjacencies of rows, columns and others the ids of their nodes."""
-        rows, columns, *others = adjacencies
-        users = None if rows is None else SimilarityGraph(rows, data.user_ids, "user")
-        items = None if columns is None else SimilarityGraph(columns, data.item_ids, "item")
-        present = [adjacency for adjacency in others if adjacency is not None]
-        return cls(users, items, [SimilarityGraph(each, range(len(each.indptr) - 1)) for each in present])
-
-
-class Ending(NamedTuple):
-    """How a training ended; None is what a model does not have."""
-
-    n_iter: int | None = None
-    stopped_by: str | None = None
-    device: str | None = None
-    snapshots: dict[int, Snapshot] | None = None
 
 
 class RowEquations(Protocol):
@@ -98,7 +42,7 @@ class RowEquations(Protocol):
 
     @property
     def drift(self) -> LearnedDrift | None:
-        """What users and items add to their scores at a moment."""
+        """Learned changes of users and items over time."""
         ...
 
     @property
@@ -111,7 +55,7 @@ class RowEquations(Protocol):
         ...
 
     def solver(self, state: FittedState, side: Side) -> RowSolver:
-        """Return what solves for new rows of a side."""
+        """The solver for new rows of a side."""
         ...
 
     def take_in(
@@ -123,39 +67,39 @@ class RowEquations(Protocol):
         ratings: sp.csr_array,
         weights: np.ndarray | None,
     ) -> tuple[Folded, RowEquations]:
-        """Return rows of a draft that has room for them, from their ratings, and the equations afterwards."""
+        """Rows of a draft that has a place for them, from their ratings, and the equations afterwards."""
         ...
 
     def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
-        """Return what a personal score comes from."""
+        """The sources of a personal score."""
         ...
 
     def feature_effects(self, side: Side) -> np.ndarray:
-        """Return mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
+        """Mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
         ...
 
     def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
-        """Return the standard deviation of a new rating of each pair of indices, at a time where given, (n,)."""
+        """The standard deviation of a new rating of each pair of indices, at a time where given, (n,)."""
         ...
 
     def uncertainties(self, side: Side) -> np.ndarray:
-        """Return the root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
+        """The root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
         ...
 
     def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
-        """Return the variance of a rating of each pair of indices around its true score, (n,)."""
+        """The variance of a rating of each pair of indices around its true score, (n,)."""
         ...
 
     def grown(self, n_users: int, n_items: int) -> RowEquations:
-        """Return the same with room for new users and items."""
+        """The same with rows for new users and items."""
         ...
 
     def without_users(self) -> RowEquations | None:
-        """Return the same for no users, where a new one depends on items alone; None where it depends on others."""
+        """The same for no users, where a new one depends on items alone; None where it depends on others."""
         ...
 
     def to_arrays(self) -> dict[str, np.ndarray]:
-        """Return what a model file has to hold of them beside the factors."""
+        """The arrays that a model file has to hold of them beside the factors."""
         ...
 
 
@@ -169,18 +113,18 @@ class FittedState:
         The training data.
     factors : Factors
     user_graph, item_graph : SimilarityGraph, optional
-        As learned, in their own unit; what people see is in `air_recsys.models.alike`.
+        As learned, in their own unit; what people see is in `air_recsys.models.similar`.
     transform_graphs : list of SimilarityGraph
         Graphs over other rows than users and items.
     history : DataFrame
-        The course of training; empty where there was none.
+        The records of the training; empty where there was none.
     equations : RowEquations, optional
         Of models that take new rows in.
     ending : Ending
         How the training ended.
     scale : tuple of float, optional
         Smallest and largest rating that `fit` saw, where new ratings have been taken in since; see `rating_scale`.
-    chosen : Chosen
+    chosen : Selection
         What the training took for the parameters that were "auto".
     item_weights : csr_array or ndarray, shape (n_items, n_items), optional
         Of a regression of the items on each other, of models that rank by one.
@@ -203,7 +147,7 @@ class FittedState:
     equations: RowEquations | None = None
     ending: Ending = field(default_factory=Ending)
     scale: tuple[float, float] | None = None
-    chosen: Chosen = field(default_factory=Chosen)
+    chosen: Selection = field(default_factory=Selection)
     item_weights: sp.csr_array | np.ndarray | None = None
     source_factors: np.ndarray | None = None
     named: Mapping[str, SimilarityGraph] = field(default_factory=dict)
@@ -231,11 +175,11 @@ class FittedState:
 
     @property
     def rating_scale(self) -> tuple[float, float]:
-        """Where predictions are clipped and new ratings have to lie: as stated, else what `fit` saw."""
+        """The range of predictions and new ratings: as stated, else what `fit` saw."""
         return self.scale or self.data.rating_scale or self.statistics.rating_range
 
     def once(self, name: str, make: Callable[[], Value]) -> Value:
-        """Return what `make` returns, made when it is first asked for under that name.
+        """The value that `make` returns, made when it is first asked for under that name.
 
         Threads that ask at the same time may each make one; all of them get the first that is ready.
         """
@@ -244,19 +188,19 @@ class FittedState:
         return self._values[name]
 
     def index(self, side: Side) -> IdIndex:
-        """Return the ids of users or of items."""
+        """The ids of users or of items."""
         return self.data.users if side == "user" else self.data.items
 
     def features(self, side: Side) -> Features | None:
-        """Return what is known of users or of items beside their ratings."""
+        """The features of users or of items."""
         return self.data.user_features if side == "user" else self.data.item_features
 
     def graph(self, side: Side) -> SimilarityGraph | None:
-        """Return the learned graph of users or of items."""
+        """The learned graph of users or of items."""
         return self.user_graph if side == "user" else self.item_graph
 
     def with_similarities(self, side: Side, graph: SimilarityGraph) -> FittedState:
-        """Return the same with other similarities of users or of items, such as ones with labels.
+        """The same with other similarities of users or of items, such as ones with labels.
 
         Raises
         ------
@@ -272,7 +216,7 @@ class FittedState:
 
     @property
     def drift(self) -> LearnedDrift | None:
-        """What users and items add to their scores at a moment, of models that know of time."""
+        """Learned changes of users and items over time; None where the model knows no time."""
         return None if self.equations is None else self.equations.drift
 
     @property
@@ -285,20 +229,20 @@ class FittedState:
         return self.once("steady ratings", lambda: data.ratings - drift.at(data.user_index, data.item_index, times)[0])
 
     def scores(self, users: np.ndarray, items: np.ndarray, clips: Clip, times: np.ndarray | None = None) -> np.ndarray:
-        """Return the score of each pair of indices, at a time where given, limited as `clips` says."""
+        """The score of each pair of indices, at a time where given, limited as `clips` says."""
         scores = self.factors.scores(users, items)
         if times is not None and self.drift is not None:
             scores = scores + self.drift.at(users, items, times)[0]
         return self.limited(scores, clips)
 
     def row_solver(self, side: Side) -> RowSolver:
-        """Return what solves for new rows of a side, or raise `ParameterError` where a row is tied to all others."""
+        """The solver for new rows of a side; `ParameterError` where a row is tied to all others."""
         assert self.equations is not None
         self.equations.check()
         return self.equations.solver(self, side)
 
     def sources(self, user: int, neighbors: np.ndarray) -> Sources:
-        """Return the ratings of a user, beside the given neighbours."""
+        """The ratings of a user, beside the given neighbours."""
         place = np.flatnonzero(self.data.user_index == user)
         rated, ratings = self.data.item_index[place], self.data.ratings[place]
         steady = ratings if self.drift is None else self.steady_ratings[place]
@@ -308,12 +252,40 @@ class FittedState:
         return Sources(rated, ratings, weights, deviations, neighbors)
 
     def limited(self, scores: np.ndarray, clips: Clip) -> np.ndarray:
-        """Return scores as `clips` says, see `air_recsys.models.limits`."""
+        """Scores as `clips` says, see `air_recsys.models.ratings`."""
         binary = clips == BINARY and self.once("binary", lambda: is_binary(self.data.ratings))
         return limited(scores, clips, self.rating_scale, binary=binary)
 
 
-def history_of(records: list[Record]) -> pd.DataFrame:
-    """Return records as a table, in the words of users and items."""
-    frame = pd.DataFrame(records, columns=list(Record._fields))
-    return frame.rename(columns={"row_energy": "user_energy", "column_energy": "item_energy"})
+class WriterLock:
+    """A lock that one thread may take several times; copies, pickles and forked processes have one of their own.
+
+    Examples
+    --------
+    >>> import pickle
+    >>> lock = WriterLock()
+    >>> with lock, pickle.loads(pickle.dumps(lock)):
+    ...     print("held, and so is that of the copy")
+    held, and so is that of the copy
+    """
+
+    def __init__(self) -> None:
+        # By process: a thread that held the lock is not there in a forked process to release it.
+        self._locks: dict[int, Any] = {}
+
+    def __enter__(self) -> None:
+        self._own().acquire()
+
+    def __exit__(self, *_: object) -> None:
+        self._own().release()
+
+    def __reduce__(self) -> tuple[type[WriterLock], tuple[()]]:
+        return WriterLock, ()
+
+    def _own(self) -> Any:
+        return self._locks.setdefault(os.getpid(), threading.RLock())
+
+
+def lock_of(owner: object) -> WriterLock:
+    """The lock of an object, made when it is first asked for."""
+    return vars(owner).setdefault("_lock", WriterLock())

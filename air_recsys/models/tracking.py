@@ -152,6 +152,6 @@ class MLflowCallback:
 
 
 def _figures(record: Record) -> dict[str, float]:
-    """Return the finite figures of a record by their names in `history_`."""
+    """The finite figures of a record by their names in `history_`."""
     figures = {_NAMES.get(name, name): float(value) for name, value in record._asdict().items() if name != "epoch"}
     return {name: value for name, value in figures.items() if math.isfinite(value)}

@@ -19,11 +19,16 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.graphs.adjacency import ADJACENCIES, GraphTerm, softmin_rows
-from air_recsys.graphs.candidates import Search, nearest_rows
-from air_recsys.graphs.clustered_candidates import near_rows
-from air_recsys.graphs.laplacian import laplacian_product, squared_distances, squared_norms
-from air_recsys.nn.edges import Carry, edge_patterns, enter_edges, symmetric_graph
+from air_recsys.graphs.candidates import Search, near_rows, nearest_rows
+from air_recsys.graphs.laplacian import (
+    ADJACENCIES,
+    GraphTerm,
+    laplacian_product,
+    softmin_rows,
+    squared_distances,
+    squared_norms,
+)
+from air_recsys.nn.pattern import Carry, edge_patterns, enter_edges, symmetric_graph
 
 _SPARSE_BELOW = 0.05
 _COMPARED_BY_PAIRS = 20_000  # rows; beyond, comparing all pairs would take longer than the training
@@ -68,7 +73,7 @@ class DenseLaplacian(AdaptiveLaplacian):
     size : int
         Number of rows m.
     adjacency : str
-        A key of `air_recsys.graphs.adjacency.ADJACENCIES`.
+        A key of `air_recsys.graphs.laplacian.ADJACENCIES`.
     generator : torch.Generator
         Source of the starting logits, uniform in +-1/sqrt(m).
     dtype, device
@@ -138,7 +143,7 @@ class SparseLaplacian(AdaptiveLaplacian):
     """The self-edge and the k nearest rows of every row, under the row softmin over those edges only.
 
     `refresh` replaces the neighbours by the rows that are nearest now (beyond 20,000 rows: by near ones, see
-    `air_recsys.graphs.clustered_candidates`). An edge that survives keeps its logit; a new one enters at its row's
+    `air_recsys.graphs.candidates`). An edge that survives keeps its logit; a new one enters at its row's
     largest logit, which is the least weight.
 
     Parameters

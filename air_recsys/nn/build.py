@@ -47,7 +47,7 @@ class Settings:
     strengths : tuple of float
         eta of the row graph and of the column graph; 0 leaves a graph out.
     adjacency : str
-        A key of `air_recsys.graphs.adjacency.ADJACENCIES`.
+        A key of `air_recsys.graphs.laplacian.ADJACENCIES`.
     n_neighbors : int, optional
         Edges per row of sparse graphs; None for dense ones.
     graph_every : int
@@ -87,7 +87,7 @@ def observations(
     device: torch.device,
     weights: sp.csr_array | None = None,
 ) -> Observations:
-    """Return the stored entries of a CSR matrix as tensors, values transformed; `weights` at the same positions."""
+    """The stored entries of a CSR matrix as tensors, values transformed; `weights` at the same positions."""
     assert ratings.shape is not None  # SciPy types it as optional
     ratings.sort_indices()
     starts = torch.as_tensor(ratings.indptr.astype(np.int64), device=device)
@@ -129,7 +129,7 @@ def random_batches(observed: Observations, n_batches: int, rng: np.random.Genera
 
 
 def build_objective(observed: Observations, settings: Settings, rng: np.random.Generator) -> Objective:
-    """Return the objective of `settings` on observed entries, at a start drawn from `rng`."""
+    """The objective of `settings` on observed entries, at a start drawn from `rng`."""
     m, n = observed.pattern.shape
     width = settings.width or min(m, n)
     n_batches = min(settings.n_batches, m, n, observed.values.numel())

@@ -53,7 +53,7 @@ class DeepFactorization:
         self._prefixes: list[Tensor] = []
 
     def factors(self) -> tuple[Tensor, Tensor]:
-        """Return U (n_rows, width) and V (n_columns, width) with X = U V^T."""
+        """U (n_rows, width) and V (n_columns, width) with X = U V^T."""
         *left, right = self.weights
         self._prefixes = [left[0]]  # W0, W0 W1, ..., U
         for weight in left[1:]:

@@ -1,4 +1,4 @@
-"""The memory of a training, from its sizes and settings alone."""
+"""The memory of a training, by gradients or by sweeps, from its sizes and settings alone."""
 
 from __future__ import annotations
 
@@ -7,11 +7,26 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from air_recsys.nn.build import Settings
+from air_recsys.nn.drift.drift import LOOKED_AT
+from air_recsys.nn.posterior.equations import MOST_FACTORED, SLAB, SUMS
+from air_recsys.nn.posterior.triangles import size_of
 
 _WORD, _LONG = 4, 8  # bytes of an index on a pattern, and of one of neighbours
 _BLOCK = 64 * 2**20  # bytes of the candidate search at any size
 _KEPT = 2  # copies of the state: the last good one and the best one
 _ADAM = 4  # value, gradient and two moments
+_SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
+_NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "n_factors"}
+_DOUBLE = 8
+_COVARIANCES = 2**30  # bytes that draws may take for the sweeps before them
+_DRAWS = 20
+_SKETCH = 15  # columns of both sketches and of their random matrices, in widths
+_MATRICES = 4  # sums with the prior, factor, inverse, and triangles
+_KEPT_SKETCH = 8  # columns of both sketches in such a state, in widths
+_TABLES = 6  # of a curve: inputs, products with covariances, and what makes them, a row of d an entry
+_COLUMNS = 12  # of a curve beside these, and of what all processes share: times, index, errors, precisions
+_OF_PROCESS = 14  # moments, chains and their work, and the states kept beside the present one
+_PROCESSES = 2  # with as many moments as entries; several of fewer moments take no more
 
 
 class Sizes(NamedTuple):
@@ -49,7 +64,7 @@ class MemoryPlan(NamedTuple):
 
 
 def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
-    """Return the memory of a training at its peak, without its interactions: a slightly high estimate."""
+    """The memory of a training at its peak, without its interactions: a slightly high estimate."""
     m, n, nnz, size, weighted = sizes
     width = min(m, n) if settings.width is None else settings.width
     n_batches = max(1, min(settings.n_batches, m, n, nnz))
@@ -71,7 +86,7 @@ def memory_plan(sizes: Sizes, settings: Settings) -> MemoryPlan:
 
 
 def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tuple[int, int]:
-    """Return the bytes that a learned graph holds, and those that a step on it needs."""
+    """The bytes that a learned graph holds, and those that a step on it needs."""
     if n_neighbors is None:
         return rows**2 * size * (_ADAM + _KEPT), 5 * rows**2 * size
     edges = rows * min(n_neighbors + 1, rows)
@@ -80,12 +95,12 @@ def _graph(rows: int, n_neighbors: int | None, n_batches: int, size: int) -> tup
 
 
 def _search(rows: int, n_neighbors: int | None) -> int:
-    """Return the bytes that choosing a graph's edges anew needs."""
+    """The bytes that choosing a graph's edges anew needs."""
     return 0 if n_neighbors is None else _BLOCK + 4 * _LONG * rows * min(n_neighbors, rows)
 
 
 def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) -> Iterator[tuple[str, Settings]]:
-    """Yield settings that need less and less memory, each with its changes; `batches` are the n_batches to try."""
+    """Settings that need less and less memory, each with its changes; `batches` are the n_batches to try."""
     full = min(sizes.n_rows, sizes.n_columns)
     for n_neighbors, width in _SMALLER:
         for n_batches in batches:
@@ -99,12 +114,8 @@ def smaller(settings: Settings, sizes: Sizes, batches: Sequence[int] = (1, 32)) 
             yield ", ".join(f"{name}={new}" for name, new, old in values if new != old), changed
 
 
-_SMALLER = ((50, None), (50, 64), (20, 64), (20, 20), (10, 10))  # neighbours and width
-_NAMES = {"n_batches": "n_batches", "n_neighbors": "graph_neighbors", "width": "n_factors"}
-
-
 def readable(size: float) -> str:
-    """Return a number of bytes as text with a unit.
+    """A number of bytes as text with a unit.
 
     Examples
     --------
@@ -117,3 +128,115 @@ def readable(size: float) -> str:
         units.pop()
     unit = units[-1]
     return f"{size:.0f} {unit}" if size >= 100 or unit == "B" else f"{size:.1f} {unit}"
+
+
+def posterior_plan(
+    sizes: Sizes,
+    settings: Settings,
+    n_features: int,
+    *,
+    sample: bool,
+    block_bytes: int = SUMS,
+    from_covariances: bool | None = None,
+) -> MemoryPlan:
+    """The memory of a training by sweeps at its peak, with graphs; of `settings` width and graphs count.
+
+    The others are those of `posterior_bytes`; by default variational sweeps come before draws where
+    `holds_covariances`.
+    """
+    plan = memory_plan(sizes, settings)
+    width = _width(sizes, settings)
+    if from_covariances is None:
+        from_covariances = holds_covariances(sizes, settings)
+    sweeps = posterior_bytes(
+        sizes, width, n_features, sample=sample, block_bytes=block_bytes, from_covariances=from_covariances
+    )
+    # The sweeps need the graphs beside their own memory, in place of the ratings, the factors and their work.
+    return plan._replace(work=max(plan.work, sweeps - plan.ratings - plan.factors))
+
+
+def holds_covariances(sizes: Sizes, settings: Settings) -> bool:
+    """Whether the covariances of all rows and columns take at most 1 GiB.
+
+    Examples
+    --------
+    >>> from air_recsys.nn.build import Settings
+    >>> settings = Settings(width=40, depth=2, strengths=(1.0, 1.0), n_neighbors=20, biases=True)
+    >>> [holds_covariances(Sizes(n_rows, 60_000, 10_000_000), settings) for n_rows in (200_000, 400_000)]
+    [True, False]
+    """
+    triangle = size_of(_width(sizes, settings) + 1) * sizes.itemsize
+    return (sizes.n_rows + sizes.n_columns) * triangle <= _COVARIANCES
+
+
+def block_within(sizes: Sizes, settings: Settings, n_features: int, limit: int) -> int:
+    """The bytes of a block of equations of draws with which a training stays within `limit`.
+
+    At most 256 MiB, and at least those of one row; with these a training can need more than the limit.
+
+    Examples
+    --------
+    >>> from air_recsys.nn.build import Settings
+    >>> sizes = Sizes(1_000_000, 100_000, 20_000_000)
+    >>> settings = Settings(width=40, depth=2, strengths=(1.0, 1.0), n_neighbors=20, biases=True)
+    >>> whole = posterior_plan(sizes, settings, 100, sample=True).total
+    >>> [block_within(sizes, settings, 100, whole - less) for less in (0, 10**8, 10**9)]
+    [268435456, 168435456, 3444]
+    """
+    triangle = size_of(_width(sizes, settings) + 1) * sizes.itemsize
+    block = min(SUMS, max(sizes.n_rows, sizes.n_columns) * triangle)
+    excess = max(posterior_plan(sizes, settings, n_features, sample=True, from_covariances=False).total - limit, 0)
+    return max(block - excess, triangle)
+
+
+def _width(sizes: Sizes, settings: Settings) -> int:
+    return min(sizes.n_rows, sizes.n_columns) if settings.width is None else settings.width
+
+
+def posterior_bytes(
+    sizes: Sizes,
+    width: int,
+    n_features: int,
+    *,
+    sample: bool = False,
+    block_bytes: int = SUMS,
+    from_covariances: bool = False,
+) -> int:
+    """The bytes of the sweeps at their peak without their graphs: a slightly high estimate.
+
+    `width` is that of the factors, `sample` says whether rows are drawn, `block_bytes` are those of the equations
+    that are then formed at a time, and `from_covariances` says whether variational sweeps come before.
+
+    Examples
+    --------
+    >>> round(posterior_bytes(Sizes(6040, 3706, 900_188), 20, 100) / 1e6), "MB"
+    (155, 'MB')
+    """
+    m, n, nnz, size, _ = sizes
+    d, larger = width + 1, max(m, n)
+    triangle = size_of(d)
+    # Of a block: the equations of draws, a slab of the table and its sums, and what a batch of factorizations needs.
+    block = min(larger * triangle, block_bytes // size) if sample else 0
+    work = block + 2 * min(SLAB, triangle) * larger + _MATRICES * min(larger, MOST_FACTORED) * d**2
+    if sample:  # covariances go when draws come, and no best state is kept before
+        kept = (_SKETCH + _KEPT * _KEPT_SKETCH) * width + max(_DRAWS * d, 2 * triangle if from_covariances else 0)
+    else:
+        kept = (1 + _KEPT) * triangle
+    features = 3 * (m + n) * (n_features + 12) * _DOUBLE
+    positions = 4 * max(m, n) * (n_features + d) * _DOUBLE
+    return size * (work + (m + n) * kept) + features + positions + nnz * (7 * size + 3 * _LONG)
+
+
+def drift_bytes(n_entries: int, width: int) -> int:
+    """The bytes that drift takes beside the sweeps, of so many entries and columns of the factors.
+
+    Curves are made once, before there are processes, so that the larger of both counts: a high estimate.
+
+    Examples
+    --------
+    >>> round(drift_bytes(1_000_000, 20) / 1e6), "MB"
+    (320, 'MB')
+    """
+    curves = min(n_entries, LOOKED_AT) * (_TABLES * (width + 1) + _COLUMNS)
+    processes = n_entries * (_COLUMNS + _PROCESSES * _OF_PROCESS)
+    return _DOUBLE * max(curves, processes)

@@ -23,9 +23,9 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.adaptive_laplacian import AdaptiveLaplacian
+from air_recsys.nn.devices import fast_products
 from air_recsys.nn.factorization import DeepFactorization
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.products import fast_products
 from air_recsys.nn.terms import Term
 
 State = list[Tensor | dict[str, Tensor]]

@@ -1,9 +1,16 @@
-"""A fixed sparsity pattern: products that are sampled on it and products with it, nothing of full size."""
+"""A fixed sparsity pattern, and the edges of sparse graphs as such patterns.
+
+Products are sampled on a pattern, or are with it: nothing has full size.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from typing import Protocol
 
+import numpy as np
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -54,30 +61,30 @@ class SparsePattern:
         return torch.repeat_interleave(index, self.row_starts.diff(), output_size=self.columns.numel())
 
     def side(self, side: int) -> tuple[Tensor, Tensor]:
-        """Return where the positions of each row (side 0) or column (side 1) start, and their columns, or rows."""
+        """The start of the positions of each row (side 0) or column (side 1), and their columns, or rows."""
         if side:
             return self._column_starts, self._rows_transposed
         return self.row_starts, self.columns
 
     def in_order_of(self, side: int, values: Tensor) -> Tensor:
-        """Return values, one per position, in the order of `side`: by rows (0) or by columns (1)."""
+        """Values, one per position, in the order of `side`: by rows (0) or by columns (1)."""
         return values.index_select(0, self._transposed) if side else values
 
     def sampled_product(self, left: Tensor, right: Tensor, minus: Tensor | None = None) -> Tensor:
-        """Return left_i . right_j at every position (i, j), less `minus` (nnz,), for left (m, d) and right (n, d)."""
+        """The products left_i . right_j at all positions, less `minus` (nnz,), for left (m, d) and right (n, d)."""
         if minus is None:
             minus = torch.zeros_like(self.columns, dtype=left.dtype)
         sparse = torch.sparse_csr_tensor(self.row_starts, self.columns, minus, self.shape, check_invariants=False)
         return torch.sparse.sampled_addmm(sparse, left, right.T, beta=-1.0).values()
 
     def matmul(self, values: Tensor, right: Tensor) -> Tensor:
-        """Return S @ right for the matrix S with `values` on the pattern; shape (m, d)."""
+        """S @ right for the matrix S with `values` on the pattern; shape (m, d)."""
         return functional.embedding_bag(
             self.columns, right, self.row_starts, mode="sum", per_sample_weights=values, include_last_offset=True
         )
 
     def transpose_matmul(self, values: Tensor, left: Tensor) -> Tensor:
-        """Return S^T @ left; shape (n, d)."""
+        """S^T @ left; shape (n, d)."""
         return functional.embedding_bag(
             self._rows_transposed,
             left,
@@ -86,3 +93,52 @@ class SparsePattern:
             per_sample_weights=values.index_select(0, self._transposed),
             include_last_offset=True,
         )
+
+
+class Carry(Protocol):
+    """The map from the per-edge state of a part before a refresh to that after."""
+
+    def __call__(self, state: Tensor, part: int = 0) -> Tensor:
+        """The state (rows, k + 1), 0 for new edges."""
+        ...
+
+
+def edge_patterns(others: Tensor, ranges: Sequence[slice], n_nodes: int) -> list[SparsePattern]:
+    """The positions of the edges of each range of rows, given the neighbours of all rows (m, k)."""
+    k = others.shape[1]
+    return [
+        SparsePattern(torch.arange(0, chosen.numel() + 1, k, device=others.device), chosen.flatten(), n_nodes)
+        for chosen in (others[rows] for rows in ranges)
+    ]
+
+
+def symmetric_graph(halves: Tensor, others: Tensor) -> sp.csr_array:
+    """The graph (m, m) whose edges weigh the sum of both ends' `halves` (m, k), given to `others` (m, k)."""
+    m, k = others.shape
+    values, columns = (tensor.flatten().cpu().numpy() for tensor in (halves, others))
+    half = sp.csr_array((values, columns, np.arange(0, m * k + 1, k)), shape=(m, m))
+    return sp.csr_array(half + half.T)
+
+
+def positions(old: Tensor, new: Tensor) -> tuple[Tensor, Tensor]:
+    """The position of each entry of `new` in the same row of `old`, both ascending, and whether it is there."""
+    places = torch.searchsorted(old.contiguous(), new.contiguous()).clamp_(max=old.shape[1] - 1)
+    return places, old.gather(1, places) == new
+
+
+def enter_edges(logits: Tensor, old: Tensor, new: Tensor, ranges: Sequence[slice]) -> Carry:
+    """Move logits from old to new neighbours in place, and return what moves other per-edge state of a range.
+
+    An edge that survives keeps its logit; a new one enters at its row's largest logit. Column 0 of all three, shape
+    (m, k + 1), is the row itself.
+    """
+    places, kept = positions(old[:, 1:], new[:, 1:])  # (m, k)
+    source, survives = functional.pad(places.add_(1), (1, 0)), functional.pad(kept, (1, 0), value=True)
+    entry = logits.max(dim=1, keepdim=True).values  # (m, 1)
+    logits.copy_(torch.where(survives, logits.gather(1, source), entry))
+
+    def carry(state: Tensor, part: int = 0) -> Tensor:
+        rows = ranges[part]
+        return state.gather(1, source[rows]).mul_(survives[rows])
+
+    return carry

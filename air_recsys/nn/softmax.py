@@ -27,8 +27,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from air_recsys.nn.devices import fast_products
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.products import fast_products
 
 _CHUNK_ENTRIES = 5_000_000  # exponentials held at a time
 
@@ -40,7 +40,7 @@ class ColumnGraph(NamedTuple):
     weights: Tensor  # (nnz,)
 
     def spread(self, vectors: Tensor) -> Tensor:
-        r"""Return :math:`(I + \beta A)` times the vectors of the columns, (n, r).
+        r""":math:`(I + \beta A)` times the vectors of the columns, (n, r).
 
         Examples
         --------
@@ -61,15 +61,15 @@ class ColumnFactors(NamedTuple):
     graph: ColumnGraph | None = None
 
     def spread(self, vectors: Tensor) -> Tensor:
-        """Return the vectors of columns, each with those of its neighbours, (n, r)."""
+        """The vectors of columns, each with those of its neighbours, (n, r)."""
         return vectors if self.graph is None else self.graph.spread(vectors)
 
     def units(self) -> Tensor:
-        """Return the targets, those of neighbours in them, of length 1, (n, r)."""
+        """The targets, those of neighbours in them, of length 1, (n, r)."""
         return normalize(self.spread(self.targets), dim=1)
 
     def row_sums(self, rows: SparsePattern) -> Tensor:
-        """Return the sums that rows are made of, u before it is brought to length 1; (b, r).
+        """The sums that rows are made of, u before it is brought to length 1; (b, r).
 
         Examples
         --------
@@ -99,7 +99,7 @@ class Softmax(NamedTuple):
 def softmax(
     factors: ColumnFactors, rows: SparsePattern, temperature: float, power: float, sample: ColumnSample | None = None
 ) -> Softmax:
-    r"""Return the loss of some rows and its gradients by the sources and the targets.
+    r"""The loss of some rows and its gradients by the sources and the targets.
 
     Cosines lie between -1 and 1: no exponential is too large for float32 at a temperature of 0.02 or more.
 
@@ -143,7 +143,7 @@ def softmax(
 def _log_sums(
     units: Tensor, targets: Tensor, sizes: Tensor, temperature: float, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the sum over the rows of size times log sum_l w_l exp(u . q_l / t), and its gradients by u and q."""
+    """The sum over the rows of size times log sum_l w_l exp(u . q_l / t), and its gradients by u and q."""
     size = max(1, min(len(units), _CHUNK_ENTRIES // len(targets)))
     scratch = units.new_empty(size, len(targets))
     of_units, of_targets, total = torch.empty_like(units), torch.zeros_like(targets), units.new_zeros(())
@@ -164,6 +164,6 @@ def _log_sums(
 
 
 def _before_length_one(gradient: Tensor, unit: Tensor, vector: Tensor) -> Tensor:
-    """Return the gradient by vectors from that by the same vectors of length 1."""
+    """The gradient by vectors from that by the same vectors of length 1."""
     across = gradient - unit * (gradient * unit).sum(dim=1, keepdim=True)
     return across / vector.norm(dim=1, keepdim=True).clamp_min(1e-12)

@@ -29,11 +29,11 @@ class Term(Protocol):
         """The graph of the rows, if any."""
 
     def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
-        """Return the value at X (m, n) and add its gradient to `gradient` (m, n)."""
+        """The value at X (m, n), whose gradient is added to `gradient` (m, n)."""
         ...
 
     def rows(self, completed: Tensor) -> Tensor:
-        """Return the rows whose graph is learned."""
+        """The rows whose graph is learned."""
         ...
 
 
@@ -44,11 +44,11 @@ class TransformedEnergy:
         self._transform, self.laplacian, self._strength = transform, laplacian, strength
 
     def rows(self, completed: Tensor) -> Tensor:
-        """Return T(X), (p, d)."""
+        """T(X), (p, d)."""
         return self._transform(completed)
 
     def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
-        """Return eta E(T(X); A) and add its gradient, 2 eta T'(X)^T L T(X)."""
+        """Eta E(T(X); A); adds its gradient, 2 eta T'(X)^T L T(X)."""
         points, pull_back, *_ = torch.func.vjp(self._transform, completed)  # (p, d)
         energy, smoothed = self.laplacian.apply(points, points, self._strength)
         gradient.add_(pull_back(smoothed)[0], alpha=2 * self._strength)
@@ -67,11 +67,11 @@ class TotalVariation:
         self._strength = strength
 
     def rows(self, completed: Tensor) -> Tensor:
-        """Return X: no graph is learned."""
+        """X: no graph is learned."""
         return completed
 
     def add(self, completed: Tensor, gradient: Tensor) -> Tensor:
-        """Return the total variation and add a subgradient (0 where neighbours are equal)."""
+        """The total variation; adds a subgradient (0 where neighbours are equal)."""
         scale = self._strength / completed.numel()
         total = completed.new_zeros(())
         for axis in (0, 1):
@@ -85,7 +85,7 @@ class TotalVariation:
 
 
 def blocks(height: int, width: int, stride: int) -> Transform:
-    """Return T that cuts X into blocks, one a row: (n_blocks, height * width).
+    """T that cuts X into blocks, one a row: (n_blocks, height * width).
 
     Blocks start every `stride` entries, at most a block apart; the last ones end where X ends, so every entry is in a
     block.
@@ -114,6 +114,6 @@ def blocks(height: int, width: int, stride: int) -> Transform:
 
 
 def _covering(size: int, side: int, stride: int, device: torch.device) -> Tensor:
-    """Return the entries of each block along one axis, (n_blocks, side)."""
+    """The entries of each block along one axis, (n_blocks, side)."""
     starts = sorted({*range(0, size - side + 1, stride), size - side})
     return torch.tensor(starts, device=device)[:, None] + torch.arange(side, device=device)

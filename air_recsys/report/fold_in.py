@@ -9,7 +9,7 @@ import numpy as np
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
-from air_recsys.models.portable.portable import portable_fold_in
+from air_recsys.models.portable import portable_fold_in
 
 MOST_BYTES = 5_000_000  # of a page
 MOST_BY_DEFAULT = 2_000_000

@@ -11,13 +11,13 @@ from scipy.spatial import KDTree
 from threadpoolctl import threadpool_limits
 
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.places import places
+from air_recsys.graphs.embedding import graph_embedding
 
-_N_DIMS = 128  # of the places
+_N_DIMS = 128  # of the embedding
 _PERPLEXITY = 20.0
 _STEPS_AND_MOST = ((500, 5_000), (300, 10**9))  # steps of t-SNE, and up to how many nodes
 _ANGLE_AND_MOST = ((0.5, 1_000), (0.8, 10**9))  # how roughly t-SNE sums up far nodes, and up to how many nodes
-_NOISE = 0.01  # length of what is added to places, which have length 1
+_NOISE = 0.01  # length of what is added to vectors, which have length 1
 _FEWEST = 8  # nodes; fewer stand where spectral coordinates have them
 _GAP = 0.1  # between any two nodes, in units in which the median distance of nearest nodes is 0.15
 _ROUNDS = 30  # most, of moves apart
@@ -26,7 +26,7 @@ _ROUNDS = 30  # most, of moves apart
 def node_positions(graph: SimilarityGraph) -> np.ndarray:
     """Return a position in the plane for every node, (n, 2), so that the nodes around one are its neighbours.
 
-    t-SNE of the nodes' `places` in the graph (Euclidean, up to 128 dimensions), from a start by spectral coordinates,
+    t-SNE of the embedding of the graph (Euclidean, up to 128 dimensions), from a start by spectral coordinates,
     which unfold the large structure. Then nodes that lie over each other move apart. Isolated nodes are in rows below
     the others. The positions are the same for the same graph.
 
@@ -64,7 +64,7 @@ def _embedded(adjacency: sp.csr_array, start: np.ndarray) -> np.ndarray:
     given: Any = {"init": 1e-4 * start, "learning_rate": rate, "angle": angle}
     model = TSNE(2, perplexity=perplexity, max_iter=steps, random_state=0, **given)
     with threadpool_limits(1):  # sums of several threads differ in their last bits, and so would the picture
-        found = places(adjacency, _N_DIMS)
+        found = graph_embedding(adjacency, _N_DIMS)
         # Where more nodes than the perplexity are alike, it has no solution: they are told apart a little.
         found += np.random.default_rng(0).normal(scale=_NOISE / math.sqrt(found.shape[1]), size=found.shape)
         return model.fit_transform(found).astype(np.float64)

@@ -10,7 +10,7 @@ import pandas as pd
 from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.graph_quality import counts_and_means, exposure, rated_rows
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.shown import common_counts
+from air_recsys.graphs.pruning import common_counts
 from air_recsys.report.edges import edge_lists, strongest
 
 _MAX_PATTERN_EDGES = 20_000

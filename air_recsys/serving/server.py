@@ -22,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from air_recsys.data.readers.titles import read_titles, titles_of
+from air_recsys.data.readers.pairs_file import read_titles, titles_of
 from air_recsys.exceptions import ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.nn.devices import one_blas_thread, torch_threads

@@ -16,7 +16,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError, UnknownIdError
 from air_recsys.models import GraphRanker, Recommender
 from air_recsys.models.deviations import PredictsDeviations
-from air_recsys.models.explanation.tables import Labels, check_labels, label_of
+from air_recsys.models.explain import Labels, check_labels, label_of
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.serving.limits import MOST_EXPLAINED
 

@@ -11,13 +11,10 @@ A parameter outside its range is a `ParameterError`, and data that cannot be div
 (3, 3)
 """
 
-from air_recsys.data.splits.base import Split, StrongSplit
+from air_recsys.data.splits.base import Split, StrongSplit, predefined, predefined_folds
 from air_recsys.data.splits.cold import cold_both_folds, cold_item_folds, cold_user_folds
-from air_recsys.data.splits.core import k_core
-from air_recsys.data.splits.predefined import predefined, predefined_folds
-from air_recsys.data.splits.random import k_fold, random_holdout, repeated_k_fold, user_holdout
-from air_recsys.data.splits.strong import strong_generalisation
-from air_recsys.data.splits.temporal import global_time, leave_last
+from air_recsys.data.splits.random import k_core, k_fold, random_holdout, repeated_k_fold, user_holdout
+from air_recsys.data.splits.temporal import global_time, leave_last, strong_generalisation
 
 __all__ = [
     "Split",

@@ -6,15 +6,18 @@ import importlib
 import math
 import numbers
 import os
-from collections.abc import Collection, Iterator
+import warnings
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import field, fields
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from air_recsys.exceptions import MissingExtraError, ParameterError
+from air_recsys.exceptions import MissingExtraError, ParameterError, ParameterWarning
 
 _SHOWN_BITS = 512  # Python turns no integer of more than 4,300 digits into text
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -121,3 +124,62 @@ def needs_extra(extra: str) -> Iterator[None]:
         yield
     except ModuleNotFoundError as error:
         raise MissingExtraError((error.name or extra).partition(".")[0], extra) from error
+
+
+_CHECK = "check"
+LARGEST = 2**31 - 1
+"""The largest count or size that a parameter takes: what an index of 32 bits holds."""
+
+
+def integer(default: Any, *, minimum: int = 0, maximum: int = LARGEST, besides: tuple[Any, ...] = ()) -> Any:
+    """Declare an integer of minimum..maximum, or one of the values `besides`."""
+    return _parameter(default, partial(check_integer, minimum=minimum, maximum=maximum), besides)
+
+
+def real(
+    default: Any,
+    *,
+    minimum: float = 0.0,
+    maximum: float = math.inf,
+    strict: bool = False,
+    besides: tuple[Any, ...] = (),
+) -> Any:
+    """Declare a number of an interval (`storage.validation.check_real`), or one of the values `besides`."""
+    return _parameter(default, partial(check_real, minimum=minimum, maximum=maximum, strict=strict), besides)
+
+
+def choice(default: Any, choices: Collection[Any]) -> Any:
+    """Declare one of `choices`."""
+    return _parameter(default, partial(check_choice, choices=choices))
+
+
+def flag(default: bool) -> Any:
+    """Declare True or False."""
+    return choice(default, (True, False))
+
+
+def check_parameters(owner: Any) -> None:
+    """Raise `ParameterError` for the first field of a dataclass whose value is out of its range."""
+    for each in fields(owner):
+        if _CHECK in each.metadata:
+            each.metadata[_CHECK](each.name, getattr(owner, each.name))
+
+
+def warn_of_unread(name: str, value: Any, needed: str) -> None:
+    """Warn of a parameter that nothing reads beside the others."""
+    warnings.warn(f"{name}={value!r} has no effect: it needs {needed}", ParameterWarning, stacklevel=2)
+
+
+def _parameter(default: Any, check: Callable[[str, Any], Any], besides: tuple[Any, ...] = ()) -> Any:
+    return field(default=default, metadata={_CHECK: partial(_check, check, besides)})
+
+
+def _check(check: Callable[[str, Any], Any], besides: tuple[Any, ...], name: str, value: Any) -> None:
+    if any(value is each or (isinstance(value, str) and value == each) for each in besides):
+        return
+    try:
+        check(name, value)
+    except ParameterError as error:
+        others = "".join(f"{each!r}, " for each in besides).removesuffix(", ")
+        expected = f"{name} must be {others} or " if besides else f"{name} must be "
+        raise ParameterError(str(error).replace(f"{name} must be ", expected, 1)) from None

@@ -2,11 +2,9 @@
 
 from air_recsys.training.course import train
 from air_recsys.training.descent import GradientDescent
-from air_recsys.training.plan import Plan
-from air_recsys.training.result import Callback, Record, Result, check_callbacks
-from air_recsys.training.schedules import SCHEDULES
+from air_recsys.training.plan import SCHEDULES, Plan
 from air_recsys.training.sweeps import PosteriorSweeps
-from air_recsys.training.trainee import Trainee
+from air_recsys.training.trainer import Callback, Record, Result, Trainer, check_callbacks
 
 __all__ = [
     "SCHEDULES",
@@ -16,7 +14,7 @@ __all__ = [
     "PosteriorSweeps",
     "Record",
     "Result",
-    "Trainee",
+    "Trainer",
     "check_callbacks",
     "train",
 ]

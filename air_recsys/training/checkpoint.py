@@ -1,13 +1,14 @@
-"""Checkpoint files of one process: nested states as safetensors. Nothing in a file is ever executed."""
+"""Checkpoint files: nested states as safetensors, which one training holds. Nothing in a file is ever executed."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+import weakref
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,17 +16,14 @@ import torch
 from torch import Tensor
 
 from air_recsys.exceptions import CheckpointError
-from air_recsys.storage.digests import DamagedError
+from air_recsys.storage.held_files import HeldError, HeldFile, hold
 from air_recsys.storage.reading import checked_csr, parse_json
-from air_recsys.storage.tensor_files import TensorFile, header_of, tensor_chunks
-from air_recsys.storage.writing import is_file, is_folder, replace_file
-from air_recsys.training import checkpoint_version_1, checkpoint_version_2
+from air_recsys.storage.tensor_files import DamagedError, TensorFile, header_of, tensor_chunks
+from air_recsys.storage.validation import check_integer, check_path
+from air_recsys.storage.writing import beside, is_file, is_folder, real_place, remove_leftovers, replace_file
 
 FORMAT = "air_recsys training"
-# 2: parameters stand with their solver, all solvers have one form of state, and digests; 3: packed covariances
 FORMAT_VERSION = 3
-Upgrade = Callable[[int, dict[str, Any]], dict[str, Any]]
-"""Brings the "parameters" of a fingerprint of an older version, which it is given first, into the present form."""
 _ARRAY, _MATRIX, _TENSOR = "array", "matrix", "tensor"
 
 
@@ -99,34 +97,22 @@ class CheckpointFile:
             reason = getattr(error, "strerror", None) or error
             raise CheckpointError(f"cannot write the checkpoint {self.path}: {reason}") from None
 
-    def read(self, upgrade: Upgrade | None = None) -> dict[str, Any]:
-        """Return what `write` was given.
-
-        Parameters
-        ----------
-        upgrade : callable, optional
-            For files of older versions; those of version 1 are refused without it.
+    def read(self) -> dict[str, Any]:
+        """The state that `write` was given.
 
         Raises
         ------
         CheckpointError
-            If the file is not a complete checkpoint, or belongs to other data or parameters.
+            If the file is not a complete checkpoint of this version, or belongs to other data or parameters.
         """
         if not is_file(self.path):
             raise CheckpointError(f"expected a checkpoint, found no file {self.path}")
         try:
             file = TensorFile.read(self.path)
-            metadata = file.metadata
-            version = _version(metadata, upgrade)
-            file.verify(required=version > 1)
-            written = parse_json(metadata["fingerprint"])
-            parameters = written["parameters"]
-            if version < FORMAT_VERSION and upgrade is not None:
-                written |= {"parameters": upgrade(version, dict(parameters))}
-            compare(self.path, written, self._fingerprint)
-            state = _unpacked(parse_json(metadata["state"]), file.arrays)
-            state = checkpoint_version_1.upgraded(state, parameters) if version == 1 else state
-            state = checkpoint_version_2.upgraded(state) if version < FORMAT_VERSION else state
+            _check_version(file.metadata)
+            file.verify(required=True)
+            compare(self.path, parse_json(file.metadata["fingerprint"]), self._fingerprint)
+            state = _unpacked(parse_json(file.metadata["state"]), file.arrays)
         except CheckpointError:  # of another training, which is not a broken file
             raise
         except DamagedError as error:
@@ -151,13 +137,10 @@ def compare(path: Path, written: Mapping[str, Any], own: Mapping[str, Any]) -> N
             )
 
 
-def _version(metadata: Mapping[str, str], upgrade: Upgrade | None) -> int:
-    version = metadata.get("format_version")
-    readable = [str(known) for known in range(1 if upgrade else 2, FORMAT_VERSION + 1)]
-    if metadata.get("format") != FORMAT or version not in readable:
-        described = f"format {metadata.get('format')!r}, version {version!r}"
-        raise ValueError(f"{described}, expected {FORMAT!r}, version {FORMAT_VERSION}")
-    return int(version)
+def _check_version(metadata: Mapping[str, str]) -> None:
+    found = metadata.get("format"), metadata.get("format_version")
+    if found != (FORMAT, str(FORMAT_VERSION)):
+        raise ValueError(f"format {found[0]!r}, version {found[1]!r}, expected {FORMAT!r}, version {FORMAT_VERSION}")
 
 
 @contextmanager
@@ -170,7 +153,7 @@ def of_this_training() -> Iterator[None]:
 
 
 def _packed(value: Any, tensors: dict[str, np.ndarray]) -> Any:
-    """Return `value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there.
+    """`value` as JSON holds it, its tensors and arrays put into `tensors` under the names that stand there.
 
     The order of their axes in memory is kept, since the rounding of a product depends on it.
     """
@@ -209,3 +192,93 @@ def _unpacked(value: Any, arrays: Mapping[str, np.ndarray]) -> Any:
 def _check_finite(name: str, array: np.ndarray) -> None:
     if array.dtype.kind == "f" and not np.isfinite(array).all():
         raise ValueError(f"found NaN or infinity in tensor {name}")
+
+
+class HeldCheckpoint:
+    """The file for the states of a training, and the state that is read at its start.
+
+    A training holds its file until `close`, or until its process ends: another one is refused.
+
+    Parameters
+    ----------
+    fingerprint : mapping
+        What a training that goes on from the file has to agree with, see `CheckpointFile`.
+    checkpoint : path, optional
+        File for the state of the training; None keeps none.
+    every : int
+        Positions between two states.
+    resume_from : path, optional
+        File to go on from; it is read here, before any work.
+
+    Attributes
+    ----------
+    file : CheckpointFile or None
+    state : dict or None
+        What `resume_from` holds.
+
+    Raises
+    ------
+    ParameterError
+        For `every` below 1.
+    CheckpointError
+        If a file cannot be read or written, belongs to other data or parameters, or if another training writes to it.
+    """
+
+    def __init__(
+        self,
+        fingerprint: Mapping[str, Any],
+        checkpoint: str | os.PathLike[str] | None = None,
+        every: int = 50,
+        resume_from: str | os.PathLike[str] | None = None,
+    ) -> None:
+        self.every = check_integer("every", every, minimum=1)
+        self.state: dict[str, Any] | None = None
+        self.file: CheckpointFile | None = None
+        if checkpoint is not None:
+            self.file = CheckpointFile(checkpoint, fingerprint)
+            self._release = weakref.finalize(self, hold_checkpoint(self.file.path).remove)
+        try:
+            if resume_from is not None:
+                self.state = CheckpointFile(resume_from, fingerprint).read()
+            if self.file is not None:
+                self.file.check_replaceable()
+                remove_leftovers(self.file.path)
+        except BaseException:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        """Let other trainings have the file."""
+        if self.file is not None:
+            self._release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check_paths(**paths: Any) -> None:
+    """Raise `ParameterError` where one of these is neither None nor a path."""
+    for name, path in paths.items():
+        if path is not None:
+            check_path(name, path)
+
+
+def hold_checkpoint(path: Path, lock: Path | None = None) -> HeldFile:
+    """Hold the lock file of a checkpoint, by default beside it.
+
+    Raises
+    ------
+    CheckpointError
+        If another training holds it, in another process or in another thread, or where it cannot be made.
+    """
+    try:
+        return hold(lock or beside(real_place(path), "lock"))
+    except HeldError as error:
+        holder = "" if error.args[0] is None else f" (process {error.args[0]})"
+        raise CheckpointError(f"another training{holder} writes to {path}; give another path") from None
+    except (OSError, ValueError) as error:  # a ValueError for a path with a null byte
+        reason = getattr(error, "strerror", None) or error
+        raise CheckpointError(f"cannot write the checkpoint {path}: {reason}") from None

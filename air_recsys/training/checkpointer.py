@@ -10,20 +10,18 @@ import numpy as np
 
 from air_recsys.exceptions import CheckpointError
 from air_recsys.storage.validation import RandomState, as_generator
-from air_recsys.training.checkpoint import Upgrade, of_this_training
-from air_recsys.training.held_checkpoint import HeldCheckpoint
-from air_recsys.training.result import Record, Remembered, Result
-from air_recsys.training.trainee import Trainee
+from air_recsys.training.checkpoint import HeldCheckpoint, of_this_training
+from air_recsys.training.trainer import Record, Remembered, Result, Trainer
 
 
 class Checkpointer(Protocol):
     """Keeps a training on the way, so that it can go on after an interruption."""
 
-    def restore(self, trainee: Trainee, result: Result) -> int:
-        """Return the position to begin with, everything being as it was then."""
+    def restore(self, trainer: Trainer, result: Result) -> int:
+        """The position to begin with, everything being as it was then."""
         ...
 
-    def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
+    def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
         """Take note of the state at a position, before its record; `ends` where no step follows."""
         ...
 
@@ -36,7 +34,7 @@ class FileCheckpointer(HeldCheckpoint):
     Attributes
     ----------
     chosen : dict, optional
-        What the training took for settings that it found, as JSON holds it; None before it has, and in older files.
+        What the training took for settings that it found, as JSON holds it; None before it has.
     """
 
     def __init__(
@@ -45,23 +43,22 @@ class FileCheckpointer(HeldCheckpoint):
         checkpoint: str | os.PathLike[str] | None = None,
         every: int = 50,
         resume_from: str | os.PathLike[str] | None = None,
-        upgrade: Upgrade | None = None,
     ) -> None:
-        super().__init__(fingerprint, checkpoint, every, resume_from, upgrade)
+        super().__init__(fingerprint, checkpoint, every, resume_from)
         self._start: dict[str, Any] = {}
         self._kept = 0
         self.chosen: Any = None if self.state is None else self.state.get("chosen")
 
     def generator(self, random_state: RandomState) -> np.random.Generator:
-        """Return the generator that the training starts with, at the position where it stood then."""
+        """The generator that the training starts with, at the position where it stood then."""
         rng = as_generator(random_state)
         if self.state is not None:
             rng = generator_at(self.state.get("start"))
         self._start = position_of(rng)
         return rng
 
-    def restore(self, trainee: Trainee, result: Result) -> int:
-        """Return the position to begin with, everything being as it was then.
+    def restore(self, trainer: Trainer, result: Result) -> int:
+        """The position to begin with, everything being as it was then.
 
         Raises
         ------
@@ -72,25 +69,25 @@ class FileCheckpointer(HeldCheckpoint):
             return 0
         with of_this_training():
             course, self.state = self.state["course"], None
-            trainee.load_step_state(course["steps"])
+            trainer.load_step_state(course["steps"])
             result.records[:] = [Record(int(epoch), *map(float, rest)) for epoch, *rest in course["records"]]
             result.snapshots |= {int(position): list(graphs) for position, graphs in course["snapshots"]}
-            result.remembered = _remembered(course, trainee)
+            result.remembered = _remembered(course, trainer)
             self._kept = int(course["position"])
         return self._kept
 
-    def keep(self, position: int, trainee: Trainee, result: Result, *, ends: bool) -> None:
+    def keep(self, position: int, trainer: Trainer, result: Result, *, ends: bool) -> None:
         """Write the state at a position, where it is due."""
         if self.file is None or position <= self._kept or not (ends or position % self.every == 0):
             return
         remembered = result.remembered
         assert remembered is not None
-        states = {} if trainee.checks_steps else {"last_good": remembered.last_good}
-        states |= {"best": remembered.best} if trainee.is_watched else {}
+        states = {} if trainer.checks_steps else {"last_good": remembered.last_good}
+        states |= {"best": remembered.best} if trainer.is_watched else {}
         course = {
             "position": position,
-            "state": trainee.state(),
-            "steps": trainee.step_state(),
+            "state": trainer.state(),
+            "steps": trainer.step_state(),
             "records": result.records,
             "snapshots": list(result.snapshots.items()),
             "remembered": states,
@@ -100,22 +97,22 @@ class FileCheckpointer(HeldCheckpoint):
         self._kept = position
 
 
-def _remembered(course: Mapping[str, Any], trainee: Trainee) -> Remembered:
-    """Load the state of a course into the trainee, and return those that it may go back to."""
+def _remembered(course: Mapping[str, Any], trainer: Trainer) -> Remembered:
+    """Load the state of a course into the trainer, and return those that it may go back to."""
     present = int(course["position"]), course["state"]
     states = {name: (int(epoch), state) for name, (epoch, state) in course["remembered"].items()}
     for _, state in (*states.values(), present):
-        trainee.load_state(state)  # shows that it can be gone back to
+        trainer.load_state(state)  # shows that it can be gone back to
     return Remembered(states.get("last_good", present), states.get("best", present), float(course["best_rmse"]))
 
 
 def position_of(rng: np.random.Generator) -> dict[str, Any]:
-    """Return where a generator stands, for a checkpoint."""
+    """The position of a generator, for a checkpoint."""
     return dict(rng.bit_generator.state)
 
 
 def generator_at(state: Any) -> np.random.Generator:
-    """Return a generator that stands where `position_of` found one."""
+    """A generator that stands where `position_of` found one."""
     kinds = (np.random.PCG64, np.random.PCG64DXSM, np.random.MT19937, np.random.Philox, np.random.SFC64)
     by_name = {kind.__name__: kind for kind in kinds}
     try:

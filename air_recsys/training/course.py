@@ -6,6 +6,7 @@ import math
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,12 @@ from air_recsys.exceptions import CheckpointError, DivergenceError, MemoryLimitE
 from air_recsys.storage.progress import messages_beside, progress_bar
 from air_recsys.training.checkpointer import Checkpointer
 from air_recsys.training.interrupts import interruptible, interruption
-from air_recsys.training.result import Callback, Fault, Record, Remembered, Result
-from air_recsys.training.trainee import Measures, Trainee
+from air_recsys.training.trainer import Callback, Fault, Measures, Record, Remembered, Result, Trainer
 
 
 @torch.no_grad()
 def train(
-    trainee: Trainee,
+    trainer: Trainer,
     *,
     patience: int | None = None,
     snapshot_epochs: Iterable[int] = (),
@@ -31,14 +31,14 @@ def train(
 ) -> Result:
     """Train in place, to the last step or to what ends it early.
 
-    With held-out entries the trainee ends in the state with the lowest validation error, else in the last one. If it
+    With held-out entries the trainer ends in the state with the lowest validation error, else in the last one. If it
     diverges to NaN or infinity, or runs out of memory, it ends in its last good state, and the result has the error.
     Ctrl-C, and a checkpoint that cannot be written, end the training at the next position with its present state, and
     the result has them.
 
     Parameters
     ----------
-    trainee : Trainee
+    trainer : Trainer
     patience : int, optional
         Records without a better validation error before training stops.
     snapshot_epochs : iterable of int
@@ -59,11 +59,11 @@ def train(
     NumericalError
         If the first steps fail, so that there is no good state to end in.
     """
-    return _Course(trainee, patience, frozenset(snapshot_epochs), list(callbacks), checkpointer, progress).run()
+    return _Course(trainer, patience, frozenset(snapshot_epochs), list(callbacks), checkpointer, progress).run()
 
 
 def asks_to_stop(answer: Any) -> bool:
-    """Return whether the answer of a callback ends a training: True does, in Python's or NumPy's form.
+    """Whether the answer of a callback ends a training: True does, in Python's or NumPy's form.
 
     Examples
     --------
@@ -73,20 +73,18 @@ def asks_to_stop(answer: Any) -> bool:
     return isinstance(answer, bool | np.bool_) and bool(answer)
 
 
+@dataclass
 class _Course:
-    def __init__(
-        self,
-        trainee: Trainee,
-        patience: int | None,
-        snapshot_epochs: frozenset[int],
-        callbacks: list[Callback],
-        checkpointer: Checkpointer | None,
-        progress: bool | None,
-    ) -> None:
-        self.trainee, self.patience, self.snapshot_epochs = trainee, patience, snapshot_epochs
-        self.callbacks, self.checkpointer = callbacks, checkpointer
-        self.result = Result(stopped_by=f"n_{trainee.unit}s")
-        self.bar = progress_bar(progress, total=trainee.n_steps, unit=trainee.unit, desc="training")
+    trainer: Trainer
+    patience: int | None
+    snapshot_epochs: frozenset[int]
+    callbacks: list[Callback]
+    checkpointer: Checkpointer | None
+    progress: bool | None
+
+    def __post_init__(self) -> None:
+        self.result = Result(stopped_by=f"n_{self.trainer.unit}s")
+        self.bar = progress_bar(self.progress, total=self.trainer.n_steps, unit=self.trainer.unit, desc="training")
         self.start = time.perf_counter()
 
     @property
@@ -95,33 +93,33 @@ class _Course:
         return self.result.remembered
 
     def run(self) -> Result:
-        alone = self.trainee.alone
+        alone = self.trainer.alone
         try:
             # Processes that train together have to end together, which no signal to one of them can bring about.
             with interruptible() if alone else nullcontext(lambda: 0) as interrupted:
                 self._run(interrupted)
         except torch.OutOfMemoryError as error:
-            if not alone or not self.trainee.ready:
+            if not alone or not self.trainer.ready:
                 raise
             self._go_back("memory")
-            last_good = f"The model holds the last good state, of {self.trainee.unit} {self.result.kept_epoch}"
+            last_good = f"The model holds the last good state, of {self.trainer.unit} {self.result.kept_epoch}"
             self.result.error = MemoryLimitError(f"{error}; {last_good}")
         return self.result
 
     def _run(self, interrupted: Callable[[], int]) -> None:
         with self.bar, messages_beside(self.bar):
-            for position in range(self._begin(), self.trainee.n_steps + 1):
+            for position in range(self._begin(), self.trainer.n_steps + 1):
                 self._take_snapshot(position)
-                if position >= self.trainee.first_record and self._ends_at(position, interrupted):
+                if position >= self.trainer.first_record and self._ends_at(position, interrupted):
                     break
                 if not self._advance(position):
                     break
         self._finish()
 
     def _begin(self) -> int:
-        first = 0 if self.checkpointer is None else self.checkpointer.restore(self.trainee, self.result)
+        first = 0 if self.checkpointer is None else self.checkpointer.restore(self.trainer, self.result)
         if self.result.remembered is None:
-            state = first, self.trainee.state()
+            state = first, self.trainer.state()
             self.result.remembered = Remembered(state, state)
         if self.result.records:
             self.start -= self.result.records[-1].seconds
@@ -129,18 +127,18 @@ class _Course:
 
     def _take_snapshot(self, position: int) -> None:
         if position in self.snapshot_epochs:
-            self.result.snapshots[position] = self.trainee.adjacencies()
+            self.result.snapshots[position] = self.trainer.adjacencies()
 
     def _ends_at(self, position: int, interrupted: Callable[[], int]) -> bool:
         """Keep, measure and record the state at a position as far as it is due; return whether training ends here."""
-        trainee, fault = self.trainee, self._keep(position, interrupted)
-        last = fault is not None or position == trainee.n_steps
-        due = last or position % trainee.evaluate_every == 0
-        if not (due or trainee.watches_every_step):
+        trainer, fault = self.trainer, self._keep(position, interrupted)
+        last = fault is not None or position == trainer.n_steps
+        due = last or position % trainer.evaluate_every == 0
+        if not (due or trainer.watches_every_step):
             return False
-        measures = trainee.measure(position)
+        measures = trainer.measure(position)
         stops = due and self._stops_after_record(position, measures, last=last)
-        if not stops and trainee.has_settled(measures):
+        if not stops and trainer.has_settled(measures):
             stops = True
             if due or not self._stops_after_record(position, measures, last=True):
                 self.result.stopped_by = "stopping_delta"
@@ -151,35 +149,35 @@ class _Course:
 
     def _keep(self, position: int, interrupted: Callable[[], int]) -> Fault | None:
         """Let the checkpointer take note of the state; return what has gone wrong."""
-        trainee = self.trainee
-        number = interrupted() if trainee.ready else 0
+        trainer = self.trainer
+        number = interrupted() if trainer.ready else 0
         try:
             if self.checkpointer is not None:
-                ends = number > 0 or position == trainee.n_steps
-                self.checkpointer.keep(position, trainee, self.result, ends=ends)
+                ends = number > 0 or position == trainer.n_steps
+                self.checkpointer.keep(position, trainer, self.result, ends=ends)
         except CheckpointError as error:
-            if not trainee.alone:
+            if not trainer.alone:
                 raise
-            return error if trainee.ready else None
-        return interruption(number, f"training was interrupted at {trainee.unit} {position}") if number else None
+            return error if trainer.ready else None
+        return interruption(number, f"training was interrupted at {trainer.unit} {position}") if number else None
 
     def _advance(self, position: int) -> bool:
-        """Take a step; return False where it failed and the trainee went back."""
+        """Take a step; return False where it failed and the trainer went back."""
         try:
-            self.trainee.advance(position)
+            self.trainer.advance(position)
         except NumericalError as error:
-            if not self.result.records or not self.trainee.ready:
+            if not self.result.records or not self.trainer.ready:
                 raise
             self._go_back("divergence")
             self.result.error = DivergenceError(position + 1, self.result.kept_epoch, str(error))
             return False
-        if self.trainee.checks_steps:
-            self.remembered.last_good = position + 1, self.trainee.state()
+        if self.trainer.checks_steps:
+            self.remembered.last_good = position + 1, self.trainer.state()
         return True
 
     def _stops_after_record(self, position: int, measures: Measures, *, last: bool) -> bool:
         """Record the state at a position; return whether training ends here."""
-        error = self.trainee.validation_error()
+        error = self.trainer.validation_error()
         seconds = time.perf_counter() - self.start
         record = Record(epoch=position, validation_rmse=error, seconds=seconds, **measures._asdict())
         if self._has_diverged(record):
@@ -188,7 +186,7 @@ class _Course:
         self._show(record)
         self._remember(record, last)
         answers = [asks_to_stop(callback(record)) for callback in self.callbacks]  # every callback sees every record
-        if not self.trainee.ready:
+        if not self.trainer.ready:
             return False
         if self._is_out_of_patience(position):
             self.result.stopped_by = "patience"
@@ -205,7 +203,7 @@ class _Course:
         self.bar.set_postfix(shown, refresh=False)
 
     def _has_diverged(self, record: Record) -> bool:
-        reason = self.trainee.problem(record, self.result.records[0] if self.result.records else None)
+        reason = self.trainer.problem(record, self.result.records[0] if self.result.records else None)
         if reason is None:
             return False
         self._go_back("divergence")
@@ -213,27 +211,27 @@ class _Course:
         return True
 
     def _remember(self, record: Record, last: bool) -> None:
-        better = record.validation_rmse < self.remembered.best_rmse and self.trainee.ready
-        if not self.trainee.checks_steps and (better or not last):
-            self.remembered.last_good = record.epoch, self.trainee.state()
+        better = record.validation_rmse < self.remembered.best_rmse and self.trainer.ready
+        if not self.trainer.checks_steps and (better or not last):
+            self.remembered.last_good = record.epoch, self.trainer.state()
         if better:
             self.remembered.best, self.remembered.best_rmse = self.remembered.last_good, record.validation_rmse
 
     def _is_out_of_patience(self, position: int) -> bool:
-        waited = (position - self.remembered.best[0]) // self.trainee.evaluate_every
-        return self.trainee.is_watched and self.patience is not None and waited >= self.patience
+        waited = (position - self.remembered.best[0]) // self.trainer.evaluate_every
+        return self.trainer.is_watched and self.patience is not None and waited >= self.patience
 
     def _go_back(self, reason: str) -> None:
         """Go back to the last good state."""
         self.result.kept_epoch, state = self.remembered.last_good
-        self.trainee.load_state(state)
+        self.trainer.load_state(state)
         self.result.stopped_by = reason
 
     def _finish(self) -> None:
         if isinstance(self.result.error, DivergenceError):
             return
-        if self.trainee.is_watched:
+        if self.trainer.is_watched:
             self.result.kept_epoch, state = self.remembered.best
-            self.trainee.load_state(state)
+            self.trainer.load_state(state)
         else:
             self.result.kept_epoch = self.result.records[-1].epoch

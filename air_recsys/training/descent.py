@@ -11,19 +11,16 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.objective import Objective, Observations, State
-from air_recsys.training.moments import moments_of
-from air_recsys.training.plan import LEAST_REFRESH, Plan
-from air_recsys.training.result import Record
-from air_recsys.training.schedules import SCHEDULES
-from air_recsys.training.steps import make_stepper
-from air_recsys.training.trainee import Adjacencies, Measures
+from air_recsys.training.plan import LEAST_REFRESH, SCHEDULES, Plan
+from air_recsys.training.steps import make_stepper, moments_of
+from air_recsys.training.trainer import Adjacencies, Measures, Record
 
 # An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
 _DIVERGED = 1e3
 
 
 class GradientDescent:
-    """An objective that is minimised by Adam: a `Trainee` in epochs.
+    """An objective that is minimised by Adam: a `Trainer` in epochs.
 
     Parameters
     ----------
@@ -107,20 +104,20 @@ class GradientDescent:
         return self.plan.learning_rate * SCHEDULES[self.plan.schedule](epoch / self.plan.n_epochs)
 
     def measure(self, position: int) -> Measures:
-        """Return the terms of the objective; with one batch the gradients of the next step are there afterwards."""
+        """The terms of the objective; with one batch the gradients of the next step are there afterwards."""
         terms = self._stepper.evaluate_all().tolist()
         self._has_gradients = len(self.objective.batches) == 1
         return Measures(*terms, learning_rate=self._learning_rate(position))
 
     def validation_error(self) -> float:
-        """Return the root mean squared error on the held-out entries, NaN where there are none."""
+        """The root mean squared error on the held-out entries, NaN where there are none."""
         if self._validation is None:
             return math.nan
         error = self.objective.predict_pairs(self._validation.pattern) - self._validation.values
         return float(error.square().mean().sqrt()) * self._validation_unit
 
     def problem(self, record: Record, first: Record | None) -> str | None:
-        """Return what shows that the descent has diverged, and what to do; None where nothing does."""
+        """The sign that the descent has diverged, and what to do; None where there is none."""
         start, finite = math.inf if first is None else first.objective, self._has_finite_logits()
         if math.isfinite(record.objective) and record.objective <= _DIVERGED * max(start, 1.0) and finite:
             return None
@@ -135,7 +132,7 @@ class GradientDescent:
         return not finite or bool(torch.stack(finite).all())
 
     def has_settled(self, measures: Measures) -> bool:
-        """Return whether the objective changed by less than `stopping_delta` in the last epoch, times m n."""
+        """Whether the objective changed by less than `stopping_delta` in the last epoch, times m n."""
         if self.plan.stopping_delta is None:
             return False
         value = measures.objective * self.objective.size
@@ -143,7 +140,7 @@ class GradientDescent:
         return change < self.plan.stopping_delta
 
     def adjacencies(self) -> Adjacencies:
-        """Return the present graphs."""
+        """The present graphs."""
         present = iter(self.objective.laplacians)
         sides = [
             None if graph is None else next(present).adjacency()
@@ -152,7 +149,7 @@ class GradientDescent:
         return [*sides, *(laplacian.adjacency() for laplacian in present)]
 
     def state(self) -> State:
-        """Return copies of factors, biases and graphs."""
+        """Copies of factors, biases and graphs."""
         return self.objective.state()
 
     def load_state(self, state: State) -> None:
@@ -161,7 +158,7 @@ class GradientDescent:
         self._has_gradients = False
 
     def step_state(self) -> dict[str, Any]:
-        """Return the moments of the optimiser, and the objective of the last epoch."""
+        """The moments of the optimiser, and the objective of the last epoch."""
         moments = [dict(self.optimizer.state[tensor]) for tensor in self._trained()]
         return {"optimizer": moments, "previous_objective": self._previous_objective}
 

@@ -19,7 +19,7 @@ _PLAIN: dict[str, Any] = {
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], int]]:
-    """Yield a function that returns the number of the signal that asked for an end, 0 without one.
+    """A function that returns the number of the signal that asked for an end, 0 without one.
 
     SIGINT (Ctrl-C), SIGTERM and SIGHUP are listened to. The second signal of a kind does what it did before: Ctrl-C
     interrupts at once. Only the main thread hears signals, and a handler that somebody else has set stays.
@@ -64,17 +64,17 @@ class Terminated(SystemExit):
         self._message = message
 
     def __str__(self) -> str:
-        """Return what was interrupted, and where."""
+        """The message: what was interrupted, and where."""
         return self._message
 
 
 def interruption(number: int, message: str) -> KeyboardInterrupt | Terminated:
-    """Return the exception of a signal: `KeyboardInterrupt` of Ctrl-C, else `Terminated`."""
+    """The exception of a signal: `KeyboardInterrupt` of Ctrl-C, else `Terminated`."""
     return KeyboardInterrupt(message) if number == signal.SIGINT else Terminated(number, message)
 
 
 def _plain_handlers() -> dict[int, Any]:
-    """Return the handlers, by the number of the signal, of those signals that nobody else listens to."""
+    """The handlers, by the number of the signal, of those signals that nobody else listens to."""
     if threading.current_thread() is not threading.main_thread():
         return {}
     numbers = {getattr(signal, name, None): handler for name, handler in _PLAIN.items()}

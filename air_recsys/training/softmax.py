@@ -12,8 +12,8 @@ import torch
 
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
-from air_recsys.training.moments import moments_of
-from air_recsys.training.schedules import linear
+from air_recsys.training.plan import linear
+from air_recsys.training.steps import moments_of
 
 _MOST_COLUMNS = 50_000  # of more a step takes the exponentials of a sample
 _SAMPLE = 25_000

@@ -1,9 +1,9 @@
-"""One optimiser step: launched kernel by kernel, or replayed as one CUDA graph."""
+"""One optimiser step: launched kernel by kernel, or replayed as one CUDA graph; and the state of Adam from a file."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Generic, Protocol, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Generic, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,22 +15,8 @@ Result = TypeVar("Result")
 _WARM_UP = 3  # plain runs before a capture: the optimiser's state and the libraries' workspaces have to be there
 
 
-class Stepper(Protocol):
-    """What the loop asks of a step."""
-
-    optimizer: torch.optim.Adam
-
-    def step(self, batch: int, rate: float, *, evaluated: bool) -> None:
-        """Step along the gradients of a batch, which are there already if `evaluated`."""
-        ...
-
-    def evaluate_all(self) -> Tensor:
-        """Return the terms of the objective, (6,); with one batch the gradients of the next step are there too."""
-        ...
-
-
-def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> Stepper:
-    """Return what steps `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
+def make_stepper(objective: Objective, groups: list[dict], learning_rate: float) -> PlainSteps:
+    """The stepper of `objective`: a CUDA graph where launching the kernels is what costs, plain steps elsewhere.
 
     Parameters
     ----------
@@ -46,14 +32,14 @@ def make_stepper(objective: Objective, groups: list[dict], learning_rate: float)
 
 
 class PlainSteps:
-    """Evaluate the objective, then let Adam step."""
+    """Steps of Adam on an objective, launched kernel by kernel."""
 
     def __init__(self, objective: Objective, groups: list[dict], learning_rate: float) -> None:
         self._objective = objective
         self.optimizer = torch.optim.Adam(groups, lr=learning_rate, fused=True)
 
     def step(self, batch: int, rate: float, *, evaluated: bool) -> None:
-        """Step along the gradients of a batch."""
+        """Step along the gradients of a batch, which are there already if `evaluated`."""
         if not evaluated:
             self._objective.evaluate(batch)
         for group in self.optimizer.param_groups:
@@ -61,11 +47,11 @@ class PlainSteps:
         self.optimizer.step()
 
     def evaluate_all(self) -> Tensor:
-        """Return the terms of the objective."""
+        """The terms of the objective, (6,); with one batch the gradients of the next step are there too."""
         return torch.stack(self._objective.evaluate_all())
 
 
-class CapturedSteps:
+class CapturedSteps(PlainSteps):
     """The same, as two CUDA graphs, evaluation and update: a small step is all launches otherwise."""
 
     def __init__(self, objective: Objective, groups: list[dict], learning_rate: float) -> None:
@@ -86,7 +72,7 @@ class CapturedSteps:
         self._update()
 
     def evaluate_all(self) -> Tensor:
-        """Return the terms of the objective, in the memory that the next evaluation writes to."""
+        """The terms of the objective, in the memory that the next evaluation writes to."""
         return self._evaluate()
 
 
@@ -133,3 +119,25 @@ def _can_be_captured(objective: Objective) -> bool:
         for laplacian in objective.laplacians
     )
     return tensors[0].is_cuda and isinstance(objective, FullWidthObjective) and dense and not objective.terms
+
+
+def moments_of(moments: Mapping[str, Tensor], tensor: Tensor) -> dict[str, Tensor]:
+    """Adam's state of a tensor, on its device.
+
+    Raises
+    ------
+    ValueError
+        If a moment does not fit the tensor.
+
+    Examples
+    --------
+    >>> import torch
+    >>> state = {"step": torch.tensor(3.0), "exp_avg": torch.zeros(2), "exp_avg_sq": torch.ones(2)}
+    >>> moments_of(state, torch.zeros(3))
+    Traceback (most recent call last):
+    ValueError: expected moments of a tensor of shape (3,) and torch.float32
+    """
+    step, *running = (moments[name] for name in ("step", "exp_avg", "exp_avg_sq"))
+    if step.shape != () or any((mean.shape, mean.dtype) != (tensor.shape, tensor.dtype) for mean in running):
+        raise ValueError(f"expected moments of a tensor of shape {tuple(tensor.shape)} and {tensor.dtype}")
+    return {name: moment.to(tensor.device) for name, moment in moments.items()}

@@ -12,15 +12,14 @@ import torch
 from air_recsys.exceptions import NumericalError
 from air_recsys.nn.devices import few_threads
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
-from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, places
+from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, positions
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training.checkpointer import generator_at, position_of
-from air_recsys.training.result import Record
-from air_recsys.training.trainee import Adjacencies, Measures
+from air_recsys.training.trainer import Adjacencies, Measures, Trainer
 
 
-class PosteriorSweeps:
-    """A posterior that is swept through: a `Trainee` in sweeps.
+class PosteriorSweeps(Trainer):
+    """A posterior that is swept through: a `Trainer` in sweeps.
 
     Parameters
     ----------
@@ -85,7 +84,7 @@ class PosteriorSweeps:
                 self.posterior.check()
             priors, means, variance = self.posterior.priors, self.posterior.means, self.posterior.noise.variance
             energies = (
-                torch.zeros_like(variance) if graph is None else graph.step(places(prior, mean))
+                torch.zeros_like(variance) if graph is None else graph.step(positions(prior, mean))
                 for graph, prior, mean in zip(self.graphs, priors, means, strict=True)
             )
             self._variance, *self._energies = self.posterior.check(variance, *energies)
@@ -93,27 +92,20 @@ class PosteriorSweeps:
             raise NumericalError("expected finite energies of the graphs, found NaN or infinity")
 
     def measure(self, position: int) -> Measures:
-        """Return the energies that the graphs had before their last step, and the common noise."""
+        """The energies that the graphs had before their last step, and the common noise."""
         noise = math.sqrt(self._variance) * self._unit
         return Measures(row_energy=self._energies[0], column_energy=self._energies[1], noise=noise)
 
     def validation_error(self) -> float:
-        """Return the root mean squared error on the held-out entries, NaN where there are none."""
+        """The root mean squared error on the held-out entries, NaN where there are none."""
         return math.nan if self._validation_error is None else self._validation_error()
 
-    def problem(self, record: Record, first: Record | None) -> None:
-        """Return None: a sweep that fails says so itself."""
-
-    def has_settled(self, measures: Measures) -> bool:
-        """Return False: the paper's rule is about the objective."""
-        return False
-
     def adjacencies(self) -> Adjacencies:
-        """Return the present graphs."""
+        """The present graphs."""
         return [None if graph is None else graph.adjacency() for graph in self.graphs]
 
     def state(self) -> dict[str, Any]:
-        """Return the posterior, what is kept of its sweeps, and the graphs."""
+        """The posterior, what is kept of its sweeps, and the graphs."""
         return {
             "posterior": self.posterior.state(),
             "estimate": self.estimate.state(),
@@ -133,7 +125,7 @@ class PosteriorSweeps:
         self._variance = float(self.posterior.noise.variance)
 
     def step_state(self) -> dict[str, Any]:
-        """Return where the random numbers stand."""
+        """The position of the random numbers."""
         return position_of(self._rng)
 
     def load_step_state(self, state: dict[str, Any]) -> None:

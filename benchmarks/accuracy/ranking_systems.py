@@ -14,7 +14,7 @@ from benchmarks.accuracy.experiments import experiment
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
 from benchmarks.accuracy.peers.filters import BSPM, GFCF, ChebyCF, Filter, TurboCF
 from benchmarks.accuracy.ranking_data import RANKING_SETS, split_of
-from benchmarks.accuracy.searches import HALF_LIVES, Chosen, Grid, HalfLives
+from benchmarks.accuracy.searches import HALF_LIVES, Grid, HalfLives, Selection
 
 _TEXTS = experiment("ranking")
 LADDERS: dict[str, Grid] = _TEXTS["ladder"]
@@ -129,7 +129,7 @@ def _told(settings: Mapping[str, Any]) -> str:
 
 
 def _train_chosen(make: Any, grid: Grid, ladders: Grid, seed: int, validation: str, shown: Interactions) -> Lister:
-    return Chosen(make, grid, ladders, seed, validation).fit(shown)
+    return Selection(make, grid, ladders, seed, validation).fit(shown)
 
 
 def _train_half_lives(train: Any, seed: int, shown: Interactions) -> Lister:

@@ -21,7 +21,7 @@ from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System, check_installed
 from air_recsys.evaluation.systems import AIR_SETTINGS, air_systems, myfm_system
 from air_recsys.metrics import rmse
-from air_recsys.models.given_graphs import with_similarities
+from air_recsys.models.given import with_similarities
 from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.storage.validation import check_choice
 from benchmarks.accuracy.experiments import experiment, published_rows

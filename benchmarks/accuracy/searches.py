@@ -34,7 +34,7 @@ class _Part(NamedTuple):
     given: Csr | None = None
 
 
-class Chosen:
+class Selection:
     """A ranker with the settings that make the best lists on a hidden part of what it is shown.
 
     All combinations of a grid are tried. From the best one the search goes on by single steps along the ladders,

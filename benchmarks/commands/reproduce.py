@@ -153,7 +153,7 @@ def theorem_2(
     json_file: options.JsonFile = None,
 ) -> None:
     """Theorem 2: how the learned graph moves, measured against bounds; with data also on Syn-Netflix."""
-    from air_recsys.data.sets.folders import DATA_VARIABLE
+    from air_recsys.data.sets.registry import DATA_VARIABLE
     from air_recsys.datasets import data_root
     from benchmarks.plots.theorems import plot_theorem2
     from benchmarks.theorem2 import theorem2

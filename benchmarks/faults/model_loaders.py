@@ -14,13 +14,11 @@ import torch
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.distributed.checkpoint import Checkpoints
-from air_recsys.distributed.cuts import Cut
-from air_recsys.distributed.group import joined
+from air_recsys.distributed.group import Cut, joined
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models import AIR, BiasModel, GraphRanker, Recommender
 from air_recsys.models.trained import TrainedRecommender
 from benchmarks.faults.loaders import Loader
-from benchmarks.faults.reseal import reseal_folder
 from benchmarks.systems import Outcome
 
 MARK: dict[str, Any] = {"data": "d", "parameters": {"depth": 3}}
@@ -58,7 +56,7 @@ def loaders() -> list[Loader]:
             Loader(f"checkpoint: {name}", "safetensors", partial(write_checkpoint, make), partial(_resume, make), 0.5)
             for name, make in trained().items()
         ),
-        Loader("checkpoint, several ranks", "json", write_checkpoints, _read_checkpoints, 0.15),
+        Loader("checkpoint, several ranks", "safetensors", write_checkpoints, _read_checkpoints, 0.15),
     ]
 
 
@@ -144,8 +142,6 @@ def write_checkpoints(folder: Path) -> None:
 
 
 def _read_checkpoints(folder: Path) -> None:
-    for path in (folder / "kept").glob("epoch-*"):
-        reseal_folder(path)
     with joined(torch.device("cpu"), 10) as group:
         read_checkpoints(Checkpoints(group, folder / "kept", MARK))
 
@@ -154,6 +150,4 @@ def read_checkpoints(checkpoints: Checkpoints) -> tuple[dict[str, Any], dict[str
     """Return what the newest checkpoint of several ranks holds."""
     path, tensors = checkpoints.latest(), _tensors()
     assert path is not None
-    course = checkpoints.course(path)
-    checkpoints.read(path, tensors)
-    return course, tensors
+    return checkpoints.read(path, tensors), tensors

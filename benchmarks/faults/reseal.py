@@ -9,15 +9,12 @@ import io
 import json
 import zipfile
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from air_recsys.distributed.checkpoint_files import INDEX
-from air_recsys.storage.digests import BLANK, DIGEST, compact_json, digest_of, sealed, to_sealed_json
 from air_recsys.storage.reading import read_arrays
-from air_recsys.storage.tensor_files import DIGESTS
+from air_recsys.storage.tensor_files import BLANK, DIGEST, DIGESTS, compact_json, digest_of, sealed, to_sealed_json
 
 _FAULTS = (LookupError, ValueError, TypeError, AttributeError, ArithmeticError, OSError, RecursionError)
 
@@ -57,13 +54,3 @@ def resealed_members(members: list[tuple[str, bytes]]) -> list[tuple[str, bytes]
         np.save(stream, np.array(text.decode()))
         return [(name, stream.getvalue() if name == "header.npy" else data) for name, data in members]
     return members
-
-
-def reseal_folder(folder: Path) -> None:
-    """Give the index of a checkpoint of several ranks the digests of what lies beside it."""
-    with suppress(*_FAULTS):
-        index = json.loads((folder / INDEX).read_bytes())
-        for place in index["places"]:
-            content = (folder / Path(place[3]).name).read_bytes()
-            place[6] = digest_of(content[place[4] : place[4] + place[5]])
-        (folder / INDEX).write_bytes(to_sealed_json(index))

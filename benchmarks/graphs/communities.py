@@ -11,8 +11,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.graph_quality import exposure
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.graphs.naming import LEVEL, fit
-from air_recsys.graphs.traits import traits_of
+from air_recsys.graphs.naming import LEVEL, fit, traits_of
 from air_recsys.models import AIR
 
 

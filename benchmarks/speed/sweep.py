@@ -70,9 +70,9 @@ def measure_sweep(load: Callable[[], Fold], settings: dict[str, Any], rounds: in
     """Return the width, and a row for the sweep, its parts at their floor, and their sum."""
     data = load().train
     model = AIR.for_ratings(**{"random_state": 0, "device": "cpu"} | settings)
-    trainee = model.engine().start(data, None, np.random.default_rng(0))
-    assert isinstance(trainee, PosteriorSweeps)
-    posterior = trainee.posterior
+    trainer = model.engine().start(data, None, np.random.default_rng(0))
+    assert isinstance(trainer, PosteriorSweeps)
+    posterior = trainer.posterior
     width = posterior.sides[0].mean.shape[1] - 1
     gather, factor = floor_of(data, width + 1, inverse=isinstance(model.solver, Variational))
     spent = _medians({"sweep": posterior.sweep, "gathers": gather, "factorizations": factor}, rounds)

@@ -16,7 +16,7 @@ from air_recsys.adapters.implicit_softmax import temperature_for
 from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.exceptions import ParameterError as OurParameterError
-from air_recsys.graphs.construction import nearest_neighbors_graph
+from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from benchmarks.hosts.lists import likes
 
 N_USERS, N_ITEMS = 90, 40

@@ -26,7 +26,7 @@ from benchmarks.accuracy.peers.filters import BSPM, GFCF, ChebyCF, TurboCF
 from benchmarks.accuracy.ranking import ask_lists, bench_ranking, list_figures, user_ndcg
 from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, new_users_part, validation_part
 from benchmarks.accuracy.ranking_systems import LADDERS, grids_of, ranking_systems, systems_by_default
-from benchmarks.accuracy.searches import Chosen
+from benchmarks.accuracy.searches import Selection
 
 
 @pytest.fixture
@@ -148,7 +148,7 @@ def test_settings_that_papers_chose_on_these_splits_are_told():
 
 def test_a_search_takes_the_settings_of_the_best_lists_on_what_it_is_shown(fold):
     tried, users = (1e-3, 1e6, 5.0), users_asked(fold)
-    found = Chosen(EASE, {"decay": tried}).fit(fold.train)
+    found = Selection(EASE, {"decay": tried}).fit(fold.train)
     assert found.settings_ == {"decay": 1e6}
     np.testing.assert_array_equal(found.lists(users, 9), EASE(1e6).fit(fold.train).lists(users, 9))
     inner = validation_part(fold)
@@ -164,7 +164,7 @@ def test_a_search_goes_on_along_the_ladders_and_tells_where_they_end(fold):
         {"decay": (8.0,), "dropout": (0.2,), "limit": (0.0,)},
         {"decay": ladder, "dropout": (0.0, 0.2, 0.4)},
     )
-    found = Chosen(RDLAE, grid, ladders).fit(fold.train)
+    found = Selection(RDLAE, grid, ladders).fit(fold.train)
     best, tried = tuple(found.settings_.values()), found.figures_
     assert tried[best] == max(tried.values()) > tried[8.0, 0.2, 0.0]
     place = {name: ladders[name].index(found.settings_[name]) for name in ladders}
@@ -176,7 +176,7 @@ def test_a_search_goes_on_along_the_ladders_and_tells_where_they_end(fold):
 def test_a_search_leaves_settings_without_any_hit(fold, monkeypatch):
     fails = EASE(1.0)
     monkeypatch.setattr(fails, "lists", lambda users, n: np.full((users.size, n), -1))
-    found = Chosen(lambda decay: fails if decay == 1 else EASE(decay), {"decay": (1.0, 5.0)}).fit(fold.train)
+    found = Selection(lambda decay: fails if decay == 1 else EASE(decay), {"decay": (1.0, 5.0)}).fit(fold.train)
     assert (found.figures_[1.0,], found.settings_) == (0.0, {"decay": 5.0})
 
 
@@ -197,7 +197,7 @@ def test_for_the_future_all_searches_hide_the_latest_part(fold):
     pairs = data.user_index, data.item_index, data.ratings, data.user_ids, data.item_ids
     timed = Interactions(*pairs, timestamps=times)
     tried = (1e-3, 5.0)
-    found = Chosen(EASE, {"decay": tried}, validation="last").fit(timed)
+    found = Selection(EASE, {"decay": tried}, validation="last").fit(timed)
     shown, hidden = latest_of_rows(interaction_pattern(timed), interaction_times(timed), 0)[1:3]
     for (decay,), figure in found.figures_.items():
         model, asked = EASE(decay).fit(Interactions.from_csr(shown)), np.flatnonzero(np.diff(hidden.indptr))
@@ -247,7 +247,7 @@ def test_for_new_users_all_searches_hold_users_out(fold):
     assert "validation='users'" in systems["GraphRanker"].settings
     assert "of a tenth of the training's users, held out, of decay" in systems["EASE"].settings
     data = Interactions.from_csr(sp.csr_array(np.tile(fold.train.to_csr().toarray(), (4, 1))))
-    found = Chosen(EASE, {"decay": (1e-3, 5.0)}, validation="users").fit(data)
+    found = Selection(EASE, {"decay": (1e-3, 5.0)}, validation="users").fit(data)
     part = hidden_parts(interaction_pattern(data), None, "users", 0)[0]
     assert part.given is not None
     asked = np.flatnonzero(np.diff(part.hidden.indptr))

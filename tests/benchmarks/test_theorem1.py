@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from air_recsys.evaluation.results.table import write_json
 from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
-from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.graphs.laplacian import ADJACENCIES
 from benchmarks import theorem1 as module
 from benchmarks.checks import Check, worst_rows
 from benchmarks.plots.theorems import plot_theorem1

@@ -8,9 +8,8 @@ from cli_cases import cli, read_json
 
 from air_recsys import AIR
 from air_recsys.evaluation.results.table import format_number
-from air_recsys.images import MODELS, inpainting_errors, load_image, load_mask, random_mask, save_image
+from air_recsys.images import MODELS, inpaint, inpainting_errors, load_image, load_mask, random_mask, save_image
 from air_recsys.models import PatchAIR
-from air_recsys.models.pictures import inpaint
 
 FEW = ["--set", "n_epochs=20", "--device", "cpu"]
 IMAGE = np.add.outer(np.linspace(0, 0.6, 20), np.linspace(0, 0.4, 14))
@@ -121,7 +120,7 @@ def no_training(monkeypatch):
         raise AssertionError("trained before the input was checked")
 
     monkeypatch.setattr(AIR, "train_by", refuse)
-    monkeypatch.setattr(PatchAIR, "_fit", refuse)
+    monkeypatch.setattr(PatchAIR, "learn", refuse)
 
 
 MASK = "--mask {}/mask.png --out out.png"

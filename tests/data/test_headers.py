@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.data.headers import may_be_wide, wide_frame
+from air_recsys.data.columns import may_be_wide, wide_frame
 from air_recsys.data.interactions import as_interactions
 from air_recsys.exceptions import DataError
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from air_recsys import Interactions
 from air_recsys.data.columns import index_type
-from air_recsys.data.splits import predefined
 from air_recsys.exceptions import DataError
+from air_recsys.splits import predefined
 
 MANY = 70_000  # users and items whose pairs are more than 2**32
 fast = settings(max_examples=60)

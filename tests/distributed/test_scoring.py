@@ -27,13 +27,13 @@ from air_recsys.exceptions import (
     UnknownIdError,
 )
 from air_recsys.models import GraphRanker
-from air_recsys.models.state import Factors
+from air_recsys.models.learned import Factors
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of ray
     pa = pytest.importorskip("pyarrow")
     ray = pytest.importorskip("ray")
-    from air_recsys.distributed import jobs, scoring, workers
+    from air_recsys.distributed import scoring, workers
     from air_recsys.distributed.parquet import ParquetTable, read_piece
 
 N_USERS, N_ITEMS = 23, 30
@@ -149,7 +149,7 @@ def test_workers_write_the_lists_of_a_ranker_from_its_file(cluster, tmp_path):
 
 def test_a_piece_whose_worker_died_is_done_again(cluster, tmp_path, monkeypatch):
     @dataclass(frozen=True)
-    class DiesOnce(jobs.RecommendJob):
+    class DiesOnce(workers.RecommendJob):
         def score(self, model, table):
             if pa.compute.any(pa.compute.equal(table["user"], 7)).as_py() and not (tmp_path / "died").exists():
                 (tmp_path / "died").touch()
@@ -166,7 +166,7 @@ def test_a_piece_whose_worker_died_is_done_again(cluster, tmp_path, monkeypatch)
 
 def test_what_fails_in_a_worker_is_said_and_leaves_nothing(cluster, tmp_path, monkeypatch):
     @dataclass(frozen=True)
-    class Fails(jobs.RecommendJob):
+    class Fails(workers.RecommendJob):
         def score(self, model, table):
             raise OSError("No space left on device")
 

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import torch.distributed as dist
+from cost_tables import OF_SWEEPS, SWEEPS, table
 from rank_processes import message, results, same, torchrun
 from training_jobs import arrays, learned, ratings, sweeping
 
 from air_recsys.distributed import fit, plan_sweeps
+from air_recsys.distributed.checkpointer import FILE
 from air_recsys.distributed.checks import shared_engine
-from air_recsys.distributed.sweep_checkpointer import FILE
-from air_recsys.distributed.sweep_planning import table
 from air_recsys.exceptions import MemoryLimitError, ParameterError
 
 pytestmark = pytest.mark.skipif(not dist.is_gloo_available(), reason="needs gloo")
@@ -207,7 +207,7 @@ def test_the_plan_needs_the_memory_that_a_model_plans():
 
 def test_the_table_in_the_docs_is_what_the_module_prints():
     docs = Path(__file__).resolve().parents[2] / "docs" / "distributed.md"
-    assert table() in docs.read_text(encoding="utf-8")
+    assert table(SWEEPS, OF_SWEEPS) in docs.read_text(encoding="utf-8")
 
 
 def test_strengths_of_given_graphs_are_not_searched():

@@ -19,7 +19,7 @@ from air_recsys import AIR, Interactions
 from air_recsys.distributed import ParquetRatings, fit
 from air_recsys.distributed.group import counted
 from air_recsys.exceptions import AirRecsysError
-from air_recsys.models.given_graphs import with_similarities
+from air_recsys.models.given import with_similarities
 from air_recsys.nn.posterior.posterior import Posterior
 
 RANK = int(os.environ.get("RANK", "0"))

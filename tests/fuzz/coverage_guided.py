@@ -32,12 +32,10 @@ PARSERS = (
     *(
         "training.checkpoint",
         "training.checkpointer",
-        "training.checkpoint_version_1",
-        "training.checkpoint_version_2",
-        "training.result",
+        "training.trainer",
     ),
     *("dti.files", "dti.model"),
-    *("distributed.checkpoint", "distributed.checkpoint_files", "distributed.checkpointer", "distributed.parquet"),
+    *("distributed.checkpoint", "distributed.checkpointer", "distributed.parquet"),
     *("adapters.implicit", "adapters.implicit_files"),
     *("benchmarks.systems", "benchmarks.page", "benchmarks.accuracy.page"),
 )

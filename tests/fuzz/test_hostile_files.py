@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import pickle
 import zipfile
 from pathlib import Path
@@ -13,11 +12,10 @@ from random import Random
 import numpy as np
 import pandas as pd
 import pytest
-from sealing import reseal_folder
 
-from air_recsys.data.readers.titles import read_titles
+from air_recsys.data.readers.pairs_file import read_titles
 from air_recsys.data.sets.fetching import unpack
-from air_recsys.data.sets.matlab import read_matlab
+from air_recsys.data.sets.monti import read_matlab
 from air_recsys.data.sets.registry import read_registry
 from air_recsys.datasets import load_movielens, load_movielens_items, load_yamanishi, read_ratings
 from air_recsys.exceptions import CheckpointError, DataError, DataFileError, ParameterError
@@ -219,23 +217,11 @@ def test_checkpoints_of_several_ranks_run_nothing(tmp_path):
         checkpoints.write(1, {"a": (torch.ones(3), None)}, {"epoch": 1})
         path = checkpoints.latest()
         assert path is not None
-        assert not [file for file in path.iterdir() if file.name == ".metadata"]
-        checkpoints.read(path, {"a": (torch.zeros(3), None)})
-        (path / ".metadata").write_bytes(pickle.dumps(Bomb(tmp_path / "trace")))
-        tensors = next(path.glob("*.distcp"))
-        whole, index = tensors.read_bytes(), json.loads((path / "index.json").read_text())
-        tensors.write_bytes(pickle.dumps(Bomb(tmp_path / "trace")).ljust(len(whole), b"."))
-        with pytest.raises(CheckpointError, match="is damaged: tensor a differs from its digest"):
-            checkpoints.read(path, {"a": (torch.zeros(3), None)})
-        reseal_folder(path)
+        assert checkpoints.read(path, {"a": (torch.zeros(3), None)}) == {"epoch": 1}
+        (file,) = path.iterdir()
+        file.write_bytes(pickle.dumps(Bomb(tmp_path / "trace")).ljust(file.stat().st_size, b"."))
         with pytest.raises(CheckpointError, match="is no whole checkpoint"):
             checkpoints.read(path, {"a": (torch.zeros(3), None)})
-        tensors.write_bytes(whole)
-        for changed in ("../x.distcp", "/etc/passwd", "x.pt"):
-            index["places"][0][3] = changed
-            reseal_folder(path, index)
-            with pytest.raises(CheckpointError, match="is no whole checkpoint"):
-                checkpoints.read(path, {"a": (torch.zeros(3), None)})
     assert not (tmp_path / "trace").exists()
 
 
@@ -246,11 +232,9 @@ def test_checkpoints_of_several_ranks_hold_no_nan(tmp_path):
 
     with joined(torch.device("cpu"), 10) as group:
         checkpoints = Checkpoints(group, tmp_path / "kept", {"data": "d", "parameters": {}})
-        checkpoints.write(1, {"a": (torch.tensor([1.0, torch.nan]), None)}, {"epoch": 1})
-        path = checkpoints.latest()
-        assert path is not None
-        with pytest.raises(CheckpointError, match="NaN or infinity in a"):
-            checkpoints.read(path, {"a": (torch.zeros(2), None)})
+        with pytest.raises(CheckpointError, match="NaN or infinity in tensor"):
+            checkpoints.write(1, {"a": (torch.tensor([1.0, torch.nan]), None)}, {"epoch": 1})
+        assert checkpoints.latest() is None
 
 
 def test_pictures_that_would_start_a_program_are_refused(tmp_path):

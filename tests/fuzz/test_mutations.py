@@ -67,6 +67,12 @@ def test_the_benchmark_counts_every_input(tmp_path):
 # -------------------------------------------------------------------- model files, one fault at a time
 
 
+def attributes_with(change):
+    """The attributes of a model file as text, with another value of one of them, which comes last."""
+    lists = '"history_": [], "transform_graphs": [], "rating_scale": [1, 5]'
+    return f'{{"global_mean_": 1, {lists}, "features": {{}}, "ending": {{}}, "chosen": {{}}, {change}}}'
+
+
 def changed(path, **parts):
     texts = {name: part for name, part in parts.items() if isinstance(part, str)}
     rewrite(path, texts, {name: part for name, part in parts.items() if name not in texts})
@@ -82,9 +88,9 @@ def changed(path, **parts):
         ("user_ids", np.zeros((10**12, 0), np.int64), "at most"),
         ("user_graph_data", np.zeros(3, np.complex64), "expected numbers"),
         ("parameters", "[" * 100_000, "nests too deep"),
-        ("attributes", '{"global_mean_": NaN, "history_": [], "course": {}}', "finite global_mean_"),
-        ("attributes", '{"global_mean_": 1, "history_": [], "course": {"n_iter_": "1"}}', "another type of n_iter_"),
-        ("attributes", f'{{"global_mean_": 1{"0" * 400}, "history_": [], "course": {{}}}}', "too large"),
+        ("attributes", attributes_with('"global_mean_": NaN'), "finite global_mean_"),
+        ("attributes", attributes_with('"ending": {"n_iter_": "1"}'), "another type of n_iter_"),
+        ("attributes", attributes_with(f'"global_mean_": 1{"0" * 400}'), "too large"),
     ],
 )
 def test_model_files_that_could_do_harm_are_refused(tmp_path, name, value, message):

@@ -6,8 +6,7 @@ import torch
 from gpu_cases import model, needs_emulation, needs_gpu, ratings
 
 from air_recsys.exceptions import MemoryLimitError
-from air_recsys.graphs.candidates import nearest_rows
-from air_recsys.graphs.clustered_candidates import near_rows
+from air_recsys.graphs.candidates import near_rows, nearest_rows
 from air_recsys.nn import memory
 
 pytestmark = needs_gpu

@@ -6,7 +6,7 @@ import torch
 from gpu_cases import by_solver, model, needs_emulation, needs_gpu, ratings
 
 from air_recsys import AIR
-from air_recsys.graphs.clustered_candidates import near_rows
+from air_recsys.graphs.candidates import near_rows
 
 pytestmark = [*needs_gpu, needs_emulation]
 

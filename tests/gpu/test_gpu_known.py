@@ -12,7 +12,7 @@ from test_device_memory import peak_of
 from test_host_waits import waits_a_step
 
 from air_recsys import Interactions
-from air_recsys.models.given_graphs import with_similarities
+from air_recsys.models.given import with_similarities
 
 pytestmark = needs_gpu
 FIXED: dict[str, Any] = {"user_graph_strength": 0.3, "item_graph_strength": 0.6}

@@ -8,7 +8,7 @@ from gpu_cases import model, needs_emulation, needs_gpu, ratings
 
 from air_recsys import AIR
 from air_recsys.models.engines import posterior
-from air_recsys.nn.posterior import half_sweep
+from air_recsys.nn.posterior import equations
 
 pytestmark = [*needs_gpu, needs_emulation]
 
@@ -36,7 +36,7 @@ def test_a_sweep_waits_once_for_its_flags(solver, neighbors):
 @pytest.mark.parametrize("solver", ["variational", "langevin"])
 def test_a_sweep_in_blocks_waits_once(solver, monkeypatch):
     monkeypatch.setattr(posterior, "SUMS", 400)
-    monkeypatch.setattr(half_sweep, "MOST_FACTORED", 3)
+    monkeypatch.setattr(equations, "MOST_FACTORED", 3)
     options = {"graph_refresh": 100, "user_graph_reg": 0, "item_graph_reg": 0}
     waits, where = waits_a_step(lambda n: model("cuda", solver, n_sweeps=n, **options).fit(ratings()))
     assert waits == 1, where

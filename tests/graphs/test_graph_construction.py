@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from air_recsys import SimilarityGraph
 from air_recsys.exceptions import ParameterError
-from air_recsys.graphs import candidates, construction
+from air_recsys.graphs import candidates
+from air_recsys.graphs import neighbors as construction
 
 
 def brute_force(factors, k, metric):

@@ -14,9 +14,9 @@ import pytest
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean
 from air_recsys.models import KNN, PNMC, RDMF, DirichletDMF, GraphRanker, IterativeSVD, PatchAIR, Recommender
+from air_recsys.models.learned import Factors
 from air_recsys.models.presets import PRESETS, routed
 from air_recsys.models.solvers import Sweeping
-from air_recsys.models.state import Factors
 
 CPU: dict[str, Any] = {"device": "cpu", "random_state": 0}
 

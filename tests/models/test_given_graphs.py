@@ -234,7 +234,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "negative": (lambda s: s - 0.5, r"similarities >= 0, found -0.5: .*clip\(min=0\)"),
     "a distance": (lambda s: 1 - s, r"looks like distances .*1 - D / D.max\(\)"),
     "missing": (lambda s: s.where(s > 0), "finite item similarities, found nan"),
-    "nobody alike": (lambda s: s * np.eye(N_ITEMS), "no two that are alike"),
+    "nobody similar": (lambda s: s * np.eye(N_ITEMS), "no two that are similar"),
     "other columns": (lambda s: s.rename(columns={"i001": "x"}), "each id once as index and once as column"),
     "an id twice": (lambda s: s.rename(columns={"i001": "i002"}, index={"i001": "i002"}), "each id once as index"),
     "text": (lambda s: s.astype(str) + "x", "a table or a matrix of numbers, found"),

@@ -9,7 +9,7 @@ import pytest
 from air_recsys import AIR, Interactions
 from air_recsys.metrics import average_precision
 from air_recsys.models import Recommender
-from air_recsys.models.limits import is_binary, limited, pushed
+from air_recsys.models.ratings import is_binary, limited, pushed
 
 FEW: dict[str, Any] = {"n_epochs": 60, "device": "cpu", "random_state": 0}
 USERS, ITEMS = np.divmod(np.arange(20 * 15), 15)

@@ -21,8 +21,7 @@ from air_recsys import AIR, Interactions
 from air_recsys.data.ids import IdIndex
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.models import BiasModel, GraphRanker
-from air_recsys.models.locks import lock_of
-from air_recsys.models.state import FittedState
+from air_recsys.models.state import FittedState, lock_of
 
 
 def table(seed: int = 0, n_users: int = 30, n_items: int = 20) -> pd.DataFrame:
@@ -207,7 +206,7 @@ def test_a_method_asks_for_the_state_once(model, monkeypatch, tmp_path):
         "recommend": lambda: model.recommend("u0", 3),
         "similar_users": lambda: model.similar_users("u0"),
         "similar_items": lambda: model.similar_items("i0"),
-        "user_similarities_": lambda: model.user_similarities_,
+        "user_graph_": lambda: model.user_graph_,
         "fold_in": lambda: model.fold_in(new("eve")),
         "row_solver": model.row_solver,
         "explain": lambda: model.explain("u0", "i0"),

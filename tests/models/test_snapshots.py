@@ -22,7 +22,7 @@ from model_cases import (
 
 from air_recsys import AIR
 from air_recsys.exceptions import NotFittedError, ParameterError
-from air_recsys.models.state import Factors
+from air_recsys.models.learned import Factors
 
 N_EPOCHS = 40
 KINDS: dict[str, dict[str, Any]] = {

@@ -5,8 +5,8 @@ import pytest
 import torch
 from nn_references import CPU, F64
 
-from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.nn import adaptive_laplacian
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
 

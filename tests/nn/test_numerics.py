@@ -10,8 +10,7 @@ import torch
 from nn_references import CPU, F64, autograd_objective, random_objective, random_observations
 from torch import Tensor
 
-from air_recsys.graphs.adjacency import ADJACENCIES
-from air_recsys.graphs.laplacian import squared_distances
+from air_recsys.graphs.laplacian import ADJACENCIES, squared_distances
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian, SparseLaplacian
 from air_recsys.nn.build import Settings
 from air_recsys.nn.objective import Objective, Observations, Penalties

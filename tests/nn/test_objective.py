@@ -10,7 +10,7 @@ import torch
 from nn_references import autograd_objective, dense, gradient_of, random_objective, random_observations
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.nn.build import Settings, TransformedGraph
 from air_recsys.nn.objective import FactorWidthObjective, FullWidthObjective, Penalties
 from air_recsys.nn.pattern import SparsePattern

@@ -1,5 +1,7 @@
 """`SparsePattern` against dense matrices, empty rows and columns included."""
 
+from __future__ import annotations
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -8,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.pattern import SparsePattern, symmetric_graph
 
 fast = settings(max_examples=30)
 masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 7), st.integers(1, 7)))
@@ -96,3 +98,15 @@ def test_small_patterns_are_held_in_32_bits():
     pattern = SparsePattern(torch.arange(101), torch.arange(100), 100)
     held = [value for value in vars(pattern).values() if isinstance(value, torch.Tensor)]
     assert {value.dtype for value in [*held, pattern.rows]} == {torch.int32}
+
+
+@pytest.mark.parametrize("k", [1, 2, 4])
+def test_an_edge_weighs_what_both_of_its_ends_give(k):
+    others = torch.tensor([sorted({(row + step) % 5 for step in range(1, k + 1)}) for row in range(5)])
+    halves = torch.rand(5, k, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    expected = np.zeros((5, 5))
+    for row, line in enumerate(others.tolist()):
+        for place, other in enumerate(line):
+            expected[row, other] += halves[row, place]
+            expected[other, row] += halves[row, place]
+    np.testing.assert_allclose(symmetric_graph(halves, others).toarray(), expected)

@@ -11,7 +11,7 @@ import torch
 from nn_references import CPU, F64, dense, random_observations
 from torch import Tensor
 
-from air_recsys.graphs.adjacency import ADJACENCIES
+from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.objective import Objective, Observations, Penalties

@@ -10,11 +10,10 @@ import torch
 from nn_references import random_observations
 from peak_bytes import Peak
 
-from air_recsys.nn.memory import Sizes
+from air_recsys.nn.memory import Sizes, posterior_bytes
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
-from air_recsys.nn.posterior.graphs import places
-from air_recsys.nn.posterior.memory import posterior_bytes
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.graphs import positions
 from air_recsys.nn.posterior.posterior import Posterior
 from air_recsys.training import PosteriorSweeps, train
 
@@ -52,4 +51,4 @@ def sweep_through(sizes, width, n_features, sample):
     train(PosteriorSweeps(state, estimate, [None, None], rng, n_sweeps, validation_error=lambda: float(next(errors))))
     estimate.uncertainty()
     for prior, mean in zip(state.priors, state.means, strict=True):
-        places(prior, mean)
+        positions(prior, mean)

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch.backends import mkldnn
 
-from air_recsys.nn import products
-from air_recsys.nn.products import fast_products, rounds_as_float32
+from air_recsys.nn import devices as products
+from air_recsys.nn.devices import fast_products, rounds_as_float32
 
 SWITCH = getattr(mkldnn, "matmul", None)
 needs_switch = pytest.mark.skipif(SWITCH is None, reason="torch < 2.9 has no switch")

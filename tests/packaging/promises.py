@@ -39,7 +39,7 @@ import json, os, sys, warnings
 warnings.simplefilter("ignore")
 import numpy as np
 from air_recsys import AIR, Interactions, SimilarityGraph
-from air_recsys.data.sets.matlab import read_matlab
+from air_recsys.data.sets.monti import read_matlab
 from air_recsys.exceptions import DataFileError
 
 data = Interactions.from_dense(np.arange(1.0, 65.0).reshape(8, 8))

@@ -4,7 +4,6 @@ import pytest
 
 from air_recsys.datasets import SynNetflix, make_syn_netflix
 from air_recsys.report import demo
-from benchmarks.recipes import recipe
 
 
 @pytest.fixture
@@ -30,7 +29,3 @@ def test_demo_completes_and_finds_groups():
     assert min(row["NMI"] for row in groups.values()) > 0.9
     assert "50% of the ratings hidden, seed 1" in result.comparison.protocol
     assert result.model.interactions_.density == pytest.approx(0.5, abs=0.05)
-
-
-def test_dmf_has_the_settings_of_the_recipe():
-    assert recipe("syn-netflix")["dmf"] | {"schedule": "cooldown"} == demo.DMF_SETTINGS

@@ -15,8 +15,7 @@ from scipy.sparse.csgraph import dijkstra
 from selenium.webdriver.common.keys import Keys
 
 from air_recsys import Interactions, SimilarityGraph
-from air_recsys.graphs.naming import fit
-from air_recsys.graphs.traits import traits_of
+from air_recsys.graphs.naming import fit, traits_of
 from air_recsys.report import write_explorer
 
 TOOLS = (

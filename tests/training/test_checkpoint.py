@@ -23,6 +23,13 @@ STATE = {
     "arrays": (np.arange(3, dtype=np.uint8), np.array([], dtype=np.int32)),
 }
 
+GOOD = {
+    "format": FORMAT,
+    "format_version": str(FORMAT_VERSION),
+    "fingerprint": json.dumps(MARK),
+    "state": '{"": {"epoch": 1}}',
+}
+
 
 @pytest.fixture
 def file(tmp_path):
@@ -115,7 +122,6 @@ def test_every_cut_of_a_file_is_refused(file):
     "change",
     [
         {"format": "another"},
-        {"format_version": str(FORMAT_VERSION + 1)},
         {"fingerprint": "{}"},
         {"fingerprint": "[1]"},
         {"fingerprint": '{"data": "d", "parameters": 3}'},
@@ -128,12 +134,13 @@ def test_every_cut_of_a_file_is_refused(file):
     ],
 )
 def test_headers_that_make_no_sense_are_refused(file, change):
-    good = {
-        "format": FORMAT,
-        "format_version": str(FORMAT_VERSION),
-        "fingerprint": json.dumps(MARK),
-        "state": '{"": {"epoch": 1}}',
-    }
-    file.path.write_bytes(tensor_bytes({"0": np.zeros(1)}, good | change))
+    file.path.write_bytes(tensor_bytes({"0": np.zeros(1)}, GOOD | change))
     with pytest.raises(CheckpointError, match="no whole checkpoint"):
+        file.read()
+
+
+@pytest.mark.parametrize("version", ["1", str(FORMAT_VERSION - 1), str(FORMAT_VERSION + 1), ""])
+def test_a_checkpoint_of_another_version_is_refused_by_name(file, version):
+    file.path.write_bytes(tensor_bytes({"0": np.zeros(1)}, GOOD | {"format_version": version}))
+    with pytest.raises(CheckpointError, match=f"version '{version}', expected '{FORMAT}', version {FORMAT_VERSION}"):
         file.read()

@@ -58,7 +58,7 @@ class Handed:
     def __init__(self, monkeypatch, state=None):
         self.states = [] if state is None else [state]
         monkeypatch.setattr(CheckpointFile, "write", lambda file, state: self.states.append(state["course"]))
-        monkeypatch.setattr(CheckpointFile, "read", lambda file, upgrade: {"course": self.states[-1]})
+        monkeypatch.setattr(CheckpointFile, "read", lambda file: {"course": self.states[-1]})
 
 
 def test_seconds_go_on_where_they_stopped(tmp_path, monkeypatch):

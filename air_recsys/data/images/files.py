@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import io
 import os
+import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from air_recsys.data.images.checks import as_pixels
-from air_recsys.data.images.grey import read_grey
 from air_recsys.exceptions import DataError, ParameterError
-from air_recsys.storage.validation import check_choice, import_extra
+from air_recsys.storage.validation import check_choice, check_integer, import_extra
 from air_recsys.storage.writing import replace_file
 
 _FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
@@ -157,3 +156,121 @@ def check_image_path(path: str | os.PathLike[str]) -> Path:
     if not target.parent.is_dir():
         raise ParameterError(f"expected an existing folder for {target.name}, found no {target.parent}")
     return target
+
+
+# Formats of pixels only: for others, such as EPS, Pillow starts another program.
+_READ_FORMATS = ("PNG", "JPEG", "BMP", "GIF", "TIFF", "WEBP", "PPM")
+_MODES = ("1", "L", "LA", "P", "PA", "RGB", "RGBA", "CMYK", "YCbCr")
+_MOST_PIXELS = 2**25  # a few bytes of a GIF can declare any number of pixels
+_WEIGHTS = (299, 587, 114)  # of red, green and blue, in thousandths
+_OPAQUE = 255
+
+
+def read_grey(path: str | os.PathLike[str], size: int | None = None) -> np.ndarray:
+    """Return a file's image as uint8, shape (height, width), or (size, size) where resized.
+
+    Resizing comes first and rounds each colour, then the colours are weighed: the order of the authors' program.
+    Errors are those of `load_image`.
+    """
+    if size is not None:
+        check_integer("size", size, minimum=1)
+    colours = _read_colours(Path(path))  # (height, width, 3)
+    if size is not None and colours.shape[:2] != (size, size):
+        colours = _resize(colours, size)  # (size, size, 3)
+    red, green, blue = (weight * colours[..., place].astype(np.uint32) for place, weight in enumerate(_WEIGHTS))
+    return ((red + green + blue + 500) // 1000).astype(np.uint8)
+
+
+def _read_colours(path: Path) -> np.ndarray:
+    """Return red, green and blue as uint8, shape (height, width, 3)."""
+    if not path.is_file():
+        raise DataError(f"expected an image file, found no file {str(path)!r}")
+    pillow, operations = import_extra("PIL.Image", "images"), import_extra("PIL.ImageOps", "images")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pillow.DecompressionBombWarning)
+            with pillow.open(path, formats=_READ_FORMATS) as image:
+                if image.width * image.height > _MOST_PIXELS:
+                    raise ValueError(f"{image.width:,} x {image.height:,} pixels, more than {_MOST_PIXELS:,}")
+                mode = image.mode
+                upright = operations.exif_transpose(image)
+    except Exception as error:  # decoders raise nearly every class of error on broken files
+        reason = str(error) or type(error).__name__
+        raise DataError(f"expected an image that can be read in {path}, found: {reason}") from None
+    if mode not in _MODES:
+        raise DataError(f"expected an image of at most 8 bits a colour, found {path} with mode {mode!r}")
+    if mode in ("CMYK", "YCbCr"):
+        upright = upright.convert("RGB")
+    colours = np.asarray(upright.convert("RGBA"))  # (height, width, 4)
+    if colours[..., 3].min() < _OPAQUE:
+        raise DataError(f"expected an opaque image, found transparent pixels in {path}; put it on a background first")
+    return colours[..., :3]
+
+
+def _resize(colours: np.ndarray, size: int) -> np.ndarray:
+    """Sample bilinearly at pixel centres, without smoothing before, as OpenCV does by default."""
+    resize = import_extra("skimage.transform", "images").resize
+    sampled = resize(
+        colours.astype(np.float64), (size, size), order=1, mode="edge", anti_aliasing=False, preserve_range=True
+    )
+    return np.floor(sampled + 0.5).astype(np.uint8)
+
+
+def as_pixels(image: Any) -> np.ndarray:
+    """Return an image as a float64 array (height, width), or raise `DataError`; NaN is allowed."""
+    try:
+        pixels = np.asarray(image, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"expected an image as a 2-D array of numbers, found {type(image).__name__}") from None
+    if pixels.ndim != 2 or pixels.size == 0:
+        raise DataError(f"expected an image of shape (height, width), found shape {pixels.shape}")
+    return pixels
+
+
+def check_mask(mask: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return a mask that fits an image and hides some of its pixels, or raise `DataError`.
+
+    Parameters
+    ----------
+    mask : array_like of bool, shape (height, width)
+        True = observed.
+    shape : (int, int)
+        Height and width of the image.
+
+    Returns
+    -------
+    ndarray of bool, shape (height, width)
+
+    Raises
+    ------
+    DataError
+        For numbers instead of booleans, another size than the image's, or a mask that hides nothing or everything.
+
+    Examples
+    --------
+    >>> check_mask([[True, False]], (1, 2))
+    array([[ True, False]])
+    """
+    observed = np.asarray(mask)
+    if observed.dtype != bool:
+        raise DataError(f"expected a mask of booleans (True = observed), found {observed.dtype}")
+    if observed.shape != tuple(shape):
+        raise DataError(f"expected a mask of the image's size, {times(shape)} pixels, found {times(observed.shape)}")
+    if observed.all():
+        raise DataError(f"expected a mask with hidden pixels, found one that hides nothing of {times(shape)} pixels")
+    if not observed.any():
+        raise DataError(
+            f"expected a mask with observed pixels, found one that hides everything of {times(shape)} pixels"
+        )
+    return observed
+
+
+def times(shape: tuple[int, ...]) -> str:
+    """Return a shape in the usual notation.
+
+    Examples
+    --------
+    >>> times((240, 320))
+    '240 x 320'
+    """
+    return " x ".join(map(str, shape))

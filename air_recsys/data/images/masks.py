@@ -7,9 +7,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from air_recsys.data.images.checks import times
-from air_recsys.data.images.files import find_test_file
-from air_recsys.data.images.grey import read_grey
+from air_recsys.data.images.files import find_test_file, read_grey, times
 from air_recsys.exceptions import ParameterError
 from air_recsys.storage.validation import RandomState, as_generator, check_integer, check_real
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from air_recsys.data.readers.ratings_text import as_integers
-from air_recsys.data.readers.table_file import known_kind, read_table
+from air_recsys.data.columns import column_of_item_ids, named_column
+from air_recsys.data.readers.ratings_text import (
+    SEPARATORS,
+    as_integers,
+    check_width,
+    ending_of,
+    open_text,
+    unknown_kind,
+)
 from air_recsys.exceptions import DataFileError, quoted
 
 _FASTA = (".fasta", ".fa", ".faa")
@@ -177,3 +185,82 @@ def _named(table: pd.DataFrame, names: dict[str, str]) -> pd.DataFrame:
     for side in ("drug", "target"):
         named[side] = as_integers(list(map(str, named[side])))
     return named
+
+
+def known_kind(path: str | Path, content: str) -> tuple[Path, str]:
+    """Return the file of a table and its ending, or raise `DataFileError` where there is none of a known kind."""
+    file = Path(path).expanduser()
+    if not file.is_file():
+        raise DataFileError(f"expected a file with {content}, found no file {str(file)!r}")
+    kind = ending_of(file)
+    if kind not in (*SEPARATORS, ".parquet"):
+        raise unknown_kind(file)
+    return file, kind
+
+
+def read_table(file: Path, content: str, types: Any, kind: str, sep: str | None) -> pd.DataFrame:
+    """Return a table as it is in a file; `types` as of `pandas.read_csv`."""
+    try:
+        if kind == ".parquet":
+            return pd.read_parquet(file)
+        return pd.read_csv(file, sep=sep or SEPARATORS[kind], dtype=types)
+    except (ValueError, OSError, UnicodeError) as error:  # a parser's errors are ValueErrors
+        raise DataFileError(f"{file}: expected a table of {content}, found {error}") from None
+
+
+_LOOKED_AT = 1000  # rows that are compared with the model's ids where no column has a usual name
+
+
+def read_titles(file: Path, item_ids: np.ndarray) -> pd.DataFrame:
+    """Read a CSV with ids and attributes of the items, indexed by the model's item ids.
+
+    The column of ids is called "id", or has a usual name of a column of items, such as "item", "movieId" or "isbn".
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, no table, lacks a column, or has none of the items.
+    """
+    try:
+        check_width(file, ",")
+        with open_text(file) as lines:
+            header = pd.read_csv(lines, nrows=0).columns.tolist()
+        name = _column_of_ids(file, header, item_ids)
+        with open_text(file) as lines:
+            table = pd.read_csv(lines, dtype={name: str if item_ids.dtype == object else item_ids.dtype})
+    except (DataFileError, OSError, ValueError, OverflowError) as error:
+        raise DataFileError(f"expected a CSV with the model's item ids and titles in {file}, found: {error}") from None
+    named = table.dropna(subset=[name]).set_index(name).rename_axis("id")
+    if not named.index.is_unique:
+        raise DataFileError(
+            f"the ids of {file} must be distinct, found {named.index[named.index.duplicated()][0]!r} twice"
+        )
+    if not named.index.isin(item_ids).any():
+        raise DataFileError(
+            f"expected titles of the model's items in {file}, found none of their ids in its column {name!r}: they "
+            f"are such as {quoted(item_ids.tolist()[0])}, those of the file such as "
+            f"{quoted(next(iter(named.index), None))}"
+        )
+    return named
+
+
+def _column_of_ids(file: Path, header: list[str], item_ids: np.ndarray) -> str:
+    """Return the column of ids, or raise `DataFileError` with the column that holds some where it has another name."""
+    name = column_of_item_ids(header)
+    if name is not None and len(header) > 1:
+        return str(name)
+    with open_text(file) as lines:
+        some = pd.read_csv(lines, dtype=str, nrows=_LOOKED_AT)
+    known = [str(each) for each in item_ids.tolist()]
+    holding = [each for each in header if len(header) > 1 and bool(pd.Series(some[each]).isin(known).any())]
+    hint = f"; rename {quoted(holding[0])}, which holds ids of the model, to id" if len(holding) == 1 else ""
+    raise DataFileError(
+        f"expected the column id (or item, movieId, ...) and at least one more, found {quoted(header)}{hint}"
+    )
+
+
+def titles_of(table: pd.DataFrame) -> pd.Series:
+    """Return the column title of such a table, in any case, else its first."""
+    name = named_column("title", list(table.columns))
+    titles: pd.Series = table.iloc[:, 0] if name is None else table[name]  # type: ignore[assignment]
+    return titles

@@ -6,22 +6,34 @@ import math
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
 from tqdm import tqdm
 
+from air_recsys.data.columns import are_user_names, looks_like_values, may_be_wide, named_column
 from air_recsys.data.interactions import Duplicates, Interactions
-from air_recsys.data.readers.parquet_checks import find_parts
+from air_recsys.data.readers.lines import build_interactions
+from air_recsys.data.readers.pairs_file import read_table
 from air_recsys.data.readers.rating_columns import ColumnNames, Passed, RatingColumns, Rules
-from air_recsys.data.readers.ratings_parquet import find_columns, read_parquet
-from air_recsys.data.readers.ratings_text import SEPARATORS, choose_form, ending_of, read_text, unknown_kind
-from air_recsys.data.readers.ratings_wide import Wide, read_wide, wide_parquet, wide_text
+from air_recsys.data.readers.ratings_parquet import find_columns, find_parts, read_parquet
+from air_recsys.data.readers.ratings_text import (
+    SEPARATORS,
+    as_integers,
+    check_width,
+    choose_form,
+    ending_of,
+    first_line,
+    read_text,
+    separators_of,
+    split_line,
+    unknown_kind,
+    with_hint,
+)
 from air_recsys.data.scales import as_scale
-from air_recsys.data.sets.files import build_interactions
-from air_recsys.exceptions import DataFileError, ParameterError
-from air_recsys.storage.validation import check_choice, check_real
+from air_recsys.exceptions import DataFileError, ParameterError, quoted
+from air_recsys.storage.validation import check_choice, check_real, import_extra
 
 _LARGE = 100 * 2**20  # bytes that take some seconds to read
 
@@ -174,3 +186,86 @@ def _watched(read: Callable[[Passed], RatingColumns], file: Path, progress: bool
     shown = n_bytes > _LARGE if progress is None else progress
     with tqdm(total=n_bytes, desc=file.name, unit="B", unit_scale=True, disable=not shown) as bar:
         return read(lambda position: bar.update(position - bar.n))
+
+
+_MOST_COLUMNS = 100_000
+
+
+class Wide(NamedTuple):
+    """A file that is no table with one rating per row, and may be one with one user per row.
+
+    Parameters
+    ----------
+    separator : str or None
+        Of a file of text.
+    lacking : str
+        What it lacks for a table with one rating per row.
+    """
+
+    separator: str | None
+    lacking: str
+
+
+def wide_text(path: Path, names: ColumnNames, sep: str | None, kind: str) -> Wide | None:
+    """Return how a file of text may hold one user per row, None where its header says that it does not."""
+    line, separators = first_line(path), separators_of(sep, kind)
+    separator = max(separators, key=lambda each: len(split_line(line, each)))
+    header = split_line(line, separator)
+    numbered = looks_like_values(header[1:])  # items, or a first line without names
+    if not _may_be_wide(header, names) or (numbered and not are_user_names(header[:1])):
+        return None
+    return Wide(separator, with_hint(names.lacking(header), names))
+
+
+def wide_parquet(path: Path, names: ColumnNames) -> Wide | None:
+    """Return how a Parquet file may hold one user per row, None where its header says that it does not."""
+    header = import_extra("pyarrow.parquet", "data").read_schema(path).names
+    return Wide(None, names.lacking(header)) if _may_be_wide(header, names) else None
+
+
+def read_wide(path: Path, wide: Wide, kind: str) -> pd.DataFrame:
+    """Return a wide table with users as its index and items as its columns.
+
+    Raises
+    ------
+    DataFileError
+        If an item or a user is there twice, a user lacks its id, or a value is no number.
+    """
+    if wide.separator is not None:
+        check_width(path, wide.separator, _MOST_COLUMNS)
+        _check_distinct(path, wide, "item", pd.Index(split_line(first_line(path), wide.separator)[1:]))
+    table = read_table(path, "ratings", {0: str}, kind, wide.separator)
+    if isinstance(table.index, pd.RangeIndex) and table.shape[1] > 1:
+        table = table.set_index(table.columns[0])
+    if table.index.hasnans:
+        raise _refused(path, wide, "found a row without a user in its first column")
+    _check_distinct(path, wide, "user", table.index)
+    for name, column in table.items():
+        _check_numbers(path, wide, name, column)
+    users, items = (as_integers(list(map(str, axis))) for axis in (table.index, table.columns))
+    return table.set_axis(users, axis=0).set_axis(items, axis=1)
+
+
+def _may_be_wide(header: list[str], names: ColumnNames) -> bool:
+    named = (None if name is None else named_column(name, header) for name in (names.item, names.rating))
+    return names.timestamp is None and may_be_wide(header) and not any(named)
+
+
+def _refused(path: Path, wide: Wide, found: str) -> DataFileError:
+    return DataFileError(f"{path}: {wide.lacking}; as a table with one user per row and one item per column: {found}")
+
+
+def _check_distinct(path: Path, wide: Wide, side: str, ids: pd.Index) -> None:
+    if not ids.is_unique:
+        raise _refused(path, wide, f"found the {side} {quoted(ids[ids.duplicated()][0])} twice")
+
+
+def _check_numbers(path: Path, wide: Wide, name: object, column: pd.Series) -> None:
+    if column.dtype.kind in "biuf":
+        return
+    numbers = np.asarray(pd.to_numeric(column, errors="coerce"), dtype=np.float64)
+    broken = np.flatnonzero(column.notna().to_numpy() & np.isnan(numbers))
+    if broken.size:
+        row = int(broken[0])
+        found = f"found {quoted(column.iloc[row])} for item {quoted(name)}, where a number is expected"
+        raise _refused(path, wide, f"{found}, with user number {row + 1}")

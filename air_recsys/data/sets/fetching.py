@@ -12,8 +12,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from air_recsys.data.sets.folders import download_folder
-from air_recsys.data.sets.registry import Dataset, RemoteFile, get_dataset
+from air_recsys.data.sets.registry import Dataset, RemoteFile, download_folder, get_dataset
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.reading import ARCHIVE_ERRORS, check_archive
 

@@ -9,8 +9,8 @@ from typing import Literal
 import numpy as np
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.sets.files import build_interactions, malformed, read_lines
-from air_recsys.data.sets.folders import find_file
+from air_recsys.data.readers.lines import build_interactions, malformed, read_lines
+from air_recsys.data.sets.registry import find_file
 from air_recsys.data.splits.base import rank_within
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.validation import check_choice

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.data.sets.files import build_interactions, read_records, require
-from air_recsys.data.sets.folders import find_file
+from air_recsys.data.readers.lines import build_interactions, read_records, require
+from air_recsys.data.sets.registry import find_file
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.validation import check_choice
 

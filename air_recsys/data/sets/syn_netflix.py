@@ -10,9 +10,9 @@ import pandas as pd
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
-from air_recsys.data.sets.folders import find_file
-from air_recsys.data.sets.matlab import SPLIT, check_split, read_matlab
+from air_recsys.data.sets.monti import SPLIT, check_split, read_matlab
 from air_recsys.data.sets.planted import check_groups
+from air_recsys.data.sets.registry import find_file
 from air_recsys.exceptions import DataFileError
 from air_recsys.storage.validation import RandomState, as_generator
 

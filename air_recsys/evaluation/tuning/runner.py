@@ -15,9 +15,9 @@ from air_recsys.evaluation.tuning.space import Domain, start, suggest
 from air_recsys.exceptions import DataError, DivergenceError
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
 from air_recsys.models import AIR
-from air_recsys.models.limits import Clip, is_binary, limited
+from air_recsys.models.learned import Factors
+from air_recsys.models.ratings import Clip, is_binary, limited
 from air_recsys.models.solvers import Sweeping
-from air_recsys.models.state import Factors
 from air_recsys.splits import random_holdout
 from air_recsys.storage.validation import check_choice, import_extra
 from air_recsys.training import Record

@@ -16,6 +16,12 @@ from air_recsys.models.drug_target.sides import Similarities
 from air_recsys.models.drug_target.similarities import as_similarity
 from air_recsys.models.solvers import plain
 from air_recsys.models.storage import files
+from air_recsys.models.storage.contents import (
+    graph_from_arrays,
+    graph_to_arrays,
+    interactions_from_arrays,
+    interactions_to_arrays,
+)
 from air_recsys.storage.validation import check_real
 
 _SIMILARITIES = ("drug_similarity", "target_similarity")
@@ -48,7 +54,7 @@ def write(
         "regression_weight_": learned.regression_weight,
         "noise": float(learned.noise),
     }
-    arrays = {"scores_": learned.scores, **files.interactions_to_arrays(learned.data)}
+    arrays = {"scores_": learned.scores, **interactions_to_arrays(learned.data)}
     if "scores" in learned.asked:
         arrays["open_scores_"] = learned.asked["scores"]
     if "held_out" in learned.asked:
@@ -57,7 +63,7 @@ def write(
     given = zip(_SIMILARITIES, learned.similarities, strict=True)
     arrays |= {name: matrix for name, matrix in given if matrix is not None}
     for name, graph in zip(_GRAPHS, learned.graphs, strict=True):
-        arrays |= files.graph_to_arrays(name, graph)
+        arrays |= graph_to_arrays(name, graph)
     plainly = {name: plain(value) for name, value in parameters.items()}
     return files.write_contents(path, model, plainly, attributes, arrays, check)
 
@@ -65,7 +71,7 @@ def write(
 def learned_of(contents: files.Contents) -> Learned:
     """Return what `write` was given, from a file that was read."""
     arrays, attributes = contents.arrays, contents.attributes
-    data = files.interactions_from_arrays(arrays)
+    data = interactions_from_arrays(arrays)
     ids = data.user_ids, data.item_ids
     drugs, targets = (as_similarity(name, arrays.get(name), own) for name, own in zip(_SIMILARITIES, ids, strict=True))
     kinds = zip(_GRAPHS, ("drug", "target"), ids, strict=True)
@@ -105,7 +111,7 @@ def _scores(contents: files.Contents, name: str, data: Interactions) -> np.ndarr
 
 
 def _graph(contents: files.Contents, name: str, kind: str, ids: np.ndarray) -> SimilarityGraph:
-    graph = files.graph_from_arrays(name, kind, ids, contents.arrays)
+    graph = graph_from_arrays(name, kind, ids, contents.arrays)
     if graph is None:
         raise KeyError(name)
     return graph

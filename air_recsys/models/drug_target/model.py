@@ -32,8 +32,7 @@ from air_recsys.models.drug_target.whole import Strengths, Whole, chosen_regress
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
-from air_recsys.storage.parameters import check_parameters, integer, real
-from air_recsys.storage.validation import check_integer
+from air_recsys.storage.validation import check_integer, check_parameters, integer, real
 
 _DOUBLE = 2**22  # pairs of the largest table that is completed in 64 bits
 

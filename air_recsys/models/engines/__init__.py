@@ -17,7 +17,7 @@ _ENGINES: dict[type[Solver], Callable[[Setup, Any], Engine]] = {
 
 
 def engine_of(setup: Setup, solver: Solver) -> Engine:
-    """Return the engine of a solver."""
+    """The engine of a solver."""
     return next(make(setup, solver) for kind, make in _ENGINES.items() if isinstance(solver, kind))
 
 

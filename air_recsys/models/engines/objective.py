@@ -12,7 +12,7 @@ import torch
 
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import ParameterError
-from air_recsys.models.engines.equations.objective_rows import ObjectiveRows
+from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
@@ -27,13 +27,13 @@ from air_recsys.models.engines.scaling import (
     width_of,
 )
 from air_recsys.models.engines.transforms import parse_transforms
+from air_recsys.models.learned import Factors
 from air_recsys.models.solvers import Descent, Regularization
-from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, build_objective, observations
 from air_recsys.nn.devices import resolve_device
 from air_recsys.nn.memory import MemoryPlan, memory_plan, smaller
 from air_recsys.nn.objective import Objective, Observations, Penalties
-from air_recsys.storage.parameters import warn_of_unread
+from air_recsys.storage.validation import warn_of_unread
 from air_recsys.training import GradientDescent, Plan
 
 GivenGraphs = Callable[[Interactions], tuple[sp.csr_array | None, sp.csr_array | None]]
@@ -61,11 +61,11 @@ class ObjectiveEngine:
     given: GivenGraphs | None = None
 
     def n_steps(self, data: Interactions) -> int:
-        """Return the number of epochs."""
+        """The number of epochs."""
         return epochs_of(self.descent.n_epochs, data)
 
     def values(self, data: Interactions) -> dict[str, Any]:
-        """Return the numbers behind the parameters that are "auto"."""
+        """The numbers behind the parameters that are "auto"."""
         settings, plan = self.settings(data), self.plan(data)
         numbers = {
             "n_factors": settings.width,
@@ -84,7 +84,7 @@ class ObjectiveEngine:
 
     @property
     def device(self) -> torch.device:
-        """Where it trains."""
+        """The device of the training."""
         return resolve_device(self.setup.device)
 
     @property
@@ -132,7 +132,7 @@ class ObjectiveEngine:
                 raise ParameterError(f"{name} needs n_batches=1, found n_batches={self.descent.n_batches}")
 
     def memory_plan(self, data: Interactions) -> MemoryPlan:
-        """Return the bytes that a training will take at its peak, beside the interactions."""
+        """The bytes that a training will take at its peak, beside the interactions."""
         return memory_plan(self.setup.sizes(data), self.settings(data))
 
     def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
@@ -142,12 +142,12 @@ class ObjectiveEngine:
             yield changes, memory_plan(sizes, settings).total
 
     def graph_form(self, data: Interactions) -> str:
-        """Return which form the graphs take, in words."""
+        """The form of the graphs, in words."""
         settings = self.settings(data)
         return graph_form(any(settings.strengths), settings.n_neighbors)
 
     def settings(self, data: Interactions) -> Settings:
-        """Return what defines the objective on these data."""
+        """The definition of the objective on these data."""
         descent, terms, width = self.descent, self.terms, self.width(data)
         levels = descent.weight_decay > 0 and not descent.biases
         regs = terms.user_graph_reg, terms.item_graph_reg
@@ -173,7 +173,7 @@ class ObjectiveEngine:
         return replace(settings, given=(users, items), strengths=present)
 
     def plan(self, data: Interactions) -> Plan:
-        """Return how the objective is trained."""
+        """The plan of the training."""
         descent, n_epochs = self.descent, self.n_steps(data)
         rate = step_size(descent.learning_rate, data, self.width(data), descent.depth)
         graph_rate = logits_rate(self.terms.graph_rate, rate, n_epochs * descent.n_batches)
@@ -188,18 +188,15 @@ class ObjectiveEngine:
         )
 
     def scaling(self, data: Interactions) -> Scaling:
-        """Return the map from ratings to the values trained on."""
-        return self._scaling_of(counted_ratings(data))
-
-    def _scaling_of(self, ratings: np.ndarray) -> Scaling:
-        return Scaling.of(ratings, center=self.descent.center, scale=self.descent.scale)
+        """The map from ratings to the values trained on."""
+        return Scaling.of(counted_ratings(data), center=self.descent.center, scale=self.descent.scale)
 
     def width(self, data: Interactions) -> int | None:
-        """Return the columns of the factors; None is full width."""
+        """The columns of the factors; None is full width."""
         return width_of(self.setup.n_factors, data, exact=self.is_exact)
 
     def _edges(self, data: Interactions) -> int | None:
-        """Return the edges of a node; graphs that take all pairs leave "auto" no choice."""
+        """The edges of a node; graphs that take all pairs leave "auto" no choice."""
         of_all_pairs = self.setup.adjacency != "row_softmin" or self.terms.graph_every > 1
         if of_all_pairs and self.setup.graph_neighbors == "auto":
             return None
@@ -212,7 +209,7 @@ class ObjectiveEngine:
         return self.descent.weight_decay == 0
 
     def is_full_width(self, data: Interactions) -> bool:
-        """Return whether the completed matrix is held as a whole."""
+        """Whether the completed matrix is held as a whole."""
         width = self.width(data)
         return width is None or width >= min(data.n_users, data.n_items)
 
@@ -221,7 +218,7 @@ class ObjectiveEngine:
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> GradientDescent:
-        """Return the start of a training."""
+        """The start of a training."""
         self._scaling = scaling = self.scaling(training)
         self._objective = build_objective(self._observations(training, scaling), self.settings(training), rng)
         validation = None if held_out is None else self._observations(held_out, scaling)
@@ -232,19 +229,18 @@ class ObjectiveEngine:
         return observations(data.to_csr(), scaling.forward, dtype, device, data.weights_to_csr())
 
     def factors(self) -> Factors:
-        """Return the factors of the present state, in the unit of the ratings."""
+        """The factors of the present state, in the unit of the ratings."""
         return factors_of(self._objective, self._scaling)
 
     # ---------------------------------------------------------------- rows
 
     def equations(self) -> ObjectiveRows:
-        """Return the equations of a row."""
+        """The equations of a row."""
         return self._equations(self._scaling.unit)
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> ObjectiveRows:
-        """Return the equations of a row, which follow from factors, parameters and the unit."""
-        ratings = arrays["ratings"]
-        unit = float(arrays["unit"][0]) if "unit" in arrays else self._scaling_of(ratings).unit  # older files: no unit
+        """The equations of a row, which follow from factors, parameters and the unit."""
+        unit = float(arrays["unit"][0])
         if not unit > 0:
             raise ValueError(f"expected a unit above 0, found {unit}")
         return self._equations(unit)
@@ -254,13 +250,13 @@ class ObjectiveEngine:
 
 
 def _number(strength: float | str) -> float:
-    """Return a strength; "auto" that no search has replaced is 0."""
+    """A strength; "auto" that no search has replaced is 0."""
     return 0.0 if isinstance(strength, str) else strength
 
 
 @torch.no_grad()
 def factors_of(objective: Objective, scaling: Scaling) -> Factors:
-    """Return the factors and biases of an objective, in the unit of the ratings."""
+    """The factors and biases of an objective, in the unit of the ratings."""
     left, right = (tensor.cpu().numpy() for tensor in objective.factorization.factors())
     if objective.biases is None:
         biases = (np.zeros(len(left), left.dtype), np.zeros(len(right), left.dtype))

@@ -14,40 +14,45 @@ from air_recsys.data.features import Features
 from air_recsys.data.interactions import Extent, Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.models.drift import LearnedDrift
-from air_recsys.models.engines.equations.posterior_arrays import PosteriorArrays
-from air_recsys.models.engines.equations.posterior_rows import PosteriorRows
+from air_recsys.models.engines.posterior_arrays import PosteriorArrays
+from air_recsys.models.engines.posterior_rows import PosteriorRows
 from air_recsys.models.engines.protocol import DTYPES, Setup, graph_form
 from air_recsys.models.engines.scaling import (
     Scaling,
     counted_ratings,
     edges_per_node,
+    features_of,
     sweeps_between_choices,
     width_of,
 )
-from air_recsys.models.engines.scarcity import features_of
+from air_recsys.models.learned import Factors
 from air_recsys.models.solvers import STRENGTH_NAMES, Sweeping
-from air_recsys.models.state import Factors
 from air_recsys.nn.build import Settings, observations
 from air_recsys.nn.devices import few_threads, resolve_device
 from air_recsys.nn.drift.drift import Drift
-from air_recsys.nn.drift.memory import drift_bytes
-from air_recsys.nn.memory import MemoryPlan, Sizes, smaller
+from air_recsys.nn.memory import (
+    MemoryPlan,
+    Sizes,
+    block_within,
+    drift_bytes,
+    holds_covariances,
+    posterior_plan,
+    smaller,
+)
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.posterior.components import Components, components
+from air_recsys.nn.posterior.equations import SUMS
 from air_recsys.nn.posterior.estimate import LangevinEstimate, Uncertainty, VariationalEstimate
-from air_recsys.nn.posterior.exchange import ALONE, Exchange
+from air_recsys.nn.posterior.exchange import ALONE, Exchange, OwnEntries
 from air_recsys.nn.posterior.features import pattern_features, projection, with_known
 from air_recsys.nn.posterior.graphs import EdgelessGraph, RowGraph, shared_search
-from air_recsys.nn.posterior.half_sweep import SUMS
-from air_recsys.nn.posterior.memory import block_within, holds_covariances, posterior_plan
-from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
-from air_recsys.nn.posterior.prior import Places
+from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.unseen import UnseenPrior, settled, unseen_prior
 from air_recsys.training import PosteriorSweeps
 
-_BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see docs/accuracy.md
+_BEFORE_DRAWS = 5  # variational sweeps, before they prune factors; see benchmarks/reports/accuracy.md
 _PAIRS = 2**18  # held-out pairs whose scores are found at a time
 _STRENGTH = 0.3  # of a given graph, where none is searched
 
@@ -71,11 +76,11 @@ class PosteriorEngine:
     _known: tuple[Features | None, Features | None] = field(default=(None, None), init=False, repr=False)
 
     def n_steps(self, data: Extent) -> int:
-        """Return the number of sweeps."""
+        """The number of sweeps."""
         return self.solver.n_sweeps
 
     def values(self, data: Extent) -> dict[str, Any]:
-        """Return the numbers behind the parameters that are "auto"."""
+        """The numbers behind the parameters that are "auto"."""
         settings = self._settings(data)
         of_setup = {"n_factors": settings.width, "graph_neighbors": settings.n_neighbors}
         of_solver: dict[str, Any] = (
@@ -88,19 +93,19 @@ class PosteriorEngine:
 
     @property
     def strengths(self) -> tuple[float, float]:
-        """How strongly given graphs of users and of items count, see `air_recsys.nn.posterior.prior`."""
+        """The strengths of given graphs of users and of items, see `air_recsys.nn.posterior.prior`."""
         given = (getattr(self.solver, name) for name in STRENGTH_NAMES)
         users, items = (_STRENGTH if each == "auto" else each for each in given)
         return users, items
 
     @property
     def device(self) -> torch.device:
-        """Where it trains."""
+        """The device of the training."""
         return resolve_device(self.setup.device)
 
     @property
     def learns_from_constant(self) -> bool:
-        """Return False: there is nothing to learn from."""
+        """False: there is nothing to learn from."""
         return False
 
     # ---------------------------------------------------------------- before training
@@ -119,7 +124,7 @@ class PosteriorEngine:
                 raise DataError(f"{name}={strength} needs {side}_similarity beside the ratings, found none")
 
     def memory_plan(self, data: Extent) -> MemoryPlan:
-        """Return the bytes that a training will take at its peak, beside the interactions."""
+        """The bytes that a training will take at its peak, beside the interactions."""
         return self._plan(data, self._settings(data))
 
     def smaller(self, data: Extent) -> Iterator[tuple[str, int]]:
@@ -128,7 +133,7 @@ class PosteriorEngine:
             yield changes, self._plan(data, settings).total
 
     def graph_form(self, data: Extent) -> str:
-        """Return which form the graphs take, in words."""
+        """The form of the graphs, in words."""
         return graph_form(any(self._learns), self._settings(data).n_neighbors)
 
     @property
@@ -137,11 +142,11 @@ class PosteriorEngine:
         return self.solver.user_graph_reg != 0, self.solver.item_graph_reg != 0
 
     def width(self, data: Extent) -> int | None:
-        """Return the columns of the factors."""
+        """The columns of the factors."""
         return width_of(self.setup.n_factors, data, by_size=True)
 
     def _settings(self, data: Extent) -> Settings:
-        """Return width and graphs in the words of the memory plan."""
+        """Width and graphs in the words of the memory plan."""
         width = self.width(data)
         strengths = float(self._learns[0]), float(self._learns[1])
         neighbors = edges_per_node(self.setup.graph_neighbors)
@@ -163,7 +168,7 @@ class PosteriorEngine:
         return plan._replace(work=plan.work + self._drift_bytes(data))
 
     def _n_variational(self, data: Extent, settings: Settings) -> int:
-        """Return how many sweeps are variational before those that draw: none where memory is short of covariances."""
+        """The number of variational sweeps before those that draw: none where memory is short of covariances."""
         sizes, limit = self._sizes(data), self.setup.memory_limit
         if not self.sample or not holds_covariances(sizes, settings):
             return 0
@@ -177,7 +182,7 @@ class PosteriorEngine:
         return 0 if self.solver.time is None else drift_bytes(data.n_ratings, self._width(data))
 
     def _sizes(self, data: Extent) -> Sizes:
-        """Return what the memory of a training depends on."""
+        """The sizes that the memory of a training depends on."""
         return self.setup.sizes(data)
 
     def _number_of_features(self, data: Extent) -> int:
@@ -185,7 +190,7 @@ class PosteriorEngine:
         return (n_features if isinstance(n_features, int) else 0) + max(data.n_features)
 
     def _block_bytes(self, data: Extent, settings: Settings) -> int:
-        """Return the memory of the equations that are formed at a time, less where `max_memory` is short."""
+        """The memory of the equations that are formed at a time, less where `max_memory` is short."""
         limit = self.setup.memory_limit
         if limit is None or not self.sample:
             return SUMS
@@ -197,7 +202,7 @@ class PosteriorEngine:
     def start(
         self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator
     ) -> PosteriorSweeps:
-        """Return the start of a training."""
+        """The start of a training."""
         with few_threads(self._work(training)):
             self._scaling = Scaling.standard(counted_ratings(training))
             error = None if held_out is None else self._held_out_error(held_out)
@@ -207,16 +212,16 @@ class PosteriorEngine:
             return self._start(training, entries, found, rng, error, self._drift(training, observed, entries))
 
     def _work(self, data: Extent) -> int:
-        """Return about how many numbers a sweep goes through."""
+        """The approximate number of numbers that a sweep goes through."""
         return (data.n_ratings + data.n_users + data.n_items) * ((self.width(data) or 0) + 1) ** 2
 
     def _width(self, data: Extent) -> int:
-        """Return the columns of the factors, at most those that the data can tell apart."""
+        """The columns of the factors, at most those that the data can tell apart."""
         width, narrower = self.width(data), min(data.n_users, data.n_items)
         return narrower if width is None else min(width, narrower)
 
     def _entries(self, training: Interactions) -> tuple[Observations, OwnEntries]:
-        """Return the ratings as observed entries, and as a posterior sees them."""
+        """The ratings as observed entries, and as a posterior sees them."""
         dtype, weights = DTYPES[self.setup.dtype], training.weights_to_csr()
         observed = observations(training.to_csr(), self._scaling.forward, dtype, self.device, weights)
         return observed, OwnEntries.of(observed, self._exchange(observed.pattern, self._width(training)))
@@ -240,7 +245,7 @@ class PosteriorEngine:
         error: Callable[[], float] | None = None,
         drift: Drift | None = None,
     ) -> PosteriorSweeps:
-        """Return the start of a training on entries; `error` is that on held-out ones."""
+        """The start of a training on entries; `error` is that on held-out ones."""
         n_sweeps, settings = self.solver.n_sweeps, self._settings(data)
         self._observed, self._pattern = observed, pattern_features(observed, self._n_features(data), rng)
         rows, columns = (self._features(side) for side in (0, 1))
@@ -254,7 +259,7 @@ class PosteriorEngine:
             components=found,
             block_bytes=self._block_bytes(data, settings),
             n_known_features=self._n_known,
-            places=self._places,
+            embeddings=self._embeddings,
             drift=drift,
         )
         self._estimate = (LangevinEstimate if self.sample else VariationalEstimate)(posterior, n_sweeps)
@@ -263,15 +268,15 @@ class PosteriorEngine:
         return PosteriorSweeps(posterior, self._estimate, graphs, rng, n_sweeps, unit, error, work=work)
 
     def _features(self, side: int) -> Tensor:
-        """Return the features of the pattern, and what is known of the users (of the items) beside it."""
+        """The features of the pattern, and what is known of the users (of the items) beside it."""
         pattern, known = self._pattern[side], self._known[side]
         if known is None:
             return pattern
         return with_known(pattern, torch.as_tensor(self._numbers(known, side), device=self.device))
 
     def _numbers(self, known: Features, side: int) -> np.ndarray:
-        """Return features, and places in the given graph unless its strength is 0."""
-        return known.numbers()[:, : self._n_known[side] + self._places[side].number]
+        """Features, and places in the given graph unless its strength is 0."""
+        return known.numbers()[:, : self._n_known[side] + self._embeddings[side].number]
 
     @property
     def _n_known(self) -> tuple[int, int]:
@@ -279,16 +284,16 @@ class PosteriorEngine:
         return users, items
 
     @property
-    def _places(self) -> tuple[Places, Places]:
-        """How many dimensions the places in given graphs have, 0 where the strength is, and the strengths."""
+    def _embeddings(self) -> tuple[Embedding, Embedding]:
+        """The dimensions of the embeddings of given graphs, 0 where the strength is, and the strengths."""
         users, items = (
-            Places() if known is None or strength == 0 else Places(known.places.shape[1], strength)
+            Embedding() if known is None or strength == 0 else Embedding(known.places.shape[1], strength)
             for known, strength in zip(self._known, self.strengths, strict=True)
         )
         return users, items
 
     def _exchange(self, pattern: SparsePattern, width: int) -> Exchange:
-        """Return the exchange with other processes that solve rows of the same posterior."""
+        """The exchange with other processes that solve rows of the same posterior."""
         return ALONE
 
     def _graph(self, posterior: Posterior, side: int, n_neighbors: int | None) -> RowGraph | EdgelessGraph | None:
@@ -302,7 +307,7 @@ class PosteriorEngine:
         return RowGraph(counts, n_neighbors, self.setup.adjacency, n_sweeps, refresh, search)
 
     def _held_out_error(self, held_out: Interactions) -> Callable[[], float]:
-        """Return what gives the root mean squared error of the present state, found on the device."""
+        """A function of the root mean squared error of the present state, found on the device."""
         device = self.device
         pairs = held_out.user_index, held_out.item_index
         users, items = (torch.as_tensor(index.astype(np.int64), device=device) for index in pairs)
@@ -322,7 +327,7 @@ class PosteriorEngine:
         return error
 
     def _at(self, users: Tensor, items: Tensor, times: Tensor | None) -> Tensor:
-        """Return what users and items add at some times in the present state, (n,)."""
+        """The sum of what users and items add at some times in the present state, (n,)."""
         drift = self._estimate.posterior.drift
         found = torch.zeros(len(users), dtype=torch.float64, device=users.device)
         if drift is not None and times is not None:
@@ -332,7 +337,7 @@ class PosteriorEngine:
         return found
 
     def factors(self) -> Factors:
-        """Return the mean of the scores in the present state, in the unit of the ratings."""
+        """The mean of the scores in the present state, in the unit of the ratings."""
         left, right, users, items = (tensor.cpu().numpy() for tensor in self._estimate.scores())
         unit = self._scaling.unit
         return Factors(left * unit, right.copy(), users * unit, items * unit, self._scaling.mean)
@@ -340,7 +345,7 @@ class PosteriorEngine:
     # ---------------------------------------------------------------- rows
 
     def equations(self) -> PosteriorRows:
-        """Return the equations of a row in the present state."""
+        """The equations of a row in the present state."""
         sides = projection(self._observed, self._pattern, 0), projection(self._observed, self._pattern, 1)
         left = self._estimate.uncertainty()
         unseen = [self._unseen(left, side) for side in (0, 1)]
@@ -359,10 +364,10 @@ class PosteriorEngine:
             return None
         values, observed = torch.as_tensor(self._numbers(known, side), device=self.device), self._observed
         covariances = left.row_covariances if side == 0 else left.column_covariances
-        prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._places[side])
+        prior = unseen_prior(states[side], covariances, values, observed.degrees[side], self._embeddings[side])
         noise = left.noise * (left.of_columns if side == 0 else left.of_rows)
         return settled(prior, observed, side, states[1 - side], noise)
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> PosteriorRows:
-        """Return the equations of a row from what a file holds of them."""
+        """The equations of a row from what a file holds of them."""
         return PosteriorRows(PosteriorArrays.from_arrays(arrays, extent), LearnedDrift.from_arrays(arrays))

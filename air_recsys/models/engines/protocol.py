@@ -1,28 +1,34 @@
-"""What an engine brings: all that differs between the solvers of a model."""
+"""The engine of a solver, the parameters that all engines read, and whether a training fits into memory."""
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 from air_recsys.data.interactions import Extent, Interactions
-from air_recsys.exceptions import ParameterError
-from air_recsys.models.limits import Clip
-from air_recsys.models.state import Factors, RowEquations
-from air_recsys.nn.memory import MemoryPlan, Sizes
-from air_recsys.storage.parameters import warn_of_unread
-from air_recsys.training import Trainee
+from air_recsys.exceptions import MemoryLimitError, ParameterError
+from air_recsys.models.learned import Factors
+from air_recsys.models.ratings import Clip
+from air_recsys.models.state import RowEquations
+from air_recsys.nn.devices import resolve_device
+from air_recsys.nn.memory import MemoryPlan, Sizes, readable
+from air_recsys.storage.validation import warn_of_unread
+from air_recsys.training import Trainer
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What every engine reads, as in `AIR`."""
+    """Parameters that every engine reads, as in `AIR`."""
 
     n_factors: int | str | None
     dtype: str
@@ -43,7 +49,7 @@ class Setup:
             warn_of_unread("graph_refresh", self.graph_refresh, "sparse graphs, graph_neighbors=...")
 
     def sizes(self, data: Extent) -> Sizes:
-        """Return what the memory of a training depends on."""
+        """The sizes that the memory of a training depends on."""
         itemsize = DTYPES[self.dtype].itemsize
         return Sizes(data.n_users, data.n_items, data.n_ratings, itemsize, data.has_weights)
 
@@ -52,20 +58,20 @@ class Engine(Protocol):
     """From parameters and ratings to what is learned."""
 
     def n_steps(self, data: Interactions) -> int:
-        """Return the number of epochs, or of sweeps."""
+        """The number of epochs, or of sweeps."""
         ...
 
     def values(self, data: Interactions) -> dict[str, Any]:
-        """Return the numbers behind the parameters that are "auto", as far as they have one."""
+        """The numbers behind the parameters that are "auto", as far as they have one."""
         ...
 
     def width(self, data: Interactions) -> int | None:
-        """Return the columns of the factors; None is full width."""
+        """The columns of the factors; None is full width."""
         ...
 
     @property
     def device(self) -> torch.device:
-        """Where it trains."""
+        """The device of the training."""
         ...
 
     @property
@@ -78,7 +84,7 @@ class Engine(Protocol):
         ...
 
     def memory_plan(self, data: Interactions) -> MemoryPlan:
-        """Return the bytes that a training will take at its peak, beside the interactions."""
+        """The bytes that a training will take at its peak, beside the interactions."""
         ...
 
     def smaller(self, data: Interactions) -> Iterator[tuple[str, int]]:
@@ -86,23 +92,23 @@ class Engine(Protocol):
         ...
 
     def graph_form(self, data: Interactions) -> str:
-        """Return which form the graphs take, in words."""
+        """The form of the graphs, in words."""
         ...
 
-    def start(self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator) -> Trainee:
-        """Return the start of a training; factors and equations are from then on those of its present state."""
+    def start(self, training: Interactions, held_out: Interactions | None, rng: np.random.Generator) -> Trainer:
+        """The start of a training; factors and equations are from then on those of its present state."""
         ...
 
     def factors(self) -> Factors:
-        """Return the factors of the present state, in the unit of the ratings."""
+        """The factors of the present state, in the unit of the ratings."""
         ...
 
     def equations(self) -> RowEquations:
-        """Return the equations of a row in the present state."""
+        """The equations of a row in the present state."""
         ...
 
     def equations_from(self, arrays: Mapping[str, np.ndarray], extent: Extent) -> RowEquations:
-        """Return the equations of a row from what `RowEquations.to_arrays` wrote of a model of some extent.
+        """The equations of a row from what `RowEquations.to_arrays` wrote of a model of some extent.
 
         Raises
         ------
@@ -113,6 +119,76 @@ class Engine(Protocol):
 
 
 def graph_form(learns: bool, n_neighbors: int | None) -> str:
-    """Return which form learned graphs take, in words."""
+    """The form of learned graphs, in words."""
     form = "all pairs" if n_neighbors is None else f"{n_neighbors} edges a node"
     return f"graphs of {form}" if learns else "no graphs"
+
+
+_UNITS = {"KB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+_CONTROL_GROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def check_memory(engine: Engine, data: Interactions, max_memory: int | str | None, device: str) -> None:
+    """Raise `MemoryLimitError` where a training will need more than `max_memory`, or than the device has."""
+    limit = parse_size(max_memory) if max_memory is not None else device_memory(device)
+    needed = engine.memory_plan(data)
+    if limit is None or needed.total <= limit:
+        return
+    place = "max_memory allows" if max_memory is not None else "the device has"
+    hint = what_fits(engine, data, limit)
+    raise MemoryLimitError(f"training needs about {needed}; {place} {readable(limit)}; {hint}")
+
+
+def announcement(engine: Engine, data: Interactions) -> str:
+    """Say which form the graphs take, and what the training will hold."""
+    return f"{engine.graph_form(data)}; training will take about {engine.memory_plan(data)}"
+
+
+def what_fits(engine: Engine, data: Interactions, limit: float) -> str:
+    """Say which settings would fit into `limit` bytes."""
+    for changes, needed in engine.smaller(data):
+        if needed <= limit:
+            return f"{changes} needs about {readable(needed)}"
+    return "no setting tried fits: train on fewer ratings, or on several machines"
+
+
+@contextmanager
+def naming_what_fits(engine: Engine, data: Interactions) -> Iterator[None]:
+    """Turn a device that runs out of memory into an error that says what to lower."""
+    try:
+        yield
+    except (torch.OutOfMemoryError, MemoryLimitError) as error:
+        hint = what_fits(engine, data, engine.memory_plan(data).total / 2)
+        raise MemoryLimitError(f"{error}; {hint}") from error
+
+
+def parse_size(value: int | str) -> int:
+    """A number of bytes, given as such or as text.
+
+    Examples
+    --------
+    >>> parse_size("8GB"), parse_size("500 MB"), parse_size(1000)
+    (8000000000, 500000000, 1000)
+    """
+    if isinstance(value, str):
+        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([KMGT]B)\s*", value.upper())
+        if match:
+            return int(float(match[1]) * _UNITS[match[2]])
+    elif isinstance(value, int) and not isinstance(value, bool) and value > 0:
+        return value
+    raise ParameterError(f"max_memory must be a number of bytes or text such as '8GB', found {value!r}")
+
+
+def device_memory(device: str) -> int | None:
+    """The bytes that a device has (a GPU: has free); None where the system does not tell."""
+    place = resolve_device(device)
+    if place.type == "cuda":
+        return torch.cuda.mem_get_info(place)[0]
+    try:
+        whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # not a POSIX system
+        return None
+    try:
+        return min(whole, int(_CONTROL_GROUP.read_text()))
+    except (OSError, ValueError):  # no such group, or one without a limit
+        return whole

@@ -1,4 +1,4 @@
-"""What the size of the data sets: the affine map to the numbers trained on, the width, and the graphs' strength."""
+"""Numbers that follow from the data: the scaling of ratings, the width, edges and strengths of graphs, step sizes."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Self
 import numpy as np
 
 from air_recsys.data.interactions import Extent, Interactions
-from air_recsys.models.engines.scarcity import is_scarce
+from air_recsys.nn.posterior.features import DEGREES
 from air_recsys.training.plan import LEAST_REFRESH
 
-_EDGES, _EDGES_OF_EXACT = 20, 10  # see docs/sparse-graphs.md and docs/presets.md
+_EDGES, _EDGES_OF_EXACT = 20, 10  # see benchmarks/reports/graphs.md and accuracy.md
 _ALL_PAIRS = 1000  # rows up to which a graph of all pairs takes milliseconds a step
-_NARROWEST, _WIDEST, _RATINGS_PER_FACTOR = 20, 40, 2  # see docs/presets.md
+_NARROWEST, _WIDEST, _RATINGS_PER_FACTOR = 20, 40, 2  # see benchmarks/reports/accuracy.md
 _SAME = 1e-12  # relative range of ratings below which they count as equal
 _DEVIATION = 1.126  # of the ratings of MovieLens-100K, in whose unit the values of the ratings preset were chosen
-# Chosen on validation parts of Syn-Netflix and of made matrices, see docs/presets.md.
+# Chosen on validation parts of Syn-Netflix and of made matrices, see benchmarks/reports/accuracy.md.
 _EPOCHS, _CELLS, _STEP, _START, _TRAVEL = 6000, 30_000, 0.3, 0.03, 30.0
 _REFRESH = 100
 _FULL_WIDTH, _NARROW = 500, 64  # rows and columns up to which a matrix is completed as a whole, and the width above
-# Chosen on validation parts of MovieLens, and for factors without biases of IC and GPCR, see docs/presets.md.
+# Chosen on validation parts of MovieLens, and for factors without biases of IC and GPCR, see the same page.
 _AUTO_STRENGTH, _AUTO_STRENGTH_OF_LEVELS = 3.0, 0.5
 
 
@@ -70,22 +70,22 @@ class Scaling:
         return cls(float(ratings.mean()) if center else 0.0, unit)
 
     def forward(self, ratings: np.ndarray) -> np.ndarray:
-        """Return the values that stand for `ratings`."""
+        """The values that stand for `ratings`."""
         return (ratings - self.mean) / self.unit
 
 
 def _deviation(ratings: np.ndarray, of_unit: float = 1.0) -> float:
-    """Return the unit in which the standard deviation of the ratings is `of_unit`."""
+    """The unit in which the standard deviation of the ratings is `of_unit`."""
     return _unit(float(ratings.std()), float(np.abs(ratings).max()), of_unit)
 
 
 def _unit(deviation: float, largest: float, of_unit: float = 1.0) -> float:
-    """Return the unit in which a deviation is `of_unit`; where ratings hardly vary it is the largest of them."""
+    """The unit in which a deviation is `of_unit`; where ratings hardly vary it is the largest of them."""
     return deviation / of_unit if deviation > _SAME * largest else (largest or 1.0)
 
 
 def counted_ratings(data: Interactions) -> np.ndarray:
-    """Return the ratings whose weight is above 0, which mean and unit are taken from; all where there is none.
+    """The ratings whose weight is above 0, which mean and unit are taken from; all where there is none.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def counted_ratings(data: Interactions) -> np.ndarray:
 
 
 def width_of(n_factors: int | str | None, data: Extent, *, by_size: bool = False, exact: bool = False) -> int | None:
-    """Return the width of a model's factors, None for full width.
+    """The width of a model's factors, None for full width.
 
     "auto" is 20; `by_size`, for a posterior, which leaves factors idle that bring nothing, it is one for every two
     ratings of the average user or item, from 20 to 40, and 0 where ratings are scarce. For `exact` data, which depth
@@ -121,7 +121,7 @@ def width_of(n_factors: int | str | None, data: Extent, *, by_size: bool = False
 
 
 def edges_per_node(value: int | str | None, *, exact: bool = False, n_rows: int | None = None) -> int | None:
-    """Return how many edges a node of a learned graph has, None for all pairs.
+    """The number of edges of a node of a learned graph, None for all pairs.
 
     "auto" is 10 for `exact` data. Else it is 20, and where the number of rows of the larger side is given, which of a
     posterior it is not, all pairs up to 1,000.
@@ -141,7 +141,7 @@ def edges_per_node(value: int | str | None, *, exact: bool = False, n_rows: int 
 
 
 def epochs_of(value: int | str, data: Interactions) -> int:
-    """Return the epochs of a training; "auto" is 6,000 up to 30,000 cells, and fewer, down to 3,000, above."""
+    """The epochs of a training; "auto" is 6,000 up to 30,000 cells, and fewer, down to 3,000, above."""
     if not isinstance(value, str):
         return value
     cells = data.n_users * data.n_items
@@ -149,7 +149,7 @@ def epochs_of(value: int | str, data: Interactions) -> int:
 
 
 def step_size(value: float | str, data: Interactions, width: int | None, depth: int) -> float:
-    """Return Adam's step size; "auto" is a share of the entries of layers whose product has entries of 1.
+    """Adam's step size; "auto" is a share of the entries of layers whose product has entries of 1.
 
     Layers of width r with equal entries e have a product of entries e^L r^(L - 1), which is 1 where
     e = r^(-(L - 1) / L).
@@ -160,7 +160,7 @@ def step_size(value: float | str, data: Interactions, width: int | None, depth: 
 
 
 def start_width(value: float | str, data: Interactions, width: int | None, depth: int) -> float:
-    """Return the standard deviation of the factors' start; "auto" starts the entries of the product at 0.03.
+    """The standard deviation of the factors' start; "auto" starts the entries of the product at 0.03.
 
     An entry of the product of L layers of width r and deviation s has the deviation s^L r^((L - 1) / 2).
     """
@@ -171,7 +171,7 @@ def start_width(value: float | str, data: Interactions, width: int | None, depth
 
 
 def logits_rate(value: float | str, learning_rate: float, n_steps: int) -> float:
-    """Return the step size of the logits as a multiple of that of the factors.
+    """The step size of the logits as a multiple of that of the factors.
 
     "auto" lets them travel by 30 in the whole training, and by at most 1 in a step.
 
@@ -182,14 +182,14 @@ def logits_rate(value: float | str, learning_rate: float, n_steps: int) -> float
 
 
 def steps_between_choices(value: int | str | None, n_epochs: int) -> int:
-    """Return the epochs between two choices of a sparse graph's edges; None is 100, "auto" a 300th of the training."""
+    """The epochs between two choices of a sparse graph's edges; None is 100, "auto" a 300th of the training."""
     if isinstance(value, str):
         return max(LEAST_REFRESH, n_epochs // 300)
     return value or _REFRESH
 
 
 def sweeps_between_choices(value: int | str | None, n_sweeps: int) -> int:
-    """Return the same in sweeps of a posterior; "auto" is 10, and at most a third of the training.
+    """The same in sweeps of a posterior; "auto" is 10, and at most a third of the training.
 
     Examples
     --------
@@ -202,12 +202,12 @@ def sweeps_between_choices(value: int | str | None, n_sweeps: int) -> int:
 
 
 def energy_weight(value: float | str, data: Interactions, *, levels: bool = False) -> float:
-    """Return m n eta: what an energy weighs against the *sum* of squared errors, in the equations of one row."""
+    """The weight m n eta of an energy against the *sum* of squared errors, in the equations of one row."""
     return data.n_users * data.n_items * graph_strength(value, data, levels=levels)
 
 
 def graph_strength(value: float | str, data: Interactions, *, levels: bool = False) -> float:
-    """Return eta; "auto" weighs a user's energy against its ratings alike at every size of the data.
+    """The strength eta; "auto" weighs a user's energy against its ratings alike at every size of the data.
 
     It is 3 n_ratings / (n_users n_items)^2, and a sixth of that where factors under a weight decay also carry the
     `levels` of users and items, for want of biases: an energy then draws these to each other as well.
@@ -222,3 +222,39 @@ def graph_strength(value: float | str, data: Interactions, *, levels: bool = Fal
         factor = _AUTO_STRENGTH_OF_LEVELS if levels else _AUTO_STRENGTH
         return factor * data.n_ratings / (data.n_users * data.n_items) ** 2
     return float(value)
+
+
+_FEW = 2.5  # chosen on parts of MovieLens, Flixster and Douban and on made data, see benchmarks/reports/accuracy.md
+_DENSE = 0.1  # share of all pairs; a small matrix that is known for such a part has factors to find
+_FEATURES = 100
+
+
+def is_scarce(data: Extent) -> bool:
+    """Whether there are fewer than 2.5 ratings for every user and item that has one, and for a tenth of pairs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from air_recsys import Interactions
+    >>> is_scarce(Interactions.from_dense(np.where(np.eye(100) == 1, 3.0, np.nan)))
+    True
+    >>> is_scarce(Interactions.from_dense(np.ones((5, 5))))
+    False
+    """
+    users, items = data.n_rated
+    return data.n_ratings < min(_FEW * (users + items), _DENSE * users * items)
+
+
+def features_of(value: int | str, data: Extent) -> int | str:
+    """The features of the pattern that a posterior sees; "auto" is 100, of scarce data the degrees alone.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from air_recsys import Interactions
+    >>> features_of("auto", Interactions.from_dense(np.ones((5, 5)))), features_of(7, Interactions.from_dense([[1.0]]))
+    (100, 7)
+    """
+    if value != "auto":
+        return value
+    return DEGREES if is_scarce(data) else _FEATURES

@@ -16,7 +16,7 @@ _BLOCKS = re.compile(r"blocks:(\d+)(?:x(\d+))?(?:/(\d+))?")
 
 
 def parse_transforms(transforms: Any, shape: tuple[int, int]) -> tuple[TransformedGraph, ...]:
-    """Return what the engine needs of each entry of `AIR.transforms`.
+    """The graphs of the entries of `AIR.transforms`, as the engine needs them.
 
     Parameters
     ----------

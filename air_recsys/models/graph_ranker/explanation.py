@@ -21,7 +21,7 @@ import numpy as np
 import pandas as pd
 
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.explanation.tables import Labels, check_labels, label_of
+from air_recsys.models.explain import Labels, check_labels, label_of
 from air_recsys.models.graph_ranker.factors import FactorTerm
 from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.smoothings import Smoothing, Term, blend, lengths_of

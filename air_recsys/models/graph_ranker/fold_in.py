@@ -23,7 +23,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import UnknownIdError
 from air_recsys.graphs.cooccurrence import scaled, strongest_products
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.explanation.tables import Labels
+from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker import smoothings
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
 from air_recsys.models.graph_ranker.factors import user_factors
@@ -32,10 +32,8 @@ from air_recsys.models.graph_ranker.ranker_state import RankerState
 from air_recsys.models.graph_ranker.regression import item_degrees
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, Term, divided, interaction_pattern
 from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
-from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import most_liked, recommendation_frame
-from air_recsys.models.rows import as_rows
-from air_recsys.models.scale import check_signs
+from air_recsys.models.new_rows import as_rows, check_signs
+from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommendation_frame
 
 
 class FoldedUsers:

@@ -17,7 +17,7 @@ from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
-from air_recsys.models.explanation.tables import Labels
+from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker import regression
 from air_recsys.models.graph_ranker.choice import (
     MOST_SEARCHED,
@@ -43,18 +43,24 @@ from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.times.hidden_parts import VALIDATIONS, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.times.recency import interaction_times, item_gains, own_items
-from air_recsys.models.locks import lock_of
-from air_recsys.models.ranking.candidates import allowed_items, list_length
-from air_recsys.models.ranking.lists import most_liked, recommend_with
+from air_recsys.models.learned import Factors
+from air_recsys.models.pairs import list_ndcg
+from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommend_with
 from air_recsys.models.rows import Side
-from air_recsys.models.scoring import list_ndcg
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.storage.parameters import choice, integer, real, warn_of_unread
-from air_recsys.storage.validation import check_choice, check_integer, check_real
+from air_recsys.storage.validation import (
+    check_choice,
+    check_integer,
+    check_real,
+    choice,
+    integer,
+    real,
+    warn_of_unread,
+)
 from air_recsys.training import Callback, check_callbacks
-from air_recsys.training.held_checkpoint import HeldCheckpoint, check_paths
+from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
 
 Path = str | os.PathLike[str]
@@ -180,8 +186,9 @@ class GraphRanker(Recommender):
     random_state: int = integer(0, maximum=2**32 - 1)
     device: str = "auto"
 
-    def _check_parameters(self) -> None:
-        super()._check_parameters()
+    def check_parameters(self) -> None:
+        """Raise `ParameterError` for a parameter that is out of its range, whatever the data and the machine."""
+        super().check_parameters()
         check_device_name(self.device)
         if self.settings is None:
             return
@@ -248,12 +255,12 @@ class GraphRanker(Recommender):
         True
         """
         check_callbacks(callbacks)
-        data = self._checked_data(interactions)
+        data = self.checked_data(interactions)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
         if checkpoint is not None or resume_from is not None:
             timed = data.timestamps is not None
-            mark = fingerprint(type(self).__name__, self._saved_parameters(), data, timed=timed)
+            mark = fingerprint(type(self).__name__, self.saved_parameters(), data, timed=timed)
         file = HeldCheckpoint(mark, checkpoint, every, resume_from)
         with progress_of(file, self.time_budget) as progress, lock_of(self):
             self._state = self._learned(data, progress)
@@ -338,7 +345,8 @@ class GraphRanker(Recommender):
         cut = f"; {self.n_steps_} of {self.n_steps} steps" if 0 < self.n_steps_ < self.n_steps else ""
         return f"{chosen}: NDCG@20 on {_where(self.history_)}: {told}{cut}{left_out}"
 
-    def _restore(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+    def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
+        """The state of a file, completed by what only this class knows of it."""
         settings = ranker_settings(state)
         if not np.isfinite([float(value) for value in settings]).all():
             raise ValueError("expected finite settings in the history, found NaN or infinity")
@@ -352,17 +360,20 @@ class GraphRanker(Recommender):
             raise ValueError("expected the source factors of the items, found none")
         return replace(state, source_factors=sources_before(state))
 
-    def _learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
+    def learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
+        """The graph that was learned, in its own unit."""
         return ranker_graph(state, side)
 
-    def _as_data(self, interactions: Any) -> Interactions:
+    def as_data(self, interactions: Any) -> Interactions:
+        """The interactions that `fit` was given."""
         return as_likes(interactions, timed=True)
 
     # ---------------------------------------------------------------- scores
 
-    def _score_pairs(
+    def score_pairs(
         self, state: FittedState, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None
     ) -> np.ndarray:
+        """The score of each pair of known indices, at a time where given."""
         different, place = np.unique(users, return_inverse=True)
         order = np.argsort(place, kind="stable")
         scores = np.empty(users.size)

@@ -19,7 +19,7 @@ MODELS: dict[str, Callable[[], Recommender]] = {
 
 
 def model_for(observed: np.ndarray) -> Recommender:
-    """Return `PatchAIR` where every patch has an observed pixel, else AIR on rows and columns with total variation.
+    """`PatchAIR` where every patch has an observed pixel, else AIR on rows and columns with total variation.
 
     Parameters
     ----------

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from air_recsys.data.images.checks import as_pixels, check_mask
+from air_recsys.data.images.files import as_pixels, check_mask
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import nmae, psnr, ssim
-from air_recsys.metrics.image import SSIM_WINDOW
+from air_recsys.metrics.rating import SSIM_WINDOW
 from air_recsys.models import Recommender
 
 

@@ -49,7 +49,7 @@ class Catalogue:
 
     @property
     def device(self) -> torch.device:
-        """Where the items are."""
+        """The device of the items."""
         return self._factors.device
 
     @property
@@ -61,7 +61,7 @@ class Catalogue:
         return len(self._factors)
 
     def reach(self, users: torch.Tensor) -> torch.Tensor:
-        r"""Return a bound of the scores of each user, (b,): :math:`\sum_k |p_k| \max_i |q_{ik}| + \max_i |c_i|`."""
+        r"""A bound of the scores of each user, (b,): :math:`\sum_k |p_k| \max_i |q_{ik}| + \max_i |c_i|`."""
         products = users.T.double().abs() * self._largest[:, None]
         return fixed_sum(products) + self._largest_offset
 
@@ -70,7 +70,7 @@ class Catalogue:
         return torch.addmm(self._offsets, users, self._factors.T, out=out)
 
     def error(self, reach: torch.Tensor) -> torch.Tensor:
-        """Return how far `approximate` may be from `exact`, (b,); infinite where numbers overflow.
+        """The largest difference of `approximate` and `exact`, (b,); infinite where numbers overflow.
 
         A sum of r products and an offset in any order has an error of at most r + 1 units of roundoff, each half of
         `eps`, of the sum of their sizes. That of `exact` is no larger.
@@ -81,7 +81,7 @@ class Catalogue:
         return torch.where(reach < limits.max / 4, error, torch.inf)
 
     def exact(self, users: torch.Tensor, items: torch.Tensor) -> torch.Tensor:
-        """Return the scores of some items of each user in double precision, (b, m), for items (b, m)."""
+        """The scores of some items of each user in double precision, (b, m), for items (b, m)."""
         scores = torch.empty(items.shape, dtype=torch.float64, device=items.device)
         own = users.T.double()[:, :, None]  # (r, b, 1)
         most = max(1, self._products // max(1, len(own)))
@@ -96,7 +96,7 @@ class Catalogue:
         return scores
 
     def exact_of_all(self, users: torch.Tensor) -> torch.Tensor:
-        """Return the scores of all items in double precision, (b, n_items), to the bit those of `exact`."""
+        """The scores of all items in double precision, (b, n_items), to the bit those of `exact`."""
         scores = torch.empty((len(users), len(self)), dtype=torch.float64, device=users.device)
         own = users.T.double()[:, :, None]  # (r, b, 1)
         columns = max(1, self._products // max(2, 2 * len(users)))
@@ -108,7 +108,7 @@ class Catalogue:
 
 
 def unit_rows(factors: np.ndarray) -> np.ndarray:
-    """Return rows divided by their lengths, in double precision; rows of zeros stay.
+    """Rows divided by their lengths, in double precision; rows of zeros stay.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def unit_rows(factors: np.ndarray) -> np.ndarray:
 
 
 def fixed_sum(terms: torch.Tensor) -> torch.Tensor:
-    """Return the sum over the first axis, the second half added to the first again and again; overwrites `terms`.
+    """The sum over the first axis, the second half added to the first again and again; overwrites `terms`.
 
     Examples
     --------
@@ -139,7 +139,7 @@ def fixed_sum(terms: torch.Tensor) -> torch.Tensor:
 
 
 def _sum_of_products(own: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
-    """Return the sums of own[k] * factors[k], (b, c), in the order of `fixed_sum`, with few products at a time."""
+    """The sums of own[k] * factors[k], (b, c), in the order of `fixed_sum`, with few products at a time."""
     sizes = [len(own)]
     while sizes[-1] > 1:
         sizes.append((sizes[-1] + 1) // 2)
@@ -154,12 +154,12 @@ def _sum_of_products(own: torch.Tensor, factors: torch.Tensor) -> torch.Tensor:
 
 
 def _transposed(factors: torch.Tensor) -> torch.Tensor:
-    """Return factors (m, r) as an array (r, m) in double precision."""
+    """Factors (m, r) as an array (r, m) in double precision."""
     return factors.T.to(torch.float64, memory_format=torch.contiguous_format)
 
 
 def _eps_of_single_products() -> float:
-    """Return the precision that torch was asked for in products of float32 matrices."""
+    """The precision that torch was asked for in products of float32 matrices."""
     try:
         asked = torch.get_float32_matmul_precision()
     except RuntimeError:  # asked for backend by backend
@@ -168,7 +168,7 @@ def _eps_of_single_products() -> float:
 
 
 def _largest_entries(factors: np.ndarray) -> np.ndarray:
-    """Return the largest size of an entry of each column, (r,); NaN where there is one."""
+    """The largest size of an entry of each column, (r,); NaN where there is one."""
     n_items, width = factors.shape
     whole = n_items - n_items % _ROWS_OF_MAXIMA if width else 0
     parts = [factors[whole:]]

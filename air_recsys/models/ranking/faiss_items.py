@@ -13,12 +13,12 @@ import pandas as pd
 import torch
 
 from air_recsys.exceptions import ParameterError, UnknownIdError
-from air_recsys.models.limits import Clip
+from air_recsys.models.learned import Factors
 from air_recsys.models.ranking import ties
-from air_recsys.models.ranking.candidates import as_queried_ids, list_length
-from air_recsys.models.ranking.lists import best_rated, catalogue_of, recommend_with
+from air_recsys.models.ranking.lists import as_queried_ids, best_rated, catalogue_of, list_length, recommend_with
 from air_recsys.models.ranking.top_items import top_items_of
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.ratings import Clip
+from air_recsys.models.state import FittedState
 from air_recsys.models.storage.files import write_atomically
 from air_recsys.storage.validation import check_choice, import_extra
 
@@ -91,7 +91,7 @@ class FaissItems:
         self._catalogue = catalogue_of(state, torch.device("cpu"))
 
     def search(self, user_ids: Any, n: int = 10, exclude_seen: bool = True) -> pd.DataFrame:
-        """Return the best n items of each user that the index finds, as the table of `Recommender.recommend`.
+        """The best n items of each user that the index finds, as the table of `Recommender.recommend`.
 
         Parameters
         ----------
@@ -116,7 +116,7 @@ class FaissItems:
         return recommend_with(best, self._state, user_ids, length, clips=self._clips, popular=popular)
 
     def queries(self, user_ids: Any) -> np.ndarray:
-        """Return the vectors to search the index with, where it runs elsewhere.
+        """The vectors to search the index with, where it runs elsewhere.
 
         Parameters
         ----------
@@ -158,17 +158,17 @@ class FaissItems:
         return np.hstack([factors, ones, *padding]).astype(np.float32)
 
     def _best(self, users: np.ndarray, n: int, exclude_seen: bool) -> tuple[np.ndarray, np.ndarray]:
-        """Return the n best items that the index finds and their products + item biases, both (b, n)."""
+        """The n best items that the index finds and their products + item biases, both (b, n)."""
         items, scores = np.full((len(users), n), -1, dtype=np.int64), np.full((len(users), n), -np.inf)
         n_seen = np.diff(self._state.statistics.seen.indptr)[users] if exclude_seen else np.zeros(len(users))
         wanted = n + n_seen + _RESERVE
         # A few sizes of search, each for all users that it is enough for: who has seen little asks for little.
         sizes = np.minimum(2 ** np.ceil(np.log2(wanted)).astype(np.int64), len(self.item_ids))
         for size in np.unique(sizes):
-            alike = np.flatnonzero(sizes == size)
+            equal = np.flatnonzero(sizes == size)
             block = max(1, _BLOCK_ENTRIES // (int(size) * self.index.d))
-            for start in range(0, alike.size, block):
-                rows = alike[start : start + block]
+            for start in range(0, equal.size, block):
+                rows = equal[start : start + block]
                 items[rows], scores[rows] = self._search(users[rows], int(size), n, exclude_seen)
         return items, scores
 
@@ -195,7 +195,7 @@ class FaissItems:
         return items, scores
 
     def _error(self, queries: np.ndarray) -> np.ndarray:
-        """Return how far two comparisons of an exact index may be off in all, in the unit of the scores; (b,).
+        """The error of two comparisons of an exact index in all, in the unit of the scores; (b,).
 
         A product or half a squared distance of vectors x and y has an error of some units of roundoff of
         |x|^2 + |y|^2 for each coordinate.
@@ -205,7 +205,7 @@ class FaissItems:
 
 
 def _are_seen(items: np.ndarray, seen: Any) -> np.ndarray:
-    """Return which items (b, k) are stored in the rows of `seen` (b, n_items); anything for the item -1."""
+    """Whether items (b, k) are stored in the rows of `seen` (b, n_items); anything for the item -1."""
     n_users, n_items = seen.shape
     seen_pairs = np.repeat(np.arange(n_users), np.diff(seen.indptr)) * n_items + seen.indices
     return np.isin(np.arange(n_users)[:, None] * n_items + items, seen_pairs)

@@ -11,11 +11,13 @@ import pandas as pd
 import scipy.sparse as sp
 import torch
 
-from air_recsys.models.limits import Clip
-from air_recsys.models.ranking.candidates import among, as_queried_ids
+from air_recsys.data.ids import IdIndex, as_id_array
+from air_recsys.exceptions import UnknownIdError
 from air_recsys.models.ranking.catalogue import Catalogue
 from air_recsys.models.ranking.top_items import as_arrays, top_items_of
+from air_recsys.models.ratings import Clip
 from air_recsys.models.state import FittedState
+from air_recsys.storage.validation import check_integer
 
 _BLOCK_ENTRIES = 16_000_000  # entries of the lists of a block; scores have blocks of their own
 _SOURCES = pd.Series(["popular", "model"]).array
@@ -46,7 +48,7 @@ def recommend_with(
     popular: Callable[[], Popular],
     served: np.ndarray | None = None,
 ) -> pd.DataFrame:
-    """Return the table of `Recommender.recommend` from a search for the best items of known users.
+    """The table of `Recommender.recommend` from a search for the best items of known users.
 
     n is at most the number of items; `popular` returns the list of unknown users, of n places, where there are any.
     With `served`, (n_users,) of bool, known users at False get that list too.
@@ -72,7 +74,7 @@ def best_items_of(
     device: torch.device,
     allowed: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n best items of some users, of those that are allowed, and products + item biases, (b, n) each."""
+    """The n best items of some users, of those that are allowed, and products + item biases, (b, n) each."""
     if allowed is not None and not allowed.size:
         return np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     seen = state.statistics.seen[users] if exclude_seen else None
@@ -83,13 +85,13 @@ def best_items_of(
 
 
 def list_scores(state: FittedState, users: np.ndarray, products: np.ndarray, clips: Clip) -> np.ndarray:
-    """Return the scores of the lists of some users from their products + item biases, (b, n)."""
+    """The scores of the lists of some users from their products + item biases, (b, n)."""
     offsets = state.factors.user_biases[users, None] + state.factors.mean
     return state.limited(products.astype(np.float64) + offsets, clips)
 
 
 def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray | None = None) -> Catalogue:
-    """Return the items of a model to be ranked; all of them, on a CPU, are kept, as a service asks often."""
+    """The items of a model to be ranked; all of them, on a CPU, are kept, as a service asks often."""
 
     def make(some: Any = slice(None)) -> Catalogue:
         factors = state.factors
@@ -103,7 +105,7 @@ def catalogue_of(state: FittedState, device: torch.device, allowed: np.ndarray |
 
 
 def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
-    """Return the n items with the highest damped mean rating, of those that are allowed; of equal ones the most rated.
+    """The n items with the highest damped mean rating, of those that are allowed; of equal ones the most rated.
 
     All likes are equal, so there it is the most liked ones.
     """
@@ -111,7 +113,7 @@ def best_rated(state: FittedState, n: int, allowed: np.ndarray | None = None) ->
 
 
 def most_liked(state: FittedState, n: int, allowed: np.ndarray | None = None) -> Popular:
-    """Return the n items that most users have, of those that are allowed, and the share of the users who have each."""
+    """The n items that most users have, of those that are allowed, and the share of the users who have each."""
     counts = state.statistics.item_counts
     return _first(counts / state.data.n_users, counts, n, allowed)
 
@@ -147,7 +149,7 @@ def _recommend_block(
 def recommendation_frame(
     user_ids: np.ndarray, item_ids: np.ndarray, items: np.ndarray, scores: np.ndarray, known: np.ndarray
 ) -> pd.DataFrame:
-    """Return the table of `Recommender.recommend` for lists of items; places with -1 are left out.
+    """The table of `Recommender.recommend` for lists of items; places with -1 are left out.
 
     Parameters
     ----------
@@ -178,3 +180,90 @@ def recommendation_frame(
             "source": _SOURCES.take(known[rows].astype(np.intp)),
         }
     )
+
+
+def allowed_items(index: IdIndex, items: Any = None, exclude: Any = None) -> np.ndarray | None:
+    """The positions of the items of which lists may be made, ascending; None where all may.
+
+    Parameters
+    ----------
+    index : IdIndex
+        Of the items of the model.
+    items : id, array_like or set of ids, optional
+        Those that may be recommended, by default all.
+    exclude : id, array_like or set of ids, optional
+        Those that may not.
+
+    Raises
+    ------
+    UnknownIdError
+        For an id that the model does not know.
+
+    Examples
+    --------
+    >>> index = IdIndex(["a", "b", "c"], "item")
+    >>> allowed_items(index, items=["c", "a", "c"]), allowed_items(index, exclude="b")
+    (array([0, 2]), array([0, 2]))
+    """
+    if items is None and exclude is None:
+        return None
+    allowed = np.full(len(index), items is None)
+    if items is not None:
+        allowed[_positions(index, items)] = True
+    if exclude is not None:
+        allowed[_positions(index, exclude)] = False
+    return np.flatnonzero(allowed)
+
+
+def list_length(n: int, n_items: int, allowed: np.ndarray | None = None) -> int:
+    """The length of lists: n, or what there is to recommend where that is less; at least 1.
+
+    Raises
+    ------
+    ParameterError
+        If n is no integer, or below 1.
+    """
+    return min(check_integer("n", n, minimum=1), max(n_items if allowed is None else allowed.size, 1))
+
+
+def among(allowed: np.ndarray | None, positions: np.ndarray) -> np.ndarray:
+    """Items by their positions among the allowed ones; -1, for no item, stays.
+
+    Examples
+    --------
+    >>> among(np.array([3, 7]), np.array([[1, 0, -1]]))
+    array([[ 7,  3, -1]])
+    """
+    return positions if allowed is None or not allowed.size else np.where(positions >= 0, allowed[positions], -1)
+
+
+def as_queried_ids(ids: Any) -> np.ndarray:
+    """One id or an array_like of ids as a 1-D array.
+
+    Examples
+    --------
+    >>> as_queried_ids("ann"), as_queried_ids([3, 1])
+    (array(['ann'], dtype=object), array([3, 1]))
+    """
+    scalar = not isinstance(ids, (list, tuple)) and np.ndim(ids) == 0
+    queried: Any = [ids] if scalar else ids
+    return as_id_array(queried)
+
+
+def as_item_ids(ids: Any) -> np.ndarray:
+    """One id, or an array_like or a set of ids, as a 1-D array.
+
+    Examples
+    --------
+    >>> as_item_ids({3}), as_item_ids("ab")
+    (array([3]), array(['ab'], dtype=object))
+    """
+    return as_queried_ids(list(ids) if isinstance(ids, set | frozenset) else ids)
+
+
+def _positions(index: IdIndex, ids: Any) -> np.ndarray:
+    queried = as_item_ids(ids)
+    places = index.lookup(queried)
+    if (places < 0).any():
+        raise UnknownIdError(index.kind, queried[places < 0].tolist(), "leave it out")
+    return places

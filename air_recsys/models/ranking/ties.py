@@ -18,12 +18,12 @@ _BLOCK_ENTRIES = 2**21  # scores that are ordered at a time
 
 
 def tolerance_of(reach: torch.Tensor) -> torch.Tensor:
-    """Return the tolerance for users whose scores are at most `reach` in size; 0 where that is infinite or NaN."""
+    """The tolerance for users whose scores are at most `reach` in size; 0 where that is infinite or NaN."""
     return torch.where(reach.isfinite(), TOLERANCE * reach, 0.0)
 
 
 def find_links(scores: torch.Tensor, tolerance: torch.Tensor) -> torch.Tensor:
-    """Return which neighbours tie in rows sorted from the highest, (b, m - 1); tolerance (b,).
+    """The neighbours that tie in rows sorted from the highest, (b, m - 1); tolerance (b,).
 
     Examples
     --------
@@ -34,13 +34,13 @@ def find_links(scores: torch.Tensor, tolerance: torch.Tensor) -> torch.Tensor:
 
 
 def end_of_tie(scores: torch.Tensor, links: torch.Tensor, n: int) -> torch.Tensor:
-    """Return the lowest score of the tie that holds the n-th place, (b,), of sorted scores (b, m) and their links."""
+    """The lowest score of the tie that holds the n-th place, (b,), of sorted scores (b, m) and their links."""
     ends = pad(~links[:, n - 1 :], (0, 1), value=True)  # (b, m - n + 1)
     return scores.gather(1, n - 1 + ends.int().argmax(dim=1, keepdim=True))[:, 0]
 
 
 def settle(scores: torch.Tensor, items: torch.Tensor, links: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return sorted scores and their items, (b, m) each, with ties in the order of the items at their highest score.
+    """Sorted scores and their items, (b, m) each, with ties in the order of the items at their highest score.
 
     Examples
     --------
@@ -64,7 +64,7 @@ def settle(scores: torch.Tensor, items: torch.Tensor, links: torch.Tensor) -> tu
 def choose(
     scores: torch.Tensor, items: torch.Tensor, n: int, tolerance: torch.Tensor, others: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Return the n first candidates of each row by the rule: which rows are sure, (b,), scores and items, (b, n).
+    """The n first candidates of each row by the rule: which rows are sure, (b,), scores and items, (b, n).
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def choose(
 
 
 def best(scores: torch.Tensor, n: int, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the n first scores of each row by the rule and their positions, (b, n) each.
+    """The n first scores of each row by the rule and their positions, (b, n) each.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def best(scores: torch.Tensor, n: int, tolerance: torch.Tensor) -> tuple[torch.T
 
 
 def best_of(scores: np.ndarray, n: int, reach: np.ndarray | float) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions and scores of the n first by the rule, (b, n) each, of scores in double precision (b, m).
+    """Positions and scores of the n first by the rule, (b, n) each, of scores in double precision (b, m).
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def best_of(scores: np.ndarray, n: int, reach: np.ndarray | float) -> tuple[np.n
 
 
 def _cut(scores: torch.Tensor, top: torch.Tensor, tolerance: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return n places of each row, where a tie reaches over the n-th: all before the tie, and the tie's first items.
+    """The n places of each row, where a tie reaches over the n-th: all before the tie, and the tie's first items.
 
     `top` are the n highest scores. The places stand in no order, and the tie shows its highest score.
     """
@@ -164,8 +164,8 @@ def _cut(scores: torch.Tensor, top: torch.Tensor, tolerance: torch.Tensor) -> tu
     floor = _floors(scores, top[:, -1], tolerance, n)[:, None]
     above = scores > head
     equal = ~above & (scores >= floor)
-    room = n - above.sum(dim=1, keepdim=True)
-    chosen = above | (equal & (equal.cumsum(dim=1, dtype=torch.int32) <= room))  # n in each row
+    left = n - above.sum(dim=1, keepdim=True)
+    chosen = above | (equal & (equal.cumsum(dim=1, dtype=torch.int32) <= left))  # n in each row
     items = chosen.nonzero()[:, 1].view(-1, n)
     values = torch.where(equal, head, scores).gather(1, items)
     values, order = values.sort(dim=1, descending=True)
@@ -173,7 +173,7 @@ def _cut(scores: torch.Tensor, top: torch.Tensor, tolerance: torch.Tensor) -> tu
 
 
 def _floors(scores: torch.Tensor, low: torch.Tensor, tolerance: torch.Tensor, n: int) -> torch.Tensor:
-    """Return where the tie ends downwards that holds a score, (b,)."""
+    """The lower end of the tie that holds a score, (b,)."""
     for _ in range(_STEPS):
         within = scores >= (low - tolerance)[:, None]
         lower = torch.where(within, scores, torch.inf).amin(dim=1)

@@ -31,7 +31,7 @@ def top_items(
     device: str = "cpu",
     block_size: int | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    r"""Return the n items with the highest scores :math:`p_u \cdot q_i + c_i` of each user, best first.
+    r"""The n items with the highest scores :math:`p_u \cdot q_i + c_i` of each user, best first.
 
     Scores that differ by rounding alone tie: sorted from the highest, neighbours that differ by at most
     :math:`2^{-40}` of the largest score that the user could have, :math:`\sum_k |p_{uk}| \max_i |q_{ik}| + \max_i
@@ -91,7 +91,7 @@ def top_items(
 def top_items_of(
     catalogue: Catalogue, users: np.ndarray, n: int, hidden: Csr | None, block_size: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return what `top_items` does, for items that many calls rank; nothing is checked."""
+    """The lists of `top_items`, for items that many calls rank; nothing is checked."""
     users = np.require(users, catalogue.numbers, ["C", "W"])
     n_users, n_items, target = len(users), len(catalogue), catalogue.device
     size = _default_block(n_items, target) if block_size is None else block_size
@@ -111,7 +111,7 @@ def top_items_of(
 
 
 def as_arrays(user_factors: Any, item_factors: Any, item_offsets: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return factors and offsets of one type, as PyTorch takes them; `DataError` for shapes that do not match."""
+    """Factors and offsets of one type, as PyTorch takes them; `DataError` for shapes that do not match."""
     arrays = [np.asarray(values) for values in (user_factors, item_factors, item_offsets)]
     users, items, offsets = (array.shape for array in arrays)
     if (len(users), len(items), len(offsets)) != (2, 2, 1) or users[1] != items[1] or items[0] != offsets[0]:
@@ -147,7 +147,7 @@ def _hide(block: torch.Tensor, seen: Csr | None, start: int = 0) -> torch.Tensor
 def _best(
     catalogue: Catalogue, users: torch.Tensor, seen: Csr | None, n: int, buffer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the n best items of each user and their scores in double precision, both (b, n)."""
+    """The n best items of each user and their scores in double precision, both (b, n)."""
     reach = catalogue.reach(users)
     tolerance = ties.tolerance_of(reach)
     values = torch.empty((len(users), n), dtype=torch.float64, device=users.device)
@@ -175,7 +175,7 @@ def _best(
 def _candidates(
     catalogue: Catalogue, users: torch.Tensor, seen: Csr | None, size: int, buffer: torch.Tensor
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the highest approximate scores of each user and their items, both (b, size), best first."""
+    """The highest approximate scores of each user and their items, both (b, size), best first."""
     scores = torch.empty((len(users), size), dtype=buffer.dtype, device=users.device)
     items = torch.empty((len(users), size), dtype=torch.int64, device=users.device)
     for start in range(0, len(users), len(buffer)):

@@ -12,14 +12,13 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
-from air_recsys.models.chosen import Chosen
-from air_recsys.models.engines.memory import check_memory
+from air_recsys.models.engines.protocol import check_memory
+from air_recsys.models.learned import Selection
 from air_recsys.models.presets import preset_parameters
-from air_recsys.models.settings.forms import Form, open_forms, too_small
-from air_recsys.models.settings.kinds import kind_of
-from air_recsys.models.settings.search import search
-from air_recsys.models.settings.strengths import joined, open_strengths, search_strengths
+from air_recsys.models.settings.forms import Form, kind_of, open_forms, too_small
+from air_recsys.models.settings.search import joined, open_strengths, search, search_strengths
 from air_recsys.models.solvers import (
+    AUTO,
     STRENGTH_NAMES,
     Solver,
     as_solver,
@@ -29,8 +28,6 @@ from air_recsys.models.solvers import (
 )
 from air_recsys.models.trained import TrainedRecommender
 from air_recsys.training.checkpoint import of_this_training
-
-AUTO = "auto"
 
 
 class FindsSettings(TrainedRecommender):
@@ -51,10 +48,10 @@ class FindsSettings(TrainedRecommender):
     @property
     def solver_(self) -> Solver:
         """The solver that trained the model, with what the search of settings chose."""
-        return as_solver(self._settled(self._fitted().chosen.values).solver)
+        return as_solver(self.settled(self._fitted().chosen.values).solver)
 
-    def _settled(self, values: Mapping[str, Any]) -> Self:
-        """Return the model with these values in place of parameters that are "auto", not fitted."""
+    def settled(self, values: Mapping[str, Any]) -> Self:
+        """The model with these values in place of parameters that are "auto", not fitted."""
         own = self.get_params(deep=False)
         solver = solver_from_json(values[_SOLVER]) if _SOLVER in values else own[_SOLVER]
         of_solver = {name: value for name, value in values.items() if name not in own}
@@ -62,19 +59,19 @@ class FindsSettings(TrainedRecommender):
         of_model = {name: value for name, value in values.items() if name in own}
         return type(self)(**own | of_model | {_SOLVER: settled, "settings": "fixed"})
 
-    def _by_default(self, data: Interactions) -> Self:
-        """Return the model whose engine stands for that of `fit` before anything is searched."""
-        return self if not self.chooses_solver else self._settled(self._forms(data)[0].values)
+    def by_default(self, data: Interactions) -> Self:
+        """The model whose engine stands for that of `fit` before anything is searched."""
+        return self if not self.chooses_solver else self.settled(self._forms(data)[0].values)
 
-    def _choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Chosen:
-        """Return what a training takes for parameters that are "auto"; that of a checkpoint where one was kept."""
+    def choose(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
+        """The selection for parameters that are "auto"; that of a checkpoint where one was kept."""
         chosen = self._chosen_form(training, rng, kept)
         names = open_strengths(training, STRENGTH_NAMES if self.chooses_solver else self._open())
         seed = int(rng.integers(2**63 - 1)) if names else 0
         if names and kept is None and not chosen.interrupted and not too_small(training):
 
             def engine_of(form: Form) -> Any:
-                return self._settled(chosen.values | form.values | _NO_LEARNED_GRAPHS).engine()
+                return self.settled(chosen.values | form.values | _NO_LEARNED_GRAPHS).engine()
 
             found = search_strengths(names, engine_of, training, np.random.default_rng(seed))
             chosen = joined(chosen, found)
@@ -82,44 +79,44 @@ class FindsSettings(TrainedRecommender):
             tqdm.write(chosen.line, file=sys.stderr)
         return chosen
 
-    def _chosen_form(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Chosen:
+    def _chosen_form(self, training: Interactions, rng: np.random.Generator, kept: Any) -> Selection:
         forms = self._forms(training)
         if self.settings == "fixed" and not self.chooses_solver:
             with of_this_training():
-                return Chosen() if kept is None else Chosen.from_json(kept)
+                return Selection() if kept is None else Selection.from_json(kept)
         seed = int(rng.integers(2**63 - 1)) if len(forms) > 1 else 0
         if kept is not None:
             with of_this_training():
-                return Chosen.from_json(kept)
+                return Selection.from_json(kept)
         reason = too_small(training)
         if len(forms) > 1 and not reason:
             rng = np.random.default_rng(seed)
             chosen = search(forms, self._engine_of, training, self.search_budget, rng)
         else:
             line = f"settings: {forms[0].name}; {reason}" if len(forms) > 1 else ""
-            chosen = Chosen(forms[0].values, forms[0].name, line=line)
+            chosen = Selection(forms[0].values, forms[0].name, line=line)
         if self.chooses_solver:
             told = (f"data: {kind_of(training).words}", chosen.line or f"settings: {chosen.form}")
             chosen = replace(chosen, line="; ".join(told))
         return chosen
 
     def _engine_of(self, form: Form) -> Any:
-        return self._settled(form.values).engine()
+        return self.settled(form.values).engine()
 
     def _forms(self, data: Interactions) -> list[Form]:
-        """Return the forms that suit what is given, the default first; at least one."""
+        """The forms that suit what is given, the default first; at least one."""
         if self.chooses_solver:
             forms = [form for preset in kind_of(data).presets for form in self._forms_of_preset(preset, data)]
         else:
-            forms = open_forms(data, self._settled({}).engine(), self._open())
+            forms = open_forms(data, self.settled({}).engine(), self._open())
         return [form for form in forms if self._suits(form, data)] or forms[:1]
 
     def _forms_of_preset(self, preset: str, data: Interactions) -> list[Form]:
-        """Return the forms of a preset, each with all that the preset says of parameters that are "auto" here."""
+        """The forms of a preset, each with all that the preset says of parameters that are "auto" here."""
         whole = type(self)(**preset_parameters(preset, {}, parameter_names(type(self)))).get_params(deep=False)
         solver, still_open = whole.pop(_SOLVER), self._open()
         base = {name: value for name, value in whole.items() if name in still_open} | {_SOLVER: solver.to_json()}
-        inner = self._settled(base)
+        inner = self.settled(base)
         forms = []
         for form in inner._forms(data):
             of_model = {name: value for name, value in form.values.items() if name in still_open}
@@ -129,14 +126,14 @@ class FindsSettings(TrainedRecommender):
         return forms
 
     def _open(self) -> set[str]:
-        """Return the parameters, of the model and of its solver, that nobody has given a value."""
+        """The parameters, of the model and of its solver, that nobody has given a value."""
         parameters = self.get_params(deep=False)
         if not self.chooses_solver:
             parameters |= as_solver(self.solver).get_params(deep=False)
         return {name for name, value in parameters.items() if _is_auto(value)}
 
     def _suits(self, form: Form, data: Interactions) -> bool:
-        """Return whether a form goes with what is given, and fits into memory."""
+        """Whether a form goes with what is given, and fits into memory."""
         engine = self._engine_of(form)
         try:
             engine.check(data)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.models.engines import Engine, ObjectiveEngine
+from air_recsys.models.ratings import is_binary, only_likes
 
 _SLOW = 1 / 3  # of the travel of the logits: for noisy values, and for groups of few rows
 _OF_ALL_PAIRS = 1 / 2  # the same, where every pair has an edge: for noisy values in groups of many rows
@@ -29,7 +30,7 @@ class Form:
 
 
 def open_forms(data: Interactions, engine: Engine, still_open: Collection[str]) -> list[Form]:
-    """Return the forms that an engine offers, with what they say of parameters that are still open, each once.
+    """The forms that an engine offers, with what they say of parameters that are still open, each once.
 
     A form is left out where what it is named for has been given.
 
@@ -58,7 +59,7 @@ def open_forms(data: Interactions, engine: Engine, still_open: Collection[str]) 
 
 
 def too_small(data: Interactions) -> str:
-    """Return why no part of the ratings can be hidden to judge settings by, "" where one can."""
+    """The reason why no part of the ratings can be hidden to judge settings by, "" where one can."""
     if data.n_ratings < _FEWEST_RATINGS:
         return f"{data.n_ratings} ratings are too few to hide a part of, {_FEWEST_RATINGS} are needed"
     smaller = min(data.n_users, data.n_items)
@@ -68,7 +69,7 @@ def too_small(data: Interactions) -> str:
 
 
 def forms_of(data: Interactions, engine: Engine) -> list[Form]:
-    """Return the forms that an engine offers for some data, the default first: for pictures theirs."""
+    """The forms that an engine offers for some data, the default first: for pictures theirs."""
     if not isinstance(engine, ObjectiveEngine) or not engine.is_exact or not any(engine.settings(data).strengths):
         return [Form("")]
     settings, plan = engine.settings(data), engine.plan(data)
@@ -93,7 +94,7 @@ def forms_of(data: Interactions, engine: Engine) -> list[Form]:
 
 
 def picture_form(data: Interactions) -> Form:
-    """Return the form of a matrix whose neighbouring rows and columns are alike: total variation does the work."""
+    """The form of a matrix whose neighbouring rows and columns are similar: total variation does the work."""
     largest, cells = float(np.abs(data.ratings).max()), data.n_users * data.n_items
     deviation = float(data.ratings.std()) / largest if largest > 0 else 0.0
     values = {
@@ -110,7 +111,7 @@ def picture_form(data: Interactions) -> Form:
 
 
 def is_smooth(data: Interactions) -> bool:
-    """Return whether neighbouring rows are alike, and neighbouring columns, with no borders: a picture may be.
+    """Whether neighbouring rows are similar, and neighbouring columns, with no borders: a picture may be.
 
     In both directions the mean squared difference of neighbouring ratings, over that of any two, is below 0.4, and the
     median over pairs of neighbours is at least half of the mean: groups in order differ at their borders alone.
@@ -130,7 +131,7 @@ def is_smooth(data: Interactions) -> bool:
 
 
 def _is_gradual(ratings: sp.csr_array, any_two: float) -> bool:
-    """Return whether rows that stand one above the other differ little, and all alike."""
+    """Whether rows that stand one above the other differ little, and all alike."""
     pattern = ratings.copy()
     pattern.data = np.ones_like(pattern.data)
     both = pattern[1:].multiply(pattern[:-1]).tocsr()
@@ -140,3 +141,41 @@ def _is_gradual(ratings: sp.csr_array, any_two: float) -> bool:
         return False
     mean, median = squares.sum() / both.nnz, np.median(squares[counts > 0] / counts[counts > 0])
     return bool(mean < _SMOOTH * any_two and median >= _BORDERS * mean)
+
+
+FULL_WIDTH_CELLS = 1_000_000  # users times items up to which a completed matrix is trained in minutes
+
+
+class Kind(NamedTuple):
+    """A kind of data, in words, and the presets that may suit it, the default first."""
+
+    words: str
+    presets: tuple[str, ...]
+
+
+def kind_of(data: Interactions) -> Kind:
+    """The kind of some interactions.
+
+    * One value above 0, and pairs without any: likes. No preset learns from them alone, and `fit` says what does.
+    * 0 and 1 alone: 0/1 data.
+    * More values, and a matrix that can be completed as a whole: exact values or noisy ratings. Only a training tells
+      which: hidden entries of exact data can be predicted, those of noisy ratings cannot.
+    * More values in a larger matrix, or too few to hide a part of: noisy ratings.
+
+    Examples
+    --------
+    >>> kind_of(Interactions.from_dense([[0, 1], [1, 0]])).presets
+    ('interactions',)
+    >>> import numpy as np
+    >>> kind_of(Interactions.from_dense([[np.nan, 1], [1, np.nan]])).words
+    'likes, only positive pairs'
+    >>> kind_of(Interactions.from_dense(np.arange(1.0, 401).reshape(20, 20))).words
+    'exact values or noisy ratings'
+    """
+    if only_likes(data):
+        return Kind("likes, only positive pairs", ("ratings",))
+    if is_binary(data.ratings):
+        return Kind("0/1 data", ("interactions",))
+    if data.n_users * data.n_items <= FULL_WIDTH_CELLS and not too_small(data):
+        return Kind("exact values or noisy ratings", ("completion", "ratings"))
+    return Kind("noisy ratings", ("ratings",))

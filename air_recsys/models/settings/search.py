@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DivergenceError, MemoryLimitError, NumericalError
-from air_recsys.models.chosen import Chosen, Trial
 from air_recsys.models.engines import Engine
+from air_recsys.models.learned import Selection, Trial
 from air_recsys.models.settings.forms import Form
+from air_recsys.models.solvers import STRENGTH_NAMES
 from air_recsys.splits import random_holdout
 from air_recsys.training import GradientDescent, train
 
@@ -26,8 +27,8 @@ def search(
     data: Interactions,
     budget: float,
     rng: np.random.Generator,
-) -> Chosen:
-    """Return the form with the lowest error on hidden ratings, by two rounds of short trainings.
+) -> Selection:
+    """The form with the lowest error on hidden ratings, by two rounds of short trainings.
 
     A tenth of the ratings is hidden at random. In the first round every form is trained for the same share of a
     training, from the start and with a step size that falls to its end; in the second, longer ones of the default,
@@ -48,24 +49,24 @@ def search(
 
     Returns
     -------
-    Chosen
+    Selection
 
     Ctrl-C ends the search with the best form so far; a signal that ends the process raises as in a training.
     """
     split = random_holdout(data, HIDDEN, random_state=rng)
     shown, hidden = data.select(split.train), data.select(split.test)
     seed = int(rng.integers(2**63 - 1))
-    entrants = [Entrant(form, engine_of(form), shown, hidden, seed) for form in forms]
+    candidates = [Candidate(form, engine_of(form), shown, hidden, seed) for form in forms]
     interrupted = False
     try:
-        _compete(entrants, budget)
+        _compete(candidates, budget)
     except KeyboardInterrupt:
         interrupted = True
-    return verdict(entrants, interrupted)
+    return selection_of(candidates, interrupted)
 
 
 @dataclass(eq=False)
-class Entrant:
+class Candidate:
     """A form in the search: its training, and its errors after each round."""
 
     form: Form
@@ -90,12 +91,12 @@ class Entrant:
     def _trained(self, share: float) -> np.ndarray:
         failed = np.full(self.hidden.n_ratings, math.inf)
         try:
-            trainee = self.engine.start(self.shown, None, np.random.default_rng(self.seed))
-            if isinstance(trainee, GradientDescent):
-                trainee.shorten(max(1, math.ceil(share * self.engine.n_steps(self.shown))))
+            trainer = self.engine.start(self.shown, None, np.random.default_rng(self.seed))
+            if isinstance(trainer, GradientDescent):
+                trainer.shorten(max(1, math.ceil(share * self.engine.n_steps(self.shown))))
             elif self.errors:  # sweeps are few: they were all taken in the first round
                 return self.errors[-1]
-            result = train(trainee)
+            result = train(trainer)
         except (NumericalError, MemoryLimitError):
             return failed
         if isinstance(result.error, DivergenceError | MemoryLimitError):
@@ -106,70 +107,73 @@ class Entrant:
         return (scores - self.hidden.ratings) ** 2
 
 
-def _compete(entrants: list[Entrant], budget: float) -> None:
+def _compete(candidates: list[Candidate], budget: float) -> None:
     """Train all, then longer the default, which short trainings may wrong, and the best of the others."""
-    rounds = 1 if len(entrants) == 2 else 2  # of equal cost
-    _train_each(entrants, budget / rounds)
+    rounds = 1 if len(candidates) == 2 else 2  # of equal cost
+    _train_each(candidates, budget / rounds)
     if rounds == 2:
-        default, *others = entrants
-        _train_each([default, min(others, key=lambda entrant: entrant.rmse)], budget / rounds)
+        default, *others = candidates
+        _train_each([default, min(others, key=lambda candidate: candidate.rmse)], budget / rounds)
 
 
-def _train_each(entrants: list[Entrant], budget: float) -> None:
-    for entrant in entrants:
-        entrant.go_on(min(budget / len(entrants), _LONGEST))
+def _train_each(candidates: list[Candidate], budget: float) -> None:
+    for candidate in candidates:
+        candidate.go_on(min(budget / len(candidates), _LONGEST))
 
 
-def verdict(entrants: list[Entrant], interrupted: bool) -> Chosen:
-    """Return what the best of some entrants sets, the first where none has a sure lead over it."""
-    default = entrants[0]
-    rounds = max(len(entrant.errors) for entrant in entrants)
+def selection_of(candidates: list[Candidate], interrupted: bool) -> Selection:
+    """The selection of the best candidate, the first where none has a sure lead over it."""
+    default = candidates[0]
+    rounds = max(len(candidate.errors) for candidate in candidates)
     # Errors after rounds of different lengths do not compare: the best of those that came furthest.
-    best = min((entrant for entrant in entrants if len(entrant.errors) == rounds), key=lambda entrant: entrant.rmse)
+    best = min(
+        (candidate for candidate in candidates if len(candidate.errors) == rounds),
+        key=lambda candidate: candidate.rmse,
+    )
     if not _is_better(best, default):
         best = default
     trials = tuple(
-        Trial(entrant.form.name, share, _rmse(errors))
-        for entrant in entrants
-        for share, errors in zip(entrant.shares, entrant.errors, strict=True)
+        Trial(candidate.form.name, share, _rmse(errors))
+        for candidate in candidates
+        for share, errors in zip(candidate.shares, candidate.errors, strict=True)
     )
-    line = _line(best, default, entrants) + ("; the search was interrupted" if interrupted else "")
-    return Chosen(best.form.values, best.form.name, trials, line, interrupted)
+    line = _line(best, default, candidates) + ("; the search was interrupted" if interrupted else "")
+    return Selection(best.form.values, best.form.name, trials, line, interrupted)
 
 
-def _is_better(entrant: Entrant, default: Entrant) -> bool:
-    """Return whether an entrant is better than the default by more than the standard error of the difference.
+def _is_better(candidate: Candidate, default: Candidate) -> bool:
+    """Whether a candidate is better than the default by more than the standard error of the difference.
 
     Not by a single rating, and not only because the default needs the steps of a whole training.
     """
     last = len(default.errors) - 1
-    if entrant is default or last < 0 or not math.isfinite(entrant.rmse):
+    if candidate is default or last < 0 or not math.isfinite(candidate.rmse):
         return False
     if not math.isfinite(default.rmse):
         return True
-    gains = default.errors[last] * _still_to_fall(default) ** 2 - entrant.errors[last]
+    gains = default.errors[last] * _still_to_fall(default) ** 2 - candidate.errors[last]
     above_chance = float(gains.mean()) > float(gains.std()) / math.sqrt(gains.size)
     return above_chance and float(gains.sum()) > float(gains.max())
 
 
-def _still_to_fall(entrant: Entrant) -> float:
-    """Return the RMSE after a whole training over the last one, by the power of the length that it fell with.
+def _still_to_fall(candidate: Candidate) -> float:
+    """The RMSE after a whole training over the last one, by the power of the length that it fell with.
 
     1 where it fell slower than in inverse proportion to the length: noise stops it, or the form does.
     """
-    if len(entrant.errors) < 2:
+    if len(candidate.errors) < 2:
         return 1.0
-    growth = entrant.shares[-1] / entrant.shares[-2]
-    fall = _rmse(entrant.errors[-1]) / _rmse(entrant.errors[-2])
+    growth = candidate.shares[-1] / candidate.shares[-2]
+    fall = _rmse(candidate.errors[-1]) / _rmse(candidate.errors[-2])
     falls_fast = growth > 1 and 0 < fall <= 1 / growth
-    return entrant.shares[-1] ** (-math.log(fall) / math.log(growth)) if falls_fast else 1.0
+    return candidate.shares[-1] ** (-math.log(fall) / math.log(growth)) if falls_fast else 1.0
 
 
-def _line(best: Entrant, default: Entrant, entrants: list[Entrant]) -> str:
-    others = [entrant for entrant in entrants if entrant is not best and entrant.errors]
+def _line(best: Candidate, default: Candidate, candidates: list[Candidate]) -> str:
+    others = [candidate for candidate in candidates if candidate is not best and candidate.errors]
     if not best.errors or not others:
         return f"settings: {best.form.name}, the default"
-    rival = min(others, key=lambda entrant: (-len(entrant.errors), entrant.rmse)) if best is default else default
+    rival = min(others, key=lambda candidate: (-len(candidate.errors), candidate.rmse)) if best is default else default
     last = min(len(best.errors), len(rival.errors)) - 1
     errors = [_rmse(each.errors[last]) for each in (best, rival)]
     beside = f"{rival.form.name}{', the default,' if rival is default else ''} has {errors[1]:.4g}"
@@ -179,3 +183,59 @@ def _line(best: Entrant, default: Entrant, entrants: list[Entrant]) -> str:
 
 def _rmse(squared_errors: np.ndarray) -> float:
     return math.sqrt(float(squared_errors.mean()))
+
+
+STRENGTHS = 0.0, 0.1, 0.3, 0.7
+_ENOUGH, _MOST_HIDDEN = 5000, 0.3  # ratings, and their largest share: strengths differ by little
+
+
+def open_strengths(data: Interactions, still_open: Collection[str]) -> list[str]:
+    """The strengths without a value, of sides that have a given graph."""
+    return [name for name, known in zip(STRENGTH_NAMES, data.has_places, strict=True) if known and name in still_open]
+
+
+def search_strengths(
+    names: Sequence[str],
+    engine_of: Callable[[Form], Engine],
+    data: Interactions,
+    rng: np.random.Generator,
+) -> Selection:
+    """The strengths with the lowest errors on hidden ratings, one parameter after the other.
+
+    Ctrl-C ends the search with the best so far.
+    """
+    hidden_share = max(HIDDEN, min(_MOST_HIDDEN, _ENOUGH / data.n_ratings))
+    split = random_holdout(data, hidden_share, random_state=rng)
+    shown, hidden = data.select(split.train), data.select(split.test)
+    seed, chosen = int(rng.integers(2**63 - 1)), Selection()
+    for name in names:
+        forms = [Form(f"{name}={strength:g}", chosen.values | {name: strength}) for strength in STRENGTHS]
+        candidates = [Candidate(form, engine_of(form), shown, hidden, seed) for form in forms]
+        interrupted = False
+        try:
+            for candidate in candidates:
+                candidate.go_on(1.0)
+        except KeyboardInterrupt:
+            interrupted = True
+        chosen = joined(chosen, selection_of(candidates, interrupted))
+        if interrupted:
+            break
+    return chosen
+
+
+def joined(first: Selection, then: Selection) -> Selection:
+    """The selections of two searches as one, one after the other.
+
+    Examples
+    --------
+    >>> joined(Selection({"a": 1}, "a=1", line="settings: a=1"), Selection({"b": 2}, "b=2", line="settings: b=2")).line
+    'settings: a=1; settings: b=2'
+    """
+    return replace(
+        then,
+        values=first.values | then.values,
+        form=", ".join(form for form in (first.form, then.form) if form),
+        trials=first.trials + then.trials,
+        line="; ".join(line for line in (first.line, then.line) if line),
+        interrupted=first.interrupted or then.interrupted,
+    )

@@ -1,4 +1,4 @@
-"""What two trainings have in common if they come to the same result."""
+"""The fingerprint of a training: equal ones come to the same result."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def fingerprint(
     *,
     timed: bool = False,
 ) -> dict[str, Any]:
-    """Return "data" and "parameters" of a training, as JSON holds them.
+    """The parts "data" and "parameters" of a training, as JSON holds them.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def fingerprint(
 
 
 def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return parameters side by side, those of a solver under names such as ``solver__depth``.
+    """Parameters side by side, those of a solver under names such as ``solver__depth``.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def digest(data: Interactions, *, timed: bool = False) -> str:
-    """Return a digest of ratings, weights, ids, features and, with `timed`, timestamps.
+    """A digest of ratings, weights, ids, features and, with `timed`, timestamps.
 
     Their order counts, since a split depends on it.
 
@@ -70,12 +70,12 @@ def digest(data: Interactions, *, timed: bool = False) -> str:
     >>> digest(Interactions.from_dense(ratings)) == digest(Interactions.from_dense(ratings + 1))
     False
     """
-    indices = (index.astype(np.int64) for index in (data.user_index, data.item_index))  # as in older checkpoints
+    indices = (index.astype(np.int64) for index in (data.user_index, data.item_index))  # of any width in memory
     hashed = hash_arrays(*indices, data.ratings, data.weights)
     for ids in (data.user_ids, data.item_ids):
         add_ids(hashed, ids)
     for features in (data.user_features, data.item_features):
-        if features is not None:  # older checkpoints are of data without
+        if features is not None:
             hashed.update(json.dumps(features.encoding.to_json()).encode())
             hashed.update(np.ascontiguousarray(features.numbers()))  # pyright: ignore[reportArgumentType]
     if timed:
@@ -90,7 +90,7 @@ def add_ids(hashed: hashlib._Hash, ids: np.ndarray) -> None:
 
 
 def hash_arrays(*arrays: np.ndarray | None) -> hashlib._Hash:
-    """Return the SHA-256 of sizes and entries.
+    """The SHA-256 of sizes and entries.
 
     Examples
     --------

@@ -5,7 +5,7 @@ of variance v have the mean product
 
 .. math:: E[r_e r_f] = -g_e^\top C g_f + (1 - h_e)(1 - h_f)\,\frac{v}{s}\,e^{-|t_e - t_f| / \ell}
 
-up to first order in v, with s the scale of the row's noise (`air_recsys.nn.posterior.noise`), C the covariance of the
+up to first order in v, with s the scale of the row's noise (`air_recsys.nn.posterior.prior`), C the covariance of the
 row and h the leverage, :math:`g_e^\top C g_e` times the precision of the noise: what a row does to fit one entry moves
 the others away from it. The evidence of processes that are independent of the factors does not give their variances,
 because the factors absorb a part of the changes, and more of it if the processes are small.
@@ -56,7 +56,7 @@ class Scale(NamedTuple):
 
 
 def processes_of(curve: Curve) -> list[Scale]:
-    """Return the processes whose covariances add up to a curve, none where it tells of none.
+    """The processes whose covariances add up to a curve, none where it tells of none.
 
     The variances are those of non-negative least squares, weighted by the pairs, for time scales a factor of 4 apart;
     the least certain process goes until all differ from none.
@@ -91,7 +91,7 @@ def processes_of(curve: Curve) -> list[Scale]:
 def curve_of(
     entries: Entries, times: Tensor, rows: Rows, scales: Tensor, partners: Tensor, precisions: Tensor
 ) -> Curve:
-    """Return the curve of some rows, each of which follows from its entries.
+    """The curve of some rows, each of which follows from its entries.
 
     Parameters
     ----------
@@ -130,7 +130,7 @@ def curve_of(
 def _fitted(
     entries: Entries, order: Tensor, owner: Tensor, rows: Rows, partners: Tensor
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return g, the errors of the rows, and C g, of the entries in some order."""
+    """The inputs g, the errors of the rows, and C g, of the entries in some order."""
     own = partners[entries.partners[order]].to(torch.float64)
     inputs = torch.cat([own[:, :-1], torch.ones_like(own[:, -1:])], dim=1)
     errors = entries.values[order].to(torch.float64) - own[:, -1] - (inputs * rows.mean[owner]).sum(dim=1)

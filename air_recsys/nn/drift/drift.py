@@ -19,10 +19,9 @@ from air_recsys.nn.drift.curve import Curve, Scale, curve_of, processes_of
 from air_recsys.nn.drift.process import Moments, Process
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.posterior.entries import Entries
-from air_recsys.nn.posterior.equations import Rows, equations, solve
-from air_recsys.nn.posterior.half_sweep import Given
-from air_recsys.nn.posterior.noise import Noise
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.equations import Given, Rows, equations, solve
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.prior import Noise
 from air_recsys.nn.posterior.state import Stateful
 
 _AT_ONCE = 2**18  # entries
@@ -87,7 +86,7 @@ class Drift(Stateful):
             self._settle()
 
     def errors(self, side: int, precisions: Tensor) -> Tensor:
-        """Return what the variance of the drift adds to the squared errors of the rows of a side, (m,).
+        """The share of the drift's variance in the squared errors of the rows of a side, (m,).
 
         `precisions` (n,) are those of the noise of the partners, as in `equations`.
         """
@@ -95,22 +94,22 @@ class Drift(Stateful):
         return own.sum(precisions[:, None].to(self._spread.dtype), power=1)[:, 0]
 
     def moments(self) -> tuple[list[Moments], list[Moments]]:
-        """Return the processes of rows and of columns as they stand, or the means of the draws that count."""
+        """The processes of rows and of columns as they stand, or the means of the draws that count."""
         rows, columns = ([process.moments() for process in of_side] for of_side in self.processes)
         return rows, columns
 
     def tensors(self) -> list[Tensor]:
-        """Return what has to be finite."""
+        """The tensors that have to be finite."""
         return [process.mean for process in self._every()]
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change."""
+        """The values that sweeps change."""
         found = [[(process.scale, process.strength) for process in of_side] for of_side in self.processes]
         return {**super().state(), "found": found, "processes": [process.state() for process in self._every()]}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned."""
-        super().load_state({"_drawn": self._counted_from is not None, **state})  # older checkpoints lack it
+        super().load_state(state)
         found = [[Scale(*map(float, pair)) for pair in of_side] for of_side in state["found"]]
         self.processes = [self._made(side, found[side]) for side in (0, 1)]
         for process, kept in zip(self._every(), state["processes"], strict=True):
@@ -125,7 +124,7 @@ class Drift(Stateful):
         return [Process(self._index[side], self._times, *each, self._scales[side]) for each in found]
 
     def _total(self) -> Tensor:
-        """Return the drift at each entry, (nnz,)."""
+        """The drift at each entry, (nnz,)."""
         total = torch.zeros_like(self._times)
         for process in self._every():
             total += process.at_entries()[0]
@@ -141,7 +140,7 @@ class Drift(Stateful):
             self._entries.entries[side].values.copy_(self._pattern.in_order_of(side, rest))
 
     def _errors(self, sides: list[Rows]) -> Tensor:
-        """Return the entries less factors and biases, (nnz,)."""
+        """The entries less factors and biases, (nnz,)."""
         rows, columns = (side.mean for side in sides)
         errors = torch.empty_like(self._times)
         for start in range(0, len(errors), _AT_ONCE):
@@ -152,33 +151,35 @@ class Drift(Stateful):
         return errors
 
     def _precisions(self, noise: Noise) -> Tensor:
-        """Return the precision of the noise of each entry, (nnz,)."""
+        """The precision of the noise of each entry, (nnz,)."""
         rows, columns = noise.scales
         precisions = rows[self._index[0]] * columns[self._index[1]] / noise.variance
         return precisions if self._weights is None else precisions * self._weights
 
     def _curve(self, side: int, given: Given) -> Curve:
-        """Return the curve of the rows of a side, or of as many of them as have some 260,000 entries."""
+        """The curve of the rows of a side, or of as many of them as have some 260,000 entries."""
         entries = self._entries.entries[side]
         every = -(-len(entries.partners) // LOOKED_AT)
         rows = torch.arange(0, len(entries.starts) - 1, every, device=entries.starts.device)
-        chosen, places = _of_rows(entries, rows)
+        chosen, positions = _of_rows(entries, rows)
         system = equations(chosen, given.partner, given.precisions)
         solution = solve(system, given.scales[rows], given.prior_mean[rows], given.prior_precision)
         own = given.scales[rows].repeat_interleave(chosen.starts.diff())
         precisions = own * given.precisions[chosen.partners]
         precisions = precisions if chosen.weights is None else precisions * chosen.weights
-        times = self._pattern.in_order_of(side, self._times)[places]
+        times = self._pattern.in_order_of(side, self._times)[positions]
         solved = Rows(solution.mean, solution.covariance())
         return curve_of(chosen, times, solved, given.scales[rows], given.partner.mean, precisions)
 
 
 def _of_rows(entries: Entries, rows: Tensor) -> tuple[Entries, Tensor]:
-    """Return the entries of some rows, and their places among those of all."""
+    """The entries of some rows, and their positions among those of all."""
     counts = entries.starts.diff()
     chosen = torch.zeros(len(counts), dtype=torch.bool, device=rows.device)
     chosen[rows] = True
-    places = chosen.repeat_interleave(counts).nonzero().flatten()
+    positions = chosen.repeat_interleave(counts).nonzero().flatten()
     starts = torch.cat([counts.new_zeros(1), counts[rows].cumsum(0)])
-    weights = None if entries.weights is None else entries.weights[places]
-    return Entries(starts.to(entries.starts.dtype), entries.partners[places], entries.values[places], weights), places
+    weights = None if entries.weights is None else entries.weights[positions]
+    return Entries(
+        starts.to(entries.starts.dtype), entries.partners[positions], entries.values[positions], weights
+    ), positions

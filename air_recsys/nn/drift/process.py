@@ -1,12 +1,14 @@
-r"""A process of one side: what each of its rows adds to its entries at a moment, and forgets in time.
+r"""A process of one side: the changing effect of each of its rows on its entries, forgotten in time.
 
 .. math:: z_i(t) \sim N(0, v / s_i),\qquad \mathrm{Cov}(z_i(t), z_i(t')) = \frac{v}{s_i}\,e^{-|t - t'| / \ell}
 
 with s the scales of the rows' noise: a row whose entries scatter more moves more, too. This is the Ornstein-Uhlenbeck
-process. Given the moments before and after, a moment depends on no other one, so that
-the precision of the moments of a row is a chain (`chains`).
+process. Given the moments before and after, a moment depends on no other one, so that the precision of the moments of
+a row is a chain, a symmetric tridiagonal system. Chains, one after another, are solved on the device by cyclic
+reduction.
 
-Source: Rasmussen, Williams, Gaussian processes for machine learning, MIT Press, 2006, appendix B.
+Sources: Rasmussen, Williams, Gaussian processes for machine learning, MIT Press, 2006, appendix B; Hockney, A fast
+direct solution of Poisson's equation using Fourier analysis, Journal of the ACM 12, 1965.
 """
 
 from __future__ import annotations
@@ -17,7 +19,6 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.nn.drift.chains import solve_chains
 from air_recsys.nn.posterior.state import Stateful
 
 _MOMENTS = 32  # in a time scale; entries between two of them count as of one time
@@ -36,7 +37,7 @@ class Moments(NamedTuple):
     scales: Tensor  # (m,), s
 
     def at(self, rows: Tensor, times: Tensor) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of some rows at times, (q,) each; of rows that came later 0 and v.
+        """Mean and variance of some rows at times, (q,) each; of rows that came later 0 and v.
 
         Examples
         --------
@@ -62,16 +63,16 @@ class Moments(NamedTuple):
         return mean, known + strengths * (1 - told).clamp(min=0)
 
     def strengths(self, rows: Tensor) -> Tensor:
-        """Return v / s of some rows, v of those that came later."""
+        """The strength v / s of some rows, v of those that came later."""
         trained = rows < len(self.scales)
         return self.strength / torch.where(trained, self.scales[rows * trained], 1.0)
 
     def on_cpu(self) -> Moments:
-        """Return the same in the memory of the host."""
+        """The same in the memory of the host."""
         return self._replace(**{name: part.cpu() for name, part in self._asdict().items() if torch.is_tensor(part)})
 
     def _near(self, rows: Tensor, moment: Tensor, place: Tensor) -> _Near:
-        """Return the process at the moments of some places, with no correlation where they are of another row."""
+        """The process at the moments of some places, with no correlation where they are of another row."""
         there = place.clamp(0, len(self.keys) - 1)
         key = self.keys[there]
         same = (there == place) & (key // self.n_moments == rows)
@@ -86,7 +87,7 @@ class _Near(NamedTuple):
 
 
 def _covariance(lower: Tensor, upper: Tensor, joint: Tensor) -> Tensor:
-    """Return the covariance of neighbours in a chain from their variances and minus what joins them in the precision.
+    """The covariance of neighbours in a chain from their variances and minus what joins them in the precision.
 
     With others summed out, their precision is [[a, -j], [-j, b]], of which the variances give a and b.
     """
@@ -142,7 +143,7 @@ class Process(Stateful):
         self.mean, self.spread = solve_chains(diagonal, before, sums, self._longest)
 
     def at_entries(self) -> tuple[Tensor, Tensor]:
-        """Return mean and variance of the process at each entry, (nnz,)."""
+        """Mean and variance of the process at each entry, (nnz,)."""
         return self.mean[self._node], self.spread[self._node]
 
     def count(self) -> None:
@@ -151,7 +152,7 @@ class Process(Stateful):
         self._count += 1
 
     def moments(self) -> Moments:
-        """Return the process as it stands, or the mean and the variance of the draws that count."""
+        """The process as it stands, or the mean and the variance of the draws that count."""
         mean, spread = self.mean, self.spread
         if self._count:
             mean = self._sum / self._count
@@ -165,3 +166,53 @@ class Process(Stateful):
     def _normal(self, generator: torch.Generator) -> Tensor:
         like = self.mean
         return torch.randn(like.shape, generator=generator, dtype=like.dtype, device=like.device)
+
+
+class Solved(NamedTuple):
+    """What follows from the equations A x = h of chains."""
+
+    solution: Tensor  # (k,)
+    variances: Tensor  # (k,), the diagonal of A^-1
+
+
+def solve_chains(diagonal: Tensor, before: Tensor, right: Tensor, longest: int) -> Solved:
+    """The solution x and the diagonal of A^-1 for a positive definite A.
+
+    Each step adds to an equation those at some distance on both sides, so that they no longer share an unknown with
+    it, and doubles the distance: about log2(`longest`) steps, each for all equations at once.
+
+    Parameters
+    ----------
+    diagonal : Tensor, shape (k,)
+    before : Tensor, shape (k,)
+        What joins each equation to the one before it; 0 where a chain starts.
+    right : Tensor, shape (k,)
+        h.
+    longest : int
+        Equations of the longest chain.
+
+    Examples
+    --------
+    >>> diagonal, before = torch.tensor([2.0, 3.0, 1.0]), torch.tensor([0.0, -1.0, 0.0])
+    >>> found = solve_chains(diagonal, before, torch.tensor([4.0, 3.0, 5.0]), longest=2)
+    >>> [round(float(value), 4) for value in (*found.solution, *found.variances)]
+    [3.0, 2.0, 5.0, 0.6, 0.4, 1.0]
+    """
+    after = functional.pad(before[1:], (0, 1))
+    distance = 1
+    while distance < longest:
+        left, next_ = -before / _moved(diagonal, distance, 1.0), -after / _moved(diagonal, -distance, 1.0)
+        diagonal = diagonal + left * _moved(after, distance) + next_ * _moved(before, -distance)
+        right = right + left * _moved(right, distance) + next_ * _moved(right, -distance)
+        before, after = left * _moved(before, distance), next_ * _moved(after, -distance)
+        distance *= 2
+    return Solved(right / diagonal, 1 / diagonal)
+
+
+def _moved(values: Tensor, distance: int, outside: float = 0.0) -> Tensor:
+    """The values that stand `distance` positions before each."""
+    length = len(values)
+    if abs(distance) >= length:
+        return torch.full_like(values, outside)
+    kept = values[:-distance] if distance > 0 else values[-distance:]
+    return functional.pad(kept, (distance, 0) if distance > 0 else (0, -distance), value=outside)

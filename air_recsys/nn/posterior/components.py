@@ -40,7 +40,7 @@ class Components(NamedTuple):
 
 
 def components(observed: Observations) -> Components:
-    """Return the variance components of entries (m, n).
+    """The variance components of entries (m, n).
 
     Examples
     --------
@@ -63,7 +63,7 @@ def components(observed: Observations) -> Components:
     for _ in range(_STEPS):
         told, squares = [0.0, 0.0], [0.0, 0.0]
         for side in (0, 1):
-            index, size = entries.places[side], entries.shape[side]
+            index, size = entries.positions[side], entries.shape[side]
             precisions = 1 / sides[side] + np.bincount(index, messages, size)
             cavity = precisions[index] - messages
             messages = 1 / (noise / entries.weights + 1 / cavity)
@@ -84,7 +84,7 @@ class _Entries(NamedTuple):
 
     values: np.ndarray
     weights: np.ndarray
-    places: tuple[np.ndarray, np.ndarray]
+    positions: tuple[np.ndarray, np.ndarray]
     rated: tuple[np.ndarray, np.ndarray]
     shape: tuple[int, int]
 
@@ -98,12 +98,12 @@ class _Entries(NamedTuple):
         return cls(values[counted], weights[counted], index, (np.unique(index[0]), np.unique(index[1])), pattern.shape)
 
     def rest(self, biases: list[np.ndarray]) -> np.ndarray:
-        """Return what the biases leave of the values around the mean of it."""
-        rest = self.values - biases[0][self.places[0]] - biases[1][self.places[1]]
+        """The rest of the values without the biases, around its mean."""
+        rest = self.values - biases[0][self.positions[0]] - biases[1][self.positions[1]]
         return rest - np.average(rest, weights=self.weights)
 
     def solved(self, side: int, biases: list[np.ndarray], ridge: float) -> np.ndarray:
-        """Return the biases of a side given those of the other one."""
-        index, size = self.places[side], self.shape[side]
+        """The biases of a side given those of the other one."""
+        index, size = self.positions[side], self.shape[side]
         rest = self.rest(biases) + biases[side][index]
         return np.bincount(index, self.weights * rest, size) / (np.bincount(index, self.weights, size) + ridge)

@@ -22,13 +22,13 @@ class Entries(NamedTuple):
 
     @classmethod
     def of(cls, observed: Observations, side: int) -> Self:
-        """Return the entries by rows (side 0) or by columns (side 1)."""
+        """The entries by rows (side 0) or by columns (side 1)."""
         pattern, values, weights = observed
         ordered = None if weights is None else pattern.in_order_of(side, weights)
         return cls(*pattern.side(side), pattern.in_order_of(side, values), ordered)
 
     def cut(self, size: int | None = None) -> list[Block]:
-        """Return the entries in blocks of `size` rows, of all rows where None; the host waits for their ends.
+        """The entries in blocks of `size` rows, of all rows where None; the host waits for their ends.
 
         Examples
         --------
@@ -47,7 +47,7 @@ class Entries(NamedTuple):
         ]
 
     def of_rows(self, rows: slice) -> Self:
-        """Return the entries of some rows, which keep no others in memory.
+        """The entries of some rows, which keep no others in memory.
 
         Examples
         --------
@@ -57,19 +57,22 @@ class Entries(NamedTuple):
         """
         if rows == slice(0, len(self.starts) - 1):
             return self
-        places = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
-        return self._make(None if part is None else part.clone() for part in self._part(rows, places))
+        positions = slice(int(self.starts[rows.start]), int(self.starts[rows.stop]))
+        return self._make(None if part is None else part.clone() for part in self._part(rows, positions))
 
-    def _part(self, rows: slice, places: slice) -> Self:
-        """Return the entries of some rows, which stand at these places."""
-        weights = None if self.weights is None else self.weights[places]
+    def _part(self, rows: slice, positions: slice) -> Self:
+        """The entries of some rows, which stand at these positions."""
+        weights = None if self.weights is None else self.weights[positions]
         starts = self.starts[rows.start : rows.stop + 1]
         return self._replace(
-            starts=starts - starts[0], partners=self.partners[places], values=self.values[places], weights=weights
+            starts=starts - starts[0],
+            partners=self.partners[positions],
+            values=self.values[positions],
+            weights=weights,
         )
 
     def sum(self, table: Tensor, power: int = 0) -> Tensor:
-        r"""Return :math:`\sum_j w_{ij} y_{ij}^p t_j` over the entries of each row, for a table t (n, k) of partners.
+        r""":math:`\sum_j w_{ij} y_{ij}^p t_j` over the entries of each row, for a table t (n, k) of partners.
 
         Examples
         --------
@@ -86,7 +89,7 @@ class Entries(NamedTuple):
         )
 
     def counts(self) -> Tensor:
-        """Return the sums of weights of each row, (m,)."""
+        """The sums of weights of each row, (m,)."""
         if self.weights is None:
             return self.starts.diff().to(self.values.dtype)
         return torch.segment_reduce(self.weights, "sum", offsets=self.starts.long(), initial=0.0)

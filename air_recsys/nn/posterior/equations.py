@@ -1,4 +1,4 @@
-r"""The equations of the factors and the bias of each row from observed entries, given a Gaussian for the columns.
+r"""The equations of the factors and the bias of each row, their solution, and half a sweep: all rows of one side.
 
 Row i has :math:`x = (p_i, b_i)`, column j has :math:`z = (q_j, c_j)`, and an entry with weight w is
 :math:`y = p\cdot q + b + c + e`; :math:`\lambda_j` is the precision of the noise of column j. With :math:`g = (q, 1)`
@@ -10,19 +10,27 @@ the row
 
 All are sums over entries of what stands in tables of the columns, times 1, y or y^2. The table of A is wide, a column
 for each entry of a triangle; it is made and summed in slabs of a few columns, which stay in the cache.
+
+Half a sweep goes through the rows in blocks, so that no matrices of all rows are formed. What has the size of all rows
+are their means and, for Gaussians, the triangles of their covariances, which hold the sums until rows are solved.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from air_recsys.nn.posterior.entries import Entries
+from air_recsys.nn.posterior.entries import Block, Entries
+from air_recsys.nn.posterior.flags import Flag, of_rows
 from air_recsys.nn.posterior.triangles import diagonal, inner, packed, size_of, spans, squares, symmetric, upper
 
 SLAB = 64  # columns; the fastest of 16 ... 861 on MovieLens-1M, the whole table at once takes 3 times as long
+SUMS = 2**28  # bytes of the equations of a block, where no covariances are kept
+FACTORED = {"cpu": 512}  # matrices in one batched factorization: few stay in the cache
+MOST_FACTORED = 4096
 
 
 class Rows(NamedTuple):
@@ -32,12 +40,12 @@ class Rows(NamedTuple):
     covariance: Tensor | None = None  # triangles, (m, d (d + 1) / 2)
 
     def second_moment(self) -> Tensor:
-        """Return the triangles of E[x x^T]."""
+        """The triangles of E[x x^T]."""
         product = squares(self.mean)
         return product if self.covariance is None else product.add_(self.covariance)
 
     def covariances(self) -> Tensor:
-        """Return the covariances as matrices, (m, d, d), 0 for exact values."""
+        """The covariances as matrices, (m, d, d), 0 for exact values."""
         if self.covariance is None:
             return self.mean.new_zeros(*self.mean.shape, self.mean.shape[1])
         return symmetric(self.covariance)
@@ -51,17 +59,17 @@ class Equations(NamedTuple):
     squares: Tensor  # (m,)
 
     def block(self, rows: slice) -> Equations:
-        """Return those of some rows."""
+        """The equations of some rows."""
         return Equations(*(part[rows] for part in self))
 
     def squared_errors(self, rows: Rows) -> Tensor:
-        """Return the expected weighted sum of squared errors of each row, (m,)."""
+        """The expected weighted sum of squared errors of each row, (m,)."""
         linear = (self.right * rows.mean).sum(1)
         return (self.squares - 2 * linear + inner(self.precision, rows.second_moment())).clamp(min=0)
 
 
 def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor | None = None) -> Equations:
-    """Return the equations of all rows of `entries`.
+    """The equations of all rows of `entries`.
 
     Parameters
     ----------
@@ -102,7 +110,7 @@ def equations(entries: Entries, partner: Rows, precisions: Tensor, out: Tensor |
 def _precisions(
     entries: Entries, inputs: Tensor, covariance: Tensor | None, shares: Tensor, out: Tensor | None
 ) -> Tensor:
-    """Return A of each row."""
+    """A of each row."""
     size = size_of(inputs.shape[1])
     if out is None:
         out = inputs.new_empty(len(entries.starts) - 1, size)
@@ -113,7 +121,7 @@ def _precisions(
 
 
 def _moments(inputs: Tensor, covariance: Tensor | None, start: int, stop: int) -> Tensor:
-    """Return some columns of the triangles of E[g g^T], in which the bias takes no part: the last of g is 1."""
+    """Some columns of the triangles of E[g g^T], in which the bias takes no part: the last of g is 1."""
     width = inputs.shape[1]
     table = inputs.new_empty(len(inputs), stop - start)
     for row, first, last in spans(width):
@@ -137,7 +145,7 @@ class Solution(NamedTuple):
     unsolved: Tensor  # (), the number of rows whose equations are not positive definite; they are NaN
 
     def covariance(self) -> Tensor:
-        """Return the triangles of the covariances."""
+        """The triangles of the covariances."""
         if self.cholesky.is_cuda:  # there `cholesky_inverse` takes one matrix after another, and lets the host wait
             identity = torch.eye(self.cholesky.shape[1], dtype=self.cholesky.dtype, device=self.cholesky.device)
             root = torch.linalg.solve_triangular(self.cholesky, identity, upper=False)
@@ -145,7 +153,7 @@ class Solution(NamedTuple):
         return packed(torch.cholesky_inverse(self.cholesky).mT)  # LAPACK wrote it in columns
 
     def draw(self, before: Tensor, momentum: float, noise: Tensor) -> Tensor:
-        """Return m - a (x - m) + (1 - a^2)^1/2 e for the state x before, e ~ N(0, covariance) from `noise` ~ N(0, 1).
+        """The draw m - a (x - m) + (1 - a^2)^1/2 e for the state x before, e ~ N(0, covariance), `noise` ~ N(0, 1).
 
         Both x and the draw have the Gaussian as their distribution; a > 0 moves past the mean (over-relaxation).
         """
@@ -154,7 +162,7 @@ class Solution(NamedTuple):
 
 
 def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: Tensor) -> Solution:
-    """Return the Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
+    """The Gaussian of rows with prior N(prior_mean, prior_precision^-1) and equations times `scale`.
 
     Shapes are (m,) for `scale`, (m, d) for `prior_mean` and (d, d) for `prior_precision`.
     """
@@ -165,3 +173,63 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
     failed = codes > 0
     cholesky.diagonal(dim1=-2, dim2=-1).masked_fill_(failed[:, None], torch.nan)
     return Solution(torch.cholesky_solve(right[:, :, None], cholesky)[:, :, 0], cholesky, failed.sum())
+
+
+class Given(NamedTuple):
+    """What the rows of one side follow from."""
+
+    blocks: Sequence[Block]  # the entries
+    partner: Rows
+    precisions: Tensor  # (n,), of the noise of the partners
+    scales: Tensor  # (m,), of the noise of the rows
+    prior_mean: Tensor  # (m, d)
+    prior_precision: Tensor  # (d, d)
+
+
+class Half(NamedTuple):
+    """What half a sweep found."""
+
+    rows: Rows
+    means: Tensor  # (m, d), of the rows given the other side
+    errors: Tensor  # (m,), expected sums of squared errors, times weights and precisions
+    flag: Flag  # of rows whose equations have no solution
+
+
+Draw = Callable[[Solution, slice], Tensor]
+"""Returns some rows from their Gaussian and their place."""
+
+
+def half_sweep(given: Given, draw: Draw | None = None) -> Half:
+    """All rows of one side: their Gaussians, or what `draw` makes of these."""
+    m, width = given.prior_mean.shape
+    means, errors = torch.empty_like(given.prior_mean), torch.empty_like(given.scales)
+    states = means if draw is None else torch.empty_like(means)
+    covariances = means.new_empty(m, size_of(width)) if draw is None else None
+    unsolved = []
+    for rows, entries in given.blocks:
+        out = None if covariances is None else covariances[rows]
+        system = equations(entries, given.partner, given.precisions, out)
+        for part in _slices(rows.stop - rows.start, FACTORED.get(means.device.type, MOST_FACTORED)):
+            place = slice(rows.start + part.start, rows.start + part.stop)
+            own = system.block(part)
+            solution = solve(own, given.scales[place], given.prior_mean[place], given.prior_precision)
+            unsolved.append(solution.unsolved)
+            means[place] = solution.mean
+            if draw is not None:
+                states[place] = draw(solution, place)
+            state = Rows(states[place], None if covariances is None else solution.covariance())
+            errors[place] = own.squared_errors(state)
+            if covariances is not None and state.covariance is not None:
+                covariances[place] = state.covariance  # in the place of the sums
+    flag = of_rows(torch.stack(unsolved).sum(), means.dtype)
+    return Half(Rows(states, covariances), means, errors, flag)
+
+
+def rows_at_once(width: int, dtype: torch.dtype, n_bytes: int) -> int:
+    """How many rows' equations are formed at a time in a block of so many bytes, at least one."""
+    return max(n_bytes // (size_of(width) * dtype.itemsize), 1)
+
+
+def _slices(size: int, step: int) -> Iterator[slice]:
+    for start in range(0, size, step):
+        yield slice(start, min(start + step, size))

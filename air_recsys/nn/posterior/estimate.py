@@ -1,4 +1,7 @@
-"""The results of the sweeps: the mean of the scores as factors and biases, and the terms of their uncertainty."""
+"""The results of the sweeps: the mean of the scores as factors and biases, and the terms of their uncertainty.
+
+Of draws, the mean of many products of low rank is kept as sketches, without the products.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,6 @@ import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.posterior import Posterior
-from air_recsys.nn.posterior.running_mean import RunningMean
 from air_recsys.nn.posterior.state import Stateful, set_values
 
 _RANKS = 5  # rank of the mean of many products, in ranks of one product
@@ -51,9 +53,10 @@ class Uncertainty(NamedTuple):
     column_covariances: Tensor | None
 
 
-class VariationalEstimate:
-    """The means and covariances of the last sweep."""
+class VariationalEstimate(Stateful):
+    """The means and covariances of the last sweep, which are those of the posterior."""
 
+    _STATE = ()
     ready = True  # for `uncertainty`
 
     def __init__(self, posterior: Posterior, n_sweeps: int) -> None:
@@ -63,19 +66,12 @@ class VariationalEstimate:
         """Go through rows and columns once; `Posterior.check` says whether that went well."""
         self.posterior.sweep()
 
-    def state(self) -> dict[str, Any]:
-        """Return an empty state, as sweeps change the posterior alone."""
-        return {}
-
-    def load_state(self, state: dict[str, Any]) -> None:
-        """Do nothing."""
-
     def scores(self) -> Scores:
-        """Return the expected scores: exact, as rows and columns are independent."""
+        """The expected scores: exact, as rows and columns are independent."""
         return _scores(self.posterior)
 
     def uncertainty(self) -> Uncertainty:
-        """Return what the standard deviations need."""
+        """The terms of the standard deviations."""
         noise, sides = self.posterior.noise, self.posterior.sides
         of_rows, of_columns = (1 / scales for scales in noise.scales)
         priors, (rows, columns) = _joined([_priors(self.posterior)]), sides
@@ -129,17 +125,13 @@ class LangevinEstimate(Stateful):
         self._count += 1
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change beside the posterior."""
+        """The values that sweeps change beside the posterior."""
         return {"products": self._products.state(), **super().state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
         """Go back to what `state` returned, or raise `ValueError` for other values and for draws of other sweeps."""
         self._products.load_state(state["products"])
         self._draws = []  # a best state has fewer of them than the present one
-        state = {
-            **state,
-            "_draws": [(*sides, self._with_weights(sides, priors)) for *sides, priors in state["_draws"]],
-        }
         set_values(self, state, self._STATE, self._row_biases.device)
         if len(self._draws) != -(-self._count // self._every):
             raise ValueError(f"expected a draw every {self._every} sweeps, found {len(self._draws)} of {self._count}")
@@ -147,22 +139,15 @@ class LangevinEstimate(Stateful):
         if any(_kinds([rows, columns, *priors]) != present for rows, columns, priors in self._draws):
             raise ValueError("expected draws like the rows, the columns and the priors")
 
-    def _with_weights(self, sides: list[Tensor], priors: list[Any]) -> list[Tensor]:
-        """Return the tensors of `Priors` of a draw; older checkpoints lack the weights, which follow from the rows."""
-        if all(weights is not None for weights in priors[:2]):
-            return priors
-        own = zip(self.posterior.priors, sides, strict=True)
-        return [prior.weights_or(None, rows).to(rows.dtype) for prior, rows in own] + priors[2:]
-
     def scores(self) -> Scores:
-        """Return the mean of the scores so far; of the first sweeps, the last draw."""
+        """The mean of the scores so far; of the first sweeps, the last draw."""
         if self._count == 0:
             return _scores(self.posterior)
         biases = self._row_biases / (2 * self._count), self._column_biases / (2 * self._count)
         return Scores(*self._products.factors(), *biases)
 
     def uncertainty(self) -> Uncertainty:
-        """Return what the standard deviations need."""
+        """The terms of the standard deviations."""
         of_rows, of_columns = (total / self._count for total in self._noises)
         drawn_rows, drawn_columns, drawn_priors = zip(*self._draws, strict=True)
         rows, columns = torch.stack(drawn_rows, dim=1), torch.stack(drawn_columns, dim=1)
@@ -171,13 +156,13 @@ class LangevinEstimate(Stateful):
 
 
 def _scores(posterior: Posterior) -> Scores:
-    """Return the scores of the present means, or draws, of rows and columns."""
+    """The scores of the present means, or draws, of rows and columns."""
     rows, columns = (side.mean for side in posterior.sides)
     return Scores(rows[:, :-1], columns[:, :-1], rows[:, -1], columns[:, -1])
 
 
 def _priors(posterior: Posterior) -> list[Tensor]:
-    """Return the tensors of `Priors`, in the type of the entries."""
+    """The tensors of `Priors`, in the type of the entries."""
     priors, dtype = posterior.priors, posterior.sides[0].mean.dtype
     tensors = [prior.weights for prior in priors] + [prior.precision for prior in priors]
     return [tensor.to(dtype) for tensor in tensors]
@@ -189,3 +174,63 @@ def _kinds(values: Sequence[object]) -> list[tuple[torch.Size, torch.dtype] | No
 
 def _joined(draws: Sequence[list[Tensor]]) -> Priors:
     return Priors(*(torch.stack(tensors) for tensors in zip(*draws, strict=True)))
+
+
+class RunningMean(Stateful):
+    """The mean of products ``left @ right.T`` (m x n), from two random projections of it.
+
+    Parameters
+    ----------
+    m, n : int
+    rank : int
+        Of the factors returned, which are exact, up to rounding, for a mean of that rank.
+    generator : torch.Generator
+    like : Tensor
+        Of the type and on the device wanted.
+
+    Source: Tropp, Yurtsever, Udell, Cevher, Practical sketching algorithms for low-rank matrix approximation, SIAM J.
+    Matrix Analysis 38(4), 2017.
+
+    Examples
+    --------
+    >>> generator = torch.Generator().manual_seed(0)
+    >>> mean = RunningMean(4, 3, 1, generator, torch.zeros(1, dtype=torch.float64))
+    >>> mean.add(torch.ones(4, 1, dtype=torch.float64), torch.ones(3, 1, dtype=torch.float64))
+    >>> mean.add(torch.zeros(4, 1, dtype=torch.float64), torch.ones(3, 1, dtype=torch.float64))
+    >>> left, right = mean.factors()
+    >>> bool(torch.allclose(left @ right.T, torch.full((4, 3), 0.5, dtype=torch.float64)))
+    True
+    """
+
+    _STATE = ("_range", "_corange", "_count")  # the projections follow from the generator
+
+    def __init__(self, m: int, n: int, rank: int, generator: torch.Generator, like: Tensor) -> None:
+        rank = min(rank, m, n)
+
+        def normal(size: int, width: int) -> Tensor:
+            return torch.randn(size, width, generator=generator, dtype=like.dtype, device=like.device)
+
+        self._of_columns, self._of_rows = normal(n, rank), normal(m, min(2 * rank + 1, m))
+        self._range = torch.zeros_like(normal(m, rank))  # sum of X times the first
+        self._corange = torch.zeros(n, self._of_rows.shape[1], dtype=like.dtype, device=like.device)
+        self._count = 0
+
+    def add(self, left: Tensor, right: Tensor) -> None:
+        """Add the product of left (m, r) and right (n, r)."""
+        # Not in place, so that a state that was returned does not change.
+        self._range = self._range + left @ (right.T @ self._of_columns)
+        self._corange = self._corange + right @ (left.T @ self._of_rows)
+        self._count += 1
+
+    def factors(self) -> tuple[Tensor, Tensor]:
+        """The factors left (m, rank) and right (n, rank), balanced, the directions of largest weight first."""
+        basis = torch.linalg.qr(self._range.double() / self._count)[0]  # (m, k)
+        # By QR, as the last digits of `lstsq` differ from call to call.
+        rotation, triangle = torch.linalg.qr(self._of_rows.double().T @ basis)
+        solved = torch.linalg.solve_triangular(
+            triangle, rotation.T @ self._corange.double().T / self._count, upper=True
+        )
+        left, values, right = torch.linalg.svd(solved, full_matrices=False)  # (k, k), (k,), (k, n)
+        roots = values.sqrt()
+        dtype = self._range.dtype
+        return (basis @ left * roots).to(dtype), (right.T * roots).to(dtype)

@@ -1,76 +1,100 @@
-"""What the sweeps ask of other processes that solve rows of the same posterior; one alone asks nothing."""
+"""The entries that this process solves, and its exchange with others that solve rows of the same posterior."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Self
 
 from torch import Tensor
 
-from air_recsys.nn.posterior.half_sweep import Half
+from air_recsys.nn.objective import Observations
+from air_recsys.nn.posterior.entries import Entries
+from air_recsys.nn.posterior.equations import Half
 from air_recsys.nn.posterior.state import Stateful
 
 
-class Exchange(Protocol):
+class Exchange:
     """Rows that are shared out: each process solves its own ones, and all of them hold all rows after a half sweep.
+
+    As it stands here one process solves all rows, and asks nothing; `air_recsys.distributed` has that of several.
 
     Attributes
     ----------
     alone : bool
         Whether no other process takes part.
-    """
-
-    alone: bool
-
-    def own(self, side: int, n_rows: int) -> slice:
-        """Return the rows of a side (0 or 1) that this process solves."""
-        ...
-
-    def all_rows(self, side: int, own: Tensor) -> Tensor:
-        """Return the rows of all processes from those of each, (n_own, ...)."""
-        ...
-
-    def sum(self, *own: Tensor) -> list[Tensor]:
-        """Return the sums over the processes of tensors of one type."""
-        ...
-
-    def whole(self, side: int, half: Half) -> Half:
-        """Return the half sweep of all rows from that of the own ones."""
-        ...
-
-    def agree(self, *parts: Stateful) -> None:
-        """Give parts of the state, which all processes found from the same rows, the same last digits everywhere."""
-        ...
-
-
-class Alone(Exchange):
-    """One process that solves all rows.
 
     Examples
     --------
-    >>> Alone().own(0, 5)
+    >>> Exchange().own(0, 5)
     slice(0, 5, None)
     """
 
-    alone = True
+    alone: bool = True
 
     def own(self, side: int, n_rows: int) -> slice:
-        """Return all rows."""
+        """The rows of a side (0 or 1) that this process solves."""
         return slice(0, n_rows)
 
     def all_rows(self, side: int, own: Tensor) -> Tensor:
-        """Return all rows as they are."""
+        """The rows of all processes from those of each, (n_own, ...)."""
         return own
 
     def sum(self, *own: Tensor) -> list[Tensor]:
-        """Return the tensors as they are."""
+        """The sums over the processes of tensors of one type."""
         return list(own)
 
     def whole(self, side: int, half: Half) -> Half:
-        """Return what is whole."""
+        """The half sweep of all rows from that of the own ones."""
         return half
 
     def agree(self, *parts: Stateful) -> None:
-        """Do nothing."""
+        """Give parts of the state, which all processes found from the same rows, the same last digits everywhere."""
 
 
-ALONE = Alone()
+ALONE = Exchange()
+
+
+class OwnEntries(NamedTuple):
+    """The entries of the own rows and columns of a matrix, (m, n), values around 0 and of the size of 1."""
+
+    entries: tuple[Entries, Entries]  # of the own rows, and of the own columns
+    degrees: tuple[Tensor, Tensor]  # (m,) and (n,), how many entries each row and each column has
+    counts: tuple[Tensor, Tensor]  # (m,) and (n,), the sums of their weights
+    mean_square: float  # of the values of all entries
+    exchange: Exchange
+
+    @classmethod
+    def of(cls, observed: Observations, exchange: Exchange = ALONE) -> Self:
+        """The entries of a process that is given all of them.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from air_recsys.nn.pattern import SparsePattern
+        >>> pattern = SparsePattern(torch.tensor([0, 2, 3]), torch.tensor([0, 1, 1]), 2)
+        >>> OwnEntries.of(Observations(pattern, torch.tensor([1.0, -1.0, 1.0]))).degrees
+        (tensor([2, 1], dtype=torch.int32), tensor([1, 2], dtype=torch.int32))
+        """
+        rows, columns = Entries.of(observed, 0), Entries.of(observed, 1)
+        shape = observed.pattern.shape
+        return cls(
+            (rows.of_rows(exchange.own(0, shape[0])), columns.of_rows(exchange.own(1, shape[1]))),
+            (rows.starts.diff(), columns.starts.diff()),
+            (rows.counts(), columns.counts()),
+            float(observed.values.square().mean()),
+            exchange,
+        )
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of all rows and of all columns, (m, n)."""
+        rows, columns = self.degrees
+        return len(rows), len(columns)
+
+    @property
+    def values(self) -> Tensor:
+        """Those of the own rows: their type and device are those of all numbers."""
+        return self.entries[0].values
+
+    def own(self, side: int) -> slice:
+        """The rows (side 0) or columns (1) that this process solves."""
+        return self.exchange.own(side, self.shape[side])

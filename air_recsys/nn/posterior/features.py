@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
@@ -24,7 +24,7 @@ _FLOOR = (
 
 
 def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    r"""Return features of the rows, (m, k), and of the columns, (n, k), from the 0/1 matrix B of observed entries.
+    r"""Features of the rows, (m, k), and of the columns, (n, k), from the 0/1 matrix B of observed entries.
 
     They are the leading k singular vectors of :math:`D_r^{-1/3} B D_c^{-1/3}`, D the degrees, times
     :math:`s^2 - 0.9\, s_{k+1}^2`, with their singular values s and the first one that is left out, so that the prior
@@ -58,7 +58,7 @@ def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random
 
 
 def with_known(pattern: Tensor, known: Tensor) -> Tensor:
-    """Return features of the pattern (m, k) with others (m, g) before the degree: (m, g + k), at least (m, g + 2).
+    """Features of the pattern (m, k) with others (m, g) before the degree: (m, g + k), at least (m, g + 2).
 
     Examples
     --------
@@ -71,7 +71,7 @@ def with_known(pattern: Tensor, known: Tensor) -> Tensor:
 
 
 def _with_a_degree(pattern: Tensor) -> Tensor:
-    """Return features with a degree of 0 before the constant where they have none."""
+    """Features with a degree of 0 before the constant where they have none."""
     return pattern if pattern.shape[1] > 1 else torch.cat([torch.zeros_like(pattern), pattern], dim=1)
 
 
@@ -90,7 +90,7 @@ class Projection(NamedTuple):
     logarithm: Tensor  # (), mean of the trained rows' logarithms of degrees
 
     def __call__(self, starts: Tensor, partners: Tensor) -> Tensor:
-        """Return the features of rows, (m, k + 2), of which row i has the columns ``partners[starts[i]:starts[i+1]]``.
+        """The features of rows, (m, k + 2), of which row i has the columns ``partners[starts[i]:starts[i+1]]``.
 
         A trained row gets its own.
         """
@@ -102,7 +102,7 @@ class Projection(NamedTuple):
 
 
 def projection(observed: OwnEntries, features: tuple[Tensor, Tensor], side: int) -> Projection:
-    """Return how features of rows (side 0), or columns (1), follow from a pattern and the `pattern_features` of both.
+    """The map from a pattern to features of rows (side 0) or columns (1), given the `pattern_features` of both.
 
     For singular vectors, A V = U S: the product of the scaled pattern with the columns' features is that of the rows
     up to a factor for each. All is on the device of the entries, and takes the memory of the features once more.
@@ -121,13 +121,13 @@ def _at_least_one(degrees: Tensor, dtype: torch.dtype) -> Tensor:
 
 
 def _sums(starts: Tensor, partners: Tensor, table: Tensor) -> Tensor:
-    """Return the sums of the partners' rows of a table (n, k), (m, k)."""
+    """The sums of the partners' rows of a table (n, k), (m, k)."""
     rows = table.contiguous()  # columns, as a QR decomposition leaves them, take five times as long
     return functional.embedding_bag(partners, rows, starts, mode="sum", include_last_offset=True)
 
 
 def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random.Generator) -> tuple[Tensor, Tensor]:
-    """Return U S^2 and V S^2 of the k largest singular values S, by subspace iteration.
+    """U S^2 and V S^2 of the k largest singular values S, by subspace iteration.
 
     The passes that only find the subspace multiply in single precision, ten times as fast; the last one does not.
     """
@@ -151,7 +151,7 @@ def _singular(observed: OwnEntries, scales: list[Tensor], k: int, rng: np.random
 
 
 def _standing_out(rows: Tensor, columns: Tensor, most: int) -> list[Tensor]:
-    """Return vectors of lengths s^2 but the last with lengths s^2 - 0.9 of the next one, entries of about 1 before.
+    """Vectors of lengths s^2 but the last with lengths s^2 - 0.9 of the next one, entries of about 1 before.
 
     At most so many: those beyond are 0, and the next one is the first of these.
     """

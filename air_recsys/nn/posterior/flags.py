@@ -38,38 +38,38 @@ class Flag(NamedTuple):
 
 
 def cholesky(matrix: Tensor, flags: list[Flag]) -> Tensor:
-    """Return the Cholesky factor of a prior's matrix (d, d), and add a flag."""
+    """The Cholesky factor of a prior's matrix (d, d); adds a flag."""
     factor, code = torch.linalg.cholesky_ex(matrix)
     flags.append(Flag(code, _NOT_DEFINITE))
     return factor
 
 
 def inverse(matrix: Tensor, flags: list[Flag]) -> Tensor:
-    """Return the inverse of a prior's matrix (d, d), and add a flag."""
+    """The inverse of a prior's matrix (d, d); adds a flag."""
     found, code = torch.linalg.inv_ex(matrix)
     flags.append(Flag(code, _SINGULAR))
     return found
 
 
 def of_rows(unsolved: Tensor, dtype: torch.dtype) -> Flag:
-    """Return the flag of a number of rows without a solution."""
+    """The flag of a number of rows without a solution."""
     return Flag(unsolved, _ROWS.format(dtype))
 
 
 def unsolved_rows(number: int, dtype: torch.dtype) -> str:
-    """Return the message of rows without a solution."""
+    """The message of rows without a solution."""
     return _ROWS.format(dtype).format(number)
 
 
 def of_finite(tensors: Sequence[Tensor]) -> Flag:
-    """Return the flag of tensors with a number that is not finite."""
+    """The flag of tensors with a number that is not finite."""
     # One such number makes the sum so, and each tensor is read once.
     sums = torch.stack([tensor.sum().to(torch.float64) for tensor in tensors])
     return Flag(sums.isfinite().logical_not().any(), _NOT_FINITE)
 
 
 def read(flags: Sequence[Flag], numbers: Sequence[Tensor] = ()) -> list[float]:
-    """Return 0-dimensional `numbers`; the host waits for the device once.
+    """0-dimensional `numbers`; the host waits for the device once.
 
     Raises
     ------

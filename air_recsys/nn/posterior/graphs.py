@@ -1,17 +1,17 @@
 r"""The graphs of a posterior: nodes are similar by the part of the pattern that ratings use, and by residuals.
 
-A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its place consists of two vectors. In the first, each singular
-vector of the pattern is one direction, with the weight that it has in the rows; the second is the conditional mean of
-the residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
+A row is :math:`x_i = W^\top f_i + r_i` (`posterior`). Its position consists of two vectors. In the first, each
+singular vector of the pattern is one direction, with the weight that it has in the rows; the second is the conditional
+mean of the residual r. Lengths are those of the prior's metric :math:`S^{-1}`, without biases:
 
 .. math::
     D_{ij} = \rho \sum_k |w_k|^2 (f_{ik} - f_{jk})^2 + (1 - \rho)\, |r_i - r_j|^2,
 
 with :math:`w_k` the rows of W and :math:`\rho` the first vector's share of the squared length of all rows, which is
-small for a pattern without information. Places are scaled to unit length, as a row's length is mostly how many entries
-it has.
+small for a pattern without information. Positions are scaled to unit length, as a row's length is mostly how many
+entries it has.
 
-The graph is AIR's: logits descend the Dirichlet energy of the places, one plain step per sweep, so each step sees
+The graph is AIR's: logits descend the Dirichlet energy of the positions, one plain step per sweep, so each step sees
 another state of the posterior. Adam's steps, which are about equal for all logits, would lose the order of distances.
 """
 
@@ -35,8 +35,8 @@ from air_recsys.nn.posterior.state import Stateful
 _TRAVEL = 1.0  # sum of the step sizes, in movements of the logit of an edge of average energy at the start
 
 
-def places(prior: RowPrior, mean: Tensor) -> Tensor:
-    """Return the places of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
+def positions(prior: RowPrior, mean: Tensor) -> Tensor:
+    """The positions of rows, unit vectors, or 0 for rows without information; shape (m, k - 2 + r).
 
     The last two features of the prior, the degree and the constant, do not count. `mean` (m, r + 1) are conditional
     means. Of a precision that is not positive definite they are NaN.
@@ -53,7 +53,7 @@ def places(prior: RowPrior, mean: Tensor) -> Tensor:
 
 
 def shared_search(exchange: Exchange, side: int) -> Search:
-    """Return a search for the nearest rows of a side, in which each process searches those of its own rows."""
+    """A search for the nearest rows of a side, in which each process searches those of its own rows."""
 
     def nearest(points: Tensor, weighted: Tensor, k: int) -> Tensor:
         own, norms = exchange.own(side, len(points)), squared_norms(points, weighted)
@@ -72,7 +72,7 @@ class RowGraph(Stateful):
     n_neighbors : int, optional
         Edges a row; None weighs all pairs.
     adjacency : str
-        A key of `air_recsys.graphs.adjacency.ADJACENCIES`; with `n_neighbors` "row_softmin".
+        A key of `air_recsys.graphs.laplacian.ADJACENCIES`; with `n_neighbors` "row_softmin".
     n_steps : int
         Of the whole training.
     refresh : int
@@ -137,7 +137,7 @@ class RowGraph(Stateful):
         return energy
 
     def state(self) -> dict[str, Any]:
-        """Return what steps change."""
+        """The values that steps change."""
         return {"laplacian": self._laplacian.state(), **super().state()}
 
     def load_state(self, state: dict[str, Any]) -> None:
@@ -146,7 +146,7 @@ class RowGraph(Stateful):
         super().load_state(state)
 
     def adjacency(self) -> sp.csr_array:
-        """Return the current graph, shape (m, m), symmetric with an empty diagonal."""
+        """The current graph, shape (m, m), symmetric with an empty diagonal."""
         graph = self._laplacian.adjacency()
         kept = sp.diags_array(self._has_entries.astype(graph.dtype))
         return sp.csr_array(kept @ graph @ kept)
@@ -168,9 +168,9 @@ class EdgelessGraph(Stateful):
         self._m = m
 
     def step(self, points: Tensor) -> Tensor:
-        """Return the energy, which is 0."""
+        """The energy, which is 0."""
         return points.new_zeros(())
 
     def adjacency(self) -> sp.csr_array:
-        """Return the graph, shape (m, m), without edges."""
+        """The graph, shape (m, m), without edges."""
         return sp.csr_array((self._m, self._m), dtype=np.float32)

@@ -36,13 +36,10 @@ from torch import Tensor
 from air_recsys.nn.drift.drift import Drift
 from air_recsys.nn.posterior import flags
 from air_recsys.nn.posterior.components import Components
-from air_recsys.nn.posterior.equations import Rows, Solution
-from air_recsys.nn.posterior.generators import load_position, position
-from air_recsys.nn.posterior.half_sweep import SUMS, Given, Half, half_sweep, rows_at_once
-from air_recsys.nn.posterior.noise import Noise
-from air_recsys.nn.posterior.own_entries import OwnEntries
-from air_recsys.nn.posterior.prior import Places, RowPrior
-from air_recsys.nn.posterior.state import Stateful
+from air_recsys.nn.posterior.equations import SUMS, Given, Half, Rows, Solution, half_sweep, rows_at_once
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.prior import Embedding, Noise, RowPrior
+from air_recsys.nn.posterior.state import Stateful, load_position, position
 from air_recsys.nn.posterior.triangles import packed
 
 _MOMENTUM = 0.5  # -a
@@ -73,8 +70,8 @@ class Posterior(Stateful):
         Memory of the equations that "langevin" forms at a time, by default 256 MiB.
     n_known_features : tuple of int
         How many features of rows and of columns are known beside the pattern, see `RowPrior`.
-    places : tuple of Places
-        How many features of rows and of columns are places in given graphs, and how strongly these count.
+    embeddings : tuple of Embedding
+        The embeddings of given graphs among the features of rows and of columns, and how strongly these count.
     drift : Drift, optional
         What rows and columns add at a moment; of one process alone.
 
@@ -106,7 +103,7 @@ class Posterior(Stateful):
         components: Components | None = None,
         block_bytes: int = SUMS,
         n_known_features: tuple[int, int] = (0, 0),
-        places: tuple[Places, Places] = (Places(), Places()),
+        embeddings: tuple[Embedding, Embedding] = (Embedding(), Embedding()),
         drift: Drift | None = None,
     ) -> None:
         values, variance = observed.values, observed.mean_square or 1.0
@@ -122,8 +119,8 @@ class Posterior(Stateful):
         known = components is not None
         self.noise = Noise(observed.counts, start.noise, known=known)
         self.priors = [
-            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known, places=of_graph)
-            for side, of_side, n_known, of_graph in zip(features, start[:2], n_known_features, places, strict=True)
+            RowPrior(side, width + 1, of_side, known=known, n_known_features=n_known, embedding=of_graph)
+            for side, of_side, n_known, of_graph in zip(features, start[:2], n_known_features, embeddings, strict=True)
         ]
         self.sides = [self._start(size, width, deviation) for size in observed.shape]
         self.means = [side.mean for side in self.sides]
@@ -154,7 +151,7 @@ class Posterior(Stateful):
         self._done += 1
 
     def check(self, *numbers: Tensor) -> list[float]:
-        """Return 0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
+        """0-dimensional numbers of the device, such as energies, in the one wait for it that a sweep needs.
 
         Raises
         ------
@@ -168,7 +165,7 @@ class Posterior(Stateful):
         return flags.read([*self._flags, flags.of_finite(tensors)], numbers)
 
     def state(self) -> dict[str, Any]:
-        """Return what sweeps change."""
+        """The values that sweeps change."""
         return {
             **super().state(),
             "priors": [prior.state() for prior in self.priors],
@@ -183,9 +180,9 @@ class Posterior(Stateful):
             drawn = [covariance is None for _, covariance in state["sides"]]
             kinds = zip(self.sides, drawn, strict=True)
             self.sides = [Rows(side.mean, None if exact else _first_covariances(side.mean)) for side, exact in kinds]
-        super().load_state({"_done": self._n_variational + 1, **state})  # older checkpoints lack it
-        for prior, kept, rows in zip(self.priors, state["priors"], self.sides, strict=True):
-            prior.load_state({**kept, "weights": prior.weights_or(kept["weights"], rows.mean)})
+        super().load_state(state)
+        for prior, kept in zip(self.priors, state["priors"], strict=True):
+            prior.load_state(kept)
         self.noise.load_state(state["noise"])
         load_position(self.generator, state["generator"])
         if self.drift is not None:
@@ -208,11 +205,11 @@ class Posterior(Stateful):
         self._flags += [found.flag, *prior.flags]
 
     def _precisions(self, side: int) -> Tensor:
-        """Return the precisions of the noise of the partners of a side."""
+        """The precisions of the noise of the partners of a side."""
         return self.noise.scales[1 - side] / self.noise.variance
 
     def _given(self, side: int) -> Given:
-        """Return what the own rows of a side follow from."""
+        """The values that the own rows of a side follow from."""
         prior, own, partner = self.priors[side], self._own[side], self.sides[1 - side]
         dtype = partner.mean.dtype
         scales = self.noise.scales[side][own]
@@ -220,7 +217,7 @@ class Posterior(Stateful):
         return Given(self._blocks[side], partner, self._precisions(side), scales, mean, precision)
 
     def _solved(self, side: int, before: Tensor) -> Half:
-        """Return the own rows of a side given the other one; all processes draw the numbers of all rows."""
+        """The own rows of a side given the other one; all processes draw the numbers of all rows."""
         given, own = self._given(side), self._own[side]
         if not self._drawing:
             return half_sweep(given)
@@ -233,6 +230,6 @@ class Posterior(Stateful):
 
 
 def _first_covariances(mean: Tensor) -> Tensor:
-    """Return the triangles to start from."""
+    """The triangles to start from."""
     identity = torch.eye(mean.shape[1], dtype=mean.dtype, device=mean.device)
     return packed(_START_COVARIANCE * identity[None]).repeat(len(mean), 1)

@@ -1,36 +1,45 @@
-r"""The prior of one side, learned with it: the mean of a row is a linear map of its features.
+r"""The prior of one side and the noise, both learned with it.
+
+The mean of a row is a linear map of its features:
 
 .. math:: x_i \sim N(W^\top f_i, S),\qquad W \sim N(0, \Lambda^{-1}\otimes S),\qquad
     S^{-1} \sim \mathrm{Wishart}(d + 2, I / s_0)
 
 with features f (the last one constant), :math:`\Lambda` a ridge common to all features but the constant; that of
-features that are known beside the pattern is smaller where they explain much. Places in a given graph, vectors of unit
-length, have a ridge of their own, (1 - s) / s: a share s of the prior variance of a row follows the graph,
+features that are known beside the pattern is smaller where they explain much. An embedding of a given graph, vectors
+of unit length, has a ridge of its own, (1 - s) / s: a share s of the prior variance of a row follows the graph,
 
 .. math:: \mathrm{cov}(x_i, x_j) = \big(\tfrac{s}{1 - s}\, f_i \cdot f_j + \delta_{ij}\big)\, S.
+
+The noise has a variance of its own for every row and every column, shrunk towards a common one:
+
+.. math:: e_{ij} \sim N(0, \sigma^2 / (w_{ij} t_i s_j)),\qquad t_i, s_j \sim \mathrm{Gamma}(\nu/2, \nu/2)
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from air_recsys.nn.posterior.equations import Rows
 from air_recsys.nn.posterior.flags import Flag, cholesky, inverse
-from air_recsys.nn.posterior.generators import gamma
-from air_recsys.nn.posterior.state import Stateful
+from air_recsys.nn.posterior.state import Stateful, gamma
 from air_recsys.nn.posterior.triangles import symmetric
 
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows fix at once swings for ever
 _RIDGE = 20.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
+_COUNTS = 10.0  # nu
+_SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
+Numbers = TypeVar("Numbers", Tensor, np.ndarray)
 
 
-class Places(NamedTuple):
-    """Features that are places in a given graph, and the share of the prior variance that follows it, in (0, 1)."""
+class Embedding(NamedTuple):
+    """The number of features that embed a given graph, and the share of the prior variance that follows it."""
 
     number: int = 0
     strength: float = 0.5
@@ -41,13 +50,13 @@ class Places(NamedTuple):
         return (1 - self.strength) / self.strength
 
 
-_NO_PLACES = Places()
+_NO_EMBEDDING = Embedding()
 
 
 class RowPrior(Stateful):
     """W and S of one side, from features (m, k), the width d of a row, and the starting variance of its entries.
 
-    The last two features are the degree and the constant; before them stand the `places` in a given graph, and before
+    The last two features are the degree and the constant; before them stand the `embedding` of a graph, and before
     these `n_known_features` that are known beside the pattern. Where the variance is `known`, `update` leaves S as it
     is. `flags` are those of the last update or draw.
     """
@@ -62,7 +71,7 @@ class RowPrior(Stateful):
         *,
         known: bool = False,
         n_known_features: int = 0,
-        places: Places = _NO_PLACES,
+        embedding: Embedding = _NO_EMBEDDING,
     ) -> None:
         self.features = features.to(torch.float64)
         like = {"dtype": torch.float64, "device": features.device}
@@ -73,11 +82,11 @@ class RowPrior(Stateful):
         self.weights = torch.zeros(features.shape[1], width, **like)  # W
         self.precision = self._identity / variance  # S^-1
         self._known = known
-        last = features.shape[1] - 2 - places.number
+        last = features.shape[1] - 2 - embedding.number
         self._known_features = slice(last - n_known_features, last)
-        self._ridge[last : last + places.number] = places.ridge
+        self._ridge[last : last + embedding.number] = embedding.ridge
         own = torch.arange(features.shape[1] - 1, device=features.device)
-        self._learned = torch.cat([own[:last], own[last + places.number :]])
+        self._learned = torch.cat([own[:last], own[last + embedding.number :]])
         self.flags: list[Flag] = []
 
     @property
@@ -86,12 +95,8 @@ class RowPrior(Stateful):
         return len(self._identity) > 1 or self.features.shape[1] > 2
 
     def mean(self, rows: slice = slice(None)) -> Tensor:
-        """Return W^T f of each row, (m, d), or of some of them."""
+        """W^T f of each row, (m, d), or of some of them."""
         return self.features[rows] @ self.weights
-
-    def weights_or(self, weights: Tensor | None, mean: Tensor) -> Tensor:
-        """Return weights, or where there are none the most probable ones given the means of the rows."""
-        return self._regression(Rows(mean))[0] if weights is None else weights
 
     def update(self, rows: Rows, past: float = 0.0) -> None:
         """Set W, and S unless it is known, to what is most probable given the rows, or move on beyond it.
@@ -139,7 +144,7 @@ class RowPrior(Stateful):
             self._ridge[self._known_features] = ((own.numel() + 1) / (squares + 1 / _RIDGE)).clamp(max=_RIDGE)
 
     def _regression(self, rows: Rows) -> tuple[Tensor, Tensor, Tensor]:
-        """Return W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
+        """W by ridge regression, the Cholesky factor of its precision, and the scatter around it."""
         mean = rows.mean.to(torch.float64)
         self.flags = []
         factor = cholesky(self._gram + torch.diag(self._ridge), self.flags)
@@ -159,3 +164,56 @@ class RowPrior(Stateful):
     def _normal(self, shape: torch.Size, generator: torch.Generator) -> Tensor:
         like = self._identity
         return torch.randn(shape, generator=generator, dtype=like.dtype, device=like.device)
+
+
+def expected_scales(counts: Numbers, errors: Numbers) -> Numbers:
+    """The mean of scales given sums of weights and of squared errors, as in `Noise.update`."""
+    return (_COUNTS + counts) / (_COUNTS + errors)
+
+
+class Noise(Stateful):
+    """sigma^2, t and s.
+
+    Parameters
+    ----------
+    counts : tuple of Tensor
+        Sums of the entries' weights of each row and of each column.
+    variance : float
+        sigma^2 to start from.
+    known : bool
+        Whether `update` without a generator leaves sigma^2 as it is.
+
+    Attributes
+    ----------
+    variance : Tensor
+        sigma^2, a number in double precision on the device, for which the host need not wait.
+    scales : list of Tensor
+        t and s.
+    """
+
+    _STATE = ("variance", "scales")
+
+    def __init__(self, counts: tuple[Tensor, Tensor], variance: float, *, known: bool = False) -> None:
+        self._known = known
+        self.variance = torch.tensor(variance, dtype=torch.float64, device=counts[0].device)
+        self._floor = _SMALLEST * variance
+        self.counts, self._total = counts, float(counts[0].sum())
+        self.scales = [torch.ones_like(count) for count in counts]
+
+    def update(self, side: int, errors: Tensor, generator: torch.Generator | None) -> None:
+        """Set, or with a generator draw, the scales of one side (0 or 1), then sigma^2.
+
+        `errors` are the sums of squared errors of its rows, times weight and the partner's scale, by sigma^2.
+        """
+        scales = expected_scales(self.counts[side], errors)
+        if generator is not None:
+            shape, rate = (_COUNTS + self.counts[side]) / 2, (_COUNTS + errors) / 2
+            scales = (gamma(shape.to(torch.float64), generator) / rate).to(errors.dtype)
+        self.scales[side] = scales
+        if self._known and generator is None:
+            return
+        half = self._total / 2
+        if generator is not None:
+            half = gamma(self.variance.new_full((), half), generator)
+        errors_of_all = (scales * errors).sum().to(torch.float64)
+        self.variance = (self.variance * errors_of_all / 2 / half).clamp(min=self._floor)

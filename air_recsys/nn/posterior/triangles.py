@@ -24,50 +24,50 @@ class Span(NamedTuple):
 
 @cache
 def spans(width: int) -> tuple[Span, ...]:
-    """Return the rows of the triangle of a matrix of `width` rows."""
+    """The rows of the triangle of a matrix of `width` rows."""
     starts = [0, *itertools.accumulate(range(width, 0, -1))]
     return tuple(Span(row, *ends) for row, ends in enumerate(itertools.pairwise(starts)))
 
 
 @cache
 def _corner(width: int) -> tuple[Tensor, Tensor]:
-    """Return the rows and the columns of the entries of a triangle."""
+    """The rows and the columns of the entries of a triangle."""
     rows, columns = torch.triu_indices(width, width)
     return rows, columns
 
 
 def _are_few(matrices: Tensor) -> bool:
-    """Return whether picking the entries of triangles one by one is faster than the rows of triangles."""
+    """Whether picking the entries of triangles one by one is faster than the rows of triangles."""
     return len(matrices) <= _FEW and matrices.device.type == "cpu"
 
 
 def size_of(width: int) -> int:
-    """Return the entries of a triangle, d (d + 1) / 2."""
+    """The entries of a triangle, d (d + 1) / 2."""
     return width * (width + 1) // 2
 
 
 def width_of(size: int) -> int:
-    """Return the rows of a triangle of so many entries."""
+    """The rows of a triangle of so many entries."""
     return (isqrt(8 * size + 1) - 1) // 2
 
 
 @cache
-def places_in_triangle(width: int) -> np.ndarray:
-    """Return where each entry of a symmetric matrix of `width` rows lies in its triangle, (d, d).
+def positions_in_triangle(width: int) -> np.ndarray:
+    """The positions of the entries of a symmetric matrix of `width` rows in its triangle, (d, d).
 
     Examples
     --------
-    >>> places_in_triangle(2)
+    >>> positions_in_triangle(2)
     array([[0, 1],
            [1, 2]])
     """
-    places = np.zeros((width, width), dtype=np.int64)
-    places[np.triu_indices(width)] = np.arange(size_of(width))
-    return places + np.triu(places, 1).T
+    positions = np.zeros((width, width), dtype=np.int64)
+    positions[np.triu_indices(width)] = np.arange(size_of(width))
+    return positions + np.triu(positions, 1).T
 
 
 def packed(matrices: Tensor) -> Tensor:
-    """Return the upper triangles of matrices.
+    """The upper triangles of matrices.
 
     Examples
     --------
@@ -84,7 +84,7 @@ def packed(matrices: Tensor) -> Tensor:
 
 
 def upper(triangles: Tensor) -> Tensor:
-    """Return matrices with these upper triangles; what lies below the diagonals has no meaning."""
+    """Matrices with these upper triangles; what lies below the diagonals has no meaning."""
     width = width_of(triangles.shape[1])
     matrices = triangles.new_zeros(len(triangles), width, width)
     for row, start, stop in spans(width):
@@ -93,7 +93,7 @@ def upper(triangles: Tensor) -> Tensor:
 
 
 def symmetric(triangles: Tensor) -> Tensor:
-    """Return the symmetric matrices with these upper triangles.
+    """The symmetric matrices with these upper triangles.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def symmetric(triangles: Tensor) -> Tensor:
 
 
 def squares(rows: Tensor) -> Tensor:
-    """Return the triangles of x x^T for rows x (m, d)."""
+    """The triangles of x x^T for rows x (m, d)."""
     width = rows.shape[1]
     if _are_few(rows):
         first, second = _corner(width)
@@ -118,7 +118,7 @@ def squares(rows: Tensor) -> Tensor:
 
 
 def diagonal(width: int, device: torch.device) -> Tensor:
-    """Return where the diagonal of a matrix of `width` rows lies in its triangle, made on the device, (d,).
+    """The positions of the diagonal of a matrix of `width` rows in its triangle, made on the device, (d,).
 
     Examples
     --------
@@ -131,13 +131,13 @@ def diagonal(width: int, device: torch.device) -> Tensor:
 
 @cache
 def _times(size: int, dtype: torch.dtype, device: torch.device) -> Tensor:
-    """Return how often each entry of a triangle stands in its matrix: off the diagonal twice."""
+    """How often each entry of a triangle stands in its matrix: off the diagonal twice."""
     times = torch.full((size,), 2.0, dtype=dtype, device=device)
     return times.index_fill_(0, diagonal(width_of(size), device), 1.0)
 
 
 def inner(left: Tensor, right: Tensor) -> Tensor:
-    """Return the sums over all entries of the products of two symmetric matrices each, (m,).
+    """The sums over all entries of the products of two symmetric matrices each, (m,).
 
     Examples
     --------

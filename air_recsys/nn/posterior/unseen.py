@@ -24,8 +24,8 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from air_recsys.nn.posterior.own_entries import OwnEntries
-from air_recsys.nn.posterior.prior import Places
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.triangles import symmetric
 
 _RIDGE = 20.0  # of the known features, not of the constant, at most: less where they explain much, as in `prior`
@@ -33,7 +33,7 @@ _STEPS = 5  # of ridge and regression in turn
 _AT_ONCE = 2**18  # entries
 _SIZES = 0.25, 4.0  # by which C may change
 _MOST_LEVERAGE = 0.9  # of a row on what is said of itself: beyond, others say nothing of it
-_NO_PLACES = Places()
+_NO_EMBEDDING = Embedding()
 
 
 class UnseenPrior(NamedTuple):
@@ -45,9 +45,9 @@ class UnseenPrior(NamedTuple):
 
 
 def unseen_prior(
-    rows: Tensor, covariances: Tensor | None, known: Tensor, degrees: Tensor, places: Places = _NO_PLACES
+    rows: Tensor, covariances: Tensor | None, known: Tensor, degrees: Tensor, embedding: Embedding = _NO_EMBEDDING
 ) -> UnseenPrior:
-    """Return the prior of rows without entries.
+    """The prior of rows without entries.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def unseen_prior(
     known : Tensor, shape (m, g)
     degrees : Tensor, shape (m,)
         Numbers of entries.
-    places : Places
+    embedding : Embedding
         The last of the known features, which keep their ridge.
 
     Examples
@@ -77,8 +77,8 @@ def unseen_prior(
     kept = None if covariances is None else symmetric((shares @ covariances.to(torch.float64))[None])
     penalty = torch.full_like(gram[0], _RIDGE)
     penalty[-1] = 0.0
-    n_learned = known.shape[1] - places.number
-    penalty[n_learned:-1] = places.ridge
+    n_learned = known.shape[1] - embedding.number
+    penalty[n_learned:-1] = embedding.ridge
     found = _regression(gram, products, inputs, weighted, draws, shares, kept, penalty, n_learned)
     for _ in range(_STEPS if n_learned else 0):
         penalty[:n_learned] = min(_RIDGE, found.ridge)
@@ -102,7 +102,7 @@ def _regression(
     penalty: Tensor,
     n_learned: int,
 ) -> _Regression:
-    """Return M and C at some ridges (g + 1,); `kept` is the mean of the rows' covariances, (1, d, d)."""
+    """M and C at some ridges (g + 1,); `kept` is the mean of the rows' covariances, (1, d, d)."""
     inverse = torch.linalg.inv(gram + torch.diag(penalty))
     weights = (inverse @ products).view(len(gram), *draws.shape[1:]).movedim(1, 0)  # (s, g + 1, d)
     leverage = ((weighted @ inverse) * inputs).sum(dim=1).clamp(max=_MOST_LEVERAGE)
@@ -117,7 +117,7 @@ def _regression(
 
 
 def settled(prior: UnseenPrior, observed: OwnEntries, side: int, partners: Tensor, noise: Tensor) -> UnseenPrior:
-    """Return the prior with the bias, and the size of C, that the errors on the entries have in the mean.
+    """The prior with the bias, and the size of C, that the errors on the entries have in the mean.
 
     Parameters
     ----------
@@ -138,12 +138,12 @@ def settled(prior: UnseenPrior, observed: OwnEntries, side: int, partners: Tenso
     for draw in range(draws.shape[1]):
         expected, others = left_out[:, draw], draws[:, draw]
         sums = weights.new_zeros(5)  # entries, errors, their squares, noise, what C says of the squares
-        for rows, places, entries in zip(*(part.split(_AT_ONCE) for part in (own, columns, values)), strict=True):
-            of_others = others[places]
+        for rows, index, entries in zip(*(part.split(_AT_ONCE) for part in (own, columns, values)), strict=True):
+            of_others = others[index]
             reach = torch.cat([of_others[:, :-1], torch.ones_like(of_others[:, :1])], dim=1)
             errors = entries - (expected[rows] * reach).sum(dim=1) - of_others[:, -1]
             told = ((reach @ prior.covariances[draw]) * reach).sum(dim=1)
-            summands = torch.ones_like(errors), errors, errors.square(), noise[places].to(errors), told
+            summands = torch.ones_like(errors), errors, errors.square(), noise[index].to(errors), told
             sums += torch.stack([each.sum() for each in summands])
         (sums,) = observed.exchange.sum(sums)
         _, error, square, of_noise, told = sums / sums[0]

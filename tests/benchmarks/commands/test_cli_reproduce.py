@@ -29,7 +29,7 @@ def no_work(monkeypatch, tmp_path):
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AIR_RECSYS_DATA", raising=False)
-    monkeypatch.setattr("air_recsys.data.sets.folders.platformdirs.user_cache_path", lambda name: tmp_path / "cache")
+    monkeypatch.setattr("air_recsys.data.sets.registry.platformdirs.user_cache_path", lambda name: tmp_path / "cache")
     monkeypatch.setattr(runs, "run_system", refuse)
     monkeypatch.setattr(table2, "median_times", refuse)
     monkeypatch.setattr(theorem1, "theorem1", refuse)
@@ -253,7 +253,7 @@ def test_theorem_1_quickly(tmp_path, monkeypatch):
 def test_theorem_2_runs_without_data(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("AIR_RECSYS_DATA", raising=False)
-    monkeypatch.setattr("air_recsys.data.sets.folders.platformdirs.user_cache_path", lambda name: tmp_path / "none")
+    monkeypatch.setattr("air_recsys.data.sets.registry.platformdirs.user_cache_path", lambda name: tmp_path / "none")
     given, whole = [], theorem2.theorem2
 
     def watched(root, **how):

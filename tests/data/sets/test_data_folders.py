@@ -1,6 +1,6 @@
 import pytest
 
-from air_recsys.data.sets import folders as module
+from air_recsys.data.sets import registry as module
 from air_recsys.datasets import data_root, load_movielens
 from air_recsys.exceptions import DataFileError
 

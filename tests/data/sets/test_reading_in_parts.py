@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from air_recsys import Interactions
 from air_recsys.data.ids import encode_ids
 from air_recsys.data.readers import ratings_parquet, ratings_text
-from air_recsys.data.readers.growing import CodedIds, GrowingColumn, code
+from air_recsys.data.readers.rating_columns import CodedIds, GrowingColumn, code
 from air_recsys.datasets import make_planted_ratings, read_ratings
 from air_recsys.exceptions import DataFileError, ParameterError
 

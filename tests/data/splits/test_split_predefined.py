@@ -11,9 +11,8 @@ from sklearn.model_selection import PredefinedSplit
 from split_laws import check_parts, fast, grid, interactions
 
 from air_recsys import Interactions
-from air_recsys.data.splits import predefined
 from air_recsys.exceptions import DataError
-from air_recsys.splits import predefined_folds, random_holdout
+from air_recsys.splits import predefined, predefined_folds, random_holdout
 
 
 @fast

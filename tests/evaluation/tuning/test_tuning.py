@@ -89,7 +89,7 @@ def no_training(monkeypatch):
     def refuse(self, *args, **kwargs):
         raise AssertionError("trained before the input was checked")
 
-    monkeypatch.setattr(AIR, "_fit", refuse)
+    monkeypatch.setattr(AIR, "train_by", refuse)
 
 
 # -------------------------------------------------------------------- the validation part

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.dti import DrugTargetAIR, hidden_enrichment
-from air_recsys.evaluation.enrichment import enrichment
+from air_recsys.dti import DrugTargetAIR, enrichment, hidden_enrichment
 from air_recsys.exceptions import DataError, ParameterError
 
 

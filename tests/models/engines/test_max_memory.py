@@ -6,7 +6,7 @@ import torch
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import MemoryLimitError, ParameterError
-from air_recsys.models.engines import memory, posterior
+from air_recsys.models.engines import posterior, protocol
 from air_recsys.nn.objective import FactorWidthObjective
 
 
@@ -27,17 +27,17 @@ def test_dense_graphs_of_many_users_are_refused_with_what_fits():
 def test_what_is_said_to_fit_fits():
     model = AIR.for_completion(n_factors=None, graph_neighbors=None, device="cpu", max_memory="1GB")
     with pytest.raises(MemoryLimitError, match="graph_neighbors=50, n_factors=64 needs") as found:
-        memory.check_memory(model.engine(), many(), "1GB", "cpu")
+        protocol.check_memory(model.engine(), many(), "1GB", "cpu")
     assert "n_batches" not in str(found.value)
     model.set_params(graph_neighbors=50, n_factors=64)
-    memory.check_memory(model.engine(), many(), "1GB", "cpu")
+    protocol.check_memory(model.engine(), many(), "1GB", "cpu")
 
 
 def test_what_is_chosen_for_many_users_fits_where_all_of_the_matrix_does_not():
     model = AIR.for_completion(device="cpu")
-    memory.check_memory(model.engine(), many(), "1GB", "cpu")
+    protocol.check_memory(model.engine(), many(), "1GB", "cpu")
     with pytest.raises(MemoryLimitError, match="n_factors=64 needs"):
-        memory.check_memory(model.set_params(n_factors=None).engine(), many(), "1GB", "cpu")
+        protocol.check_memory(model.set_params(n_factors=None).engine(), many(), "1GB", "cpu")
 
 
 def test_a_limit_that_nothing_meets():
@@ -46,13 +46,13 @@ def test_a_limit_that_nothing_meets():
 
 
 def test_the_device_is_the_limit_where_none_is_given(monkeypatch):
-    monkeypatch.setattr(memory, "device_memory", lambda device: 10_000)
+    monkeypatch.setattr(protocol, "device_memory", lambda device: 10_000)
     with pytest.raises(MemoryLimitError, match=r"the device has 10\.0 kB"):
         AIR.for_ratings(device="cpu").fit(np.eye(5))
 
 
 def test_the_memory_of_this_machine_is_a_number():
-    found = memory.device_memory("cpu")
+    found = protocol.device_memory("cpu")
     assert found is None or found > 2**28
 
 

@@ -8,7 +8,7 @@ from explain_cases import ALL, CPU, MODELS, N_ITEMS, N_USERS, USERS, by_id, data
 
 from air_recsys import AIR, Interactions
 from air_recsys.datasets import load_movielens, load_yamanishi, make_syn_netflix
-from air_recsys.models.engines.equations.objective_contributions import Contributing, equation_of, equations
+from air_recsys.models.engines.objective_contributions import Contributing, equation_of, equations
 from air_recsys.models.engines.scaling import energy_weight, graph_strength
 from air_recsys.models.rows import LeastSquaresRows, Ties
 from air_recsys.splits import random_holdout
@@ -224,9 +224,9 @@ def test_the_columns_say_what_is_known_of_the_sources(model):
     np.testing.assert_allclose(by_id(found.items, "deviation"), expected, atol=1e-6)
     np.testing.assert_array_equal(found.users["rating"], of_item.reindex(found.users["user"]))
     np.testing.assert_array_equal(found.users["score"], model.predict(found.users["user"], item))
-    near = model.item_similarities_.neighbors(item, N_ITEMS).set_index("item")["weight"]
+    near = model.item_graph_.neighbors(item, N_ITEMS).set_index("item")["weight"]
     np.testing.assert_array_equal(found.items["weight"], near.reindex(found.items["item"], fill_value=0))
-    near = model.user_similarities_.neighbors(user, N_USERS).set_index("user")["weight"]
+    near = model.user_graph_.neighbors(user, N_USERS).set_index("user")["weight"]
     np.testing.assert_array_equal(found.users["weight"], near.reindex(found.users["user"], fill_value=0))
     assert model.user_adjacency_[[USERS.index(user)]].nnz == found.similar_users.count
     np.testing.assert_array_equal(found.edges["rating"], mine.reindex(found.edges["neighbor"]))

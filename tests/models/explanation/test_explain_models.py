@@ -27,7 +27,7 @@ from model_cases import of_preset
 
 from air_recsys import AIR, DMF, Interactions, SimilarityGraph
 from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
-from air_recsys.models.state import Factors
+from air_recsys.models.learned import Factors
 
 
 @pytest.fixture(scope="module", params=MODELS, ids=MODELS)

@@ -19,7 +19,7 @@ from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
 from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, hidden_parts, hide_leaning
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
 pytestmark = pytest.mark.order
@@ -287,14 +287,14 @@ def test_factors_that_do_not_count_are_not_trained():
 
 def test_a_file_whose_sources_are_lost_is_refused(fitted):
     with pytest.raises(ValueError, match="source factors"):
-        GraphRanker()._restore(replace(fitted[0]._fitted(), source_factors=None), {})
+        GraphRanker().restored(replace(fitted[0]._fitted(), source_factors=None), {})
 
 
 def test_a_file_whose_regression_is_lost_is_refused(fitted):
     model = GraphRanker(**SMALL, settings={}).fit(fitted[1])
     state = replace(model._fitted(), item_weights=None)
     with pytest.raises(ValueError, match="weights of the regression"):
-        GraphRanker()._restore(state, {})
+        GraphRanker().restored(state, {})
 
 
 def test_where_no_user_has_an_item_to_spare_the_defaults_serve():

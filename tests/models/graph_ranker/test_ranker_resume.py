@@ -328,7 +328,7 @@ def test_bad_arguments_and_broken_files_are_refused_before_any_work(checkpoint, 
 @pytest.mark.parametrize("kind", ["history", "chosen", "last", "steps"])
 def test_a_state_of_something_else_is_refused(kind, checkpoint, tmp_path) -> None:
     path, model = tmp_path / "run.ckpt", make(settings={}) if kind == "last" else make()
-    kept = module.fingerprint("GraphRanker", model._saved_parameters(), likes())
+    kept = module.fingerprint("GraphRanker", model.saved_parameters(), likes())
     state = {"seconds": 0.0, "history": [], "state": {}}
     state |= {"history": [{"ndcg": "much"}]} if kind == "history" else {"state": {kind: {"settings": 3}}}
     CheckpointFile(path, kept).write(state)

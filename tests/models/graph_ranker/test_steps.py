@@ -15,7 +15,7 @@ from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.search.steps import StepChoice
 from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
 SMALL = {"n_factors": 2, "device": "cpu"}

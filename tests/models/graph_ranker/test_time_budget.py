@@ -19,7 +19,7 @@ from air_recsys.models.graph_ranker.search import time_budget
 from air_recsys.models.graph_ranker.search.progress import Progress
 from air_recsys.models.graph_ranker.search.time_budget import TimeBudget
 from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
 SMALL = {"n_factors": 4, "n_steps": 5, "device": "cpu", "n_validation": 40}

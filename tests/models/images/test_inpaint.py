@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from air_recsys import AIR, DMF, BiasModel, GlobalMean, Interactions
 from air_recsys.exceptions import DataError, NotFittedError, ParameterError
-from air_recsys.images import inpainting_errors, load_test_image, random_mask, texture_mask
-from air_recsys.models.pictures import inpaint
+from air_recsys.images import inpaint, inpainting_errors, load_test_image, random_mask, texture_mask
 
 SMOOTH = np.add.outer(np.linspace(0, 0.6, 14), np.linspace(0, 0.4, 10))  # rows and columns as biases
 SHORT = {"n_epochs": 30, "init_std": 0.1, "device": "cpu", "random_state": 0}

@@ -11,7 +11,7 @@ from model_cases import all_scores, assert_same_answers, frame
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import PNMC
-from air_recsys.models.pictures.pnmc import _patches_with_gaps, fill_smoothly
+from air_recsys.models.pictures.patches import _patches_with_gaps, fill_smoothly
 
 SHAPE = (26, 21)
 WAVES = 3 + np.sin(np.arange(26.0))[:, None] * np.cos(np.arange(21.0) / 2)  # every stack of patches has rank 5

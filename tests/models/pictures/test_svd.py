@@ -11,7 +11,7 @@ from model_cases import dense, global_numpy_state
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import IterativeSVD
-from air_recsys.models.pictures.completed import exact_factors
+from air_recsys.models.baselines import exact_factors
 
 SHAPE = (30, 20)
 

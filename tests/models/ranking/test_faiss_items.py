@@ -12,8 +12,8 @@ from model_cases import ITEMS, MODELS, N_ITEMS, USERS, fitted, frame, with_facto
 
 from air_recsys import AIR, BiasModel
 from air_recsys.exceptions import MissingExtraError, ModelFileError, NotFittedError, ParameterError, UnknownIdError
+from air_recsys.models.learned import Factors
 from air_recsys.models.ranking import faiss_items
-from air_recsys.models.state import Factors
 
 faiss = faiss_items._faiss()  # without the warnings of its wrapper
 METRICS = ["inner_product", "l2"]

@@ -10,7 +10,7 @@ from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_syn_netflix
 from air_recsys.evaluation.completion import hide
 from air_recsys.exceptions import DataWarning, ParameterError
-from air_recsys.models.settings.kinds import FULL_WIDTH_CELLS, kind_of
+from air_recsys.models.settings.forms import FULL_WIDTH_CELLS, kind_of
 
 CPU = {"device": "cpu", "random_state": 0}
 

@@ -15,7 +15,7 @@ from air_recsys.datasets import make_syn_netflix
 from air_recsys.evaluation.completion import hide
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.settings.forms import Form
-from air_recsys.models.settings.search import Entrant
+from air_recsys.models.settings.search import Candidate
 from air_recsys.training.interrupts import Terminated
 
 CPU = {"device": "cpu", "random_state": 0}
@@ -97,29 +97,29 @@ def interrupting(monkeypatch, after, number=signal.SIGINT):
     """Let a signal come in the training of the search after so many."""
     calls, plain = [], searching.train
 
-    def train(trainee):
-        calls.append(trainee)
+    def train(trainer):
+        calls.append(trainer)
         if len(calls) <= after:
-            return plain(trainee)
+            return plain(trainer)
         once = [lambda record: signal.raise_signal(number) if record.epoch == 0 else None]
-        return plain(trainee, callbacks=once)
+        return plain(trainer, callbacks=once)
 
     monkeypatch.setattr(searching, "train", train)
 
 
-def entrant(name, *rounds, shares=(0.25, 0.5)):
+def candidate(name, *rounds, shares=(0.25, 0.5)):
     """Return a form with the errors of its rounds, an array of hidden ratings each."""
     hidden = Interactions.from_dense(np.ones((1, len(rounds[-1]))))
     errors = [np.asarray(each) ** 2 for each in rounds]
-    return Entrant(Form(name, {"name": name}), None, hidden, hidden, 0, list(shares[-len(rounds) :]), errors)
+    return Candidate(Form(name, {"name": name}), None, hidden, hidden, 0, list(shares[-len(rounds) :]), errors)
 
 
 def test_the_default_gives_way_to_a_form_that_is_better_by_more_than_chance():
     errors = np.random.default_rng(0).uniform(0.5, 1, (2, 50))
-    default, other = entrant("default", *errors), entrant("other", 0.5 * errors[0], 0.5 * errors[1])
-    assert searching.verdict([default, other], interrupted=False).form == "other"
-    alike = entrant("alike", errors[0], errors[1, ::-1] - 1e-3)
-    chosen = searching.verdict([default, alike], interrupted=False)
+    default, other = candidate("default", *errors), candidate("other", 0.5 * errors[0], 0.5 * errors[1])
+    assert searching.selection_of([default, other], interrupted=False).form == "other"
+    alike = candidate("alike", errors[0], errors[1, ::-1] - 1e-3)
+    chosen = searching.selection_of([default, alike], interrupted=False)
     assert chosen.form == "default"
     assert chosen.line.endswith("no sure lead")
 
@@ -128,17 +128,19 @@ def test_the_default_stays_where_it_loses_by_a_single_rating():
     errors = np.full(50, 0.1)
     loses = errors.copy()
     loses[7] = 9.0
-    chosen = searching.verdict([entrant("default", loses, loses), entrant("other", errors, errors)], interrupted=False)
+    chosen = searching.selection_of(
+        [candidate("default", loses, loses), candidate("other", errors, errors)], interrupted=False
+    )
     assert chosen.form == "default"
 
 
 def test_an_error_of_the_default_that_still_falls_counts_as_what_it_falls_to():
     errors = np.random.default_rng(0).uniform(0.9, 1, 50)
-    ahead = entrant("ahead", 0.06 * errors, 0.05 * errors)
-    falling = entrant("default", errors, 0.1 * errors)  # on its way to a tenth once more
-    settled = entrant("default", 0.1 * errors, 0.1 * errors)
-    assert searching.verdict([falling, ahead], interrupted=False).form == "default"
-    assert searching.verdict([settled, ahead], interrupted=False).form == "ahead"
+    ahead = candidate("ahead", 0.06 * errors, 0.05 * errors)
+    falling = candidate("default", errors, 0.1 * errors)  # on its way to a tenth once more
+    settled = candidate("default", 0.1 * errors, 0.1 * errors)
+    assert searching.selection_of([falling, ahead], interrupted=False).form == "default"
+    assert searching.selection_of([settled, ahead], interrupted=False).form == "ahead"
 
 
 @pytest.mark.parametrize("after", [0, 2])

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model_cases import MODELS, all_scores, assert_same_answers, every_model, fitted
+from model_cases import MODELS, assert_same_answers, every_model, fitted
 from safetensors.numpy import save_file
 from sealing import parts_of, rewrite
 
@@ -21,7 +21,6 @@ from benchmarks.faults.counts import n_faults
 from benchmarks.faults.flips import bench_flips, flipped, formats
 
 pytest.importorskip("implicit")
-FOLDER = Path(__file__).parent / "release_0_1_0"
 
 
 @pytest.mark.parametrize("name", formats())
@@ -65,20 +64,6 @@ def test_a_file_of_version_3_without_digests_is_damaged(saved):
         save_file(arrays, saved, kept)
         with pytest.raises(ModelFileError, match=r"damaged|not a whole"):
             AIR.load(saved)
-
-
-def test_another_version_does_not_switch_the_digests_off(saved):
-    metadata, arrays = parts_of(saved)
-    for version in ("1", "2"):
-        save_file(arrays | {"item_biases_": arrays["item_biases_"] + 1}, saved, metadata | {"format_version": version})
-        with pytest.raises(ModelFileError, match="is damaged"):
-            AIR.load(saved)
-
-
-@pytest.mark.parametrize("name", ["adam", "ratings", "mean"])
-def test_files_of_release_0_1_0_have_no_digests_and_load(name):
-    assert "digest" not in parts_of(FOLDER / f"{name}.air")[0]
-    assert np.isfinite(all_scores(Recommender.load(FOLDER / f"{name}.air"))).all()
 
 
 @every_model

@@ -20,7 +20,8 @@ from air_recsys import GlobalMean, Interactions
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.exceptions import DataError, ModelFileError
 from air_recsys.models import Recommender
-from air_recsys.models.state import Factors, FittedState
+from air_recsys.models.learned import Factors
+from air_recsys.models.state import FittedState
 
 
 def refused(model: Any, path: Path, message: str) -> None:

@@ -11,7 +11,7 @@ from air_recsys.nn.build import observations
 from air_recsys.nn.drift.curve import Curve, curve_of, processes_of
 from air_recsys.nn.posterior.entries import Entries
 from air_recsys.nn.posterior.equations import Rows, equations, solve
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 
 NOISE = 0.5
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from air_recsys.nn.build import observations
 from air_recsys.nn.objective import Observations
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 

@@ -8,7 +8,7 @@ import torch
 from posterior_cases import constant, drawn, observed
 
 from air_recsys.nn.drift.drift import Drift
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 SESSIONS = 6

@@ -9,8 +9,8 @@ import torch
 
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.features import pattern_features, projection
-from air_recsys.nn.posterior.own_entries import OwnEntries
 
 
 def pattern(m=40, n=30, seed=0):

@@ -8,8 +8,7 @@ import torch
 from posterior_cases import drawn, observed, posterior
 
 from air_recsys.nn.build import Settings
-from air_recsys.nn.memory import Sizes
-from air_recsys.nn.posterior.memory import holds_covariances, posterior_bytes, posterior_plan
+from air_recsys.nn.memory import Sizes, holds_covariances, posterior_bytes, posterior_plan
 
 BEFORE = 3
 
@@ -55,15 +54,6 @@ def test_a_state_of_either_kind_is_gone_on_from(number, of_other):
         other.sweep()
     for one, two in zip(whole.sides, other.sides, strict=True):
         assert torch.equal(one.mean, two.mean)
-
-
-def test_a_checkpoint_of_before_goes_on_with_draws():
-    state = drawing(BEFORE + 1).state()
-    del state["_done"]
-    found = drawing(0)
-    found.load_state(state | {"_swept": True})
-    found.sweep()
-    assert all(side.covariance is None for side in found.sides)
 
 
 def test_the_start_does_not_change_what_is_drawn():

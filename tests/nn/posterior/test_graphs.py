@@ -1,4 +1,4 @@
-"""Places of rows, and the graphs that are learned from them."""
+"""Positions of rows, and the graphs that are learned from them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.graphs.adjacency import ADJACENCIES
 from air_recsys.graphs.candidates import nearest_rows
+from air_recsys.graphs.laplacian import ADJACENCIES
 from air_recsys.nn.adaptive_laplacian import DenseLaplacian
 from air_recsys.nn.posterior.equations import Rows
-from air_recsys.nn.posterior.graphs import RowGraph, places
+from air_recsys.nn.posterior.graphs import RowGraph, positions
 from air_recsys.nn.posterior.prior import RowPrior
 
 FORMS = [(3, "row_softmin"), (None, "row_softmin"), (None, "global_sum"), (None, "global_product")]
@@ -44,24 +44,24 @@ def two_groups(m=20):
     return torch.as_tensor(np.column_stack([np.cos(angles), np.sin(angles)]))
 
 
-# -------------------------------------------------------------------- places
+# -------------------------------------------------------------------- positions
 
 
-def test_places_are_of_unit_length():
-    found = places(*prior_of())
+def test_positions_are_of_unit_length():
+    found = positions(*prior_of())
     assert found.shape == (30, 5 + 4)
     torch.testing.assert_close(found.norm(dim=1), torch.ones(30, dtype=torch.float64))
 
 
 def test_another_basis_of_the_factors_changes_no_distance():
     prior, rows = prior_of()
-    before = places(prior, rows)
+    before = positions(prior, rows)
     turned, _ = prior_of()
     change = torch.block_diag(normal(4, 4, seed=5), torch.ones(1, 1, dtype=torch.float64))
     turned.weights = prior.weights @ change
     inverse = torch.linalg.inv(change)
     turned.precision = inverse @ prior.precision @ inverse.T
-    after = places(turned, rows @ change)
+    after = positions(turned, rows @ change)
     torch.testing.assert_close(after @ after.T, before @ before.T)
 
 
@@ -70,12 +70,12 @@ def test_rows_in_another_order_stand_where_they_stood():
     order = torch.randperm(30, generator=torch.Generator().manual_seed(0))
     mixed, _ = prior_of()
     mixed.features = prior.features[order]
-    torch.testing.assert_close(places(mixed, rows[order]), places(prior, rows)[order])
+    torch.testing.assert_close(positions(mixed, rows[order]), positions(prior, rows)[order])
 
 
 def test_directions_count_by_how_much_rows_lean_on_them():
     prior, rows = prior_of(m=300)
-    sizes = places(prior, rows).square().sum(dim=0)[:5]
+    sizes = positions(prior, rows).square().sum(dim=0)[:5]
     assert sizes[:2].min() > 20 * sizes[2:].max()
 
 
@@ -88,14 +88,14 @@ def test_both_parts_count_by_their_share_of_all_lengths():
     parts = [(features * leaning) @ features.T, rest @ metric @ rest.T]
     sizes = [part.trace() for part in parts]
     together = (sizes[0] * parts[0] + sizes[1] * parts[1]) / sum(sizes)
-    found = places(prior, rows)
+    found = positions(prior, rows)
     lengths = together.diag().sqrt()
     torch.testing.assert_close(found @ found.T, together / (lengths[:, None] * lengths))
 
 
-def test_places_and_graphs_are_of_the_type_of_the_rows():
+def test_positions_and_graphs_are_of_the_type_of_the_rows():
     prior, rows = prior_of()
-    points = places(prior, rows.float())
+    points = positions(prior, rows.float())
     assert points.dtype == torch.float32
     assert learned(points)[0].dtype == np.float32
 
@@ -104,7 +104,7 @@ def test_without_a_pattern_the_factors_decide():
     prior = RowPrior(torch.ones(30, 1), 5, 1.0)
     rows = normal(30, 5)
     prior.update(Rows(rows))
-    found = places(prior, rows)
+    found = positions(prior, rows)
     assert found.shape == (30, 4)
     rest = (rows - prior.mean())[:, :-1]
     metric = torch.linalg.inv(torch.linalg.inv(prior.precision)[:-1, :-1])
@@ -114,7 +114,7 @@ def test_without_a_pattern_the_factors_decide():
 
 def test_rows_of_which_nothing_is_known_have_no_place():
     prior = RowPrior(torch.zeros(4, 3), 3, 1.0)
-    assert not places(prior, torch.zeros(4, 3)).any()
+    assert not positions(prior, torch.zeros(4, 3)).any()
 
 
 # -------------------------------------------------------------------- graphs

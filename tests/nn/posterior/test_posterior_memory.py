@@ -7,10 +7,9 @@ import pytest
 import torch
 from posterior_cases import drawn, observed, posterior
 
-from air_recsys.nn.memory import Sizes
+from air_recsys.nn.memory import Sizes, posterior_bytes
 from air_recsys.nn.posterior.estimate import LangevinEstimate
-from air_recsys.nn.posterior.memory import posterior_bytes
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 SIZES = Sizes(1000, 500, 50_000)

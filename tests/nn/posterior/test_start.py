@@ -8,7 +8,7 @@ import torch
 from posterior_cases import Drawn, constant, drawn, observed, posterior
 
 from air_recsys.exceptions import AirRecsysError
-from air_recsys.nn.posterior.own_entries import OwnEntries
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
 
 both = pytest.mark.parametrize("sample", [False, True], ids=["variational", "langevin"])

@@ -10,10 +10,10 @@ import torch
 from posterior_cases import constant, drawn, observed
 
 from air_recsys.nn.posterior.estimate import LangevinEstimate, VariationalEstimate
+from air_recsys.nn.posterior.exchange import OwnEntries
 from air_recsys.nn.posterior.graphs import RowGraph
-from air_recsys.nn.posterior.own_entries import OwnEntries
 from air_recsys.nn.posterior.posterior import Posterior
-from air_recsys.nn.posterior.state import set_values, values_of
+from air_recsys.nn.posterior.state import load_position, position, set_values, values_of
 
 CPU = torch.device("cpu")
 
@@ -100,20 +100,6 @@ def test_a_graph_goes_on_from_a_state_as_if_uninterrupted(k):
         np.testing.assert_array_equal(again.adjacency().toarray(), first.adjacency().toarray())
 
 
-def test_numbers_of_checkpoints_of_before_become_tensors():
-    chain, state = sweeping(LangevinEstimate)
-    for _ in range(6):
-        chain.sweep()
-    kept = state.state(), chain.state()
-    older = plain(kept)
-    older[0]["noise"]["variance"] = float(kept[0]["noise"]["variance"])
-    older[1]["_noise"] = float(kept[1]["_noise"])
-    again, other = sweeping(LangevinEstimate)
-    other.load_state(older[0])
-    again.load_state(older[1])
-    assert flat([other.state(), again.state()]) == flat(list(kept))
-
-
 class Owner:
     def __init__(self):
         self.matrix = torch.zeros(2, 3)
@@ -184,3 +170,32 @@ def test_draws_that_the_sweeps_cannot_have_made_are_refused(spoil):
     again, _ = sweeping(LangevinEstimate)
     with pytest.raises(ValueError, match=r"expected (a draw every 1 sweeps|draws like the rows)"):
         again.load_state(kept | {"_draws": spoil(kept["_draws"])})
+
+
+def numbers(generator):
+    return torch.rand(5, generator=generator).tolist()
+
+
+def test_a_generator_goes_on_where_another_stood():
+    first, second = torch.Generator().manual_seed(1), torch.Generator().manual_seed(2)
+    numbers(first)
+    load_position(second, position(first))
+    assert numbers(second) == numbers(first)
+
+
+def test_on_another_kind_of_device_the_course_is_new_but_always_the_same():
+    kept = position(torch.Generator().manual_seed(1)) | {"device": "cuda"}
+    later = kept | {"state": position(torch.Generator().manual_seed(2))["state"]}
+    drawn = []
+    for state in (kept, kept, later):
+        generator = torch.Generator().manual_seed(7)
+        load_position(generator, state)
+        drawn.append(numbers(generator))
+    assert drawn[0] == drawn[1]
+    assert len({tuple(it) for it in [*drawn[1:], numbers(torch.Generator().manual_seed(1))]}) == 3
+
+
+@pytest.mark.parametrize("state", [None, 3, torch.zeros(2)])
+def test_what_is_no_state_is_refused(state):
+    with pytest.raises(ValueError, match="expected the state of a generator as bytes"):
+        load_position(torch.Generator(), {"device": "cpu", "state": state})

@@ -8,8 +8,8 @@ import torch
 
 from air_recsys.nn.objective import Observations
 from air_recsys.nn.pattern import SparsePattern
-from air_recsys.nn.posterior.own_entries import OwnEntries
-from air_recsys.nn.posterior.prior import Places
+from air_recsys.nn.posterior.exchange import OwnEntries
+from air_recsys.nn.posterior.prior import Embedding
 from air_recsys.nn.posterior.unseen import settled, unseen_prior
 
 M, N = 300, 80
@@ -88,18 +88,18 @@ def test_each_draw_has_its_own():
     torch.testing.assert_close(found.weights[0], one.weights[0])
 
 
-@pytest.mark.parametrize("places", [Places(), Places(2, 0.4)])
-def test_what_is_left_out_is_said_by_all_others(places):
+@pytest.mark.parametrize("embedding", [Embedding(), Embedding(2, 0.4)])
+def test_what_is_left_out_is_said_by_all_others(embedding):
     known, rows, _, observed, _ = drawn()
     degrees = observed.degrees[0].clone()
-    prior = unseen_prior(rows, None, known, degrees, places)
+    prior = unseen_prior(rows, None, known, degrees, embedding)
     shares = degrees.double() / degrees.sum()
     counts = shares / shares.square().sum()
     inputs = torch.cat([known, torch.ones(M, 1)], dim=1).double()
     rest = counts[:, None] * inputs
-    # The ridge from the equations that the weights obey: that of places is given, that of features learned.
+    # The ridge from the equations that the weights obey: that of an embedding is given, that of features learned.
     learned = float((rest.T @ (rows.double() - inputs @ prior.weights[0]))[0, 0] / prior.weights[0, 0, 0])
-    assert not places.number or learned == pytest.approx(places.ridge)
+    assert not embedding.number or learned == pytest.approx(embedding.ridge)
     ridge = torch.diag(torch.tensor([learned, learned, 0.0], dtype=torch.float64))
     for row in (0, 7, 100):
         others = torch.arange(M) != row
@@ -108,17 +108,18 @@ def test_what_is_left_out_is_said_by_all_others(places):
         torch.testing.assert_close(prior.left_out[row, 0], inputs[row] @ alone, atol=1e-6, rtol=1e-4)
 
 
-def test_places_keep_their_ridge():
+def test_embeddings_keep_their_ridge():
     known, rows, _, observed, _ = drawn()
     weak, strong = (
-        unseen_prior(rows, None, known, observed.degrees[0], Places(2, s)).weights[0, :2].norm() for s in (0.001, 0.9)
+        unseen_prior(rows, None, known, observed.degrees[0], Embedding(2, s)).weights[0, :2].norm()
+        for s in (0.001, 0.9)
     )
     assert weak < 0.9 * strong
 
 
 def test_covariances_are_those_of_errors_without_the_row_itself():
-    """With as many places as rows the regression says each row, and nothing of it when it is left out."""
+    """With as many dimensions as rows the regression says each row, and nothing of it when it is left out."""
     rng = np.random.default_rng(0)
     rows, known = torch.as_tensor(rng.normal(size=(12, 1))), torch.eye(12, dtype=torch.float64)
-    prior = unseen_prior(rows, None, known, torch.full((12,), 5), Places(12, 0.9))
+    prior = unseen_prior(rows, None, known, torch.full((12,), 5), Embedding(12, 0.9))
     assert float(prior.covariances[0, 0, 0]) > 0.8 * float(rows.var())

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 from air_recsys import AIR, BiasModel, Interactions, SimilarityGraph
 from air_recsys.exceptions import DataError, MissingExtraError, ParameterError
-from air_recsys.models.state import Snapshot
+from air_recsys.models.learned import Snapshot
 from air_recsys.report.plots import (
     community_table,
     effective_neighbors,

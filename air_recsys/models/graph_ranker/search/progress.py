@@ -9,8 +9,7 @@ from typing import Any
 from air_recsys.models.graph_ranker.factors import FactorCourse, ItemFactors
 from air_recsys.models.graph_ranker.search.time_budget import TimeBudget
 from air_recsys.models.graph_ranker.smoothings import RankerSettings
-from air_recsys.training.checkpoint import of_this_training
-from air_recsys.training.held_checkpoint import HeldCheckpoint
+from air_recsys.training.checkpoint import HeldCheckpoint, of_this_training
 from air_recsys.training.interrupts import interruptible, interruption
 
 State = dict[str, Any]

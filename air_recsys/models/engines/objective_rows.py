@@ -1,0 +1,224 @@
+r"""The equations of a row under AIR's objective: fold-in, new ratings, and where a score comes from.
+
+With the items fixed, the objective is quadratic in one user's factors u and bias b. In the unit of the ratings and
+times n_users n_items it is
+
+.. math::
+    \sum_{j\in N} c_j (u v_j^\top + b + o_j - y_j)^2 + \omega\sum_{j\notin N} (u v_j^\top)^2 + u P u^\top
+        + \lambda_b b^2 + \rho\sum_k a_k (u - u_k)\, V^\top V\, (u - u_k)^\top
+
+over the user's rated items N, with weights c, offsets o (the mean and the items' biases) and a penalty P: the weight
+decay and the energy of the row on the item graph, m n eta V^T L V. The last term ties a known user to its neighbours
+k in the user graph; a new user has none. Items are folded in alike, with the sides exchanged.
+
+A model without weight decay is regularized by its depth alone, which no objective of one row shows. There P is that
+of a Gaussian prior on rows that look like those of training: sigma^2 S^-1, S the second moment of the trained factors
+and sigma^2 the mean squared training error, at least a thousandth of the mean squared rating.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.exceptions import NotFittedError, ParameterError
+from air_recsys.models.engines.objective_contributions import (
+    Contributing,
+    Equations,
+    contributions_of,
+    equations,
+)
+from air_recsys.models.engines.scaling import energy_weight
+from air_recsys.models.ratings import BINARY, Clip
+from air_recsys.models.rows import Folded, LeastSquaresRows, ScoreContributions, Side, Ties, span_penalty
+from air_recsys.models.solvers import Descent, Regularization
+from air_recsys.models.state import FittedState
+
+_FLATTEST = 1e-6  # least power of a singular value in the decay of deep models, as a fraction of the largest
+_COLLAPSED = 1e-12  # squared singular value of factors that decay has brought to 0
+_NOISE = 1e-3  # least noise, as a fraction of the mean squared rating; some models fit their ratings exactly
+
+
+@dataclass(frozen=True)
+class ObjectiveRows:
+    """The equations of a row, by the parameters that they read.
+
+    Parameters
+    ----------
+    depth : int
+    weight_decay : float
+    bias_decay : float, optional
+        None for a model without biases.
+    unobserved_weight : float
+    unit : float
+        Ratings per value trained on.
+    strengths : tuple of float or "auto"
+        Of the user graph and of the item graph.
+    ties_all : bool
+        Whether a term of the objective ties a row to all others.
+    clips : bool or "binary"
+        How predictions are limited.
+    """
+
+    depth: int
+    weight_decay: float
+    bias_decay: float | None
+    unobserved_weight: float
+    unit: float
+    strengths: tuple[float | str, float | str]
+    ties_all: bool
+    clips: Clip
+
+    sees_pattern = knows_deviations = False
+    has_factors, drift = True, None
+
+    @classmethod
+    def of(cls, descent: Descent, terms: Regularization, clips: Clip, unit: float) -> ObjectiveRows:
+        """Take the parameters of a training, and its unit."""
+        return cls(
+            descent.depth,
+            descent.weight_decay,
+            descent.bias_decay if descent.biases else None,
+            descent.unobserved_weight,
+            unit,
+            (terms.user_graph_reg, terms.item_graph_reg),
+            bool(terms.transforms) or terms.tv_reg not in (0, "auto"),
+            clips,
+        )
+
+    def check(self) -> None:
+        """Raise `ParameterError` where a row is tied to all others."""
+        if self.ties_all:
+            raise ParameterError(
+                "fold-in and explanations know no transforms and no total variation, which tie a row to all others: "
+                "fit the model anew"
+            )
+
+    def solver(self, state: FittedState, side: Side) -> LeastSquaresRows:
+        """The solve of the module's objective for new rows of a side."""
+        self.check()
+        return state.once(f"solver of a {side}", lambda: self._solver(state, side))
+
+    def take_in(
+        self,
+        before: FittedState,
+        draft: FittedState,
+        side: Side,
+        rows: np.ndarray,
+        ratings: sp.csr_array,
+        weights: np.ndarray | None,
+    ) -> tuple[Folded, ObjectiveRows]:
+        """Rows of a draft, from their ratings and, for users, from their neighbours in the user graph.
+
+        Strengths and penalties are those of the state before; the other side has grown and moved.
+        """
+        others, biases = draft.factors.of(_other(side))
+        solver = self.solver(before, side).against(others, biases + draft.factors.mean)
+        ties = None
+        if side == "user" and draft.user_graph is not None:
+            edges = draft.user_graph.to_scipy()[rows]
+            ties = Ties(self._weight(before, "user"), edges.sum(axis=1), edges @ draft.factors.user_factors)
+        return solver.solve(ratings, weights=weights, ties=ties), self
+
+    def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
+        """The sources of a personal score."""
+        return contributions_of(state, self.of_users(state), user, item)
+
+    def of_users(self, state: FittedState) -> Equations:
+        """The part of the equations that all users share."""
+        self.check()
+        weights = self._weight(state, "user"), self._weight(state, "item")
+        shared = Contributing(self.solver(state, "user"), weights, self.weight_decay > 0)
+        return state.once("equations of the users", lambda: equations(state, shared))
+
+    def feature_effects(self, side: Side) -> np.ndarray:
+        """Raise: an objective reads no features."""
+        raise NotFittedError("feature_effects needs a posterior that was trained with features, found none")
+
+    def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+        """Raise: an objective knows no deviations."""
+        raise NotFittedError(
+            "deviations and probabilities need a posterior, that of AIR with solver='variational' or 'langevin'; "
+            "found none"
+        )
+
+    def uncertainties(self, side: Side) -> np.ndarray:
+        """Raise: an objective knows no variances of scores."""
+        raise NotFittedError(
+            "uncertainty needs a posterior, that of AIR with solver='variational' or 'langevin'; found none"
+        )
+
+    def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """Raise: an objective knows no noise."""
+        return self.deviations(users, items)
+
+    def grown(self, n_users: int, n_items: int) -> ObjectiveRows:
+        """The same: nothing depends on the size."""
+        return self
+
+    def without_users(self) -> None:
+        """None: the penalty of a new user follows from the trained ones."""
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The unit; all else follows from factors and parameters."""
+        return {"unit": np.array([self.unit])}
+
+    def _weight(self, state: FittedState, side: Side) -> float:
+        """The weight of the energy of a side in the equations of one row."""
+        levels = self.weight_decay > 0 and self.bias_decay is None
+        return energy_weight(self.strengths[0 if side == "user" else 1], state.data, levels=levels)
+
+    def _solver(self, state: FittedState, side: Side) -> LeastSquaresRows:
+        factors, other = state.factors, _other(side)
+        own, (others, biases) = factors.of(side)[0], factors.of(other)
+        graph, weight = state.graph(other), self._weight(state, other)
+        penalty = self._decay(state, side) if self.weight_decay > 0 else self._prior(state, own)
+        if graph is not None and weight > 0:
+            doubles = others.astype(np.float64)
+            penalty = penalty + weight * (doubles.T @ (graph.laplacian() @ doubles))  # V^T L V, (r, r)
+        return LeastSquaresRows(others, biases + factors.mean, penalty, self.bias_decay, self.unobserved_weight)
+
+    def _prior(self, state: FittedState, own: np.ndarray) -> np.ndarray:
+        data = state.data
+        clips = False if self.clips == BINARY else self.clips
+        return row_prior(own, data.ratings, state.scores(data.user_index, data.item_index, clips))
+
+    def _decay(self, state: FittedState, side: Side) -> np.ndarray:
+        """The weight decay of a row as a quadratic form, in the unit of the side: users carry the ratings'.
+
+        An item's factors are a row of the last weight: lambda I. A user's are u = w W1 ... W(L-2), with the decay on
+        w. Where training has settled the weights are balanced, W(l)^T W(l) = W(l+1) W(l+1)^T, so
+        |w|^2 = u (V^T V)^(2-L) u^T.
+        """
+        others = state.factors.item_factors.astype(np.float64)
+        width = others.shape[1]
+        if side == "item":
+            return self.weight_decay * self.unit**2 * np.eye(width)
+        if self.depth == 2:
+            return self.weight_decay * np.eye(width)
+        values, axes = np.linalg.eigh(others.T @ others)
+        largest, power = max(values[-1], _COLLAPSED), self.depth - 2
+        scales = (values.clip(min=0) / largest) ** power
+        return self.weight_decay * (axes / scales.clip(min=_FLATTEST)) @ axes.T / largest**power
+
+
+def row_prior(own: np.ndarray, ratings: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+    """The penalty sigma^2 S^-1 of a Gaussian prior with the second moment S of the trained rows.
+
+    Parameters
+    ----------
+    own : ndarray, shape (m, r)
+        Factors of the trained rows.
+    ratings, predicted : ndarray, shape (n,)
+        The training ratings, and what the model makes of them.
+    """
+    if not own.any():
+        return np.eye(own.shape[1])
+    noise = max(float(np.mean((ratings - predicted) ** 2)), _NOISE * float(np.mean(ratings**2)))
+    return span_penalty(own, noise)
+
+
+def _other(side: Side) -> Side:
+    return "item" if side == "user" else "user"

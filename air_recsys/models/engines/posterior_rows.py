@@ -1,0 +1,287 @@
+r"""The equations of a row under a posterior: fold-in, new ratings, deviations, and where a score comes from.
+
+A user's factors and bias x = (p, b) are Gaussian around :math:`W^\top f` before any rating, with features f of the
+pattern of the items that it has rated (`air_recsys.nn.posterior`). With all items held fixed their mean is
+
+.. math:: (S^{-1} + t A)^{-1} (S^{-1} W^\top f + t h),
+
+and t, the scale of the user's noise, follows from the errors. A new user's features are the projection of its pattern
+on what training found for the items; so a trained user gets its own. Items are solved alike, with the sides exchanged.
+Models of draws solve a row once a kept draw of the other side, and take the mean.
+
+**New rows** have a looser prior than those of training. W, S and the items were learned on the trained users and give
+way to each of them; a user that took no part lies further from :math:`W^\top f`, for which W is shrunk too much. So
+:math:`S^{-1}` is taken times 0.6 and W of the pattern times 1.5, as chosen on hidden users and items
+(docs/fold-in.md). `partial_fit` solves trained users with the prior of training.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+
+from air_recsys.models.drift import LearnedDrift
+from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
+from air_recsys.models.engines.posterior_scores import contributions_of, score_variances
+from air_recsys.models.learned import Factors
+from air_recsys.models.rows import Folded, ScoreContributions, Side, checked_rows
+from air_recsys.models.state import FittedState
+from air_recsys.nn.devices import device_or_cpu
+from air_recsys.nn.objective import Observations
+from air_recsys.nn.pattern import SparsePattern
+from air_recsys.nn.posterior.equations import Rows
+from air_recsys.nn.posterior.rows import solve_row, solve_rows
+from air_recsys.nn.posterior.triangles import packed
+
+_BLOCK = 2048  # rows solved at a time
+_MANY = 256  # rows of a block that are worth the copies to a device
+_SEED = 0  # seed of the draws of new rows
+
+Gaussians = list[tuple[Rows, Tensor]]
+"""Rows and their scales t, one of each a draw of the other side."""
+
+
+@dataclass(frozen=True)
+class PosteriorRows:
+    """The equations of rows, from what a posterior has left."""
+
+    arrays: PosteriorArrays
+    drift: LearnedDrift | None = None
+
+    sees_pattern = knows_deviations = True
+
+    @property
+    def has_factors(self) -> bool:
+        """Whether rows have factors beside their biases."""
+        return self.arrays.users.shape[-1] > 1
+
+    def check(self) -> None:
+        """Do nothing: a row depends on the other side alone."""
+
+    def solver(self, state: FittedState, side: Side) -> PosteriorSolver:
+        """The solve of the posterior mean of new rows of a side."""
+        return state.once(f"solver of a {side}", lambda: _solver(state, self.arrays, side))
+
+    def take_in(
+        self,
+        before: FittedState,
+        draft: FittedState,
+        side: Side,
+        rows: np.ndarray,
+        ratings: sp.csr_array,
+        weights: np.ndarray | None,
+    ) -> tuple[Folded, PosteriorRows]:
+        """Rows of a draft, trained or new, and the equations with them; a posterior knows no neighbours."""
+        folded, arrays = _solver(draft, self.arrays, side).take_in(rows, ratings, weights)
+        return folded, PosteriorRows(arrays, self.drift)
+
+    def deviations(self, users: np.ndarray, items: np.ndarray, times: np.ndarray | None = None) -> np.ndarray:
+        """The standard deviation of a new rating of each pair, at a time where given, (n,)."""
+        deviations = self.arrays.deviations(users, items)
+        if self.drift is None:
+            return deviations
+        pairs = users, items
+        variance = self.drift.variances(*pairs) if times is None else self.drift.at(*pairs, times)[1]
+        return np.sqrt(np.square(deviations) + variance)
+
+    def uncertainties(self, side: Side) -> np.ndarray:
+        """The root of the mean variance of the scores of each row of a side, over the other side, (n,)."""
+        return np.sqrt(score_variances(self.arrays, side))
+
+    def noise(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """The variance of a rating of each pair around its true score, (n,)."""
+        return self.arrays.noise(users, items)
+
+    def grown(self, n_users: int, n_items: int) -> PosteriorRows:
+        """The same with rows for new users and items."""
+        return PosteriorRows(self.arrays.grown(n_users, n_items), self.drift)
+
+    def without_users(self) -> PosteriorRows | None:
+        """The same for no users; None where features or times are known, whose parts are those of all users."""
+        if self.drift is not None or self.arrays.has_unseen("user") or self.arrays.has_unseen("item"):
+            return None
+        return PosteriorRows(self.arrays.without_users())
+
+    def to_arrays(self) -> dict[str, np.ndarray]:
+        """The arrays of a model file."""
+        return self.arrays.to_arrays() | ({} if self.drift is None else self.drift.to_arrays())
+
+    def contributions(self, state: FittedState, user: int, item: int) -> ScoreContributions:
+        """The sources of a personal score: the pattern, features and the rated items, no graphs."""
+        return contributions_of(state, self.arrays, user, item)
+
+    def feature_effects(self, side: Side) -> np.ndarray:
+        """Mean and deviation of what each feature of a side adds to the scores of the others, (g, 2)."""
+        return self.arrays.effects(side)
+
+
+def _solver(state: FittedState, arrays: PosteriorArrays, side: Side) -> PosteriorSolver:
+    features = state.features(side)
+    known = None if features is None or not arrays.has_unseen(side) else features.numbers()
+    return PosteriorSolver(state.factors, arrays, side, device_or_cpu(state.ending.device), known)
+
+
+class PosteriorSolver:
+    """The solve of a row's posterior mean, see the module.
+
+    Parameters
+    ----------
+    factors : Factors
+    arrays : PosteriorArrays
+        Of the same model.
+    side : {"user", "item"}
+    device : device
+        Where blocks of many rows are solved; few rows are solved on the CPU, which needs no copies.
+    known : ndarray, shape (n_rows, g), optional
+        What is known of the rows of the model beside the pattern.
+
+    Attributes
+    ----------
+    others : ndarray, shape (n_others, r)
+        The factors of the fixed side.
+    maps : list of ndarray, shape (d - 1, r)
+        What turns factors of the posterior into those of the model, one a draw.
+    """
+
+    def __init__(
+        self,
+        factors: Factors,
+        arrays: PosteriorArrays,
+        side: Side,
+        device: torch.device,
+        known: np.ndarray | None = None,
+    ) -> None:
+        self.others = factors.item_factors if side == "user" else factors.user_factors
+        self._arrays, self._mean, self._unit = arrays, factors.mean, float(arrays.scales[0])
+        self._side: Side = side
+        self._device, self._known = device, known
+        self.maps = _maps(arrays, side, self.others)
+
+    def solve(
+        self, ratings: sp.csr_array, *, weights: np.ndarray | None = None, known: np.ndarray | None = None
+    ) -> Folded:
+        """The posterior means of new rows, see `air_recsys.models.rows.RowSolver`.
+
+        `known` (n, g) are their features; then a row without ratings has the mean that these say.
+        """
+        ratings = checked_rows(ratings, len(self.others))
+        n_rows = len(ratings.indptr) - 1
+        factors, biases = np.zeros((n_rows, self.others.shape[1]), self.others.dtype), np.zeros(n_rows)
+        for block, solved in self._blocks(ratings, weights, np.ones(n_rows, dtype=bool), known):
+            factors[block], biases[block] = self._folded(solved)
+        if known is None:
+            empty = np.diff(ratings.indptr) == 0
+            factors[empty] = biases[empty] = 0.0
+        return Folded(factors, biases)
+
+    def take_in(
+        self, rows: np.ndarray, ratings: sp.csr_array, weights: np.ndarray | None
+    ) -> tuple[Folded, PosteriorArrays]:
+        """Solve rows of the model, trained or new, and return what is kept of a posterior with them."""
+        arrays, rng = self._arrays, np.random.default_rng(_SEED)
+        factors, biases = np.empty((rows.size, self.others.shape[1]), self.others.dtype), np.empty(rows.size)
+        states, noise = (getattr(arrays, f"{self._side}{name}").copy() for name in ("s", "_noise"))
+        covariances = getattr(arrays, f"{self._side}_covariances")
+        covariances = None if covariances is None else covariances.copy()
+        known = None if self._known is None else self._known[rows]
+        for block, solved in self._blocks(ratings, weights, rows >= arrays.n_trained(self._side), known):
+            factors[block], biases[block] = self._folded(solved)
+            noise[rows[block]] = np.mean([1 / scales.numpy() for _, scales in solved], axis=0)
+            if covariances is None:
+                states[rows[block]] = np.stack([_drawn(state, rng) for state, _ in solved], axis=1)
+            else:
+                ((state, _),) = solved
+                states[rows[block]] = state.mean.numpy()
+                covariances[rows[block]] = state.covariance
+        kept = {"s": states, "_noise": noise, "_covariances": covariances}
+        return Folded(factors, biases), arrays._replace(**{f"{self._side}{name}": kept[name] for name in kept})
+
+    def _folded(self, solved: Gaussians) -> Folded:
+        means = [state.mean.numpy() for state, _ in solved]
+        factors = np.mean([mean[:, :-1] @ map for mean, map in zip(means, self.maps, strict=True)], axis=0)
+        return Folded(factors.astype(self.others.dtype), self._unit * np.mean([mean[:, -1] for mean in means], axis=0))
+
+    def _blocks(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: np.ndarray, known: np.ndarray | None
+    ) -> Iterator[tuple[np.ndarray, Gaussians]]:
+        """Yield some rows (k,) and their Gaussians until all are through, trained ones before new ones.
+
+        Rows without ratings of which features are known come first.
+        """
+        starts = ratings.indptr
+        confidences = None if weights is None else sp.csr_array((weights, ratings.indices, starts), ratings.shape)
+        unseen = (np.diff(starts) == 0) & (known is not None)
+        if known is not None and unseen.any():
+            expected = self._arrays.unseen(self._side, known[unseen])
+            yield np.flatnonzero(unseen), [(rows, torch.ones(len(rows.mean))) for rows in expected]
+        for some in (False, True):
+            rows = np.flatnonzero((new == some) & ~unseen)
+            for start in range(0, rows.size, _BLOCK):
+                block = rows[start : start + _BLOCK]
+                of_block, confidence = ratings, weights
+                if block.size < new.size:
+                    of_block = ratings[block]
+                    confidence = None if confidences is None else confidences[block].data
+                yield block, self._gaussians(of_block, confidence, some, None if known is None else known[block])
+
+    def _gaussians(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
+    ) -> Gaussians:
+        if len(ratings.indptr) == 2:
+            return self._gaussian(ratings, weights, new, known)
+        device = self._device if len(ratings.indptr) > _MANY else torch.device("cpu")
+        columns = np.unique(np.append(ratings.indices, 0))  # at least one
+        starts, places = ratings.indptr.astype(np.int64), np.searchsorted(columns, ratings.indices)
+        of_rows, of_columns = (torch.as_tensor(index, device=device) for index in (starts, places))
+        confidence = None if weights is None else double(weights, device)
+        values = double((ratings.data - self._mean) / self._unit, device)
+        entries = Observations(SparsePattern(of_rows, of_columns, columns.size), values, confidence)
+        features = self._arrays.features(self._side, ratings, known, device)
+        draws = self._arrays.known(self._side, columns, new=new, device=device)
+        solved = (solve_rows(entries, features, draw) for draw in draws)
+        return [(_on_cpu(rows), scales.cpu()) for rows, scales in solved]
+
+    def _gaussian(
+        self, ratings: sp.csr_array, weights: np.ndarray | None, new: bool, known: np.ndarray | None
+    ) -> Gaussians:
+        """The Gaussians of a single row, see `solve_row`."""
+        features = self._arrays.features(self._side, ratings, known).numpy()
+        columns, prior = self._arrays.of_row(self._side, ratings.indices, features, new=new)
+        row = solve_row((ratings.data - self._mean) / self._unit, weights, columns, prior)
+        means, covariances, scales = (torch.from_numpy(part) for part in row)
+        return [
+            (Rows(means[draw : draw + 1], packed(covariances[draw : draw + 1])), scales[draw : draw + 1])
+            for draw in range(len(means))
+        ]
+
+
+def _on_cpu(rows: Rows) -> Rows:
+    return Rows(rows.mean.cpu(), None if rows.covariance is None else rows.covariance.cpu())
+
+
+def _maps(arrays: PosteriorArrays, side: Side, others: np.ndarray) -> list[np.ndarray]:
+    """The matrices (r, k) that turn factors of the posterior into those of the model, one a draw."""
+    partners = arrays.items if side == "user" else arrays.users
+    unit = float(arrays.scales[0])
+    if partners.ndim == 2:  # the model's own; those of users carry the unit
+        return [np.eye(others.shape[1]) * (unit if side == "user" else 1.0)]
+    trained = len(getattr(arrays, f"{side}_basis"))
+    draws = partners[:trained, :, :-1].astype(np.float64)  # (n, s, r)
+    solved = np.linalg.lstsq(others[:trained].astype(np.float64), draws.reshape(trained, -1), rcond=None)[0]
+    return [unit * map.T for map in np.moveaxis(solved.reshape(len(solved), *draws.shape[1:]), 1, 0)]
+
+
+def draws_of_new_rows(n_draws: int, width: int) -> np.ndarray:
+    """The standard normal numbers that a single new row is drawn with, (n_draws, width)."""
+    return np.random.default_rng(_SEED).standard_normal((n_draws, width))
+
+
+def _drawn(state: Rows, rng: np.random.Generator) -> np.ndarray:
+    assert state.covariance is not None
+    error = torch.linalg.cholesky(state.covariances()) @ double(rng.standard_normal((*state.mean.shape, 1)))
+    return (state.mean + error[:, :, 0]).numpy()

@@ -1,0 +1,176 @@
+r"""The sources of a score under a posterior, and the variances of scores.
+
+With all else held fixed, the factors' half of the equations of a user (`posterior_rows`) with bias b is
+
+.. math:: (S^{-1}_{pp} + t A_{pp})\, p = \big(S^{-1} (W^\top f - (0, b))\big)_p + t \sum_j h_j,
+
+so :math:`p \cdot q` is what the pattern says and what each known feature of the user says (the first term, a sum over
+features), and one contribution for each rated item.
+
+A user without ratings has the factors that its features say (`air_recsys.nn.posterior.unseen`).
+
+The equations of the item give another view of :math:`c + p \cdot q`, with the users held fixed: what each known
+feature of the item adds to its bias and, by its factors, for this user.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.models.engines.posterior_arrays import PosteriorArrays, double
+from air_recsys.models.rows import Edges, ScoreContributions, Side
+from air_recsys.models.state import FittedState
+from air_recsys.nn.posterior.rows import Known
+from air_recsys.nn.posterior.triangles import inner, packed, symmetric
+
+
+def contributions_of(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> ScoreContributions:
+    """The sources of a personal score: the pattern, features and the rated items, no graphs."""
+    sources, factors = state.sources(user, np.empty(0, dtype=np.intp)), state.factors
+    rated, ratings, weights = sources[:3]
+    n_items, unit = len(factors.item_factors), float(arrays.scales[0])
+    bias = float(factors.user_biases[user]) / unit
+    values = (sources.deviations + factors.item_biases[rated]) / unit + bias
+    row = sp.csr_array((ratings, rated, [0, rated.size]), shape=(1, n_items))
+    own, known = _places_of_known(arrays, "user"), _known_of(state, arrays, "user", user)
+    features = arrays.features("user", row, known)[0].numpy()
+    pattern, of_items, of_features = 0.0, np.zeros(rated.size), np.zeros(own.stop - own.start)
+    draws = arrays.known("user", np.append(rated, item), new=user >= arrays.n_trained("user"))
+    for number, draw in enumerate(draws):
+        if known is not None and not rated.size:
+            unseen = _of_unseen(arrays, "user", known[0], number)[:, :-1] @ draw.columns.mean.numpy()[-1, :-1]
+            of_features += unseen[:-1]
+            pattern += unseen[-1]
+            continue
+        means, confidence = draw.columns.mean.numpy(), _confidence(draw, weights, float(arrays.user_noise[user]))
+        precision, inputs = draw.precision.numpy(), means[:-1, :-1]
+        matrix = precision[:-1, :-1] + (inputs.T * confidence) @ inputs + _covariance(draw, confidence)
+        summands = (values - means[:-1, -1] - bias)[:, None] * inputs  # (k, r)
+        if draw.columns.covariance is not None:
+            summands -= draw.columns.covariances().numpy()[:-1, :-1, -1]
+        reach = np.linalg.solve(matrix, means[-1, :-1])
+        of_items += confidence * (summands @ reach)
+        says = (features[:, None] * draw.weights.numpy()) @ (precision[:-1].T @ reach)  # (k,), of each feature
+        of_features += says[own]
+        pattern += says.sum() - says[own].sum() - bias * float(precision[:-1, -1] @ reach)
+    of_sources = np.column_stack([unit * of_items / len(draws), np.zeros(rated.size)])
+    no_edges, nothing = Edges(sp.csr_array((n_items, n_items)), 0.0), np.zeros(n_items)
+    return ScoreContributions(
+        sources,
+        unit * float(pattern) / len(draws),
+        of_sources,
+        no_edges,
+        nothing,
+        nothing,
+        unit * of_features / len(draws),
+        _of_item_features(state, arrays, user, item),
+    )
+
+
+def _of_item_features(state: FittedState, arrays: PosteriorArrays, user: int, item: int) -> np.ndarray:
+    """The share of each known feature of an item in its bias and its product with a user's factors, (g,)."""
+    own = _places_of_known(arrays, "item")
+    found, known = np.zeros(own.stop - own.start), _known_of(state, arrays, "item", item)
+    if known is None:
+        return found
+    place = np.flatnonzero(state.data.item_index == item)
+    users, weights = state.data.user_index[place], state.data.weights
+    weights = np.ones(place.size) if weights is None else weights[place]
+    draws = arrays.known("item", np.append(users, user), new=item >= arrays.n_trained("item"))
+    for number, draw in enumerate(draws):
+        inputs = draw.columns.mean.numpy().copy()
+        inputs[:, -1] = 1.0  # a score is linear in (q, c) with (p, 1)
+        if not place.size:
+            found += _of_unseen(arrays, "item", known[0], number)[:-1] @ inputs[-1]
+            continue
+        confidence = _confidence(draw, weights, float(arrays.item_noise[item]))
+        precision = draw.precision.numpy()
+        matrix = precision + (inputs[:-1].T * confidence) @ inputs[:-1]
+        matrix[:-1, :-1] += _covariance(draw, confidence)
+        found += known[0] * (draw.weights.numpy()[own] @ (precision @ np.linalg.solve(matrix, inputs[-1])))
+    return float(arrays.scales[0]) * found / len(draws)
+
+
+def _of_unseen(arrays: PosteriorArrays, side: Side, known: np.ndarray, draw: int) -> np.ndarray:
+    """The share of each feature in a row without ratings, and last that of all such rows, (g + 1, d)."""
+    return np.append(known, 1.0)[:, None] * getattr(arrays, f"{side}_unseen")[draw]
+
+
+def _known_of(state: FittedState, arrays: PosteriorArrays, side: Side, row: int) -> np.ndarray | None:
+    features = state.features(side)
+    return None if features is None or not arrays.has_unseen(side) else arrays.used(side, features.numbers([row]))
+
+
+def _places_of_known(arrays: PosteriorArrays, side: Side) -> slice:
+    """The places of the known features in W: before the degree and the constant."""
+    last = getattr(arrays, f"{side}_weights").shape[1] - 2
+    return slice(last - arrays.n_known(side), last)
+
+
+def _confidence(draw: Known, weights: np.ndarray, own_noise: float) -> np.ndarray:
+    """The inverse variance of each rating, (k,); the last of the other side's rows is that of the pair."""
+    return weights / (draw.noise.numpy()[:-1] * own_noise)
+
+
+def _covariance(draw: Known, confidence: np.ndarray) -> np.ndarray | float:
+    """The part of the covariances of the other side's factors in the equations, (r, r); 0 for draws."""
+    if draw.columns.covariance is None:
+        return 0.0
+    return np.einsum("j,jab->ab", confidence, draw.columns.covariances().numpy()[:-1, :-1, :-1])
+
+
+_MOST_OTHERS = 2000  # of models of draws, evenly spaced
+_BLOCK = 256
+
+
+def score_variances(arrays: PosteriorArrays, side: Side) -> np.ndarray:
+    r"""The mean variance of the scores of each row of a side without noise, (n,), in the unit of the ratings.
+
+    With means and covariances the variance of a score is :math:`\tilde p^\top C \tilde p + \tilde q^\top S \tilde q
+    + \mathrm{tr}(S' C')`, where S and C are the covariances of factors and bias of the user and of the item, S'
+    and C' those of the factors alone, and :math:`\tilde p = (p, 1)`, :math:`\tilde q = (q, 1)`. It is linear in
+    what the other side has, so its mean over all of them follows from two matrices. With draws it is the
+    variance over the draws.
+    """
+    own, other = (arrays.users, arrays.items) if side == "user" else (arrays.items, arrays.users)
+    if own.ndim == 3:
+        variances = _of_draws(own, other)
+    else:
+        assert arrays.user_covariances is not None
+        assert arrays.item_covariances is not None
+        covariances = arrays.user_covariances, arrays.item_covariances
+        variances = _of_means(own, other, *(covariances if side == "user" else covariances[::-1]))
+    return float(arrays.scales[0]) ** 2 * variances.clip(min=0)
+
+
+def _of_means(own: np.ndarray, other: np.ndarray, spread: np.ndarray, of_other: np.ndarray) -> np.ndarray:
+    left, right = _with_one(own), _with_one(other)
+    mean_spread = symmetric(double(of_other.mean(axis=0, dtype=np.float64)[None])).numpy()[0]
+    moment = right.T @ right / len(right)
+    moment[:-1, :-1] += mean_spread[:-1, :-1]
+    of_own = inner(double(spread), packed(double(moment)[None])).numpy()
+    return of_own + np.einsum("nd,de,ne->n", left, mean_spread, left, optimize=True)
+
+
+def _with_one(means: np.ndarray) -> np.ndarray:
+    """Factors with 1 in place of the bias."""
+    return np.column_stack([means[:, :-1], np.ones(len(means))]).astype(np.float64)
+
+
+def _of_draws(own: np.ndarray, other: np.ndarray) -> np.ndarray:
+    few = np.unique(np.linspace(0, len(other) - 1, min(len(other), _MOST_OTHERS)).astype(np.int64))
+    others = other[few].astype(np.float64)
+    variances = np.empty(len(own))
+    for start in range(0, len(own), _BLOCK):
+        rows = own[start : start + _BLOCK].astype(np.float64)
+        total = np.zeros((len(rows), few.size))
+        squared = np.zeros_like(total)
+        for draw in range(rows.shape[1]):
+            left, right = rows[:, draw], others[:, draw]
+            scores = left[:, :-1] @ right[:, :-1].T + left[:, -1:] + right[:, -1]
+            total += scores
+            squared += scores**2
+        n_draws = rows.shape[1]
+        variances[start : start + _BLOCK] = (squared / n_draws - (total / n_draws) ** 2).mean(axis=1)
+    return variances

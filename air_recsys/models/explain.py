@@ -1,0 +1,205 @@
+r"""`explain`: one score of a fitted model as an `Explanation`.
+
+A score is :math:`\mu + b_u + c_i + p \cdot q`, and its last summand comes from rated items, similar users and the
+choice of items; `objective_contributions` and `posterior_scores` of `air_recsys.models.engines` say how much of it
+from which. Nothing here is causal: it says how the fitted equations add up, with all other users and all items held
+fixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.exceptions import ParameterError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.explanation import Contributions, Explanation
+from air_recsys.models.pairs import times_of
+from air_recsys.models.ratings import Clip
+from air_recsys.models.rows import Side, Sources
+from air_recsys.models.state import FittedState, RowEquations
+from air_recsys.storage.validation import check_integer
+
+
+def explain(
+    state: FittedState,
+    equations: RowEquations,
+    pair: tuple[Hashable, Hashable],
+    n: int,
+    labels: Labels | None,
+    *,
+    clips: Clip,
+    similarities: Similarities,
+    timestamp: Any = None,
+) -> Explanation:
+    """The explanation of the score of a pair (user id, item id); see `AIR.explain`.
+
+    `similarities` are the graphs of users and of items that `similar_users` and `similar_items` look at.
+    """
+    check_integer("n", n, minimum=1)
+    user, item = state.data.users.place(pair[0]), state.data.items.place(pair[1])
+    names, factors = check_labels(labels), state.factors
+    from_sources = equations.contributions(state, user, item)
+    tables = Tables(state, from_sources.sources, n, names, clips, similarities)
+    rated_items, similar_users = np.split(from_sources.of_sources, [from_sources.sources.rated.size])
+    offsets = factors.mean, float(factors.user_biases[user]), float(factors.item_biases[item])
+    personal = float(factors.user_factors[user] @ factors.item_factors[item].astype(np.float64))
+    place, times = (np.array([user]), np.array([item])), times_of(state, timestamp, 1)
+    of_time = 0.0 if times is None or state.drift is None else float(state.drift.at(*place, times)[0][0])
+    unlimited = sum(offsets) + personal + of_time
+    return Explanation(
+        *pair,
+        label_of(names, pair[1]),
+        float(state.scores(*place, clips, times)[0]),
+        *offsets,
+        pattern=from_sources.pattern,
+        user_features=tables.features("user", from_sources.of_user_features),
+        rated_items=tables.items(item, rated_items),
+        similar_users=tables.users(user, item, similar_users),
+        graph_edges=tables.edges(*from_sources.item_edges, from_sources.gains, from_sources.scores),
+        item_features=tables.features("item", from_sources.of_item_features),
+        time=of_time,
+        remainder=personal - from_sources.explained,
+        clipping=float(state.limited(np.array(unlimited), clips)) - unlimited,
+    )
+
+
+Labels = Mapping[Any, str] | pd.Series
+Similarities = tuple[SimilarityGraph | None, SimilarityGraph | None]
+SIMILARITY = "similarity"
+"""The name of what a given graph says, among the features."""
+
+
+class Tables:
+    """Builds the tables for one user.
+
+    Parameters
+    ----------
+    state : FittedState
+    sources : Sources
+        What is known of the user.
+    n : int
+        Most rows of a table.
+    names : dict, optional
+        Item id to name.
+    clips : bool or "binary"
+        Whether scores are limited to the range of the ratings.
+    similarities : tuple of SimilarityGraph or None
+        How similar users are, and items: what `similar_users` and `similar_items` show.
+    """
+
+    def __init__(
+        self,
+        state: FittedState,
+        sources: Sources,
+        n: int,
+        names: dict[Hashable, Any] | None,
+        clips: Clip,
+        similarities: Similarities,
+    ) -> None:
+        self._state, self._sources, self._n, self._names, self._clips = state, sources, n, names, clips
+        self._similar_users, self._similar_items = similarities
+        self._item_ids = state.data.item_ids
+
+    def items(self, item: int, contributions: np.ndarray) -> Contributions:
+        """The rated items; `contributions` (N, 2) in all and by the item graph."""
+        best = self._largest(contributions[:, 0])
+        rated = self._sources.rated[best]
+        columns = {
+            "item": self._item_ids[rated],
+            "label": self._named(rated),
+            "rating": self._sources.ratings[best],
+            "deviation": self._sources.deviations[best],
+            "weight": _of_edges(self._similar_items, np.full_like(rated, item), rated),
+        }
+        return _table(columns, contributions, best)
+
+    def users(self, user: int, item: int, contributions: np.ndarray) -> Contributions:
+        """The similar users; `contributions` (K, 2) in all and by the item graph."""
+        best = self._largest(contributions[:, 0])
+        data, others = self._state.data, self._sources.neighbors[best]
+        given = data.item_index == item
+        columns = {
+            "user": data.user_ids[others],
+            "weight": _of_edges(self._similar_users, np.full_like(others, user), others),
+            "rating": _ratings(data.user_index[given], data.ratings[given], others),
+            "score": self._state.scores(others, np.full_like(others, item), self._clips),
+        }
+        return _table(columns, contributions, best)
+
+    def edges(self, adjacency: sp.csr_array, strength: float, gains: np.ndarray, scores: np.ndarray) -> Contributions:
+        """The edges of the item graph, from what each item counts and the user's score of each, (n_items,)."""
+        edges = adjacency.tocoo()
+        contributions = strength * edges.data * gains[edges.row] * scores[edges.col]
+        best = self._largest(contributions)
+        ends, starts = edges.row[best], edges.col[best]
+        columns = {
+            "item": self._item_ids[ends],
+            "label": self._named(ends),
+            "neighbor": self._item_ids[starts],
+            "neighbor_label": self._named(starts),
+            "weight": _of_edges(self._similar_items, ends, starts),
+            "rating": _ratings(self._sources.rated, self._sources.ratings, starts),
+        }
+        return _table(columns, contributions[:, None], best)
+
+    def features(self, side: Side, contributions: np.ndarray) -> Contributions:
+        """The features of the user, or of the item, that say something of it; `contributions` (g + d,).
+
+        What the places in a given graph say is one sum, under the name "similarity".
+        """
+        features = self._state.features(side)
+        names = [] if features is None else features.names
+        if len(contributions) > len(names):
+            own, of_graph = np.split(contributions, [len(names)])
+            names, contributions = [*names, SIMILARITY], np.append(own, of_graph.sum())
+        names = np.array(names, dtype=object)
+        best = self._largest(contributions)
+        return _table({"feature": names[best]}, contributions[:, None], best)
+
+    def _largest(self, contributions: np.ndarray) -> np.ndarray:
+        """The positions of the n largest absolute values, largest first."""
+        sizes = np.abs(contributions)
+        chosen = np.argpartition(-sizes, self._n)[: self._n] if sizes.size > self._n else np.arange(sizes.size)
+        return chosen[np.lexsort((chosen, -sizes[chosen]))]
+
+    def _named(self, items: np.ndarray) -> list[str | None] | None:
+        return None if self._names is None else [label_of(self._names, id) for id in self._item_ids[items].tolist()]
+
+
+def check_labels(labels: Labels | None) -> dict[Hashable, Any] | None:
+    """Labels as a dictionary, or raise `ParameterError` unless they map ids to names."""
+    if labels is not None and not isinstance(labels, (Mapping, pd.Series)):
+        raise ParameterError(f"labels must be a mapping or a Series of item id to name, found {type(labels).__name__}")
+    return None if labels is None else dict(labels.items())
+
+
+def label_of(names: dict[Hashable, Any] | None, id: Hashable) -> str | None:
+    """The name of an item; its id as text where it has none."""
+    if names is None:
+        return None
+    name = names.get(id)
+    return str(id) if name is None or pd.isna(name) else str(name)
+
+
+def _of_edges(graph: SimilarityGraph | None, ends: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """The weights of the edges between pairs of nodes, 0 where there is none."""
+    if graph is None or not ends.size:
+        return np.zeros(ends.size)
+    return np.asarray(graph.to_scipy()[ends, starts], dtype=np.float64)
+
+
+def _ratings(index: np.ndarray, ratings: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The ratings at the wanted indices, NaN where there is none."""
+    return pd.Series(ratings, index=index).reindex(wanted).to_numpy()
+
+
+def _table(columns: dict[str, Any], contributions: np.ndarray, best: np.ndarray) -> Contributions:
+    """A table with the columns that there are; `contributions` has one column, or the part by the graph too."""
+    columns |= dict(zip(("contribution", "by_graph"), contributions[best].T, strict=False))
+    rows = pd.DataFrame({name: values for name, values in columns.items() if values is not None})
+    return Contributions(rows, float(contributions[:, 0].sum()), len(contributions))

@@ -1,7 +1,0 @@
-"""A score, taken apart: which rated items, similar users and edges speak for it."""
-
-from air_recsys.models.explanation.explain import explain
-from air_recsys.models.explanation.explanation import Contributions, Explanation
-from air_recsys.models.explanation.tables import Labels
-
-__all__ = ["Contributions", "Explanation", "Labels", "explain"]

@@ -1,0 +1,268 @@
+"""Graphs of similarities that are given beside the ratings."""
+
+from __future__ import annotations
+
+from copy import copy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.data.features import Encoding, Features
+from air_recsys.data.ids import IdIndex
+from air_recsys.data.interactions import Interactions
+from air_recsys.data.readers.pairs_file import known_kind, read_table
+from air_recsys.data.readers.ratings_text import as_integers
+from air_recsys.exceptions import DataError, DataFileError, quoted
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.embedding import graph_embedding
+from air_recsys.graphs.pruning import strongest
+from air_recsys.models.rows import Side
+from air_recsys.storage.reading import checked_sparse
+
+_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/similarities.md
+_MANY, _NEAREST = 50, 10  # mean neighbours above which the most similar ones count alone, and how many of them
+_FEW = 3  # nodes, of which a zero diagonal tells nothing
+_SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
+
+
+def with_similarities(data: Interactions, user: Any, item: Any) -> Interactions:
+    """Interactions in which users and items have places in given graphs, see `AIR.fit`.
+
+    Raises
+    ------
+    DataError
+        For a matrix that is not square, symmetric and >= 0, or looks like distances; for ids that are repeated, or all
+        unknown to the data; where no two are similar.
+
+    Examples
+    --------
+    >>> data = Interactions.from_dense([[5.0, 1.0, 2.0]], item_ids=["x", "y", "z"])
+    >>> similar = pd.DataFrame([[1, 0.5], [0.5, 1]], index=["x", "y"], columns=["x", "y"])
+    >>> with_similarities(data, None, similar).item_features.places.any(axis=1)
+    array([ True,  True, False])
+    """
+    same = copy(data)
+    if user is not None:
+        same.users, same.user_features = _placed(data.users, data.user_features, user)
+    if item is not None:
+        same.items, same.item_features = _placed(data.items, data.item_features, item)
+    return same
+
+
+def _placed(index: IdIndex, known: Features | None, given: Any) -> tuple[IdIndex, Features]:
+    """An index with the further ids of a graph, and what is known of all with their places in it."""
+    graph = given_graph(given, index.kind, index.ids)
+    index.check_shared(graph.ids, "similarities")
+    adjacency, whole = graph.to_scipy(), index.joined(graph.ids)
+    has_many = adjacency.nnz > _MANY * np.count_nonzero(np.diff(adjacency.indptr))
+    of_nodes = graph_embedding(strongest(adjacency, _NEAREST) if has_many else adjacency, _DIMS)
+    found = np.zeros((len(whole), of_nodes.shape[1]), np.float32)
+    found[whole.lookup(graph.ids)] = of_nodes
+    nothing = Features(Encoding(()), np.empty((len(whole), 0), np.float32))
+    return whole, replace(nothing if known is None else known.grown(len(whole)), places=found)
+
+
+def given_graph(given: Any, kind: str, ids: np.ndarray) -> SimilarityGraph:
+    """Similarities as a graph with an edge at least.
+
+    Parameters
+    ----------
+    given : SimilarityGraph, DataFrame, SciPy sparse or ndarray
+        A table has the ids as its index and as its columns; a matrix has a row for each of `ids`.
+    kind : str
+        "user" or "item".
+    ids : ndarray
+
+    Raises
+    ------
+    DataError
+        See `with_similarities`.
+
+    Examples
+    --------
+    >>> given_graph(np.abs(np.subtract.outer(range(4), range(4))), "item", np.arange(4))
+    Traceback (most recent call last):
+    air_recsys.exceptions.DataError: expected item similarities, found what looks like distances (0 for each item \
+with itself, above 0 for nearly all pairs): give similarities, such as 1 - D / D.max()
+    """
+    graph = given
+    if not isinstance(graph, SimilarityGraph):
+        matrix, nodes = _as_matrix(given, kind, ids)
+        _check(matrix, kind)
+        graph = SimilarityGraph(matrix, nodes, kind)
+    if not graph.n_edges:
+        raise DataError(f"expected similarities of {kind}s, found no two that are similar")
+    return graph
+
+
+def _as_matrix(given: Any, kind: str, ids: np.ndarray) -> tuple[sp.csr_array, Any]:
+    nodes: Any = ids
+    if isinstance(given, pd.DataFrame):
+        nodes = given.index.to_numpy()
+        if given.index.has_duplicates or set(given.index) != set(given.columns) or len(set(nodes)) != given.shape[1]:
+            raise DataError(
+                f"expected a table of {kind} similarities with each id once as index and once as column, found the "
+                f"index {quoted(given.index.tolist())} and the columns {quoted(given.columns.tolist())}"
+            )
+        given = given[given.index].to_numpy()
+    if not sp.issparse(given):
+        try:
+            given = sp.csr_array(np.asarray(given, dtype=np.float64))
+        except (TypeError, ValueError):
+            raise DataError(
+                f"expected {kind} similarities as a SimilarityGraph, a table or a matrix of numbers, found "
+                f"{type(given).__name__}"
+            ) from None
+    matrix = checked_sparse(f"{kind} similarities", given).tocsr()
+    if matrix.shape != (len(nodes), len(nodes)):
+        raise DataError(
+            f"expected {kind} similarities of shape ({len(nodes)}, {len(nodes)}), a row and a column for each {kind}, "
+            f"found {matrix.shape}"
+        )
+    return sp.csr_array(matrix), nodes
+
+
+def _check(matrix: sp.csr_array, kind: str) -> None:
+    """Raise `DataError` unless a square matrix holds similarities."""
+    values = matrix.data
+    if not np.isfinite(values).all():
+        raise DataError(f"expected finite {kind} similarities, found {values[~np.isfinite(values)][0]}")
+    if values.size and values.min() < 0:
+        raise DataError(
+            f"expected {kind} similarities >= 0, found {values.min():.4g}: of correlations keep those above 0, "
+            "S.clip(min=0)"
+        )
+    difference = float(abs(matrix - matrix.T).max()) if values.size else 0.0
+    if difference > _SYMMETRIC * (values.max() if values.size else 1.0):
+        raise DataError(
+            f"expected symmetric {kind} similarities, found a difference of {difference:.4g} to the transpose: take "
+            "the mean of both, (S + S.T) / 2"
+        )
+    n, beside = matrix.diagonal().size, np.count_nonzero(values) - np.count_nonzero(matrix.diagonal())
+    if n > _FEW and not matrix.diagonal().any() and 2 * beside > n * (n - 1):
+        raise DataError(
+            f"expected {kind} similarities, found what looks like distances (0 for each {kind} with itself, above 0 "
+            "for nearly all pairs): give similarities, such as 1 - D / D.max()"
+        )
+
+
+def read_features(path: str | Path, id_column: str, *, sep: str | None = None) -> pd.DataFrame:
+    r"""Read features of users or items: a table with a column of ids and any other columns.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.csv``, ``.tsv`` or ``.txt`` file (also with ``.gz``), or a ``.parquet`` file (needs the extra ``data``).
+    id_column : str
+        The column of ids. As in `read_ratings`, ids that are all integers become integers, others stay text as
+        written.
+    sep : str, optional
+        The character between two fields; by default comma for ``.csv`` and tab for the others.
+
+    Returns
+    -------
+    DataFrame
+        Indexed by id, for `Interactions.with_features`.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, of an unknown kind, no table, or lacks the column.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "films.csv")
+    >>> _ = path.write_text("item,year,genres\n7,1990,Drama|War\n8,,War\n")
+    >>> read_features(path, "item")
+            year     genres
+    item
+    7     1990.0  Drama|War
+    8        NaN        War
+    >>> folder.cleanup()
+    """
+    file, kind = known_kind(path, "features")
+    table = read_table(file, "features", {id_column: str}, kind, sep)
+    if id_column not in table.columns:
+        raise DataFileError(f"{file}: expected the column {id_column!r}, found {quoted(list(table.columns))}")
+    names = table[id_column].tolist()
+    if pd.isna(np.array(names, dtype=object)).any():
+        raise DataFileError(f"{file}: every row needs its {id_column!r}, found one without")
+    ids = pd.Index(as_integers(list(map(str, names))), name=id_column)
+    return table.drop(columns=id_column).set_index(ids)
+
+
+def read_similarity(path: str | Path, kind: Side, *, sep: str | None = None) -> SimilarityGraph:
+    r"""Read similarities of users or items: a table of pairs, or a square table.
+
+    Parameters
+    ----------
+    path : str or Path
+        As in `read_features`. A table of pairs has three columns of any names: two ids and their similarity, each pair
+        in one order or in both. Pairs that are not there count as 0. In a square table the first column and the names
+        of the others are ids.
+    kind : {"user", "item"}
+    sep : str, optional
+        As in `read_features`.
+
+    Returns
+    -------
+    SimilarityGraph
+        For ``AIR.fit(..., item_similarity=)``.
+
+    Raises
+    ------
+    DataFileError
+        If the file is missing, of an unknown kind or not such a table, and for a pair with two similarities.
+    DataError
+        For numbers that are not similarities, see `air_recsys.models.given`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> path = pathlib.Path(folder.name, "similar.csv")
+    >>> _ = path.write_text("film,other,similarity\n7,8,0.5\n8,9,0.25\n")
+    >>> read_similarity(path, "item")
+    SimilarityGraph(3 items, 2 edges, 0 isolated, 1 component, weights 0.25..0.5)
+    >>> folder.cleanup()
+    """
+    file, ending = known_kind(path, "similarities")
+    table = read_table(file, "similarities", {0: str, 1: str}, ending, sep)
+    if table.shape[1] < 2 or table.empty:
+        raise DataFileError(f"{file}: expected pairs with a similarity, or a square table, found {table.shape}")
+    names, columns = [list(map(str, part)) for part in (table.iloc[:, 0], table.columns[1:])]
+    if sorted(names) == sorted(columns):
+        square = table.iloc[:, 1:].apply(pd.to_numeric, errors="coerce")
+        ids = as_integers(names + columns)
+        given = square.set_axis(ids[: len(names)], axis=0).set_axis(ids[len(names) :], axis=1)
+        return given_graph(given, kind, np.empty(0))
+    if table.shape[1] != 3:
+        raise DataFileError(
+            f"{file}: expected three columns (id, id, similarity), or a square table with the ids of its first column "
+            f"as the names of the others, found the columns {quoted(list(table.columns))}"
+        )
+    adjacency, ids = _of_pairs(file, table)
+    return given_graph(adjacency, kind, ids)
+
+
+def _of_pairs(file: Path, table: pd.DataFrame) -> tuple[sp.csr_array, np.ndarray]:
+    ends = as_integers([*map(str, table.iloc[:, 0]), *map(str, table.iloc[:, 1])])
+    weights = np.asarray(pd.to_numeric(table.iloc[:, 2], errors="coerce"), dtype=np.float64)
+    if table.isna().to_numpy().any() or np.isnan(weights).any():
+        raise DataFileError(f"{file}: expected two ids and a number in each row, found a row without")
+    places, ids = pd.factorize(np.asarray(ends), sort=True)
+    starts, stops = np.split(places, 2)
+    pairs = pd.DataFrame({"a": np.minimum(starts, stops), "b": np.maximum(starts, stops), "weight": weights})
+    pairs = pairs.drop_duplicates()
+    twice = pairs[pairs.duplicated(["a", "b"])]
+    if len(twice):
+        first, second = ids[twice["a"].iloc[0]], ids[twice["b"].iloc[0]]
+        raise DataFileError(f"{file}: expected one similarity a pair, found two of {first} and {second}")
+    upper = sp.coo_array((pairs["weight"], (pairs["a"], pairs["b"])), shape=(len(ids), len(ids))).tocsr()
+    return sp.csr_array(upper + sp.triu(upper, 1).T), np.asarray(ids)

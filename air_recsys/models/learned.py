@@ -1,0 +1,170 @@
+"""The parts of a fitted state: factors, snapshots of graphs, the ending of the training, and the selected settings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.data.interactions import Interactions
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.rows import Side
+from air_recsys.training import Record
+
+
+class Factors(NamedTuple):
+    """Factors and biases of a model: score(u, i) = mean + b_u + c_i + p_u . q_i, in the unit of the ratings."""
+
+    user_factors: np.ndarray  # (n_users, r)
+    item_factors: np.ndarray  # (n_items, r)
+    user_biases: np.ndarray  # (n_users,)
+    item_biases: np.ndarray  # (n_items,)
+    mean: float
+
+    def arrays(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Factors and biases without the mean."""
+        return self.user_factors, self.item_factors, self.user_biases, self.item_biases
+
+    def scores(self, users: np.ndarray, items: np.ndarray) -> np.ndarray:
+        """The score of each pair of indices, (n,).
+
+        Examples
+        --------
+        >>> Factors(np.ones((1, 2)), np.full((1, 2), 0.5), np.zeros(1), np.ones(1), 3.0).scores(np.array([0]), [0])
+        array([5.])
+        """
+        products = np.einsum("nr,nr->n", self.user_factors[users], self.item_factors[items])
+        return products + self.user_biases[users] + self.item_biases[items] + self.mean
+
+    def of(self, side: Side) -> tuple[np.ndarray, np.ndarray]:
+        """The factors and the biases of users or of items."""
+        by_user = side == "user"
+        return (self.user_factors, self.user_biases) if by_user else (self.item_factors, self.item_biases)
+
+
+class Snapshot(NamedTuple):
+    """The learned graphs at one epoch."""
+
+    user_graph: SimilarityGraph | None
+    item_graph: SimilarityGraph | None
+    transform_graphs: list[SimilarityGraph]
+
+    @classmethod
+    def of(cls, adjacencies: Sequence[sp.csr_array | None], data: Interactions) -> Self:
+        """Give the adjacencies of rows, columns and others the ids of their nodes."""
+        rows, columns, *others = adjacencies
+        users = None if rows is None else SimilarityGraph(rows, data.user_ids, "user")
+        items = None if columns is None else SimilarityGraph(columns, data.item_ids, "item")
+        present = [adjacency for adjacency in others if adjacency is not None]
+        return cls(users, items, [SimilarityGraph(each, range(len(each.indptr) - 1)) for each in present])
+
+
+class Ending(NamedTuple):
+    """The ending of a training; None for parts that a model does not have."""
+
+    n_iter: int | None = None
+    stopped_by: str | None = None
+    device: str | None = None
+    snapshots: dict[int, Snapshot] | None = None
+
+
+def history_of(records: list[Record]) -> pd.DataFrame:
+    """Records as a table, in the words of users and items."""
+    frame = pd.DataFrame(records, columns=list(Record._fields))
+    return frame.rename(columns={"row_energy": "user_energy", "column_energy": "item_energy"})
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One form of the settings, trained on a part of the ratings and judged on the hidden rest.
+
+    Parameters
+    ----------
+    form : str
+        Its name.
+    trainings : float
+        How long it was trained, as a share of the training that follows.
+    rmse : float
+        Root mean squared error on the hidden ratings, in their unit; infinite where the training failed.
+    """
+
+    form: str
+    trainings: float
+    rmse: float
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The values of a training for parameters that were "auto".
+
+    Parameters
+    ----------
+    values : dict
+        Parameters that the form sets, by plain names; all others follow from formulas.
+    form : str
+        The name of the form, "" where there was none to choose.
+    trials : tuple of Trial
+        Empty where nothing was searched.
+    line : str
+        What was chosen, by how much, or why nothing was searched.
+    interrupted : bool
+        Whether Ctrl-C ended the search.
+    """
+
+    values: dict[str, Any] = field(default_factory=dict)
+    form: str = ""
+    trials: tuple[Trial, ...] = ()
+    line: str = ""
+    interrupted: bool = False
+
+    def plain_values(self) -> dict[str, Any]:
+        """The values by plain names, those of a solver beside its name; without what is still "auto".
+
+        Examples
+        --------
+        >>> Selection({"n_factors": 3, "solver": {"name": "adam", "depth": 2, "tv_reg": "auto"}}).plain_values()
+        {'n_factors': 3, 'solver': 'adam', 'depth': 2}
+        """
+        of_solver = dict(self.values.get("solver", {}))
+        named = {"solver": of_solver.pop("name")} if of_solver else {}
+        plain = {name: value for name, value in self.values.items() if name != "solver"} | named | of_solver
+        return {name: value for name, value in plain.items() if value != "auto"}
+
+    def table(self) -> pd.DataFrame:
+        """The trials, one a row."""
+        return pd.DataFrame([asdict(trial) for trial in self.trials], columns=["form", "trainings", "rmse"])
+
+    def to_json(self) -> dict[str, Any]:
+        """The same as JSON holds it."""
+        trials = [[each.form, each.trainings, each.rmse if math.isfinite(each.rmse) else None] for each in self.trials]
+        return {
+            "values": self.values,
+            "form": self.form,
+            "trials": trials,
+            "line": self.line,
+            "interrupted": self.interrupted,
+        }
+
+    @classmethod
+    def from_json(cls, content: Any) -> Selection:
+        """The selection that `to_json` described; `ValueError`, `TypeError` or `LookupError` for something else.
+
+        Examples
+        --------
+        >>> chosen = Selection({"graph_neighbors": 5}, "groups", (Trial("groups", 0.25, math.inf),), "groups")
+        >>> Selection.from_json(chosen.to_json()) == chosen
+        True
+        """
+        values, form, line = content["values"], content["form"], content["line"]
+        if not (isinstance(values, Mapping) and isinstance(form, str) and isinstance(line, str)):
+            raise ValueError("expected chosen settings by name, found others")
+        trials = tuple(
+            Trial(str(name), float(share), math.inf if rmse is None else float(rmse))
+            for name, share, rmse in content["trials"]
+        )
+        return cls(dict(values), form, trials, line, content["interrupted"] is True)

@@ -1,0 +1,277 @@
+"""`SolvesRows`: models whose rows obey linear equations, for new rows, new ratings and explanations."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Hashable
+from typing import Any, Self
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.data.interactions import as_interactions
+from air_recsys.models.deviations import PredictsDeviations
+from air_recsys.models.explain import Labels, explain
+from air_recsys.models.explanation import Explanation
+from air_recsys.models.new_rows import as_rows, check_finite, check_on_scale, checked_features, with_known_rows
+from air_recsys.models.partial_fit import of_new_users, updated
+from air_recsys.models.rows import SIDES, Folded, RowSolver, Side
+from air_recsys.models.state import lock_of
+from air_recsys.storage.validation import check_choice
+
+
+class SolvesRows(PredictsDeviations):
+    """A recommender of which the row of a user or an item is solved for, the other side held fixed."""
+
+    def row_solver(self, side: Side = "user") -> RowSolver:
+        """The linear solve behind `fold_in` for one side, for use without the model.
+
+        Raises
+        ------
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a row to all others.
+        """
+        check_choice("side", side, SIDES)
+        return self._fitted().row_solver(side)
+
+    def fold_in(
+        self, ratings: Any, *, weights: np.ndarray | None = None, side: Side = "user", features: Any = None
+    ) -> Folded:
+        """Factors and biases of new users (or items) from their ratings; the model does not change.
+
+        The new rows minimise the objective with the trained model held fixed, see
+        `air_recsys.models.engines.objective_rows`. With a posterior they are posterior means, see
+        `air_recsys.models.engines.posterior_rows`. Use `partial_fit` to make them part of the model.
+
+        Parameters
+        ----------
+        ratings : Interactions, DataFrame, SciPy sparse, or None
+            Interactions have the new users by id; their items must be known. A matrix has one row per new user and one
+            column per item of the model (with ``side="item"`` one row per new item and one column per user); its
+            stored entries are ratings, zeros included. None, with `features`: new rows without a rating.
+        weights : ndarray, shape (nnz,), optional
+            How much each stored entry of a CSR matrix counts; Interactions bring their own.
+        side : {"user", "item"}
+            What the new rows are.
+        features : DataFrame or ndarray, optional
+            Features of the new rows, for models that were trained with features: by id beside Interactions, else in
+            the order of the rows. Missing features count as the average.
+
+        Returns
+        -------
+        Folded
+            `factors` (n, r) and `biases` (n,). A new user's scores are
+            ``global_mean_ + biases[:, None] + item_biases_ + factors @ item_factors_.T``. A row without ratings and
+            features gets zeros: the mean and the biases of the other side.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            If the ratings do not fit the model. The rules are those of `fit`: ratings are finite, each pair occurs
+            once, and weights are finite and >= 0. Ratings must lie on the scale of the training data, from the
+            smallest to the largest rating in `fit`. If all of these are equal there is no scale, and only negative
+            ratings are refused.
+
+        Examples
+        --------
+        >>> import scipy.sparse as sp
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> model = AIR.for_completion(n_epochs=3000, init_std=0.1, random_state=0, device="cpu").fit(ratings)
+        >>> new = model.fold_in(sp.csr_array([[0, 0, 2.0, 2.0, 0, 0, 4.0, 4.0]]))  # like the second group
+        >>> (new.factors @ model.item_factors_.T).round(0)[0, :5]
+        array([2., 2., 2., 2., 4.], dtype=float32)
+        """
+        check_choice("side", side, SIDES)
+        state = self._fitted()
+        solver = state.row_solver(side)
+        ratings, options = with_known_rows(state, ratings, side, features)
+        rows, confidence = as_rows(state.data, ratings, weights, side, "partial_fit takes new ones in")
+        check_on_scale(state, rows.data)
+        folded = solver.solve(rows, weights=confidence, **options)
+        check_finite(folded)
+        return folded
+
+    def partial_fit(self, interactions: Any, *, user_features: Any = None, item_features: Any = None) -> Self:
+        """Update the model with ratings of known users, new users and new items, without training.
+
+        A new rating of a pair replaces the old one. Every user of `interactions` is solved again from all of its
+        ratings (under AIR's objective also from the item graph and its neighbours in the user graph). Then every new
+        item is solved from all of its ratings, and then those users once more, with the new items. All other rows stay
+        unchanged. New users and items have no edges in the learned graphs until the next `fit`.
+
+        The new state replaces the old one in one step: other threads read one or the other, and writers wait for each
+        other, so no ratings are lost. `clip` keeps the range of `fit`.
+
+        Parameters
+        ----------
+        interactions : Interactions, sparse matrix, DataFrame or ndarray
+            As for `fit`; positions of a matrix are ids here too.
+        user_features, item_features : DataFrame, optional
+            Features of new users and items, with the columns of `fit`. Users and items without ratings are added as
+            well. The features of known ones do not change.
+
+        Raises
+        ------
+        DataError
+            Before any change, if ratings break a rule of `fit` or are outside of the scale of the training data, see
+            `fold_in`.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from air_recsys import AIR
+        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
+        >>> new = pd.DataFrame({"user": ["eve", "bob"], "item": ["x", "y"], "rating": [5, 2]})
+        >>> model.partial_fit(new).interactions_
+        Interactions(n_users=3, n_items=2, n_ratings=5, density=83.33 %, ratings 1..5)
+        """
+        self.check_fitted()
+        data = as_interactions(interactions, allow_negative=True)
+        with lock_of(self):
+            self._state = updated(self._fitted(), data, user_features, item_features)
+        return self
+
+    def new_users(self, ratings: Any) -> Self:
+        """A model of new users, for `recommend`, `predict` and `explain`; this model does not change.
+
+        Its answers equal those of a copy after `partial_fit`, with deviations and probabilities of the values if this
+        model has them. A posterior without features and times solves only the new users: the time then depends on the
+        number of items, and not on the number of users and ratings. The returned model then has no other users.
+
+        Parameters
+        ----------
+        ratings : Interactions, sparse matrix, DataFrame or ndarray
+            Ratings of new users for known items.
+
+        Raises
+        ------
+        DataError, UnknownIdError
+            For known users, unknown items, and ratings off the scale, see `fold_in`.
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a row to all others.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from air_recsys import AIR
+        >>> frame = pd.DataFrame({"user": ["ann", "ann", "bob"], "item": ["x", "y", "x"], "rating": [5, 1, 4]})
+        >>> model = AIR.for_ratings(random_state=0, device="cpu").fit(frame)
+        >>> eve = model.new_users(pd.DataFrame({"user": ["eve"], "item": ["x"], "rating": [5]}))
+        >>> eve.recommend("eve")["item"].tolist(), model.interactions_.n_users
+        (['y'], 2)
+        """
+        state = self._fitted()
+        alone = copy.copy(self)
+        alone._state = of_new_users(state, as_interactions(ratings, allow_negative=True))
+        items = self.shown_graph(state, "item")
+        if items is not None and len(items) == alone._state.data.n_items:
+            alone._state = alone._state.with_similarities("item", items)
+        return alone
+
+    # ---------------------------------------------------------------- explanations
+
+    def feature_effects(self, side: Side = "item") -> pd.DataFrame:
+        """The learned effect of each feature of users or items on a score.
+
+        Parameters
+        ----------
+        side : {"user", "item"}
+            Side of the features.
+
+        Returns
+        -------
+        DataFrame
+            Columns feature, effect (the mean over all users, or items for features of users) and spread (the standard
+            deviation over them), in the unit of the ratings; the largest effect first. The effect of a flag is
+            relative to its absence, and the effect of a number is that of one standard deviation. These are means of
+            the prior: the expectation before any rating of the user or item.
+
+        Raises
+        ------
+        DataError
+            If the model was trained without features of that side.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> table = pd.DataFrame({"kind": ["a"] * 4 + ["b"] * 4})
+        >>> model = AIR.for_ratings(n_factors=2, random_state=0, device="cpu").fit(ratings, item_features=table)
+        >>> model.feature_effects("item")["feature"].tolist()
+        ['kind=a', 'kind=b']
+        """
+        check_choice("side", side, SIDES)
+        state = self._fitted()
+        names = checked_features(state.features(side), side).names
+        assert state.equations is not None
+        of_features = state.equations.feature_effects(side)[: len(names)]  # without places in a given graph
+        effects = pd.DataFrame(of_features, columns=["effect", "spread"])
+        effects.insert(0, "feature", names)
+        return effects.sort_values("effect", ascending=False, kind="stable", ignore_index=True)
+
+    @property
+    def drift_(self) -> pd.DataFrame | None:
+        """The change of ratings of users and items over time; None without ``time="drift"``, empty if nothing changes.
+
+        Columns side ("user", "item"), lasts (the time scale, in the unit of the timestamps) and deviation (the root
+        mean square of what it adds, in the unit of the ratings).
+        """
+        drift = self._fitted().drift
+        return None if drift is None else drift.table()
+
+    def explain(
+        self,
+        user_id: Hashable,
+        item_id: Hashable,
+        n: int = 10,
+        *,
+        labels: Labels | None = None,
+        timestamp: Any = None,
+    ) -> Explanation:
+        """The rated items and the similar users that speak for a score: contributions that add up to it.
+
+        They follow from the equations of the user's factors, with all else held fixed. The part that these do not
+        explain is the remainder. See `objective_contributions`, and for a posterior `posterior_scores`, of
+        `air_recsys.models.engines` for the definitions.
+
+        Parameters
+        ----------
+        user_id, item_id : hashable
+            A known user and a known item, rated or not.
+        n : int
+            Maximum number of rows of a table; the sums include all contributions.
+        labels : mapping or Series, optional
+            Name of each item id, such as a title, which is shown beside the id.
+        timestamp : optional
+            Time at which the score is explained, for models with ``time="drift"``.
+
+        Raises
+        ------
+        UnknownIdError
+            For ids that are not in the model; `partial_fit` takes new ones in.
+        ParameterError
+            For models with `transforms` or `tv_reg`, which tie a user to all others.
+
+        Examples
+        --------
+        >>> from air_recsys import AIR
+        >>> ratings = np.kron([[5.0, 1.0], [2.0, 4.0]], np.ones((3, 4)))
+        >>> ratings[0, 0] = np.nan
+        >>> settings = {"solver": "adam", "n_factors": 2, "weight_decay": 0.5, "n_batches": 1, "n_epochs": 300}
+        >>> model = AIR.for_ratings(**settings, random_state=0, device="cpu").fit(ratings)
+        >>> explanation = model.explain(0, 0)
+        >>> explanation.score > explanation.mean + explanation.user_bias + explanation.item_bias
+        True
+        >>> sorted(explanation.items["item"][:3].tolist())
+        [1, 2, 3]
+        """
+        state = self._fitted()
+        assert state.equations is not None
+        pair = user_id, item_id
+        similarities = self.shown_graph(state, "user"), self.shown_graph(state, "item")
+        return explain(
+            state, state.equations, pair, n, labels, clips=self.clips, similarities=similarities, timestamp=timestamp
+        )

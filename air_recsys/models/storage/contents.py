@@ -1,0 +1,289 @@
+"""The parts of a fitted state as attributes and arrays of a model file, and back."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.data.features import Encoding, Features
+from air_recsys.data.interactions import Interactions
+from air_recsys.exceptions import DataError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models.learned import Factors, Selection, Snapshot
+from air_recsys.models.state import FittedState
+from air_recsys.models.storage.files import Contents, check_attributes, check_scale, check_shapes, check_starts
+from air_recsys.storage.reading import checked_csr
+
+_NO_FEATURES: dict[str, Any] = {}
+_FACTORS = ("user_factors_", "item_factors_", "user_biases_", "item_biases_")
+
+
+def state_to_contents(state: FittedState) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The attributes and the arrays of a model file that hold a fitted state."""
+    factors, history = state.factors, state.history
+    arrays: dict[str, np.ndarray] = {
+        **interactions_to_arrays(state.data),
+        **dict(zip(_FACTORS, factors.arrays(), strict=True)),
+        **{f"history_{name}": history[name].to_numpy() for name in history.columns},
+    }
+    if isinstance(state.item_weights, np.ndarray):
+        arrays["item_weights"] = state.item_weights
+    elif state.item_weights is not None:
+        arrays |= matrix_to_arrays("item_weights_", state.item_weights)
+    if state.source_factors is not None:
+        arrays["source_factors"] = state.source_factors
+    if state.equations is not None:
+        arrays |= state.equations.to_arrays()
+    reads_times = state.drift is not None or state.source_factors is not None
+    if reads_times and state.data.timestamps is not None:
+        arrays["timestamps"] = state.data.timestamps
+    others = {f"transform_{number}_": graph for number, graph in enumerate(state.transform_graphs)}
+    for name, graph in {"user_graph_": state.user_graph, "item_graph_": state.item_graph, **others}.items():
+        if graph is not None:
+            arrays |= graph_to_arrays(name, graph)
+    attributes = {
+        "global_mean_": factors.mean,
+        "rating_scale": list(state.rating_scale),
+        "history_": list(history.columns),
+        "transform_graphs": [len(graph) for graph in state.transform_graphs],
+        "chosen": state.chosen.to_json(),
+        "features": features_to_json(state.data),
+    }
+    return attributes, arrays
+
+
+def state_from_contents(contents: Contents) -> FittedState:
+    """The state that `state_to_contents` was given, but for the equations of rows."""
+    attributes, arrays = check_attributes(contents.attributes), contents.arrays
+    data = interactions_from_arrays(arrays, attributes["features"])
+    users, items, user_biases, item_biases = (arrays[name] for name in _FACTORS)
+    factors = Factors(users, items, user_biases, item_biases, float(attributes["global_mean_"]))
+    check_shapes(data, factors)
+    return FittedState(
+        data,
+        factors,
+        graph_from_arrays("user_graph_", "user", data.user_ids, arrays),
+        graph_from_arrays("item_graph_", "item", data.item_ids, arrays),
+        [
+            SimilarityGraph(_adjacency(f"transform_{number}_", size, arrays), range(size))
+            for number, size in enumerate(attributes["transform_graphs"])
+        ],
+        pd.DataFrame({name: arrays[f"history_{name}"] for name in attributes["history_"]}),
+        scale=check_scale(attributes["rating_scale"]),
+        chosen=Selection.from_json(attributes["chosen"]),
+        item_weights=_item_weights(data.n_items, arrays),
+        source_factors=_source_factors(items.shape, arrays),
+    )
+
+
+def interactions_to_arrays(data: Interactions) -> dict[str, np.ndarray]:
+    """Interactions as arrays of a model file; raise `DataError` for ids that it cannot hold."""
+    arrays = {
+        "user_index": data.user_index,
+        "item_index": data.item_index,
+        "ratings": data.ratings,
+        **_ids_to_arrays("user_ids", data.user_ids),
+        **_ids_to_arrays("item_ids", data.item_ids),
+    }
+    known = {f"{side}_features": features.values for side, features in _features_of(data).items()}
+    known |= {f"{side}_places": each.places for side, each in _features_of(data).items() if each.places.size}
+    return arrays | known | ({} if data.weights is None else {"weights": data.weights})
+
+
+def features_to_json(data: Interactions) -> dict[str, Any]:
+    """The encodings of tables as features of interactions by side, as JSON holds them."""
+    return {side: features.encoding.to_json() for side, features in _features_of(data).items()}
+
+
+def _features_of(data: Interactions) -> dict[str, Features]:
+    sides = {"user": data.user_features, "item": data.item_features}
+    return {side: features for side, features in sides.items() if features is not None}
+
+
+def interactions_from_arrays(
+    arrays: Mapping[str, np.ndarray], encodings: Mapping[str, Any] = _NO_FEATURES
+) -> Interactions:
+    """The interactions that `interactions_to_arrays` and `features_to_json` were given."""
+    data = Interactions(
+        arrays["user_index"],
+        arrays["item_index"],
+        arrays["ratings"],
+        _ids_from_arrays("user_ids", arrays),
+        _ids_from_arrays("item_ids", arrays),
+        timestamps=arrays.get("timestamps"),
+        weights=arrays.get("weights"),
+        allow_negative=True,
+        copy=False,
+    )
+    for side, size in (("user", data.n_users), ("item", data.n_items)):
+        if side in encodings:
+            places = arrays.get(f"{side}_places", np.empty((size, 0), np.float32))
+            features = Features(Encoding.from_json(encodings[side]), arrays[f"{side}_features"], places)
+            if len(features.values) != size:
+                raise ValueError(f"expected features of {size} {side}s, found those of {len(features.values)}")
+            setattr(data, f"{side}_features", features)
+    return data
+
+
+def graph_to_arrays(name: str, graph: SimilarityGraph) -> dict[str, np.ndarray]:
+    """A graph as arrays of a model file, all of a name that begins with `name`."""
+    return matrix_to_arrays(name, graph.to_scipy())
+
+
+def matrix_to_arrays(name: str, matrix: sp.csr_array) -> dict[str, np.ndarray]:
+    """A sparse matrix as arrays of a model file, all of a name that begins with `name`."""
+    return {f"{name}data": matrix.data, f"{name}indices": matrix.indices, f"{name}indptr": matrix.indptr}
+
+
+def graph_from_arrays(
+    name: str, kind: str, ids: np.ndarray, arrays: Mapping[str, np.ndarray]
+) -> SimilarityGraph | None:
+    """The graph that `graph_to_arrays` was given, None where there is none of that name."""
+    if f"{name}data" not in arrays:
+        return None
+    return SimilarityGraph.taking(_adjacency(name, ids.size, arrays), ids, kind)
+
+
+def _ids_to_arrays(name: str, ids: np.ndarray) -> dict[str, np.ndarray]:
+    if ids.dtype != object:
+        return {name: ids}
+    if not all(isinstance(value, str) for value in ids):
+        kind = next(type(value).__name__ for value in ids if not isinstance(value, str))
+        raise DataError(
+            f"a model file holds ids that are all integers or all strings, found a {kind} in {name}; give others as "
+            "text"
+        )
+    try:
+        encoded = [value.encode() for value in ids]
+    except UnicodeEncodeError as error:
+        raise DataError(f"expected ids that UTF-8 can hold, found {error.object!r} in {name}") from None
+    starts = np.cumsum([0, *map(len, encoded)])
+    return {f"{name}_text": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}_starts": starts}
+
+
+def _ids_from_arrays(name: str, arrays: Mapping[str, np.ndarray]) -> Iterable[Any]:
+    if name in arrays:
+        return arrays[name]
+    text = arrays[f"{name}_text"].tobytes()
+    starts = check_starts(arrays[f"{name}_starts"], len(text))
+    return [text[low:high].decode() for low, high in itertools.pairwise(starts)]
+
+
+def _adjacency(name: str, size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array:
+    data, indices, indptr = (arrays[f"{name}{array}"] for array in ("data", "indices", "indptr"))
+    return checked_csr(data, indices, indptr, (size, size))
+
+
+def _item_weights(size: int, arrays: Mapping[str, np.ndarray]) -> sp.csr_array | np.ndarray | None:
+    if "item_weights_data" in arrays:
+        return _adjacency("item_weights_", size, arrays)
+    dense = arrays.get("item_weights")
+    if dense is not None and dense.shape != (size, size):
+        raise ValueError(f"expected weights of {size} x {size} items, found shape {dense.shape}")
+    return dense
+
+
+def _source_factors(shape: tuple[int, ...], arrays: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    sources = arrays.get("source_factors")
+    if sources is not None and sources.shape != shape:
+        raise ValueError(f"expected source factors of shape {shape}, found {sources.shape}")
+    return sources
+
+
+_KEYS = {"epoch", "users", "items", "others"}
+
+
+def snapshots_to_contents(
+    snapshots: Mapping[int, Snapshot], data: Interactions
+) -> tuple[list[dict[str, Any]], dict[str, np.ndarray]]:
+    """The entries of a model file that say which snapshots there are, and their arrays.
+
+    Ids are not written: the nodes of a snapshot are the first users (items) of the data. `partial_fit` adds others
+    behind them.
+
+    Raises
+    ------
+    ValueError
+        Where the nodes are others.
+    """
+    entries: list[dict[str, Any]] = []
+    arrays: dict[str, np.ndarray] = {}
+    for epoch in sorted(snapshots):
+        users, items, others = snapshots[epoch]
+        for graph, ids in ((users, data.user_ids), (items, data.item_ids)):
+            if graph is not None and not np.array_equal(graph.ids, ids[: len(graph)]):
+                raise ValueError(f"expected the first {graph.kind}s of the model in the snapshot of epoch {epoch}")
+        graphs = {"user": users, "item": items} | {str(number): graph for number, graph in enumerate(others)}
+        for name, graph in graphs.items():
+            if graph is not None:
+                arrays |= _narrow(graph_to_arrays(_prefix(epoch, name), graph))
+        sizes = {f"{graph.kind}s": len(graph) for graph in (users, items) if graph is not None}
+        entry = {"epoch": int(epoch), "users": None, "items": None, "others": [len(graph) for graph in others]}
+        entries.append(entry | sizes)
+    return entries, arrays
+
+
+def snapshots_from_contents(entries: Any, arrays: Mapping[str, np.ndarray], data: Interactions) -> dict[int, Snapshot]:
+    """The snapshots that `snapshots_to_contents` was given.
+
+    Raises
+    ------
+    ValueError
+        For entries that it does not write, and where a graph is missing.
+    """
+    found: dict[int, Snapshot] = {}
+    for entry in _checked(entries):
+        epoch = entry["epoch"]
+
+        def graph(kind: str, ids: np.ndarray, size: int, name: str, epoch: int = epoch) -> SimilarityGraph:
+            if size > ids.size:
+                raise ValueError(f"expected a snapshot of at most {ids.size} {kind}s, found one of {size}")
+            made = graph_from_arrays(_prefix(epoch, name), kind, ids[:size], arrays)
+            if made is None:
+                raise ValueError(f"expected the graph of {kind}s in the snapshot of epoch {epoch}, found none")
+            return made
+
+        found[epoch] = Snapshot(
+            None if entry["users"] is None else graph("user", data.user_ids, entry["users"], "user"),
+            None if entry["items"] is None else graph("item", data.item_ids, entry["items"], "item"),
+            [
+                graph("node", np.arange(_n_rows(epoch, str(number), arrays)), size, str(number))
+                for number, size in enumerate(entry["others"])
+            ],
+        )
+    return found
+
+
+def _prefix(epoch: int, name: str) -> str:
+    return f"snapshot_{epoch}_{name}_"
+
+
+def _n_rows(epoch: int, name: str, arrays: Mapping[str, np.ndarray]) -> int:
+    return arrays[f"{_prefix(epoch, name)}indptr"].size - 1
+
+
+def _narrow(arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Arrays of a graph with places of four bytes where these suffice: 24 bytes an edge instead of 32."""
+    small = all(array.max(initial=0) < 2**31 for array in arrays.values() if array.dtype.kind == "i")
+    return {
+        name: array.astype(np.int32) if small and array.dtype.kind == "i" else array for name, array in arrays.items()
+    }
+
+
+def _checked(entries: Any) -> list[dict[str, Any]]:
+    """The entries, or raise `ValueError` where one is not of the form that is written."""
+    if not isinstance(entries, list):
+        raise ValueError(f"expected a list of snapshots, found {type(entries).__name__}")
+    for entry in entries:
+        if not isinstance(entry, dict) or entry.keys() != _KEYS or not isinstance(entry["others"], list):
+            raise ValueError(f"expected snapshots with {', '.join(sorted(_KEYS))}, found {entry!r:.80}")
+        sizes = [entry[name] for name in ("users", "items") if entry[name] is not None]
+        for value in [entry["epoch"], *sizes, *entry["others"]]:
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise ValueError(f"expected whole numbers in a snapshot, found {value!r:.80}")
+    return entries
