@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse as sp
 
 from air_recsys.data.ids import as_id_array
 from air_recsys.data.interactions import Interactions, as_interactions
@@ -16,9 +15,6 @@ from air_recsys.storage.validation import needs_extra
 with needs_extra("cornac"):
     from cornac import models
     from cornac.data import Dataset
-    from cornac.eval_methods import BaseMethod
-    from cornac.eval_methods.base_method import ranking_eval
-    from cornac.metrics import NDCG, Recall
 
 
 def to_dataset(interactions: Interactions) -> Dataset:
@@ -33,31 +29,6 @@ def cornac_model(algorithm: str, **parameters: Any) -> Any:
     if not isinstance(model, type):
         raise ParameterError(f"algorithm must be a class of cornac.models, found {algorithm!r}")
     return model(**parameters)
-
-
-def given_split(train: sp.csr_matrix, test: sp.csr_matrix) -> BaseMethod:
-    """Return a split of Cornac with given likes to train on and to test; what has none to train on is not tested."""
-    return BaseMethod.from_splits(_triples(train), _triples(test), rating_threshold=0.5, exclude_unknowns=True)
-
-
-def _triples(matrix: sp.csr_matrix) -> list[tuple[int, int, float]]:
-    cells = matrix.tocoo()
-    return list(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
-
-
-def list_measures(model: Any, split: BaseMethod, k: int) -> dict[str, float]:
-    """Return Cornac's NDCG and recall of a model's k best unseen items, means over users.
-
-    Examples
-    --------
-    >>> likes = sp.csr_matrix(np.eye(2)), sp.csr_matrix(np.eye(2)[::-1])
-    >>> split = given_split(*likes)
-    >>> list_measures(cornac_model("MostPop").fit(split.train_set), split, 1)
-    {'ndcg_at_1': 1.0, 'recall_at_1': 1.0}
-    """
-    metrics = {f"ndcg_at_{k}": NDCG(k=k), f"recall_at_{k}": Recall(k=k)}
-    found, _ = ranking_eval(model, list(metrics.values()), split.train_set, split.test_set, rating_threshold=0.5)
-    return {name: float(value) for name, value in zip(metrics, found, strict=True)}
 
 
 class CornacLists:

@@ -93,12 +93,7 @@ def compare(
     if ranking and relevant is not None:
         raise ParameterError("with --ranking all test items are relevant: expected no --relevant")
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
-    reading |= {
-        "columns": options.fields_of(columns),
-        "duplicates": duplicates.value,
-        "allow_negative": negative or None,
-    }
-    reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
+    reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     reading = options.of_likes(reading) if ranking else reading
     how = folds if split is None else split.value
     systems = _systems(models, options.parse_settings(settings), ranking, seed, how)

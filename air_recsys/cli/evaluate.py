@@ -121,12 +121,7 @@ def evaluate(
         given |= {"--rating-scale": rating_scale is not None, "--missing": missing is not None}
         options.refuse_unread("--dataset", given)
     reading: dict[str, Any] = {"user": user, "item": item, "rating": rating, "timestamp": timestamp, "sep": sep}
-    reading |= {
-        "columns": options.fields_of(columns),
-        "duplicates": duplicates.value,
-        "allow_negative": negative or None,
-    }
-    reading |= {"rating_scale": options.scale_of(rating_scale), "missing": missing}
+    reading |= options.reading(columns, duplicates, negative, rating_scale, missing)
     if ranking:
         options.refuse_unread("--ranking", {"--preset": preset is not options.Preset.RATINGS})
         if folds is not None:

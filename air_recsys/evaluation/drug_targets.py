@@ -26,6 +26,8 @@ from air_recsys.storage.validation import RandomState, check_choice, check_integ
 
 SETTINGS = ("cvs1", "cvs2", "cvs3", "cvs4")
 _BLOCK_FOLDS = 3
+_COUNTS = "counts of interactions"
+_PROFILES = "interaction profiles (GIP)"
 
 
 def interaction_folds(
@@ -95,8 +97,6 @@ def _blocks(interactions: Interactions, drug_fold: np.ndarray, target_fold: np.n
 
 
 _OF_DRUGS, _OF_TARGETS = ("cvs2", "cvs4"), ("cvs3", "cvs4")
-_COUNTS = "counts of interactions"
-_PROFILES = "interaction profiles (GIP)"
 
 
 def evaluate_pairs(

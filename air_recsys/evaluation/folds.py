@@ -21,6 +21,9 @@ from air_recsys.splits import (
     user_holdout,
 )
 
+GIVEN = 0.8
+"""The share of the items of a user held out whole that is given; the rest is tested."""
+
 
 class Fold(NamedTuple):
     """A training and a test part over the same users and items."""
@@ -43,10 +46,6 @@ def cross_validation_folds(data: Interactions, n_splits: int, seed: int) -> list
         Fold(f"fold {number}", data.select(split.train), data.select(split.test))
         for number, split in enumerate(splits, start=1)
     ]
-
-
-GIVEN = 0.8
-"""The share of the items of a user held out whole that is given; the rest is tested."""
 
 
 class NewUsersFold(NamedTuple):

@@ -18,6 +18,10 @@ from air_recsys.graphs.neighbors import cosine_neighbors
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.graphs.spectral import by_size, louvain
 
+N_BANDS = 10
+_N_NEIGHBORS = 20  # of the graphs by pattern and by values
+_N_SHUFFLED = 20  # for what chance gives
+
 
 def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, float]:
     """Return AUC and NMI of a graph against the true groups of its nodes.
@@ -103,11 +107,6 @@ def modularity(graph: SimilarityGraph, labels: np.ndarray) -> float:
 
 def _shared(labels: np.ndarray, others: np.ndarray) -> float:
     return _nmi(labels, others) if labels.size else 0.0
-
-
-N_BANDS = 10
-_N_NEIGHBORS = 20  # of the graphs by pattern and by values
-_N_SHUFFLED = 20  # for what chance gives
 
 
 class Exposure(NamedTuple):

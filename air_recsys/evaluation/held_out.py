@@ -13,7 +13,9 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.evaluation.lists import Lister, Popularity, Recommending
+from air_recsys.evaluation.experiment import Question, ask
+from air_recsys.evaluation.folds import holdout_folds
+from air_recsys.evaluation.lists import Popularity
 from air_recsys.evaluation.resampling import Advantage, UserResamples, advantage_of, with_interval
 from air_recsys.evaluation.system import ratings_alone
 from air_recsys.exceptions import ParameterError
@@ -21,7 +23,6 @@ from air_recsys.metrics import auroc, average_precision, mae, rmse, user_measure
 from air_recsys.metrics.binary import weighted_precision
 from air_recsys.models import BiasModel, GlobalMean, Recommender
 from air_recsys.models.deviations import PredictsDeviations
-from air_recsys.splits import random_holdout
 
 _HELD_OUT = 0.1
 _OF_LISTS = "Lists against likes"
@@ -31,6 +32,8 @@ _NO_LIKES = (
     "The accuracy of a model of likes cannot be measured on its training data: give likes that it has not seen."
 )
 _RESAMPLES, _FEW_RESAMPLES = 1_000, 200  # the measures of 0/1 ratings take long
+_K = 10
+_POPULAR = "most popular"
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,8 +128,7 @@ def evaluate_model(model: Recommender, test: Any = None, refit: bool = False) ->
         )
         return _compare("Error on test ratings", protocol, model, data, unseen)
     if refit:
-        split = random_holdout(data, _HELD_OUT, random_state=_SEED)
-        training, unseen = data.select(split.train), data.select(split.test)
+        _, training, unseen = holdout_folds(data, _HELD_OUT, _SEED)[0]
         again: Any = clone(model)
         protocol = (
             f"{unseen.n_ratings:,} ratings held out at random (seed {_SEED}), by models fitted on the other "
@@ -236,10 +238,6 @@ def _notes(training: Interactions, users: np.ndarray, items: np.ndarray) -> list
     return notes
 
 
-_K = 10
-_POPULAR = "most popular"
-
-
 class Relevant(NamedTuple):
     """Unseen likes by positions in the training data, of the users who have any."""
 
@@ -258,13 +256,10 @@ def compare_lists(
     if relevant is None:
         return [], None
     resamples = UserResamples(relevant.users)
-    listers: dict[str, Lister] = {
-        type(model).__name__: Recommending(model),
-        _POPULAR: Popularity().fit(training),
-    }
+    listers: dict[str, Any] = {type(model).__name__: model, _POPULAR: Popularity().fit(training)}
     rows, drawn = [], {}
     for name, lister in listers.items():
-        by_user = _measures(lister, relevant)
+        by_user = _measures(lister, training, relevant)
         drawn[name] = resamples.mean(next(iter(by_user.values())))
         means = {measure: float(values.mean()) for measure, values in by_user.items()}
         rows.append({"model": name} | with_interval(means, drawn[name]))
@@ -276,7 +271,7 @@ def list_measures(model: Recommender, training: Interactions, test: Interactions
     relevant = relevant_of(training, test)
     if relevant is None:
         return {}
-    return {name: float(values.mean()) for name, values in _measures(Recommending(model), relevant).items()}
+    return {name: float(values.mean()) for name, values in _measures(model, training, relevant).items()}
 
 
 def relevant_of(training: Interactions, test: Interactions) -> Relevant | None:
@@ -300,9 +295,8 @@ def relevant_of(training: Interactions, test: Interactions) -> Relevant | None:
     return Relevant(chosen, known[chosen])
 
 
-def _measures(lister: Lister, relevant: Relevant) -> dict[str, np.ndarray]:
+def _measures(model: Any, training: Interactions, relevant: Relevant) -> dict[str, np.ndarray]:
     k = min(_K, relevant.items.shape[1])
-    lists = lister.lists(relevant.users, k)
-    lists = np.pad(lists, ((0, 0), (0, k - lists.shape[1])), constant_values=-1)
+    lists = ask(model, training, Question(users=relevant.users, k=k)).lists
     measures = user_measures(lists, relevant.items, k)
     return {f"{name}@{k}": measures[f"{name}_at_k"] for name in ("ndcg", "recall")}

@@ -10,6 +10,10 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.resampling import UserResamples, interval_of
 
 _HALF_WIDTH = 1.6448536269514722  # of the central 90 % of a normal distribution, in standard deviations
+_GROUPS = 5
+_FEW = 12  # distinct ratings that get a group each
+LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+_MOST_BINS = 10
 
 
 def clipped(predicted: np.ndarray, train: Interactions) -> np.ndarray:
@@ -33,10 +37,6 @@ def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.nda
     """
     inside = np.abs(truth - predicted) <= _HALF_WIDTH * deviation
     return {"inside 90 %": float(inside.mean()), "width": float(2 * _HALF_WIDTH * deviation.mean())}
-
-
-_GROUPS = 5
-_FEW = 12  # distinct ratings that get a group each
 
 
 def errors_by(values: np.ndarray, errors: np.ndarray, users: np.ndarray, seed: int = 0) -> pd.DataFrame:
@@ -84,10 +84,6 @@ def _groups(values: np.ndarray) -> np.ndarray:
         return number
     ends = np.unique(np.quantile(values, np.arange(1, _GROUPS) / _GROUPS))
     return np.unique(np.searchsorted(ends, values, side="left"), return_inverse=True)[1]
-
-
-LEVELS = (0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
-_MOST_BINS = 10
 
 
 def interval_reliability(

@@ -11,6 +11,9 @@ import pandas as pd
 
 _MOST_GROUPS = 5_000
 _BLOCK = 100
+_RESAMPLES = 1000
+_LEVELS = (2.5, 97.5)  # per cent
+_HELD = 4_000_000  # weights held at a time
 
 
 class Interval(NamedTuple):
@@ -129,11 +132,6 @@ def advantage_of(
     best = max(others, key=lambda row: sign * row[measure])
     gains = sign * (draws[own["model"]] - draws[best["model"]])
     return Advantage(best["model"], interval_of(sign * (own[measure] - best[measure]), gains))
-
-
-_RESAMPLES = 1000
-_LEVELS = (2.5, 97.5)  # per cent
-_HELD = 4_000_000  # weights held at a time
 
 
 @dataclass(frozen=True)

@@ -65,7 +65,7 @@ def make_surprise(algorithm: Any, **options: Any) -> Any:
 
 def make_implicit(algorithm: Any, **options: Any) -> Any:
     """A model of implicit that makes lists."""
-    from air_recsys.adapters.implicit_lists_peer import ImplicitLists
+    from air_recsys.adapters.implicit_peer import ImplicitLists
 
     return ImplicitLists(algorithm, **options)
 

@@ -1,8 +1,10 @@
-"""Experiments and figures that others printed, from the TOML files of this folder."""
+"""Experiments, their grids, and figures that others printed, from the TOML files of this folder."""
 
 from __future__ import annotations
 
+import itertools
 import tomllib
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
@@ -60,3 +62,14 @@ def _read(name: str, message: str) -> dict[str, Any]:
     if not file.is_file():
         raise ParameterError(message)
     return tomllib.loads(file.read_text(encoding="utf-8"))
+
+
+def settings_of(grid: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """All combinations of a grid.
+
+    Examples
+    --------
+    >>> settings_of({"k": [1, 2], "rate": [0.1]})
+    [{'k': 1, 'rate': 0.1}, {'k': 2, 'rate': 0.1}]
+    """
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]

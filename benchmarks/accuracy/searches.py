@@ -25,6 +25,9 @@ _SHARE, _LENGTH, _MOST_USERS = 0.2, 20, 5000
 Grid = Mapping[str, Sequence[Any]]
 """Values of settings, by their names."""
 
+HALF_LIVES = TIMES["user_half_life"]
+"""Those that a `GraphRanker` tries: numbers of later items with which an item counts half; 0: all count alike."""
+
 
 class _Part(NamedTuple):
     """What a setting is tried on: rows of `hidden` are users shown, or new ones of whom these items are given."""
@@ -154,10 +157,6 @@ def hidden_ndcg(ranker: Any, hidden: Csr, given: Csr | None, seed: int) -> float
     n = min(_LENGTH, hidden.shape[1])
     lists = ranker.lists(users, n) if given is None else ranker.lists_of_new(given[users], n)
     return ndcg_at_k(lists, hidden[users], n)
-
-
-HALF_LIVES = TIMES["user_half_life"]
-"""Those that a `GraphRanker` tries: numbers of later items with which an item counts half; 0: all count alike."""
 
 
 class HalfLives:

@@ -234,8 +234,8 @@ def ranking_times(
 ) -> None:
     """Time GraphRanker and implicit's ALS: with the search of the settings, with the chosen ones, and their lists."""
     from air_recsys.datasets import data_root
+    from benchmarks.accuracy.ranking import bench_ranking_times
     from benchmarks.accuracy.ranking_data import RANKING_SETS
-    from benchmarks.accuracy.ranking_times import bench_ranking_times
 
     root = data_root(data)
     reports: list[ResultTable] = []
@@ -253,8 +253,7 @@ def ranking_splits(
 ) -> None:
     """Whether the tested items of a user belong together, as in a split in time; beside a random part."""
     from air_recsys.datasets import data_root
-    from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS
-    from benchmarks.accuracy.ranking_splits import bench_ranking_splits
+    from benchmarks.accuracy.ranking_data import BY_DEFAULT, RANKING_SETS, bench_ranking_splits
 
     root = data_root(data)
     folds = {name: RANKING_SETS[name].load(root) for name in sets or BY_DEFAULT}

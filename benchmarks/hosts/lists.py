@@ -16,8 +16,7 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import load_monti, load_movielens
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.splits import user_holdout
-from benchmarks.accuracy.experiments import experiment
-from benchmarks.hosts.search import settings_of
+from benchmarks.accuracy.experiments import experiment, settings_of
 from benchmarks.hosts.timing import median_seconds
 
 _TEXTS = experiment("hosts")
@@ -213,13 +212,22 @@ def _choose(name: str, grid: dict[str, list[Any]], train: sp.csr_matrix, seed: i
 
 
 def _measure(model: Any, train: sp.csr_matrix, test: sp.csr_matrix) -> dict[str, float]:
-    from air_recsys.adapters.cornac_peer import given_split, list_measures
+    from cornac.eval_methods import BaseMethod
+    from cornac.eval_methods.base_method import ranking_eval
+    from cornac.metrics import NDCG, Recall
 
-    split = given_split(train, test)
+    split = BaseMethod.from_splits(_triples(train), _triples(test), rating_threshold=0.5, exclude_unknowns=True)
     start = time.process_time()
     model.fit(split.train_set)
     row = {"fit_seconds": time.process_time() - start}
-    return row | list_measures(model, split, LIST_LENGTH)
+    metrics = {_NDCG: NDCG(k=LIST_LENGTH), f"recall_at_{LIST_LENGTH}": Recall(k=LIST_LENGTH)}
+    found, _ = ranking_eval(model, list(metrics.values()), split.train_set, split.test_set, rating_threshold=0.5)
+    return row | {name: float(value) for name, value in zip(metrics, found, strict=True)}
+
+
+def _triples(matrix: sp.csr_matrix) -> list[tuple[int, int, float]]:
+    cells = matrix.tocoo()
+    return list(zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True))
 
 
 def likes(data: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:

@@ -8,10 +8,10 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.evaluation.system import System
-from benchmarks.accuracy import ranking_times
+from benchmarks.accuracy import ranking
 from benchmarks.accuracy.peers.filters import GFCF
+from benchmarks.accuracy.ranking import TIMED, bench_ranking_times, untrained
 from benchmarks.accuracy.ranking_systems import _train_chosen, ranking_systems
-from benchmarks.accuracy.ranking_times import TIMED, bench_ranking_times, untrained
 
 SMALL = {"n_factors": 4, "n_steps": 6, "n_validation": 20, "device": "cpu"}
 
@@ -27,8 +27,8 @@ def likes():
 def small_systems(monkeypatch):
     filters = partial(_train_chosen, GFCF, {"weight": (0.3, 1.0), "n_factors": (4,)}, {}, 0, "random")
     systems = {"GraphRanker": ranking_systems("ml-100k", SMALL)["GraphRanker"], "GF-CF": System(filters, "a grid")}
-    monkeypatch.setattr(ranking_times, "ranking_systems", lambda data, seed, threads: systems)
-    monkeypatch.setattr(ranking_times, "run_apart", lambda function, *given, threads: function(*given))
+    monkeypatch.setattr(ranking, "ranking_systems", lambda data, seed, threads: systems)
+    monkeypatch.setattr(ranking, "run_apart", lambda function, *given, threads: function(*given))
     return systems
 
 

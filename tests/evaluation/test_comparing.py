@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from air_recsys import Interactions
-from air_recsys.adapters.implicit_lists_peer import ImplicitLists
+from air_recsys.adapters.implicit_peer import ImplicitLists
 from air_recsys.adapters.surprise_peer import SurpriseModel
 from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.evaluation import compare, comparing

@@ -19,6 +19,11 @@ import torch
 from air_recsys.exceptions import ParameterError
 from air_recsys.storage.writing import replace_file
 
+_PACKAGES = (
+    *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
+    *("scikit-surprise", "implicit", "cornac", "myfm", "lightfm-next", "faiss-cpu", "ray"),
+)
+
 
 @dataclass
 class ResultTable:
@@ -124,12 +129,6 @@ def _plain(content: Any) -> Any:
         return [_plain(value) for value in content]
     value = content.item() if isinstance(content, np.generic) else content
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-_PACKAGES = (
-    *("air-recsys", "torch", "numpy", "scipy", "scikit-learn", "networkx", "optuna"),
-    *("scikit-surprise", "implicit", "cornac", "myfm", "lightfm-next", "faiss-cpu", "ray"),
-)
 
 
 def versions() -> dict[str, str]:

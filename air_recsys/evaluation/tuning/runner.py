@@ -11,6 +11,7 @@ import numpy as np
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import check_fraction
+from air_recsys.evaluation.folds import holdout_folds
 from air_recsys.evaluation.tuning.space import Domain, start, suggest
 from air_recsys.exceptions import DataError, DivergenceError
 from air_recsys.metrics import auroc, average_precision, mae, ranking_report, rmse
@@ -18,7 +19,6 @@ from air_recsys.models import AIR
 from air_recsys.models.learned import Factors
 from air_recsys.models.ratings import Clip, is_binary, limited
 from air_recsys.models.solvers import Sweeping
-from air_recsys.splits import random_holdout
 from air_recsys.storage.validation import check_choice, import_extra
 from air_recsys.training import Record
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 StudyCallback = Callable[["Study", "FrozenTrial"], None]
 """Optuna's: called with the study and a finished trial."""
-
 _CHECKS = 10  # shares of a trial's course after which it can be given up
 _WARM_UP = 2  # the first shares, after which it cannot
+_LIST_LENGTH = 10
 
 
 class Runner:
@@ -111,9 +111,6 @@ def row(trial: FrozenTrial) -> dict[str, Any]:
     return {"trial": trial.number, "value": value, "state": state, "seconds": seconds} | trial.params
 
 
-_LIST_LENGTH = 10
-
-
 class Metric(NamedTuple):
     """A measure with its direction in Optuna's words, and whether it needs labels 0 and 1."""
 
@@ -160,8 +157,7 @@ class Holdout:
     def __init__(self, data: Interactions, fraction: float, metric: str, random_state: int) -> None:
         self.metric = METRICS[check_choice("metric", metric, list(METRICS))]
         check_fraction("validation_fraction", fraction)
-        split = random_holdout(data, fraction, random_state=random_state)
-        self.training, self.validation = data.select(split.train), data.select(split.test)
+        _, self.training, self.validation = holdout_folds(data, fraction, random_state)[0]
         ratings = np.unique(self.validation.ratings)
         if self.metric.on_labels and ratings.tolist() != [0, 1]:
             raise DataError(

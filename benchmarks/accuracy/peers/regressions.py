@@ -18,6 +18,9 @@ from air_recsys.splits import random_holdout
 
 _PENALTIES = 2.0 ** np.arange(-2, 9, 2)
 
+_STRENGTHS = 2.0 ** np.arange(-6, 7, 2)
+_STEPS = 200  # of conjugate gradients
+
 
 class RidgeOnFeatures:
     """A bias of each user and item, and an effect of each feature: what a plain regression knows.
@@ -72,10 +75,6 @@ def _with_unknown(features: Features | None, n_rows: int) -> np.ndarray:
     """Return the numbers of all rows, and zeros at the end for an unknown one, at -1."""
     values = np.zeros((n_rows, 0)) if features is None else features.values.astype(np.float64)
     return np.pad(values, ((0, 1), (0, 0)))
-
-
-_STRENGTHS = 2.0 ** np.arange(-6, 7, 2)
-_STEPS = 200  # of conjugate gradients
 
 
 class BoostedPairs:

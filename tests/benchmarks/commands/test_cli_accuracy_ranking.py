@@ -103,7 +103,7 @@ def test_times_are_of_the_training_part(calls, monkeypatch):
         timed.append((name, shown, options))
         return ResultTable(f"Time of lists on {name}", "protocol", [{"system": "x", "lists_seconds": 0.5}])
 
-    monkeypatch.setattr("benchmarks.accuracy.ranking_times.bench_ranking_times", bench)
+    monkeypatch.setattr("benchmarks.accuracy.ranking.bench_ranking_times", bench)
     invoke_times("--set", "ml-1m", "--set", "gowalla", "--json", "times.json")
     assert [(name, options) for name, _, options in timed] == [
         ("ml-1m", {"seed": 0, "threads": 2}),

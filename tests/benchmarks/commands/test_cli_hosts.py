@@ -22,7 +22,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_tables_are_printed_and_written(folder, monkeypatch):
-    data = make_planted_ratings(12, 10, 90, 2, 2).interactions
+    data = make_planted_ratings(20, 15, 150, 2, 2).interactions
     monkeypatch.setattr("benchmarks.hosts.load_movielens", lambda root, variant: data)
     ended = run("--host", "surprise", "--json", folder / "r.json")
     assert ended.exit_code == 0
