@@ -18,13 +18,13 @@ with needs_extra("cornac"):
 
 
 def to_dataset(interactions: Interactions) -> Dataset:
-    """Return a Cornac dataset with the same raw ids."""
+    """A Cornac dataset with the same raw ids."""
     users, items = interactions.user_ids[interactions.user_index], interactions.item_ids[interactions.item_index]
     return Dataset.from_uir(list(zip(users.tolist(), items.tolist(), interactions.ratings.tolist(), strict=True)))
 
 
 def cornac_model(algorithm: str, **parameters: Any) -> Any:
-    """Return a model of `cornac.models` by its name, for instance "MF"."""
+    """A model of `cornac.models` by its name, for instance "MF"."""
     model = getattr(models, algorithm, None)
     if not isinstance(model, type):
         raise ParameterError(f"algorithm must be a class of cornac.models, found {algorithm!r}")
@@ -55,14 +55,14 @@ class CornacLists:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        """The best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
         return lists_of_scores(self._scores, self._data.to_csr(), users, n)
 
     def _scores(self, users: np.ndarray) -> np.ndarray:
         return np.stack([self._of_user(user, -np.inf)[:-1] for user in users])
 
     def _of_user(self, user: int, of_unknown: float) -> np.ndarray:
-        """Return the scores of all items and of an unknown one, (n_items + 1,); `of_unknown` where Cornac has none."""
+        """The scores of all items and of an unknown one, (n_items + 1,); `of_unknown` where Cornac has none."""
         place = self._users[user]
         if not self.model.knows_user(place):
             return np.full(self._items.size, of_unknown)
@@ -80,7 +80,7 @@ class CornacModel(CornacLists):
     """
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the rating of each pair of ids, shape (n,); that of an unknown user or item is the mean."""
+        """The rating of each pair of ids, shape (n,); that of an unknown user or item is the mean."""
         users = self._data.users.lookup(as_id_array(user_ids))
         items = self._data.items.lookup(as_id_array(item_ids))
         predicted = np.empty(users.size)

@@ -21,24 +21,24 @@ with needs_extra("implicit"):
 
 
 def alternating_least_squares(**parameters: Any) -> Any:
-    """Return implicit's ALS for the CPU."""
+    """The ALS of implicit for the CPU."""
     return AlternatingLeastSquares(**parameters)
 
 
 def bayesian_ranking(**parameters: Any) -> Any:
-    """Return implicit's BPR for the CPU."""
+    """The BPR of implicit for the CPU."""
     return BayesianPersonalizedRanking(**parameters)
 
 
 def ranking_metrics(model: Any, train: sp.csr_matrix, test: sp.csr_matrix, k: int = 10) -> dict[str, float]:
-    """Return implicit's measures of a model's k best unseen items: precision, map, ndcg, auc."""
+    """The measures of implicit of a model's k best unseen items: precision, map, ndcg, auc."""
     return ranking_metrics_at_k(model, train, test, K=k, show_progress=False)
 
 
 def top_items_of_implicit(
     user_vectors: np.ndarray, item_vectors: np.ndarray, n: int, seen: sp.csr_matrix
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n items with the largest products, by the search that all of implicit's factorizations use."""
+    """The n items with the largest products, by the search that all of implicit's factorizations use."""
     return topk(item_vectors, user_vectors, n, filter_query_items=seen)
 
 
@@ -85,11 +85,11 @@ class ImplicitLists:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        """The best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
         return self._lists(users, self._pattern[users], n)
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return those of new users with these items, (b, n_items), of "als" alone: their factors are solved for."""
+        """Those of new users with these items, (b, n_items), of "als" alone: their factors are solved for."""
         return self._lists(np.arange(rows.shape[0]), sp.csr_matrix(rows), n, recalculate_user=True)
 
     def _lists(self, users: np.ndarray, rows: sp.csr_matrix, n: int, **how: bool) -> np.ndarray:

@@ -123,7 +123,7 @@ def compare(
 def _systems(
     models: str | None, changes: dict[str, Any], ranking: bool, seed: int, split: str | int | None
 ) -> dict[str, System]:
-    """Return the systems that are asked for, AIR with changes, or raise for a name or a change that none has."""
+    """The systems that are asked for, AIR with changes; raises for a name or a change that none has."""
     from air_recsys.evaluation.system import check_changes, named
     from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems
 

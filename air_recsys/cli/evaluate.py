@@ -156,7 +156,7 @@ def evaluate(
 
 
 def load_dataset(dataset: DataSet, data: Path | None) -> Interactions:
-    """Return all ratings of a data set."""
+    """All ratings of a data set."""
     from air_recsys.datasets import data_root, load_movielens
 
     return load_movielens(data_root(data), "100k" if dataset is DataSet.ML_100K else "1m")
@@ -168,7 +168,7 @@ def _load(
     data: Path | None,
     columns: dict[str, Any],
 ) -> tuple[str, Interactions]:
-    """Return the name and the ratings of a data set or of a file, whichever is given."""
+    """The name and the ratings of a data set or of a file, whichever is given."""
     from air_recsys.datasets import read_ratings
 
     if dataset is not None:
@@ -178,7 +178,7 @@ def _load(
 
 
 def _size(split: ListSplit, test_fraction: float | None, last: int | None, timestamp: str | None) -> float | int:
-    """Return the share to hold out, or the number of each user, or raise for options that do not fit the split."""
+    """The share to hold out, or the number of each user; raises for options that do not fit the split."""
     from air_recsys.data.splits.base import check_fraction
 
     given = {"--test-fraction": test_fraction, "--last": last, "--timestamp-column": timestamp}
@@ -194,7 +194,7 @@ def _size(split: ListSplit, test_fraction: float | None, last: int | None, times
 
 
 def _parts(data: Interactions, split: ListSplit, size: float | int, seed: int) -> tuple[Fold | NewUsersFold, str]:
-    """Return a training and a test part, and in words what the latter holds."""
+    """A training and a test part, and in words what the latter holds."""
     from air_recsys.evaluation.folds import (
         GIVEN,
         holdout_in_time,

@@ -134,7 +134,7 @@ def _parts(data: Interactions, split: AnySplit, test: Any, test_fraction: float 
 
 
 def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[dict[str, System], list[str]]:
-    """Return the systems that can be trained, and a line a package that is not installed."""
+    """The systems that can be trained, and a line a package that is not installed."""
     if isinstance(models, str):
         raise ParameterError(f"models must be a list of names or models, found the text {models!r}")
     given = (FOR_LIKES if likes else FOR_RATINGS) if models is None else models
@@ -154,7 +154,7 @@ def _systems(models: Models, likes: bool, seed: int, split: AnySplit) -> tuple[d
 
 
 def _free(name: str, taken: Mapping[str, Any]) -> str:
-    """Return a name, with a number where it is taken.
+    """A name, with a number where it is taken.
 
     Examples
     --------

@@ -49,7 +49,7 @@ class Comparison:
         return self.text()
 
     def to_frame(self) -> pd.DataFrame:
-        """Return one row per system, indexed by its name; a figure that a system does not have is NaN.
+        """One row per system, indexed by its name; a figure that a system does not have is NaN.
 
         ``rmse``, ``mae``
             Errors of the predictions, clipped to the range of the training ratings; means over the folds.
@@ -70,7 +70,7 @@ class Comparison:
         return pd.DataFrame(self.rows).set_index("system")
 
     def tables(self) -> list[ResultTable]:
-        """Return what `text` prints: errors, where there are any, lists, and costs."""
+        """What `text` prints: errors, where there are any, lists, and costs."""
         ndcg = f"ndcg@{self.k}"
         of_lists = [ndcg, *(f"{ndcg} {name}" for name in ("low", "high", "difference", "p"))]
         tables = [self._table("Errors of predicted ratings", _ERRORS, "rmse")] if self.rated else []
@@ -87,11 +87,11 @@ class Comparison:
         return any("rmse" in row for row in self.rows)
 
     def text(self) -> str:
-        """Return the tables for the terminal."""
+        """The tables for the terminal."""
         return "\n\n".join(table.text() for table in self.tables())
 
     def content(self) -> dict[str, Any]:
-        """Return everything as it stands in JSON, with versions and machine."""
+        """Everything as it stands in JSON, with versions and machine."""
         return {
             "title": "Comparison",
             "protocol": self.protocol,
@@ -115,7 +115,7 @@ class Comparison:
         write_json(path, self.content())
 
     def _table(self, title: str, names: tuple[str, ...], measure: str) -> ResultTable:
-        """Return some columns of the systems that have any of them; those of a measure lose its name."""
+        """Some columns of the systems that have any of them; those of a measure lose its name."""
         present = [row for row in self.rows if any(name in row for name in names)]
         shown = [name for name in names if any(name in row for row in present)]
         short = {name: name.removeprefix(f"{measure} ") for name in shown}

@@ -195,7 +195,7 @@ def _ask_probabilities(model: Any, shown: Interactions, question: Question) -> t
 
 
 def _measurable(data: Interactions, splits: Sequence[Split]) -> list[tuple[Interactions, Interactions]]:
-    """Return what is shown and what is hidden of the folds for which every measure is defined."""
+    """What is shown and what is hidden of the folds for which every measure is defined."""
     parts = [(data.select(split.train), data.select(split.test)) for split in splits]
     found = [part for part in parts if part[0].ratings.any() and 0 < part[1].ratings.mean() < 1]
     if not found:
@@ -220,7 +220,7 @@ class _PairCounts:
 
 
 def pair_measures(truth: np.ndarray, scores: np.ndarray) -> dict[str, float]:
-    """Return average precision, AUPR, AUROC and the enrichment of the first 1 % of scored pairs."""
+    """Average precision, AUPR, AUROC and the enrichment of the first 1 % of scored pairs."""
     return {
         "average_precision": average_precision(truth, scores),
         "aupr": aupr(truth, scores),

@@ -16,7 +16,7 @@ from air_recsys.storage.validation import RandomState
 
 
 def enrichment(y_true: Any, y_score: Any, share: float = 0.01) -> float:
-    """Return the frequency of interactions in the top share of a list, divided by that in the whole list.
+    """The frequency of interactions in the top share of a list, divided by that in the whole list.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def enrichment(y_true: Any, y_score: Any, share: float = 0.01) -> float:
 
 
 def enrichment_curve(y_true: Any, y_score: Any) -> pd.DataFrame:
-    """Return the hit rate and the enrichment of the top of a list, for tops of many sizes.
+    """The hit rate and the enrichment of the top of a list, for tops of many sizes.
 
     Parameters
     ----------

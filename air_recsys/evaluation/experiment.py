@@ -118,17 +118,21 @@ def ask_ratings(model: Any, asked: tuple[Any, ...]) -> tuple[np.ndarray, np.ndar
 
     A model that knows of time is asked for the times of the pairs.
     """
-    how = times_of(model, asked) | ({"unknown": "mean"} if isinstance(model, Recommender) else {})
+    how = way_of_asking(model, asked)
     if not getattr(model, "knows_deviations_", False):
         return np.asarray(model.predict(*asked[:2], **how)), None
     mean, deviation = model.predict(*asked[:2], return_std=True, **how)
     return np.asarray(mean), np.asarray(deviation)
 
 
-def times_of(model: Any, asked: tuple[Any, ...]) -> dict[str, Any]:
-    """The times of the pairs, which come after the ids, for a model that knows of time."""
+def way_of_asking(model: Any, asked: tuple[Any, ...]) -> dict[str, Any]:
+    """The arguments beside the ids of pairs: their times, which come after the ids, for a model that knows of time.
+
+    A model of this library answers pairs with unknown ids without a warning.
+    """
     knows_time = getattr(model, "drift_", None) is not None or getattr(model, "dates", False)
-    return {"timestamps": asked[2]} if knows_time and len(asked) == 3 else {}
+    times = {"timestamps": asked[2]} if knows_time and len(asked) == 3 else {}
+    return times | ({"unknown": "mean"} if isinstance(model, Recommender) else {})
 
 
 def _check(predicted: np.ndarray, n_pairs: int) -> None:

@@ -34,13 +34,13 @@ class Fold(NamedTuple):
 
 
 def holdout_folds(data: Interactions, test_fraction: float, seed: int) -> list[Fold]:
-    """Return one fold with a random test part."""
+    """One fold with a random test part."""
     split = random_holdout(data, test_fraction, random_state=seed)
     return [Fold("hold-out", data.select(split.train), data.select(split.test))]
 
 
 def cross_validation_folds(data: Interactions, n_splits: int, seed: int) -> list[Fold]:
-    """Return k folds."""
+    """So many random folds."""
     splits = k_fold(data, n_splits, random_state=seed)
     return [
         Fold(f"fold {number}", data.select(split.train), data.select(split.test))
@@ -60,18 +60,18 @@ class NewUsersFold(NamedTuple):
 
     @classmethod
     def of(cls, data: Interactions, split: StrongSplit) -> Self:
-        """Return the parts of a split."""
+        """The parts of a split."""
         return cls(*(data.select(mask) for mask in split))
 
 
 def holdout_of_users(data: Interactions, test_fraction: float, seed: int) -> Fold:
-    """Return a fold that tests a random share of each user's interactions."""
+    """A fold that tests a random share of each user's interactions."""
     split = user_holdout(data, test_fraction, seed)
     return Fold("hold-out", data.select(split.train), data.select(split.test))
 
 
 def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
-    """Return a fold that tests the last interactions of each user, of items that others have.
+    """A fold that tests the last interactions of each user, of items that others have.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def holdout_of_last(data: Interactions, n: int | float = 1) -> Fold:
 
 
 def holdout_in_time(data: Interactions, test_fraction: float) -> Fold:
-    """Return a fold that tests the latest share of all interactions, of users and items that occur before.
+    """A fold that tests the latest share of all interactions, of users and items that occur before.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def holdout_in_time(data: Interactions, test_fraction: float) -> Fold:
 
 
 def holdout_of_new_users(data: Interactions, test_fraction: float, seed: int) -> NewUsersFold:
-    """Return a fold that tests a random share of the users, who take no part in the training.
+    """A fold that tests a random share of the users, who take no part in the training.
 
     The protocol is that of Mult-VAE and EASE: four fifths of the items of each of them are given, at random, and the
     rest is tested. Items that no training user has are left out of both, and so are users of whom one part is empty
@@ -146,23 +146,23 @@ def holdout_of_new_users(data: Interactions, test_fraction: float, seed: int) ->
 
 
 def users_asked(fold: Fold | NewUsersFold) -> np.ndarray:
-    """Return the positions of the users with test items, ascending."""
+    """The positions of the users with test items, ascending."""
     return np.unique(fold.test.user_index)
 
 
 def given_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
-    """Return what users with test items are known by: 1 for every item given, (b, n_items)."""
+    """What users with test items are known by: 1 for every item given, (b, n_items)."""
     return interaction_pattern(fold.train if isinstance(fold, Fold) else fold.given)[users_asked(fold)]
 
 
 def shown_rows(fold: Fold | NewUsersFold) -> sp.csr_array:
-    """Return 1 for each item that a user is known by, (n_users, n_items)."""
+    """1 for each item that a user is known by, (n_users, n_items)."""
     trained = interaction_pattern(fold.train)
     return trained if isinstance(fold, Fold) else sp.csr_array(trained + interaction_pattern(fold.given))
 
 
 def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
-    """Return a fold without test interactions of users or items that the training part lacks."""
+    """A fold without test interactions of users or items that the training part lacks."""
     known = split.test & _has(data.user_index, split.train, data.n_users)
     known &= _has(data.item_index, split.train, data.n_items)
     if not known.any():
@@ -173,5 +173,5 @@ def _known_alone(name: str, data: Interactions, split: Split) -> Fold:
 
 
 def _has(index: np.ndarray, part: np.ndarray, size: int) -> np.ndarray:
-    """Return whether a part has the user or the item of each interaction, (n_ratings,)."""
+    """Whether a part has the user or the item of each interaction, (n_ratings,)."""
     return np.bincount(index[part], minlength=size)[index] > 0

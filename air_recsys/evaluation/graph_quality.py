@@ -24,7 +24,7 @@ _N_SHUFFLED = 20  # for what chance gives
 
 
 def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, float]:
-    """Return AUC and NMI of a graph against the true groups of its nodes.
+    """AUC and NMI of a graph against the true groups of its nodes.
 
     AUC is that of the edge weight (0 without an edge) as a score for "same group", over all pairs of nodes; NMI is
     that of the Louvain communities against the groups.
@@ -48,7 +48,7 @@ def group_recovery(graph: SimilarityGraph, groups: np.ndarray) -> tuple[float, f
 
 
 def formation(graphs: Mapping[int, SimilarityGraph], known: Mapping[str, np.ndarray] | None = None) -> pd.DataFrame:
-    """Return a row for every step of a training, in the order of the steps.
+    """A row for every step of a training, in the order of the steps.
 
     Columns: step; edges; communities, of two nodes or more (Louvain); modularity of these; last, their normalised
     mutual information (NMI) with those of the last step; and for each name of `known` the NMI with that division.
@@ -89,7 +89,7 @@ def formation(graphs: Mapping[int, SimilarityGraph], known: Mapping[str, np.ndar
 
 
 def modularity(graph: SimilarityGraph, labels: np.ndarray) -> float:
-    """Return the share of the weight inside of groups, less what chance gives nodes of these degrees; 0 without edges.
+    """The share of the weight inside of groups, less what chance gives nodes of these degrees; 0 without edges.
 
     Examples
     --------
@@ -138,7 +138,7 @@ class Exposure(NamedTuple):
 
 
 def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Series | None = None) -> Exposure:
-    """Return how much of the communities of a graph follows from who rated what.
+    """How much of the communities of a graph follows from who rated what.
 
     Parameters
     ----------
@@ -173,7 +173,7 @@ def exposure(graph: SimilarityGraph, ratings: Interactions, communities: pd.Seri
 
 
 def rated_rows(graph: SimilarityGraph, ratings: Interactions) -> sp.csr_array:
-    """Return the ratings with a row for every node of the graph, shape (n, m); errors are those of `exposure`."""
+    """The ratings with a row for every node of the graph, shape (n, m); errors are those of `exposure`."""
     if graph.kind not in ("item", "user"):
         raise DataError(f"expected a graph of items or users beside ratings, found one of {graph.kind}s")
     ids = ratings.item_ids if graph.kind == "item" else ratings.user_ids
@@ -185,14 +185,14 @@ def rated_rows(graph: SimilarityGraph, ratings: Interactions) -> sp.csr_array:
 
 
 def counts_and_means(rows: sp.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of entries of each row, and their mean, NaN without any; shapes (n,)."""
+    """The number of entries of each row, and their mean, NaN without any; shapes (n,)."""
     counts = np.diff(rows.indptr).astype(np.int64)
     sums = np.asarray(rows.sum(axis=1), dtype=np.float64).ravel()
     return counts, np.divide(sums, counts, out=np.full(counts.size, np.nan), where=counts > 0)
 
 
 def bands_of(counts: np.ndarray) -> np.ndarray:
-    """Return bands of about as many nodes each, equal counts together, 0 the fewest; shape (n,).
+    """Bands of about as many nodes each, equal counts together, 0 the fewest; shape (n,).
 
     Examples
     --------
@@ -204,20 +204,20 @@ def bands_of(counts: np.ndarray) -> np.ndarray:
 
 
 def pattern_graph(rows: sp.csr_array) -> sp.csr_array:
-    """Return the graph of the rows by the pattern of the entries alone, shape (n, n)."""
+    """The graph of the rows by the pattern of the entries alone, shape (n, n)."""
     size = rows.indptr.size - 1
     return with_pattern(sp.csr_array((size, size)), rows, _N_NEIGHBORS)
 
 
 def _divided(adjacency: sp.csr_array) -> np.ndarray:
-    """Return the communities of a graph; nodes without edges are one together, as nothing tells them apart."""
+    """The communities of a graph; nodes without edges are one together, as nothing tells them apart."""
     labels = louvain(adjacency, 1.0, 0)
     labels[np.diff(adjacency.indptr) == 0] = labels.max(initial=0) + 1
     return by_size(labels)
 
 
 def _value_communities(rows: sp.csr_array, means: np.ndarray) -> np.ndarray:
-    """Return the communities by how nodes were rated: what is above or below the means of both sides."""
+    """The communities by how nodes were rated: what is above or below the means of both sides."""
     entries = rows.tocoo()
     rest = entries.data - means[entries.row]
     sums = np.bincount(entries.col, rest) / np.maximum(np.bincount(entries.col), 1)

@@ -176,7 +176,7 @@ def _pairs(model: Recommender, training: Interactions, test: Interactions) -> pd
 
 
 def _counts(index: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """Return how often each place occurs in an index; places of -1, unknown ids, occur never."""
+    """How often each place occurs in an index; places of -1, unknown ids, occur never."""
     counts = np.bincount(index, minlength=int(places.max()) + 1)
     return np.where(places >= 0, counts[places], 0)
 
@@ -204,7 +204,7 @@ def _compare_errors(
 def _measured(
     truth: np.ndarray, scores: np.ndarray, is_binary: bool, resamples: UserResamples | None
 ) -> tuple[dict[str, float], np.ndarray]:
-    """Return the measures of scores, the one that counts first, and that one in every resample."""
+    """The measures of scores, the one that counts first, and that one in every resample."""
     errors = {"rmse": rmse(truth, scores), "mae": mae(truth, scores)}
     if is_binary:
         precision = average_precision(truth, scores)
@@ -220,7 +220,7 @@ def _measured(
 
 
 def _ranking(model: Recommender, training: Interactions, test: Interactions, is_unseen: bool) -> dict[str, float]:
-    """Return how high the unseen positive pairs of 0/1 data stand among all items; nothing for other data."""
+    """How high the unseen positive pairs of 0/1 data stand among all items; nothing for other data."""
     counts = is_unseen and bool(np.isin(test.ratings, (0, 1)).all())
     return list_measures(model, training, test) if counts else {}
 
@@ -248,7 +248,7 @@ class Relevant(NamedTuple):
 def compare_lists(
     model: Recommender, training: Interactions, test: Interactions
 ) -> tuple[list[dict[str, Any]], Advantage | None]:
-    """Return NDCG and recall of lists of ten unseen items, of a model and of what is popular, and the advantage.
+    """NDCG and recall of lists of ten unseen items, of a model and of what is popular, and the advantage.
 
     There are no rows where no test like is of a user and an item of the training data.
     """
@@ -267,7 +267,7 @@ def compare_lists(
 
 
 def list_measures(model: Recommender, training: Interactions, test: Interactions) -> dict[str, float]:
-    """Return NDCG and recall of lists of ten unseen items; nothing where no test like is of a known user and item."""
+    """NDCG and recall of lists of ten unseen items; nothing where no test like is of a known user and item."""
     relevant = relevant_of(training, test)
     if relevant is None:
         return {}
@@ -275,7 +275,7 @@ def list_measures(model: Recommender, training: Interactions, test: Interactions
 
 
 def relevant_of(training: Interactions, test: Interactions) -> Relevant | None:
-    """Return the test pairs rated above 0 whose user and item are known; None without any.
+    """The test pairs rated above 0 whose user and item are known; None without any.
 
     Examples
     --------

@@ -16,7 +16,7 @@ _GROUPS = ("few items", "some items", "many items")
 
 
 def measure_figures(by_user: Mapping[str, np.ndarray], resamples: UserResamples, k: int) -> dict[str, float]:
-    """Return the mean of each measure over the users and its 95 % interval.
+    """The mean of each measure over the users and its 95 % interval.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def measure_figures(by_user: Mapping[str, np.ndarray], resamples: UserResamples,
 
 
 def paired_p_value(own: np.ndarray, first: np.ndarray) -> float:
-    """Return the p-value of a paired t-test over the users; NaN where nothing differs, and for a single user."""
+    """The p-value of a paired t-test over the users; NaN where nothing differs, and for a single user."""
     from scipy.stats import ttest_rel
 
     if own.size < 2 or (own == first).all():
@@ -51,7 +51,7 @@ def paired_p_value(own: np.ndarray, first: np.ndarray) -> float:
 
 
 def holm(p_values: Any) -> np.ndarray:
-    r"""Return p-values corrected for their number by Holm's method; NaN stands for no test.
+    r"""P-values corrected for their number by Holm's method; NaN stands for no test.
 
     Of m tests in ascending order the i-th, from 1, gets :math:`\max_{j \le i} \min(1, (m - j + 1)\, p_j)`. Among all
     tests of equal systems, one is then below 0.05 with a probability of at most 0.05.
@@ -82,7 +82,7 @@ def holm(p_values: Any) -> np.ndarray:
 
 
 def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions, shown: Csr) -> dict[str, float]:
-    """Return what lists do to the catalogue.
+    """What lists do to the catalogue.
 
     Parameters
     ----------
@@ -108,13 +108,13 @@ def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions,
 
 
 def diversity_figure(lists: np.ndarray, train: Interactions) -> dict[str, float]:
-    """Return how different the items of a list are, NaN where no list has two; memory grows with lists x users."""
+    """How different the items of a list are, NaN where no list has two; memory grows with lists x users."""
     several = ((lists >= 0).sum(axis=1) > 1).any()
     return {"diversity": intra_list_diversity(lists, train.to_csr()) if several else np.nan}
 
 
 def popularity_groups(counts: np.ndarray) -> np.ndarray:
-    """Return 1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
+    """1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def popularity_groups(counts: np.ndarray) -> np.ndarray:
 
 
 def thirds_of_users(sizes: np.ndarray) -> dict[str, np.ndarray]:
-    """Return which users belong to each third by their numbers of items; ties by position.
+    """Which users belong to each third by their numbers of items; ties by position.
 
     Examples
     --------

@@ -23,7 +23,7 @@ class Lister(Protocol):
         ...
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items, shape (b, n) or fewer columns; -1 where none is left."""
+        """The best n unseen items, shape (b, n) or fewer columns; -1 where none is left."""
         ...
 
 
@@ -32,7 +32,7 @@ class NewUsersLister(Lister, Protocol):
     """A `Lister` that makes lists for users whom it was not trained on, too."""
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return the best n unseen items of users with these items, (b, n_items) and 1 each, as `lists` does."""
+        """The best n unseen items of users with these items, (b, n_items) and 1 each, as `lists` does."""
         ...
 
 
@@ -55,7 +55,7 @@ class Recommending:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the lists of `recommend`, by positions; -1 where it has no item left."""
+        """The lists of `recommend`, by positions; -1 where it has no item left."""
         data = self.model.interactions_
         table = self.model.recommend(data.user_ids[users], n)
         place = np.full(data.n_users, -1)
@@ -63,7 +63,7 @@ class Recommending:
         return self._positions(table, place[data.users.lookup(table["user"].to_numpy())], (users.size, n))
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return the lists of users folded in with these items, (b, n_items)."""
+        """The lists of users folded in with these items, (b, n_items)."""
         assert isinstance(self.model, GraphRanker)
         table = self.model.fold_in(rows).recommend(n)
         return self._positions(table, table["user"].to_numpy(), (rows.shape[0], n))
@@ -91,11 +91,11 @@ class Popularity:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items, by positions."""
+        """The best n unseen items, by positions."""
         return self._lists(self._seen, users, n)
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return those of new users with these items, (b, n_items)."""
+        """Those of new users with these items, (b, n_items)."""
         return self._lists(rows, np.arange(rows.shape[0]), n)
 
     def _lists(self, seen: Csr, users: np.ndarray, n: int) -> np.ndarray:

@@ -114,12 +114,12 @@ class Run:
     measures: list[Measures]
 
     def single(self, tasks: Sequence[Task]) -> list[dict[str, Any]]:
-        """Return one row per fold."""
+        """One row per fold."""
         pairs = zip(tasks, self.measures, strict=True)
         return [{"fold": task.fold.name, "system": self.name} | each.figures for task, each in pairs]
 
     def row(self, first: Run, tasks: Sequence[Task], seed: int) -> dict[str, Any]:
-        """Return means over the folds, with intervals, and beside the first system its difference and its test."""
+        """Means over the folds, with intervals, and beside the first system its difference and its test."""
         figures = {name: fmean(each.figures[name] for each in self.measures) for name in self.measures[0].figures}
         k = tasks[0].question.k
         row: dict[str, Any] = {"system": self.name}
@@ -145,7 +145,7 @@ class Run:
 
 
 def _tested(name: str, own: ByUsers, first: ByUsers | None, seed: int) -> dict[str, float]:
-    """Return the interval of a measure, and where the first system has it too, the difference and its p-value."""
+    """The interval of a measure, and where the first system has it too, the difference and its p-value."""
     low, high = own.interval(seed)
     figures = {"low": low, "high": high}
     if first is not None:

@@ -17,7 +17,7 @@ _MOST_BINS = 10
 
 
 def clipped(predicted: np.ndarray, train: Interactions) -> np.ndarray:
-    """Return predictions within the range of the training ratings.
+    """Predictions within the range of the training ratings.
 
     Examples
     --------
@@ -28,7 +28,7 @@ def clipped(predicted: np.ndarray, train: Interactions) -> np.ndarray:
 
 
 def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.ndarray) -> dict[str, float]:
-    """Return the share of true ratings inside of central 90 % intervals, and their mean width.
+    """The share of true ratings inside of central 90 % intervals, and their mean width.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def interval_figures(truth: np.ndarray, predicted: np.ndarray, deviation: np.nda
 
 
 def errors_by(values: np.ndarray, errors: np.ndarray, users: np.ndarray, seed: int = 0) -> pd.DataFrame:
-    """Return the errors of pairs in groups of like values.
+    """The errors of pairs in groups of like values.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def _groups(values: np.ndarray) -> np.ndarray:
 def interval_reliability(
     truth: np.ndarray, predicted: np.ndarray, deviations: np.ndarray, users: np.ndarray, seed: int = 0
 ) -> pd.DataFrame:
-    """Return how many ratings lie within intervals of a normal distribution around their predictions.
+    """How many ratings lie within intervals of a normal distribution around their predictions.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def interval_reliability(
 
 
 def probability_reliability(truth: np.ndarray, probability: np.ndarray) -> pd.DataFrame:
-    """Return the share of ones among pairs of like probability, in at most ten groups of as many pairs each.
+    """The share of ones among pairs of like probability, in at most ten groups of as many pairs each.
 
     Parameters
     ----------

@@ -53,17 +53,17 @@ class UserResamples:
         self._size = int(group.max()) + 1
 
     def mean(self, values: np.ndarray) -> np.ndarray:
-        """Return the mean of the values of each draw, (n_resamples,)."""
+        """The mean of the values of each draw, (n_resamples,)."""
         sums = np.bincount(self._group, values, minlength=self._size)
         counts = np.bincount(self._group, minlength=self._size)
         return np.concatenate([(weights @ sums) / np.maximum(weights @ counts, 1) for weights in self._weights()])
 
     def root_mean(self, squares: np.ndarray) -> np.ndarray:
-        """Return the root of the mean of squares of each draw, (n_resamples,)."""
+        """The root of the mean of squares of each draw, (n_resamples,)."""
         return np.sqrt(self.mean(squares))
 
     def of(self, measure: Callable[[np.ndarray], float]) -> np.ndarray:
-        """Return a measure that takes weights of the n values, of each draw, (n_resamples,)."""
+        """A measure that takes weights of the n values, of each draw, (n_resamples,)."""
         return np.array([measure(row[self._group]) for weights in self._weights() for row in weights])
 
     def _weights(self) -> Iterator[Any]:
@@ -75,7 +75,7 @@ class UserResamples:
 
 
 def interval_of(value: float, draws: np.ndarray) -> Interval:
-    """Return a value with the 0.025 and 0.975 quantiles of what was drawn.
+    """A value with the 0.025 and 0.975 quantiles of what was drawn.
 
     Examples
     --------
@@ -94,7 +94,7 @@ class Advantage(NamedTuple):
 
 
 def with_interval(measures: Mapping[str, float], draws: np.ndarray) -> dict[str, float]:
-    """Return measures, the first of them with the ends of its interval.
+    """Measures, the first of them with the ends of its interval.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def with_interval(measures: Mapping[str, float], draws: np.ndarray) -> dict[str,
 def advantage_of(
     rows: list[dict[str, Any]], draws: Mapping[str, np.ndarray], higher_is_better: bool
 ) -> Advantage | None:
-    """Return the advantage of the first row over the best of the others; None without others.
+    """The advantage of the first row over the best of the others; None without others.
 
     Parameters
     ----------
@@ -162,20 +162,20 @@ class ByUsers:
     root: bool = False
 
     def value(self) -> float:
-        """Return the measure."""
+        """The measure."""
         return float(self._values(np.ones((1, self.sums.shape[1])))[0])
 
     def interval(self, seed: int) -> tuple[float, float]:
-        """Return the 95 % interval of the value, by the percentiles of 1,000 resamples of the users."""
+        """The 95 % interval of the value, by the percentiles of 1,000 resamples of the users."""
         return _interval([self._values(weights) for weights in self._resamples(seed)])
 
     def difference(self, first: ByUsers, seed: int) -> tuple[float, float]:
-        """Return the 95 % interval of the value minus that of the first system, on the same resamples."""
+        """The 95 % interval of the value minus that of the first system, on the same resamples."""
         resamples = self._resamples(seed)
         return _interval([self._values(weights) - first._values(weights) for weights in resamples])
 
     def p_value(self, first: ByUsers) -> float:
-        """Return the p-value of a paired t-test over the users against the first system; NaN for equal measures.
+        """The p-value of a paired t-test over the users against the first system; NaN for equal measures.
 
         Tested are the sums of each user, every fold divided by what was tested on it, so that users with much to
         test count for more, as they do in the value.
@@ -201,7 +201,7 @@ class ByUsers:
             yield weights
 
     def _values(self, weights: np.ndarray) -> np.ndarray:
-        """Return the value for each row of weights of the users; NaN where none of a fold was drawn."""
+        """The value for each row of weights of the users; NaN where none of a fold was drawn."""
         sums, counts = weights @ self.sums.T, weights @ self.counts.T  # (n_resamples, n_folds)
         means = np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
         return (np.sqrt(means) if self.root else means).mean(axis=1)

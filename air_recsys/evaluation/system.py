@@ -43,7 +43,7 @@ def train_plainly(
 
 
 def ratings_alone(data: Interactions, *, timed: bool = False) -> Interactions:
-    """Return ratings without weights, features and, unless `timed`, times, for models that read none of these.
+    """Ratings without weights, features and, unless `timed`, times, for models that read none of these.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def _train_given(make: Callable[[Any], Any], model: Any, shown: Interactions) ->
 
 
 def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, System]:
-    """Return the systems of some names, in that order; upper and lower case are alike, and "all" names each.
+    """The systems of some names, in that order; upper and lower case are alike, and "all" names each.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def named(systems: Mapping[str, System], names: Iterable[str]) -> dict[str, Syst
 
 
 def installed(systems: Mapping[str, System]) -> tuple[dict[str, System], list[str]]:
-    """Return the systems whose package is installed, and a line a package that is not, with how to install it.
+    """The systems whose package is installed, and a line a package that is not, with how to install it.
 
     Examples
     --------

@@ -55,7 +55,7 @@ _MYFM: dict[str, dict[str, bool]] = {
 def rating_systems(
     changes: Mapping[str, Any] | None = None, seed: int = 0, *, myfm: tuple[int, int] = (10, 300)
 ) -> dict[str, System]:
-    """Return all systems that predict ratings, by name.
+    """All systems that predict ratings, by name.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def rating_systems(
 def comparable_systems(
     changes: Mapping[str, Any] | None = None, seed: int = 0, split: Any = None, *, threads: int = 1
 ) -> dict[str, System]:
-    """Return all systems that `compare` knows by name: `rating_systems`, and those that make lists alone.
+    """All systems that `compare` knows by name: `rating_systems`, and those that make lists alone.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def _names_of(peers: Iterable[str], known: Mapping[str, str]) -> dict[str, str]:
 
 
 def air_systems(settings: Mapping[str, dict[str, Any]], changes: dict[str, Any], seed: int) -> dict[str, System]:
-    """Return `AIR.for_ratings` with each of the named settings and, on top, the changes that its solver reads."""
+    """`AIR.for_ratings` with each of the named settings and, on top, the changes that its solver reads."""
     systems = {}
     for name, parameters in settings.items():
         solver = as_solver((parameters | changes).get("solver", "variational"))

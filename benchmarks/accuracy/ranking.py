@@ -184,7 +184,7 @@ def bench_ranking_times(
 
 
 def measure_times(system: System, shown: Interactions) -> tuple[dict[str, float], str]:
-    """Return the figures of a system, and the settings that it has chosen, in words."""
+    """The figures of a system, and the settings that it has chosen, in words."""
     memory = MemoryWatch()
     with Stopwatch() as searching:
         model = system.train(shown)

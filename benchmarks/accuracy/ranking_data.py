@@ -124,7 +124,7 @@ BY_DEFAULT = tuple(name for name, entry in RANKING_SETS.items() if entry.split i
 
 
 def split_of(data: str) -> str:
-    """Return the name of the set whose published figures and settings hold for a set."""
+    """The name of the set whose published figures and settings hold for a set."""
     return RANKING_SETS[data].split or data
 
 
@@ -173,7 +173,7 @@ def bench_ranking_splits(sets: dict[str, Fold], seed: int = 0) -> ResultTable:
 
 
 def likeness(fold: Fold, seed: int = 0) -> Likeness:
-    """Return how alike the tested items of a user are to each other, and to its training items; NaN for no user.
+    """How alike the tested items of a user are to each other, and to its training items; NaN for no user.
 
     Examples
     --------
@@ -197,7 +197,7 @@ def likeness(fold: Fold, seed: int = 0) -> Likeness:
 
 
 def _cosines(columns: sp.csc_array, tested: np.ndarray, left: np.ndarray) -> tuple[float, float]:
-    """Return the mean cosine of two tested items, and of a tested one and one that is left."""
+    """The mean cosine of two tested items, and of a tested one and one that is left."""
     cosines = (columns[:, tested].T @ columns[:, np.concatenate([tested, left])]).toarray()
     pairs = cosines[:, : tested.size][~np.eye(tested.size, dtype=bool)]
     return float(pairs.mean()), float(cosines[:, tested.size :].mean())

@@ -14,7 +14,7 @@ import pandas as pd
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.sets.monti import MontiGraphs
 from air_recsys.evaluation import systems as compared
-from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, ask, process_place, times_of, trials
+from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, ask, process_place, trials, way_of_asking
 from air_recsys.evaluation.folds import Fold
 from air_recsys.evaluation.measuring import rating_figures
 from air_recsys.evaluation.results import ResultTable
@@ -154,7 +154,7 @@ def ask_values(model: Any, shown: Interactions, question: Question) -> tuple[Ans
     answer = ask(model, shown, question)
     if probable is None:
         return answer, None
-    return answer, probable(*question.pairs[:2], **times_of(model, question.pairs))
+    return answer, probable(*question.pairs[:2], **way_of_asking(model, question.pairs))
 
 
 def fold_errors(trial: Trial) -> dict[str, float]:

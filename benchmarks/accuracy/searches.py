@@ -95,7 +95,7 @@ class Selection:
         return self
 
     def again(self) -> Any:
-        """Return an untrained ranker with the settings chosen."""
+        """An untrained ranker with the settings chosen."""
         return self.make(**self.settings_)
 
     def _best(self) -> tuple[Any, ...]:
@@ -138,16 +138,16 @@ class Selection:
         return geometric_mean(figures) if all(figures) else 0.0
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, all by their positions; shape (b, n)."""
+        """The best n unseen items of some users, all by their positions; shape (b, n)."""
         return self._ranker.lists(users, n)
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return those of new users with these items, (b, n_items)."""
+        """Those of new users with these items, (b, n_items)."""
         return self._ranker.lists_of_new(rows, n)
 
 
 def hidden_ndcg(ranker: Any, hidden: Csr, given: Csr | None, seed: int) -> float:
-    """Return NDCG of lists of 20 items for the users with hidden ones, or for 5000 of them drawn at random.
+    """NDCG of lists of 20 items for the users with hidden ones, or for 5000 of them drawn at random.
 
     Lists are of trained users, or of new ones with the items given, (n_users, n_items).
     """
@@ -210,7 +210,7 @@ class HalfLives:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        """The best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
         return self._ranker.lists_of_new(self._own[users], n)
 
 

@@ -399,7 +399,7 @@ def explanations(
 
 
 def _dti_parameters(texts: list[str] | None) -> dict[str, Any]:
-    """Return parameters of `DrugTargetAIR` from NAME=VALUE."""
+    """Parameters of `DrugTargetAIR` from NAME=VALUE."""
     from air_recsys.dti import DrugTargetAIR
 
     names, parameters = list(DrugTargetAIR().get_params()), options.parse_values(texts)

@@ -113,7 +113,7 @@ def _ratings(root: Path, name: str) -> Interactions:
 
 
 def _compared(train: sp.csr_matrix, test: sp.csr_matrix, seed: int) -> dict[str, Any]:
-    """Return the NDCG of all, how far ours is above the searched ALS, and the settings of these two."""
+    """The NDCG of all, how far ours is above the searched ALS, and the settings of these two."""
     als, air = makers().values()
     bpr, ranker = list_makers()
     setting = _searched(train, seed)
@@ -142,7 +142,7 @@ def _mean(title: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _time_against_als(row: dict[str, Any]) -> float:
-    """Return the time of our fit against that of 15 iterations of ALS at the same width."""
+    """The time of our fit against that of 15 iterations of ALS at the same width."""
     return row["seconds, ImplicitAIR()"] / (
         row["seconds, ALS, searched"] * SEARCH["iterations"] / row["ALS, iterations"]
     )
@@ -231,14 +231,14 @@ def _triples(matrix: sp.csr_matrix) -> list[tuple[int, int, float]]:
 
 
 def likes(data: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-    """Return the likes to train on and those held out, a fifth of each user's, as implicit wants them."""
+    """The likes to train on and those held out, a fifth of each user's, as implicit wants them."""
     high = data.select(data.ratings >= _LIKED)
     liked = Interactions(high.user_index, high.item_index, np.ones(high.n_ratings), high.user_ids, high.item_ids)
     return divided(liked, seed)
 
 
 def ndcg_of_users(model: Any, train: sp.csr_matrix, test: sp.csr_matrix) -> np.ndarray:
-    """Return implicit's NDCG at 10 of each user with held-out likes; their mean is that of its evaluation."""
+    """The NDCG of implicit at 10 of each user with held-out likes; their mean is that of its evaluation."""
     held_out = np.diff(test.indptr)
     users = np.flatnonzero(held_out)
     items, _ = model.recommend(users, train[users], N=LIST_LENGTH)
@@ -248,7 +248,7 @@ def ndcg_of_users(model: Any, train: sp.csr_matrix, test: sp.csr_matrix) -> np.n
 
 
 def makers() -> dict[str, Callable[..., Any]]:
-    """Return both models by name, each to be called with its parameters."""
+    """Both models by name, each to be called with its parameters."""
     from air_recsys.adapters.implicit import ImplicitAIR
     from air_recsys.adapters.implicit_peer import alternating_least_squares
 
@@ -256,7 +256,7 @@ def makers() -> dict[str, Callable[..., Any]]:
 
 
 def list_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return implicit's BPR and our ranker, which share no settings with the others."""
+    """The BPR of implicit and our ranker, which share no settings with the others."""
     from air_recsys.adapters.implicit_peer import bayesian_ranking
     from air_recsys.adapters.implicit_ranker import ImplicitRanker
 
@@ -264,7 +264,7 @@ def list_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
 
 
 def divided(liked: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
-    """Return the likes to train on and a fifth of each user's, as implicit wants them."""
+    """The likes to train on and a fifth of each user's, as implicit wants them."""
     from air_recsys.adapters.implicit_split import as_implicit_reads
 
     split = user_holdout(liked, 0.2, random_state=seed)
@@ -275,7 +275,7 @@ def divided(liked: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matri
 def trained(
     make: Callable[..., Any], train: sp.csr_matrix, test: sp.csr_matrix, seed: int
 ) -> tuple[Any, dict[str, float]]:
-    """Return a model, trained, with the processor seconds of that and its measures on the held-out likes."""
+    """A model, trained, with the processor seconds of that and its measures on the held-out likes."""
     from air_recsys.adapters.implicit_peer import ranking_metrics
 
     model = make(random_state=seed)

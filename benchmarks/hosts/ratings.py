@@ -72,7 +72,7 @@ def _testset(test: Interactions) -> list[tuple[Any, Any, float]]:
 
 
 def _costs(fitted: dict[str, Any], test: Interactions, rounds: int) -> dict[str, dict[str, float]]:
-    """Return microseconds a pair: of `estimate` by inner ids, `predict` by raw ids, and `test` of the whole list."""
+    """Microseconds a pair: of `estimate` by inner ids, `predict` by raw ids, and `test` of the whole list."""
     testset = _testset(test)
     inner = list(zip(test.user_index.tolist(), test.item_index.tolist(), strict=True))
 

@@ -66,7 +66,7 @@ def _imputers() -> dict[str, Callable[[int], Any]]:
 
 
 def standardised(table: str) -> np.ndarray:
-    """Return a table of scikit-learn with every feature at mean 0 and standard deviation 1."""
+    """A table of scikit-learn with every feature at mean 0 and standard deviation 1."""
     data = getattr(datasets, f"load_{table}")().data
     data = data[:, data.std(axis=0) > 0]
     return (data - data.mean(axis=0)) / data.std(axis=0)

@@ -49,7 +49,7 @@ class ResultTable:
     aside: list[str] = field(default_factory=list)
 
     def table(self) -> str:
-        """Return the rows as text, with three significant digits and more where they matter."""
+        """The rows as text, with three significant digits and more where they matter."""
         shown = [{name: value for name, value in row.items() if name not in self.aside} for row in self.rows]
         frame = pd.DataFrame(shown)
         for name in frame.columns:
@@ -58,7 +58,7 @@ class ResultTable:
         return frame.to_string(index=False, na_rep="-", justify="right")
 
     def text(self) -> str:
-        """Return title, protocol, table and notes for the terminal."""
+        """Title, protocol, table and notes for the terminal."""
         head = [self.title, self.protocol, ""] if self.protocol else [self.title, ""]
         return "\n".join([*head, self.table(), *[f"* {note}" for note in self.notes]])
 
@@ -68,7 +68,7 @@ class ResultTable:
         write_json(path, content | {"versions": versions(), "machine": machine()})
 
     def content(self) -> dict[str, Any]:
-        """Return title, protocol, rows and notes, as they stand in JSON."""
+        """Title, protocol, rows and notes, as they stand in JSON."""
         return {"title": self.title, "protocol": self.protocol, "rows": self.rows, "notes": self.notes}
 
 
@@ -98,7 +98,7 @@ def _write_device(target: Path, text: str) -> None:
 
 
 def format_number(value: Any) -> str:
-    """Return a number with four decimals, or three significant digits where it is smaller.
+    """A number with four decimals, or three significant digits where it is smaller.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def format_number(value: Any) -> str:
 
 
 def mean_of(rows: list[dict[str, Any]], keys: tuple[str, ...]) -> list[dict[str, Any]]:
-    """Return the mean of every number over the rows that agree in `keys`, in order of appearance."""
+    """The mean of every number over the rows that agree in `keys`, in order of appearance."""
     frame = pd.DataFrame(rows)
     numbers = [
         name for name in frame.columns if name not in keys and name != "seed" and frame[name].dtype.kind in "if"
@@ -132,7 +132,7 @@ def _plain(content: Any) -> Any:
 
 
 def versions() -> dict[str, str]:
-    """Return the installed versions of what figures depend on."""
+    """The installed versions of what figures depend on."""
     installed = {"python": platform.python_version()}
     for package in _PACKAGES:
         try:
@@ -143,13 +143,13 @@ def versions() -> dict[str, str]:
 
 
 def machine() -> dict[str, Any]:
-    """Return processor, cores and GPU."""
+    """Processor, cores and GPU."""
     gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else None
     return {"processor": _processor(), "cores": os.cpu_count(), "threads": torch.get_num_threads(), "gpu": gpu}
 
 
 def peak_memory() -> float:
-    """Return the largest resident memory of this process so far, in GiB; NaN where the system does not tell."""
+    """The largest resident memory of this process so far, in GiB; NaN where the system does not tell."""
     try:
         import resource
     except ImportError:  # not a POSIX system

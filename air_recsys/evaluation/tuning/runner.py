@@ -92,18 +92,18 @@ class Runner:
 
 
 def counted(study: Study) -> list[FrozenTrial]:
-    """Return the trials that ended by themselves: complete, given up or diverged."""
+    """The trials that ended by themselves: complete, given up or diverged."""
     states = import_extra("optuna.trial", "tune").TrialState
     return study.get_trials(deepcopy=False, states=(states.COMPLETE, states.PRUNED))
 
 
 def diverged(trial: FrozenTrial) -> bool:
-    """Return whether a trial left the finite numbers."""
+    """Whether a trial left the finite numbers."""
     return "diverged" in trial.user_attrs
 
 
 def row(trial: FrozenTrial) -> dict[str, Any]:
-    """Return a finished trial as a row of a table."""
+    """A finished trial as a row of a table."""
     # The value of a trial that was given up is its last report.
     value = trial.value if trial.state.name == "COMPLETE" else math.nan
     state = "diverged" if diverged(trial) else trial.state.name.lower()
@@ -168,7 +168,7 @@ class Holdout:
             raise DataError(f"metric={metric!r} needs ratings other than 0 in the validation part, found none")
 
     def score(self, factors: Factors, clip: Clip) -> float:
-        """Return the score of factors over the users and items of the data, predicted as `predict` does."""
+        """The score of factors over the users and items of the data, predicted as `predict` does."""
         measure = self.metric.of_pairs
         if measure is None:
             return self._rank(factors)

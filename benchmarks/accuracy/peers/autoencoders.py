@@ -26,11 +26,11 @@ class DenseScores:
         return self
 
     def lists(self, users: np.ndarray, n: int) -> np.ndarray:
-        """Return the best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
+        """The best n unseen items of some users, by positions; (b, n), or fewer; -1 where none is left."""
         return lists_of_scores(lambda some: self._scores(self.pattern[some]), self.pattern, users, n)
 
     def lists_of_new(self, rows: Csr, n: int) -> np.ndarray:
-        """Return those of new users with these items, (b, n_items)."""
+        """Those of new users with these items, (b, n_items)."""
         return lists_of_scores(lambda some: self._scores(rows[some]), rows, np.arange(rows.shape[0]), n)
 
     def _train(self) -> None:
@@ -69,11 +69,11 @@ class EASE(DenseScores):
         self.columns = self._columns(self.inverse.diagonal(), penalties)
 
     def _penalties(self, counts: np.ndarray) -> np.ndarray:
-        """Return what is added to the diagonal of the products of the items, (n_items,)."""
+        """What is added to the diagonal of the products of the items, (n_items,)."""
         return np.full(counts.size, self.decay, dtype=np.float32)
 
     def _columns(self, diagonal: np.ndarray, penalties: np.ndarray) -> np.ndarray:
-        """Return what the columns of C are multiplied by, (n_items,)."""
+        """What the columns of C are multiplied by, (n_items,)."""
         return 1 / diagonal
 
     def _scores(self, rows: Csr) -> np.ndarray:
@@ -118,11 +118,11 @@ class RidgeInverse(Protocol):
     """What a linear model of items needs of C."""
 
     def diagonal(self) -> np.ndarray:
-        """Return the diagonal, (n_items,)."""
+        """The diagonal, (n_items,)."""
         ...
 
     def times(self, rows: Csr) -> np.ndarray:
-        """Return rows (b, n_items) times C."""
+        """Rows (b, n_items) times C."""
         ...
 
 
@@ -153,11 +153,11 @@ class ByItems:
         self._inverse = inverted(gram)
 
     def diagonal(self) -> np.ndarray:
-        """Return the diagonal, (n_items,)."""
+        """The diagonal, (n_items,)."""
         return self._inverse.diagonal()
 
     def times(self, rows: Csr) -> np.ndarray:
-        """Return rows (b, n_items) times C."""
+        """Rows (b, n_items) times C."""
         return np.asarray(rows @ self._inverse)
 
 
@@ -174,10 +174,10 @@ class ByUsers:
         self._smooth = np.ascontiguousarray(smooth.T, dtype=np.float32)  # Z
 
     def diagonal(self) -> np.ndarray:
-        """Return the diagonal, (n_items,)."""
+        """The diagonal, (n_items,)."""
         return self._diagonal
 
     def times(self, rows: Csr) -> np.ndarray:
-        """Return rows (b, n_items) times C."""
+        """Rows (b, n_items) times C."""
         even = sp.csr_array(rows / self._penalties)
         return even.toarray() - (even @ self._pattern.T).toarray() @ self._smooth

@@ -33,22 +33,22 @@ class Objective(NamedTuple):
     decays: tuple[float, float]
 
     def logits(self, drugs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return the logits of all pairs, shape (m, n)."""
+        """The logits of all pairs, shape (m, n)."""
         return self.drugs @ drugs @ targets.T + drugs @ (self.targets @ targets).T
 
     def value(self, drugs: np.ndarray, targets: np.ndarray) -> float:
-        """Return what is to be raised."""
+        """What is to be raised."""
         logits = self.logits(drugs, targets)
         fit = np.sum(self.importance * self.pairs * logits) - np.sum(self._weights() * np.logaddexp(0, logits))
         return float(fit - (self.decays[0] * np.sum(drugs**2) + self.decays[1] * np.sum(targets**2)) / 2)
 
     def slope_of_drugs(self, drugs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return the derivative by the factors of drugs, shape (m, k)."""
+        """The derivative by the factors of drugs, shape (m, k)."""
         rest = self._rest(drugs, targets)
         return self.drugs @ (rest @ targets) + rest @ (self.targets @ targets) - self.decays[0] * drugs
 
     def slope_of_targets(self, drugs: np.ndarray, targets: np.ndarray) -> np.ndarray:
-        """Return the derivative by the factors of targets, shape (n, k)."""
+        """The derivative by the factors of targets, shape (n, k)."""
         rest = self._rest(drugs, targets).T
         return rest @ (self.drugs @ drugs) + self.targets @ (rest @ drugs) - self.decays[1] * targets
 
@@ -74,7 +74,7 @@ def dnilmf_scores(
     n_epochs: int = 100,
     seed: int = 0,
 ) -> np.ndarray:
-    """Return the probability of each pair, shape (m, n).
+    """The probability of each pair, shape (m, n).
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ def dnilmf_scores(
 
 
 def interaction_network(rows: np.ndarray, similarity: np.ndarray, n_neighbors: int) -> np.ndarray:
-    """Return the similarity fused with the Gaussian kernel of the profiles, 0 on the diagonal; shape (m, m)."""
+    """The similarity fused with the Gaussian kernel of the profiles, 0 on the diagonal; shape (m, m)."""
     similarity = _semi_definite((similarity + similarity.T) / 2)
     profiles = from_neighbors(rows, np.asarray(rows.any(axis=1)), similarity, n_neighbors)
     kernel = np.exp(-cdist(profiles, profiles, "sqeuclidean") / profiles.sum(axis=1).mean())
@@ -114,7 +114,7 @@ def interaction_network(rows: np.ndarray, similarity: np.ndarray, n_neighbors: i
 
 
 def from_neighbors(rows: np.ndarray, known: np.ndarray, similarity: np.ndarray, n_neighbors: int) -> np.ndarray:
-    """Return the rows, those not known as the mean of their nearest known ones, weighted by similarity.
+    """The rows, those not known as the mean of their nearest known ones, weighted by similarity.
 
     Neighbours are those whose rank, the mean one of equals, is among the last `n_neighbors`.
     """
@@ -148,7 +148,7 @@ def _semi_definite(similarity: np.ndarray) -> np.ndarray:
 
 
 def fused_network(first: np.ndarray, second: np.ndarray, n_neighbors: int = 3, n_rounds: int = 2) -> np.ndarray:
-    """Return the network of two similarities, symmetric; shape (n, n).
+    """The network of two similarities, symmetric; shape (n, n).
 
     Parameters
     ----------

@@ -36,15 +36,15 @@ class Filter(DenseScores):
         self.vectors = svd[2]  # (r, n_items)
 
     def _own(self, rows: Csr) -> np.ndarray:
-        """Return the items of a block of users, (n_items, b)."""
+        """The items of a block of users, (n_items, b)."""
         return np.ascontiguousarray(rows.toarray().T)
 
     def _step(self, block: np.ndarray) -> np.ndarray:
-        """Return P times a block (n_items, b)."""
+        """P times a block (n_items, b)."""
         return self.even_columns @ (self.even @ block)
 
     def _ideal(self, block: np.ndarray, exponent: float = 0.5) -> np.ndarray:
-        """Return the weighted D^b V V^T D^-b times a block (n_items, b)."""
+        """The weighted D^b V V^T D^-b times a block (n_items, b)."""
         low = self.vectors.T @ (self.vectors @ (block * self.counts**-exponent))
         return np.float32(self.weight) * low * self.counts**exponent
 

@@ -15,7 +15,7 @@ _NEGLIGIBLE = 1e-4
 
 
 def gip_scores(values: np.ndarray, noise: float = 1.0) -> np.ndarray:
-    """Return the scores of RLS-Kron with Gaussian interaction profiles alone, in the settings of the paper.
+    """The scores of RLS-Kron with Gaussian interaction profiles alone, in the settings of the paper.
 
     Source: van Laarhoven, Nabuurs, Marchiori, Gaussian interaction profile kernels for predicting drug-target
     interaction, Bioinformatics 27(21), 2011.
@@ -33,7 +33,7 @@ def wnn_gip_scores(
     similarity_weight: float = 0.8,
     noise: float = 1.0,
 ) -> np.ndarray:
-    """Return the scores of RLS-Kron on profiles and similarities, rows without interactions filled from similar ones.
+    """The scores of RLS-Kron on profiles and similarities, rows without interactions filled from similar ones.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ def nrlmf_scores(
     n_epochs: int = 100,
     seed: int = 0,
 ) -> np.ndarray:
-    """Return the probability of each pair, shape (m, n).
+    """The probability of each pair, shape (m, n).
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def _ascend(
 
 
 def adagrad(slope: np.ndarray, squares: np.ndarray, step: float) -> np.ndarray:
-    """Return the step of AdaGrad along a slope, whose squares it adds to those of the slopes before."""
+    """The step of AdaGrad along a slope, whose squares it adds to those of the slopes before."""
     squares += np.square(slope)
     return step * slope / np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
 

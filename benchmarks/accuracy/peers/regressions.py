@@ -51,7 +51,7 @@ class RidgeOnFeatures:
         return self
 
     def predict(self, user_ids: Any, item_ids: Any) -> np.ndarray:
-        """Return the prediction of each pair of ids."""
+        """The prediction of each pair of ids."""
         return self._model.predict(self._design(self._users.lookup(user_ids), self._items.lookup(item_ids)))
 
     def _error(self, penalty: float, shown: Interactions, hidden: Interactions) -> float:
@@ -72,7 +72,7 @@ class RidgeOnFeatures:
 
 
 def _with_unknown(features: Features | None, n_rows: int) -> np.ndarray:
-    """Return the numbers of all rows, and zeros at the end for an unknown one, at -1."""
+    """The numbers of all rows, and zeros at the end for an unknown one, at -1."""
     values = np.zeros((n_rows, 0)) if features is None else features.values.astype(np.float64)
     return np.pad(values, ((0, 1), (0, 0)))
 
@@ -114,7 +114,7 @@ class BoostedPairs:
         return np.concatenate(parts, axis=1)
 
     def predict(self, drugs: Any, targets: Any) -> np.ndarray:
-        """Return the predicted affinities of pairs."""
+        """The predicted affinities of pairs."""
         return self._model.predict(self._features(drugs, targets))
 
 
@@ -166,7 +166,7 @@ class KronRLS:
         return found[0], found[1]
 
     def predict(self, drugs: Any, targets: Any) -> np.ndarray:
-        """Return the predicted affinities of pairs."""
+        """The predicted affinities of pairs."""
         return self._scores[self._places(drugs, targets)] + self._mean
 
 

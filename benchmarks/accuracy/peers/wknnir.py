@@ -20,7 +20,7 @@ Sides = tuple[np.ndarray, np.ndarray]  # of drugs, of targets
 
 
 def wknnir_scores(values: np.ndarray, drug_similarity: np.ndarray, target_similarity: np.ndarray) -> np.ndarray:
-    """Return the scores of pairs with a new drug or target, whose values are all NaN; shape (m, n), 0 elsewhere.
+    """The scores of pairs with a new drug or target, whose values are all NaN; shape (m, n), 0 elsewhere.
 
     The number of neighbours and their decay are those of the highest average precision in an inner cross-validation,
     which hides drugs, targets or both as the data do.
@@ -35,7 +35,7 @@ def wknnir_scores(values: np.ndarray, drug_similarity: np.ndarray, target_simila
 
 
 def neighbor_weights(similarity: np.ndarray, size: int, decay: float) -> np.ndarray:
-    """Return weights of the most similar columns of each row: decay^rank times similarity, over the sum of the latter.
+    """Weights of the most similar columns of each row: decay^rank times similarity, over the sum of the latter.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def _predicted(pairs: np.ndarray, new: Sides, similarities: Sides, size: int, de
 
 
 def _recovered(similarity: np.ndarray, rows: np.ndarray, size: int, decay: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return what neighbours say of each pair, less where interactions are rare among them, and that imbalance.
+    """What neighbours say of each pair, less where interactions are rare among them, and that imbalance.
 
     The imbalance of an interaction is the share of the neighbours of its row that lack it; 0 elsewhere.
     """
@@ -85,7 +85,7 @@ def _recovered(similarity: np.ndarray, rows: np.ndarray, size: int, decay: float
 
 
 def _of_both(across: list[np.ndarray], rows: np.ndarray, imbalances: Sides, size: int, decay: float) -> np.ndarray:
-    """Return the scores of new drugs with new targets: similarities are flatter on the side of less imbalance."""
+    """The scores of new drugs with new targets: similarities are flatter on the side of less imbalance."""
     near = [_nearest(each, size) for each in across]
     drugs, targets = (np.take_along_axis(each, place, axis=1) for each, place in zip(across, near, strict=True))
     places = near[0][:, None, :, None], near[1][None, :, None, :]  # (new drugs, new targets, k, k)
