@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from air_recsys.evaluation.experiment import Task, Trial, trials
+from air_recsys.evaluation.experiment import Task, Trial, task_by_task, trials
 from air_recsys.evaluation.folds import Fold, NewUsersFold, given_rows, shown_rows, users_asked
 from air_recsys.evaluation.list_figures import (
     catalogue_figures,
@@ -40,11 +40,8 @@ def evaluate_ratings(
     """
     single = ResultTable("Test error of single folds", protocol)
     tasks = [Task.of_ratings(fold) for fold in folds]
-    found = list(trials(systems, tasks, progress=progress))
-    for task in tasks:
-        single.rows += [
-            {"fold": task.fold.name, "model": trial.system} | _errors(trial) for trial in found if trial.task is task
-        ]
+    for trial in task_by_task(trials(systems, tasks, progress=progress), tasks):
+        single.rows.append({"fold": trial.task.fold.name, "model": trial.system} | _errors(trial))
     means = ResultTable(f"Test error, mean of {len(folds)} fold(s)", protocol, mean_of(single.rows, ("model",)))
     means.notes.append(f"peak memory of the whole run {peak_memory():.2f} GiB")
     return means, single

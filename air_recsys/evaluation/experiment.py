@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
@@ -240,6 +240,12 @@ def trials(
                     raise
                 bar.update(len(tasks) - bar.n % len(tasks))
                 failed[name] = error
+
+
+def task_by_task(found: Iterable[Trial], tasks: Sequence[Task]) -> list[Trial]:
+    """Trials with those of each task together, in the order of the tasks."""
+    every = list(found)
+    return [trial for task in tasks for trial in every if trial.task is task]
 
 
 def process_place(threads: int) -> Place:

@@ -17,7 +17,7 @@ from air_recsys.data.splits.base import Split
 from air_recsys.datasets import DrugTargetData
 from air_recsys.dti import DrugTargetAIR, interaction_folds
 from air_recsys.evaluation.drug_targets import pair_measures, pair_system, pair_task
-from air_recsys.evaluation.experiment import Task, Trial, process_place, trials
+from air_recsys.evaluation.experiment import Task, Trial, process_place, task_by_task, trials
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.evaluation.system import System
 from air_recsys.exceptions import DataError
@@ -125,7 +125,7 @@ def bench_dti(
     """
     tasks = _tasks(data, setting, seeds, n_splits, validation=validation)
     found = trials(systems, tasks, place=process_place(threads), title=f"dti {name} {setting}")
-    single = [{"system": trial.system} | fold_metrics(trial) for trial in found]
+    single = [{"system": trial.system} | fold_metrics(trial) for trial in task_by_task(found, tasks)]
     rows = mean_of(single, ("system",))
     for row in rows:
         of_folds = np.array([each["aupr"] for each in single if each["system"] == row["system"]])
