@@ -3,18 +3,37 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from air_recsys.cli import paths
 from air_recsys.cli.app import run
-from benchmarks.commands import add_workshop
+from air_recsys.exceptions import AirRecsysError
+from benchmarks.commands import accuracy, experiments, reproduce
+
+ROOT = Path(__file__).resolve().parents[1]
 
 app = paths.App(
-    help="Measurements behind every figure of the documentation.",
+    help="Measurements behind the figures of the documentation.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-add_workshop(app)
+
+
+@app.callback()
+def in_a_clone() -> None:
+    """Measurements behind the figures of the documentation."""
+    missing = [name for name in ("air_recsys", "tests", "constraints.txt") if not (ROOT / name).exists()]
+    if missing:
+        raise AirRecsysError(
+            f"the benchmarks run in a clone of the repository: expected {', '.join(missing)} in {ROOT}, found none"
+        )
+
+
+for module in (experiments, accuracy, reproduce):
+    for name, command in module.COMMANDS.items():
+        app.command(name)(command)
 
 if __name__ == "__main__":
+    sys.path.append(str(ROOT / "tests"))  # made films, browsers and attacks are those of the tests
     sys.exit(run(commands=app))

@@ -1,8 +1,9 @@
 """The objective of AIR as one would write it first: autograd, one optimiser a group of parameters, no tricks.
 
-It serves as the yardstick of ``air-recsys bench step`` and, in the tests, as an independent statement of what the
-engine computes. `program_step` makes the same step in the way of the authors' program: degrees through a product with
-a matrix of ones, constants made anew, both energies once more after the update, and the error recorded at every step.
+It serves as the yardstick of the step at full width and, in the tests, as an independent statement of what
+the engine computes. `program_step` makes the same step in the way of the authors' program: degrees through a product
+with a matrix of ones, constants made anew, both energies once more after the update, and the error recorded at every
+step.
 """
 
 from __future__ import annotations
@@ -37,11 +38,11 @@ class PlainAIR(nn.Module):
         self.strength = strength
 
     def completed(self) -> Tensor:
-        """Return X, (n_rows, n_columns)."""
+        """X, (n_rows, n_columns)."""
         return functools.reduce(torch.matmul, self.layers)
 
     def forward(self, targets: Tensor, mask: Tensor) -> Tensor:
-        """Return the objective."""
+        """The objective."""
         completed = self.completed()
         fit = (((completed - targets) * mask) ** 2).sum() / mask.numel()
         energy = _energy(completed, self.row_logits) + _energy(completed.T, self.column_logits)
@@ -49,7 +50,7 @@ class PlainAIR(nn.Module):
 
 
 def plain_optimizers(model: PlainAIR, learning_rate: float) -> list[torch.optim.Optimizer]:
-    """Return one Adam for the factors and one for each graph, as in the authors' program."""
+    """One Adam for the factors and one for each graph, as in the authors' program."""
     groups = [list(model.layers), [model.row_logits], [model.column_logits]]
     return [torch.optim.Adam(group, lr=learning_rate) for group in groups]
 

@@ -22,10 +22,13 @@ from air_recsys import AIR
 from air_recsys.cli import main
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.report import explorer_of, write_explorer, write_report
-from benchmarks.explorer.chromium import chromium
-from benchmarks.made_titles import ADJECTIVES, NOUNS
 
 DOCS = Path(__file__).resolve().parent
+sys.path.append(str(DOCS.parent / "tests"))
+
+from chromium import chromium  # noqa: E402
+from made_films import ADJECTIVES, NOUNS  # noqa: E402
+
 IMAGES = DOCS / "images"
 CASES = runpy.run_path(str(DOCS.parent / "tests" / "report" / "explorer_cases.py"))
 LAPTOP, PHONE = (1280, 800), (390, 780)

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from typing import Any
 
+import numpy as np
 from cornac import Experiment
 from cornac.eval_methods import RatioSplit
 from cornac.hyperopt import Discrete, GridSearch
@@ -19,7 +20,6 @@ from cornac.models import MF, BaselineOnly
 
 from air_recsys.adapters.cornac import CornacAIR
 from air_recsys.datasets import load_movielens
-from air_recsys.storage.validation import as_generator
 
 Triple = tuple[str, str, float]
 GENRES = ("comedy", "crime", "drama", "horror", "musical", "western")
@@ -27,7 +27,7 @@ GENRES = ("comedy", "crime", "drama", "horror", "musical", "western")
 
 def made_ratings(n_users: int = 300, n_items: int = 180, share: float = 0.25) -> list[Triple]:
     """Noisy ratings 1..5: each user belongs to one of eight groups, each group has its taste for each genre."""
-    rng = as_generator(0)
+    rng = np.random.default_rng(0)
     tastes = rng.uniform(1.5, 4.5, (8, len(GENRES)))
     groups = rng.integers(8, size=n_users)
     users, items = (rng.random((n_users, n_items)) < share).nonzero()

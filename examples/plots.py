@@ -3,7 +3,7 @@
     python examples/plots.py [FOLDER]
 
 Without a folder the pictures go to a temporary one. The data are ratings of hidden groups of users and items
-(Syn-Netflix); 70 % of them are hidden.
+(like Syn-Netflix); 70 % of them are hidden.
 """
 
 import sys
@@ -29,18 +29,18 @@ from air_recsys.report.plots import (
 )
 from air_recsys.solvers import Adam
 
-SNAPSHOTS = (400, 1200, 2400, 4000)
+SNAPSHOTS = (200, 500, 1000, 1500)
 
 
 def main(folder: Path) -> None:
-    made = make_syn_netflix(random_state=0)
+    made = make_syn_netflix(60, 80, 6, 5, random_state=0)
     ratings = made.matrix / 5
     rng = np.random.default_rng(0)
     part = rng.random(ratings.shape)
     train = Interactions.from_dense(np.where(part < 0.3, ratings, np.nan))
     watched = Interactions.from_dense(np.where((part >= 0.3) & (part < 0.33), ratings, np.nan))
 
-    solver = Adam(user_graph_reg=1e-5, item_graph_reg=1e-5, learning_rate=3e-3, n_epochs=6000, schedule="cooldown")
+    solver = Adam(user_graph_reg=1e-5, item_graph_reg=1e-5, learning_rate=3e-3, n_epochs=2000, schedule="cooldown")
     model = AIR(solver=solver, snapshot_epochs=SNAPSHOTS, random_state=0, device="cpu")
     values = SingularValues(model, every=2)
     model.fit(train, validation=watched, callbacks=[values])

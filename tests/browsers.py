@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 
 webdriver = pytest.importorskip("selenium.webdriver", reason="the browser's tests need selenium")
+import chromium as programs  # noqa: E402
 import firefox  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
-
-from benchmarks.explorer import chromium as programs  # noqa: E402
 
 if shutil.which("chromium") is None or shutil.which("chromedriver") is None:
     pytest.skip("no chromium and chromedriver on this machine", allow_module_level=True)

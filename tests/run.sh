@@ -1,10 +1,19 @@
 #!/usr/bin/env bash
-# Installs the package with its test tools into a virtual environment (VENV, default .venv) and checks everything.
+# Installs the package with its test tools into a virtual environment (VENV, default .venv) and checks everything but the
+# benchmarks; `bash tests/run.sh benchmarks` runs the tests of those.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${VENV:-.venv}
 python3 -m venv "$venv"
 "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e ".[test,docs]"
+# Two at a time, the tests of a file together; with more threads each would wait for the other.
+test_in_pairs() {
+  OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"
+}
+if [[ ${1:-} == benchmarks ]]; then
+  test_in_pairs tests/benchmarks benchmarks "${@:2}"
+  exit
+fi
 "$venv/bin/ruff" format --check .
 "$venv/bin/ruff" check .
 "$venv/bin/pyright" --pythonpath "$venv/bin/python"
@@ -17,5 +26,4 @@ for machine in "old 1" "haswell 2"; do
   echo "the order of lists with ${settings[*]}"
   env "${settings[@]}" "$venv/bin/python" -m pytest -q -n 2 --dist loadfile -m order "${ordered[@]}"
 done
-# Two at a time, the tests of a file together; with more threads each would wait for the other.
-OMP_NUM_THREADS=1 "$venv/bin/python" -m pytest -n 2 --dist loadfile "$@"
+test_in_pairs "$@"

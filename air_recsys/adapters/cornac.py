@@ -1,4 +1,4 @@
-"""Cornac: AIR as a recommender for its experiments, searches and nearest-neighbour indexes."""
+"""Cornac: AIR as a recommender for its experiments, searches and nearest-neighbour indexes, and `AIR.for_likes`."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from air_recsys.adapters.cornac_data import Triples, ranked, raw_ids, triples_of
-from air_recsys.adapters.solver import AUTO, solver_for
+from air_recsys.adapters._cornac import CornacRanker, RanksTies, Triples, raw_ids, triples_of
 from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import rmse
 from air_recsys.models.air import AIR
 from air_recsys.models.given import with_similarities
 from air_recsys.models.learned import Factors
-from air_recsys.models.solvers import Solver
+from air_recsys.models.solvers import AUTO, Solver, solver_for
 from air_recsys.storage.validation import check_integer, check_real, needs_extra
 from air_recsys.training import Record
 
 with needs_extra("cornac"):
     from cornac.data import Dataset
-    from cornac.exception import ScoreException
-    from cornac.models.recommender import MEASURE_DOT, ANNMixin, Recommender
+    from cornac.models.recommender import MEASURE_DOT, ANNMixin
+
+__all__ = ["CornacAIR", "CornacRanker"]
 
 _OWN = ("n_factors", "graph_neighbors", "device", "solver", "verbose", "random_state")
 _OF_SOLVERS = (
@@ -34,7 +34,7 @@ _OF_SOLVERS = (
 
 
 @dataclass(eq=False, repr=False)
-class CornacAIR(Recommender, ANNMixin):
+class CornacAIR(RanksTies, ANNMixin):
     r"""AIR with Cornac's interface of a recommender; the defaults are those of `AIR.for_ratings`.
 
     The score of a pair is :math:`s_{ui} = \mu + b_u + c_i + p_u \cdot q_i`, in the unit of the ratings and not
@@ -176,7 +176,7 @@ class CornacAIR(Recommender, ANNMixin):
         return stop
 
     def monitor_value(self, train_set: Dataset, val_set: Dataset | None) -> float | None:
-        """Return minus the RMSE of `score` on the pairs of `val_set` with trained ids, which early stopping maximises.
+        """Minus the RMSE of `score` on the pairs of `val_set` with trained ids, which early stopping maximises.
 
         None without such pairs. While `fit` runs, the scores are those of the moment, so that a subclass can monitor
         another metric by Cornac's `ranking_eval`.
@@ -207,7 +207,7 @@ class CornacAIR(Recommender, ANNMixin):
     # ---------------------------------------------------------------- scores
 
     def score(self, user_idx: int, item_idx: int | None = None) -> Any:
-        """Return the score of a user for one item, or for all items of the training data.
+        """The score of a user for one item, or for all items of the training data.
 
         Parameters
         ----------
@@ -225,51 +225,36 @@ class CornacAIR(Recommender, ANNMixin):
             the mean training rating.
         """
         users, items, user_biases, item_biases, mean = self._fitted_factors()
-        if self.is_unknown_user(user_idx):
-            raise ScoreException(f"Can't make score prediction for user {user_idx}")
+        self.check_known(user_idx, item_idx)
         own = users[user_idx].astype(np.float64)  # in single precision equal items would differ by rounding
         if item_idx is None:
             return items.astype(np.float64) @ own + item_biases + (user_biases[user_idx] + mean)
-        if self.is_unknown_item(item_idx):
-            raise ScoreException(f"Can't make score prediction for item {item_idx}")
         return items[item_idx] @ own + item_biases[item_idx] + (user_biases[user_idx] + mean)
-
-    def rank(
-        self, user_idx: int, item_indices: Any = None, k: int = -1, **kwargs: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return items, best first, and the scores of `item_indices` in their order, as all models of Cornac do.
-
-        Scores that differ by rounding alone tie, and the item with the lower index comes first, see
-        `air_recsys.models.ranking.ties`; Cornac leaves such items in any order. Behind the first k all others follow
-        in the order of their indices.
-        """
-        _, scores = super().rank(user_idx, item_indices, **kwargs)
-        return ranked(scores, item_indices, k), scores
 
     def _fitted_factors(self) -> Factors:
         if self._factors is None:
-            raise NotFittedError(f"{self.name} is not trained yet: call fit with trainable=True, or load a model")
+            raise self.not_trained()
         return self._factors
 
     # ---------------------------------------------------------------- nearest neighbours
 
     def get_vector_measure(self) -> str:
-        """Return Cornac's name of the dot product, by which the vectors rank as by `score`."""
+        """Cornac's name of the dot product, by which the vectors rank as by `score`."""
         return MEASURE_DOT
 
     def get_user_vectors(self) -> np.ndarray:
-        """Return the factors of the users and a one, shape (num_users, r + 1)."""
+        """The factors of the users and a one, shape (num_users, r + 1)."""
         factors = self._fitted_factors().user_factors
         return np.column_stack((factors, np.ones(len(factors), factors.dtype)))
 
     def get_item_vectors(self) -> np.ndarray:
-        """Return the factors of the items and their bias, shape (num_items, r + 1)."""
+        """The factors of the items and their bias, shape (num_items, r + 1)."""
         factors = self._fitted_factors()
         return np.column_stack((factors.item_factors, factors.item_biases))
 
 
 def _interactions(train_set: Dataset, triples: Triples) -> Interactions:
-    """Return ratings with the features of Cornac's modalities, where the experiment has some."""
+    """Ratings with the features of Cornac's modalities, where the experiment has some."""
     data = Interactions(*triples, *raw_ids(train_set), allow_negative=True)
     user, item = (
         _features(train_set, f"{side}_feature", size)
@@ -281,7 +266,7 @@ def _interactions(train_set: Dataset, triples: Triples) -> Interactions:
 
 
 def _graph(train_set: Dataset, name: str, size: int) -> sp.csr_array | None:
-    """Return the graph of a modality among the first nodes, which stand in the order of Cornac's indices."""
+    """The graph of a modality among the first nodes, which stand in the order of Cornac's indices."""
     modality = getattr(train_set, name, None)
     if modality is None:
         return None
@@ -292,7 +277,7 @@ def _graph(train_set: Dataset, name: str, size: int) -> sp.csr_array | None:
 
 
 def _features(train_set: Dataset, name: str, size: int) -> np.ndarray | None:
-    """Return the first rows of the features of a modality, which stand in the order of Cornac's indices."""
+    """The first rows of the features of a modality, which stand in the order of Cornac's indices."""
     features = getattr(getattr(train_set, name, None), "features", None)
     if features is None:
         return None

@@ -1,55 +1,39 @@
-"""implicit: AIR with the interface of its matrix factorizations."""
+"""implicit: AIR with the interface of its matrix factorizations, and `AIR.for_likes` as a recommender."""
 
 from __future__ import annotations
 
 import copy
 import inspect
-import time
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, fields
 from typing import Any, Literal, Self
 
 import numpy as np
 import scipy.sparse as sp
-from tqdm import tqdm
 
-from air_recsys.adapters import implicit_files, implicit_softmax
-from air_recsys.adapters.implicit_input import (
+from air_recsys.adapters import _implicit_files
+from air_recsys.adapters._implicit_input import (
     as_confidences,
-    check_filters,
     check_ids,
-    check_rows,
     check_width,
-    list_length,
-    norms_of,
-    replaced,
+    leave_k_out_split,
     shape_of,
-    widened,
-    with_zero_rows,
 )
-from air_recsys.adapters.implicit_lists import alike, recommended
-from air_recsys.adapters.implicit_softmax import (
-    SoftmaxRows,
-    SoftmaxSettings,
-    SoftmaxSolver,
-    temperature_for,
-    train_softmax_rows,
-)
-from air_recsys.adapters.implicit_split import leave_k_out_split
-from air_recsys.adapters.implicit_squared import SquaredRows, SquaredSolver, targets_of, times
-from air_recsys.adapters.implicit_targets import CHOSEN, Targets, check_settings, is_auto, settings_for
-from air_recsys.data.interactions import Interactions
-from air_recsys.exceptions import DataError, NotFittedError, ParameterError
+from air_recsys.adapters._implicit_lists import Asked, GivesLists, alike, recommended
+from air_recsys.adapters._implicit_ranker import ImplicitRanker
+from air_recsys.exceptions import DataError, ModelFileError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.graphs.neighbors import nearest_neighbors_graph
 from air_recsys.graphs.pruning import to_similarities
-from air_recsys.models import AIR
+from air_recsys.models.like_factors import softmax, squared
+from air_recsys.models.like_factors.rows import LikeSolver, check_matrices, replaced
+from air_recsys.models.like_factors.softmax import SoftmaxRows, SoftmaxSettings, temperature_for, train_softmax_rows
+from air_recsys.models.like_factors.squared import SquaredError, SquaredRows, train_squared_rows
+from air_recsys.models.like_factors.targets import FOUND, check_settings, is_auto, settings_for
 from air_recsys.models.ranking.catalogue import unit_rows
-from air_recsys.models.rows import LeastSquaresRows
-from air_recsys.models.solvers import Adam
 from air_recsys.models.state import lock_of
 from air_recsys.nn.devices import resolve_device, torch_threads
-from air_recsys.storage.reading import checked_sparse
+from air_recsys.storage.reading import checked_csr, checked_sparse
 from air_recsys.storage.validation import (
     RandomState,
     as_generator,
@@ -64,15 +48,17 @@ with needs_extra("implicit"):
     from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
     from implicit.utils import check_csr
 
-__all__ = ["ImplicitAIR", "leave_k_out_split"]
+__all__ = ["ImplicitAIR", "ImplicitRanker", "leave_k_out_split"]
 
 _OF_SQUARED = ("regularization", "alpha", "user_graph_reg", "item_graph_reg", "depth")
-_STEPS = {"softmax": implicit_softmax.STEPS_PER_ITERATION, "squared": 20}
-_RATES = {"softmax": implicit_softmax.LEARNING_RATE, "squared": 0.1}
+_STEPS = {"softmax": softmax.STEPS_PER_ITERATION, "squared": squared.STEPS_PER_ITERATION}
+_RATES = {"softmax": softmax.LEARNING_RATE, "squared": squared.LEARNING_RATE}
+_FACTORS = ("user_factors", "item_factors")
+_CSR = ("data", "indices", "indptr")
 
 
 @dataclass(eq=False, repr=False)
-class ImplicitAIR(MatrixFactorizationBase):
+class ImplicitAIR(GivesLists, MatrixFactorizationBase):
     r"""AIR for implicit feedback, a replacement for ``implicit.als.AlternatingLeastSquares``.
 
     By default it is trained by a softmax over all items, in which each like of a user should have a large share,
@@ -156,6 +142,8 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     Notes
     -----
+    `similar_users` and `similar_items` compare the factors by cosines; the graphs hold the learned neighbours.
+
     `fit` starts again each time, while ALS continues from its factors. ``use_native`` and ``use_cg`` choose between
     solvers of ALS and are not parameters here.
 
@@ -234,7 +222,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         self._check_parameters()
         if callback is not None and not callable(callback):
             raise ParameterError(f"callback must be a function or None, found {callback!r}")
-        likes = as_confidences(user_items, 1.0)
+        likes = as_confidences(user_items)
         shape = shape_of(likes)
         if likes.nnz == 0:
             raise DataError(f"expected at least one value > 0, found none in a matrix of shape {shape}")
@@ -246,11 +234,11 @@ class ImplicitAIR(MatrixFactorizationBase):
         self._check_fit_errors()
 
     def _loss(self) -> str:
-        """Return what is minimised: "softmax" or "squared"."""
+        """What is minimised: "softmax" or "squared"."""
         return self.loss if self.loss != "auto" else ("squared" if self._given_to_squared() else "softmax")
 
     def _given_to_squared(self) -> list[str]:
-        """Return the parameters that only the squared error reads and that differ from their defaults."""
+        """The parameters that only the squared error reads and that differ from their defaults."""
         defaults = {each.name: each.default for each in fields(self)}
         return [name for name in _OF_SQUARED if getattr(self, name) != defaults[name]]
 
@@ -271,98 +259,46 @@ class ImplicitAIR(MatrixFactorizationBase):
 
     def _fit_softmax(self, likes: sp.csr_matrix, show_progress: bool, callback: Callable[..., Any] | None) -> None:
         n_users, n_items = int(np.count_nonzero(np.diff(likes.indptr))), np.unique(likes.indices).size
-        width = min(implicit_softmax.WIDTH, n_users, n_items) if self.factors == "auto" else int(self.factors)
-        settings = SoftmaxSettings(width, temperature_for(n_items), self.iterations * self._steps, self._rate)
+        width = min(softmax.WIDTH, n_users, n_items) if self.factors == "auto" else int(self.factors)
+        settings = SoftmaxSettings(
+            width, temperature_for(n_items), self.iterations * self._steps, self._rate, evaluate_every=self._steps
+        )
         seed = int(as_generator(self.random_state).integers(2**31))
-        with tqdm(total=settings.n_steps, disable=not show_progress) as bar:
-            watch = self._watch_steps(bar, callback)
-            learned = train_softmax_rows(likes, settings, seed, resolve_device(self._device), watch)
+        callbacks = () if callback is None else (self._watch(callback),)
+        learned = train_softmax_rows(
+            likes, settings, seed, resolve_device(self._device), callbacks, progress=show_progress
+        )
         users, items = (factors.astype(self.dtype) for factors in learned[:2])
         told = {"factors": settings.factors, "temperature": settings.temperature}
         self._keep(user_factors=users, item_factors=items, settings_=told, _rows=learned[2], _graphs={})
 
-    def _watch_steps(self, bar: Any, callback: Callable[..., Any] | None) -> Callable[[int, float], None]:
-        """Return what moves a progress bar at each step, and calls the callback of implicit at each iteration."""
-        losses: list[float] = []
-        last = time.perf_counter()
-
-        def after(step: int, loss: float) -> None:
-            nonlocal last
-            bar.update()
-            losses.append(loss)
-            if callback is None or (step + 1) % self._steps:
-                return
-            now = time.perf_counter()
-            mean = float(np.mean(losses)) if self.calculate_training_loss else None
-            callback((step + 1) // self._steps - 1, now - last, mean)
-            losses.clear()
-            last = now
-
-        return after
-
     def _fit_squared(self, likes: sp.csr_matrix, show_progress: bool, callback: Callable[..., Any] | None) -> None:
-        shape = shape_of(likes)
-        settings = settings_for(likes, {name: getattr(self, name) for name in CHOSEN})
-        targets = Targets.of_likes(likes) if is_auto(self.regularization, self.alpha) else None
-        likes.data *= settings["alpha"]
-        # Users and items without likes have zero factors: they are left out here, and get their zeros below.
-        users, items = np.flatnonzero(np.diff(likes.indptr)), np.unique(likes.indices)
-        model = self._model(settings, users.size * items.size, show_progress)
-        data = Interactions(
-            np.searchsorted(users, np.repeat(np.arange(shape[0]), np.diff(likes.indptr))),
-            np.searchsorted(items, likes.indices),
-            targets_of(targets, "user", likes),
-            users,
-            items,
-            weights=likes.data,
+        settings = settings_for(likes, {name: getattr(self, name) for name in FOUND})
+        of_model = {name: getattr(self, name) for name in ("graph_neighbors", "random_state")}
+        of_model |= {"dtype": self.dtype.name, "device": self._device, "verbose": show_progress}
+        error = SquaredError(
+            settings,
+            self.user_graph_reg,
+            self.item_graph_reg,
+            self.depth,
+            self.iterations * self._steps,
+            self._rate,
+            self._steps,
+            of_model,
         )
-        total = float(likes.data.sum()) + shape[0] * shape[1] - likes.nnz  # of all confidences
-        model.fit(data, callbacks=[] if callback is None else [self._watch(callback, users.size * items.size / total)])
-        solvers = model.row_solver("user"), model.row_solver("item")
-        assert isinstance(solvers[0], LeastSquaresRows)  # those of AIR's objective
-        assert isinstance(solvers[1], LeastSquaresRows)
-        item_factors = with_zero_rows(model.item_factors_, items, shape[1])
-        self._keep(
-            user_factors=with_zero_rows(model.user_factors_, users, shape[0]),
-            item_factors=item_factors if targets is None else times(item_factors, targets.item_powers),
-            settings_=settings,
-            _rows=SquaredRows(settings["alpha"], solvers[0].penalty, solvers[1].penalty, targets),
-            _graphs=_widened({"user": model.user_adjacency_, "item": model.item_adjacency_}, (users, items), shape),
-        )
+        callbacks = [] if callback is None else [self._watch(callback)]
+        scaled = is_auto(self.regularization, self.alpha)
+        users, items, rows, graphs = train_squared_rows(likes, error, scaled=scaled, callbacks=callbacks)
+        self._keep(user_factors=users, item_factors=items, settings_=settings, _rows=rows, _graphs=graphs)
 
-    def _model(self, settings: dict[str, Any], size: int, show_progress: bool) -> AIR:
-        solver = Adam(
-            depth=self.depth,
-            user_graph_reg=self.user_graph_reg / size,
-            item_graph_reg=self.item_graph_reg / size,
-            n_epochs=self.iterations * self._steps,
-            learning_rate=self._rate,
-            schedule="cosine",
-            weight_decay=settings["regularization"],
-            scale=False,
-            unobserved_weight=1.0,
-            init_mean=0.0,
-            init_std=0.1,
-            evaluate_every=self._steps,
-        )
-        return AIR(
-            n_factors=settings["factors"],
-            graph_neighbors=self.graph_neighbors,
-            solver=solver,
-            dtype=self.dtype.name,
-            device=self._device,
-            random_state=self.random_state,
-            verbose=show_progress,
-        )
-
-    def _watch(self, callback: Callable[..., Any], unit: float) -> Callback:
-        """Return a callback of AIR that calls that of implicit, with the objective times `unit` as loss."""
+    def _watch(self, callback: Callable[..., Any]) -> Callback:
+        """A callback of a training that calls that of implicit at each iteration, with the objective as loss."""
         last = 0.0
 
         def after(record: Record) -> None:
             nonlocal last
             if record.epoch > 0:
-                loss = record.objective * unit if self.calculate_training_loss else None
+                loss = record.objective if self.calculate_training_loss else None
                 callback(record.epoch // self._steps - 1, record.seconds - last, loss)
             last = record.seconds
 
@@ -397,7 +333,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         return self._once(f"{kind} graph", (factors, self.graph_neighbors), make)
 
     def _once(self, name: str, sources: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """Return what `make` computes from the sources, kept for as long as they are the same objects."""
+        """What `make` computes from the sources, kept for as long as they are the same objects."""
         kept = self._kept.get(name)
         if kept is None or any(old is not new for old, new in zip(kept[0], sources, strict=True)):
             kept = self._kept[name] = sources, make()
@@ -406,111 +342,43 @@ class ImplicitAIR(MatrixFactorizationBase):
     @property
     def user_norms(self) -> np.ndarray:
         """Lengths of the users' factors, never 0, shape (n_users,)."""
-        factors = self.user_factors
-        return self._once("user norms", (factors,), lambda: norms_of(factors))
+        return self._norms("user")
 
     @property
     def item_norms(self) -> np.ndarray:
         """Lengths of the items' factors, never 0, shape (n_items,)."""
-        factors = self.item_factors
-        return self._once("item norms", (factors,), lambda: norms_of(factors))
+        return self._norms("item")
+
+    def _norms(self, side: str) -> np.ndarray:
+        """The length of each row, 1e-10 in place of 0 as in all of implicit."""
+        factors = getattr(self, f"{side}_factors")
+
+        def make() -> np.ndarray:
+            norms = np.linalg.norm(factors, axis=-1)
+            norms[norms == 0] = 1e-10
+            return norms
+
+        return self._once(f"{side} norms", (factors,), make)
 
     # ---------------------------------------------------------------- recommendations and similarities
 
-    def recommend(
-        self,
-        userid: Any,
-        user_items: Any,
-        N: int = 10,
-        filter_already_liked_items: bool = True,
-        filter_items: Any = None,
-        recalculate_user: bool = False,
-        items: Any = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Recommend as every model of implicit does; see ``implicit.als.AlternatingLeastSquares.recommend``.
+    def _recommended(self, asked: Asked, liked: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        factors = self._user_factor(asked.ids, rows, rows is not None)
+        return recommended(np.atleast_2d(factors), self.item_factors, asked, liked, self.num_threads)
 
-        Lists have at most as many items as the model. Scores that differ by rounding alone tie, see
-        `air_recsys.models.ranking.ties`; the item with the lower id comes first. With `recalculate_user` the factors
-        are solved for from `user_items`, and only the number of `userid` counts.
-
-        Raises
-        ------
-        IndexError
-            For ids that are not in the model, negative ones included.
-        ValueError
-            If `user_items` is not a csr_matrix, or has not one row for each user, or has too many columns.
-        NotFittedError
-            Before `fit`.
-        """
-        model = copy.copy(self)  # what is learned at this moment, whatever another thread writes
-        n_users, n_items = model._sizes()
-        if not recalculate_user:
-            check_ids("userid", userid, n_users)
-        check_filters("items", filter_items, items, n_items)
-        check_rows(userid, user_items, n_items, read=filter_already_liked_items or recalculate_user)
-        factors = model._user_factor(userid, user_items, recalculate_user)
-        ids, scores = recommended(
-            np.atleast_2d(factors),
-            model.item_factors,
-            list_length(N, items, n_items),
-            user_items if filter_already_liked_items else None,
-            filter_items,
-            items,
-            self.num_threads,
-        )
-        return (ids[0], scores[0]) if np.isscalar(userid) else (ids, scores)
-
-    def similar_users(
-        self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the users with the most alike factors (cosine), the user itself first; ids and scores.
-
-        `user_graph_` holds the learned neighbours.
-        """
-        model = copy.copy(self)
-        n_users, _ = model._sizes()
-        check_ids("userid", userid, n_users)
-        check_filters("users", filter_users, users, n_users)
-        units = model._once("unit users", (model.user_factors,), lambda: unit_rows(model.user_factors))
-        return model._alike(units, userid, None, list_length(N, users, n_users), filter_users, users)
-
-    def similar_items(
-        self,
-        itemid: Any,
-        N: int = 10,
-        recalculate_item: bool = False,
-        item_users: Any = None,
-        filter_items: Any = None,
-        items: Any = None,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the items with the most alike factors (cosine), the item itself first; ids and scores.
-
-        `item_graph_` holds the learned neighbours. With `recalculate_item` the factors are solved for from
-        `item_users`, one row for each item.
-        """
-        model = copy.copy(self)
-        _, n_items = model._sizes()
-        if not recalculate_item:
-            check_ids("itemid", itemid, n_items)
-        check_filters("items", filter_items, items, n_items)
-        units = model._once("unit items", (model.item_factors,), lambda: unit_rows(model.item_factors))
-        solved = model.recalculate_item(itemid, item_users) if recalculate_item else None
-        return model._alike(units, itemid, solved, list_length(N, items, n_items), filter_items, items)
-
-    def _alike(
-        self, units: np.ndarray, ids: Any, solved: np.ndarray | None, n: int, filtered: Any, chosen: Any
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows most alike to those of some ids, or to other factors that were solved for."""
-        own = np.atleast_1d(np.asarray(ids)) if solved is None else None
+    def _similar(self, side: str, asked: Asked, solved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """The largest cosines of factors."""
+        factors = getattr(self, f"{side}_factors")
+        units = self._once(f"unit {side}s", (factors,), lambda: unit_rows(factors))
+        own = np.atleast_1d(np.asarray(asked.ids)) if solved is None else None
         queries = units[own] if solved is None else np.atleast_2d(unit_rows(solved))
-        found, scores = alike(queries, units, n, own, filtered, chosen, self.num_threads)
-        scores = scores.astype(self.item_factors.dtype)
-        return (found[0], scores[0]) if np.isscalar(ids) else (found, scores)
+        found, scores = alike(queries, units, asked, own, self.num_threads)
+        return asked.answer(found, scores.astype(self.item_factors.dtype))
 
     # ---------------------------------------------------------------- new rows
 
     def recalculate_user(self, userid: Any, user_items: Any) -> np.ndarray:
-        """Return the factors of users from their likes alone, storing nothing.
+        """The factors of users from their likes alone, storing nothing.
 
         With the softmax they are what the likes make them: those of a trained user with its own likes. With the
         squared error they are the objective's minimum in those rows with all else fixed: the item graph counts, and no
@@ -529,7 +397,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         return self._recalculate("user", userid, user_items)
 
     def recalculate_item(self, itemid: Any, item_users: Any) -> np.ndarray:
-        """Return the factors of items from the users that like them; see `recalculate_user`.
+        """The factors of items from the users that like them; see `recalculate_user`.
 
         With the softmax they follow from the direction of the sum of the users' factors, by the linear map that fits
         the trained items best.
@@ -539,7 +407,7 @@ class ImplicitAIR(MatrixFactorizationBase):
     def _recalculate(self, side: str, ids: Any, rows: Any) -> np.ndarray:
         model = copy.copy(self)
         model._sizes()
-        solver, likes = model._solver(side), as_confidences(rows, 1.0)
+        solver, likes = model._solver(side), as_confidences(rows)
         n_rows, expected = shape_of(likes)[0], 1 if np.isscalar(ids) else len(ids)
         if n_rows != expected:
             raise ValueError(f"expected one row for each {side}, {expected}, found {n_rows}")
@@ -550,7 +418,7 @@ class ImplicitAIR(MatrixFactorizationBase):
     def _others(self, side: str) -> np.ndarray:
         return self.item_factors if side == "user" else self.user_factors
 
-    def _solver(self, side: str) -> SoftmaxSolver | SquaredSolver:
+    def _solver(self, side: str) -> LikeSolver:
         rows, others = self._rows, self._others(side)
         assert rows is not None  # of a fitted model
         return self._once(f"solver of a {side}", (others, rows), lambda: rows.solver(side, others))
@@ -572,14 +440,14 @@ class ImplicitAIR(MatrixFactorizationBase):
         with lock_of(self):
             solved = self._recalculate(side, ids, rows)
             assert self._rows is not None
-            changed = self._rows.with_rows(side, ids, as_confidences(rows, 1.0), self._others(side))
+            changed = self._rows.with_rows(side, ids, as_confidences(rows), self._others(side))
             factors = replaced(getattr(self, f"{side}_factors"), ids, solved)
             self._keep(**{f"{side}_factors": factors, "_rows": changed})
 
     def explain(
         self, userid: int, user_items: Any, itemid: int, user_weights: np.ndarray | None = None, N: int = 10
     ) -> tuple[float, list[tuple[int, float]], np.ndarray]:
-        r"""Return the contributions of a user's likes to the score of an item.
+        r"""The contributions of a user's likes to the score of an item.
 
         With the softmax a user's factors are a sum over its likes, and so is the score:
 
@@ -618,7 +486,7 @@ class ImplicitAIR(MatrixFactorizationBase):
         user_items = check_csr(user_items)
         check_ids("userid", userid, user_items.shape[0])
         check_ids("itemid", itemid, n_items)
-        likes = as_confidences(user_items[[userid]], 1.0)
+        likes = as_confidences(user_items[[userid]])
         check_width(likes, n_items, "items")
         if user_weights is None:
             user_weights = model._solver("user").contributions(likes)
@@ -640,13 +508,27 @@ class ImplicitAIR(MatrixFactorizationBase):
         ----------
         file : str, Path or binary file
             ".npz" is added to a name that lacks it.
+
+        Raises
+        ------
+        ModelFileError
+            For factors that are not finite numbers, and where a file cannot be written.
         """
         model = copy.copy(self)
         parameters = {name: getattr(model, name) for name in inspect.signature(type(self)).parameters}
-        learned = implicit_files.Learned(
-            model.user_factors, model.item_factors, model._graphs, model.settings_, model._rows
-        )
-        implicit_files.write(file, parameters, learned)
+        arrays, learned = {}, {"settings": model.settings_, "unit": None}
+        if model._rows is not None:
+            try:
+                model._check_learned()
+            except ValueError as error:
+                raise ModelFileError(f"cannot save the model, it would not load: {error}") from None
+            arrays = {name: getattr(model, name) for name in _FACTORS} | model._rows.to_arrays()
+            if isinstance(model._rows, SquaredRows) and model._rows.targets is not None:
+                learned["unit"] = model._rows.targets.unit
+        for kind, graph in model._graphs.items():
+            arrays |= {f"{kind}_graph_{name}": getattr(graph.to_scipy(), name) for name in _CSR}
+        values = parameters | {"dtype": parameters["dtype"].name}
+        _implicit_files.write(file, type(self).__name__, values, arrays, learned)
 
     @classmethod
     def load(cls, fileobj_or_path: Any) -> Self:
@@ -658,26 +540,49 @@ class ImplicitAIR(MatrixFactorizationBase):
             If the file is not such a model.
         """
 
-        def restored(parameters: dict[str, Any], learned: implicit_files.Learned) -> Self:
-            model = cls(**parameters)
+        def restored(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+            model = cls(**header["parameters"])
             model._check_parameters()
-            model.user_factors, model.item_factors = learned.user_factors, learned.item_factors
-            model._graphs = learned.graphs
-            model.settings_, model._rows = learned.settings, learned.rows
+            if header["settings"] is not None:
+                model._take(header, arrays)
             return model
 
-        return implicit_files.read(fileobj_or_path, restored)
+        return _implicit_files.read(fileobj_or_path, cls.__name__, restored)
+
+    def _take(self, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take what a file says was learned, or raise `ValueError`."""
+        self.settings_ = settings = header["settings"]
+        if "temperature" in settings:
+            check_integer("factors", settings["factors"], minimum=1)
+            check_real("temperature", settings["temperature"], strict=True)
+            self._rows = SoftmaxRows.from_arrays(arrays)
+        else:
+            check_settings(settings, auto=False)
+            self._rows = SquaredRows.from_arrays(arrays, settings["alpha"], header["unit"])
+        self.user_factors, self.item_factors = (arrays[name] for name in _FACTORS)
+        self._graphs = {kind: _graph(arrays, kind) for kind in ("user", "item") if f"{kind}_graph_data" in arrays}
+        self._check_learned()
+
+    def _check_learned(self) -> None:
+        """Raise `ValueError` where factors, and what solves for others, are not finite numbers that fit each other."""
+        assert self._rows is not None
+        (n_users, width), n_items = np.shape(self.user_factors), len(self.item_factors)
+        check_matrices({name: getattr(self, name) for name in _FACTORS}, dict.fromkeys(_FACTORS, (None, width)))
+        self._rows.check(n_users, n_items, width)
+        for kind, size in (("user", n_users), ("item", n_items)):
+            if kind in self._graphs and len(self._graphs[kind]) != size:
+                raise ValueError(f"expected {kind}_graph_ of {size} nodes, found {len(self._graphs[kind])}")
 
     # ---------------------------------------------------------------- checks
 
     def _sizes(self) -> tuple[int, int]:
-        """Return the numbers of users and items, or raise `NotFittedError`."""
+        """The numbers of users and items, or raise `NotFittedError`."""
         if self.user_factors is None or self.item_factors is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
         return len(self.user_factors), len(self.item_factors)
 
     def _check_parameters(self) -> None:
-        check_settings({name: getattr(self, name) for name in CHOSEN}, auto=True)
+        check_settings({name: getattr(self, name) for name in FOUND}, auto=True)
         check_choice("loss", self.loss, ("auto", *_STEPS))
         if self.loss == "softmax" and (unread := self._given_to_squared()):
             raise ParameterError(f"loss='softmax' does not read {', '.join(unread)}: leave them out, or the loss")
@@ -697,16 +602,10 @@ class ImplicitAIR(MatrixFactorizationBase):
             raise ParameterError(f"give use_gpu or device, found use_gpu={self.use_gpu} and device={self.device!r}")
 
 
-def _widened(
-    learned: dict[str, sp.csr_array | None], places: tuple[np.ndarray, np.ndarray], shape: tuple[int, int]
-) -> dict[str, SimilarityGraph]:
-    """Return the graphs that there are, over all users and all items; `places` are those of their rows."""
-    given = zip(learned.items(), places, shape, strict=True)
-    return {
-        kind: widened(SimilarityGraph(adjacency, rows, kind), size)
-        for (kind, adjacency), rows, size in given
-        if adjacency is not None
-    }
+def _graph(arrays: dict[str, np.ndarray], kind: str) -> SimilarityGraph:
+    data, indices, indptr = (arrays[f"{kind}_graph_{name}"] for name in _CSR)
+    size = len(indptr) - 1
+    return SimilarityGraph(checked_csr(data, indices, indptr, (size, size)), range(size), kind)
 
 
 def _shown(learned: SimilarityGraph) -> SimilarityGraph:

@@ -174,7 +174,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return a table with its gaps filled.
+        """A table with its gaps filled.
 
         Parameters
         ----------
@@ -199,7 +199,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return np.hstack([filled, flags])
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the names of the columns that `transform` returns, without features that have no entries.
+        """The names of the columns that `transform` returns, without features that have no entries.
 
         Parameters
         ----------
@@ -250,7 +250,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         )
 
     def _filled(self, table: np.ndarray) -> np.ndarray:
-        """Return the kept features of a table with the gaps filled, (n, n_kept)."""
+        """The kept features of a table with the gaps filled, (n, n_kept)."""
         missing = np.isnan(table)
         filled, rows = table.copy(), missing.any(axis=1)  # (n, n_kept), (n,)
         if rows.any():
@@ -263,7 +263,7 @@ class AIRImputer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def _observed(scaler: StandardScaler, table: np.ndarray) -> sp.csr_array:
-    """Return the observed entries of a table, standardised; those that become zero stay stored."""
+    """The observed entries of a table, standardised; those that become zero stay stored."""
     rows, columns = np.nonzero(~np.isnan(table))
     values: Any = scaler.transform(table)
     return sp.csr_array((values[rows, columns], (rows, columns)), shape=table.shape)

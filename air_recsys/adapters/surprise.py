@@ -11,12 +11,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse as sp
 
-from air_recsys.adapters.solver import AUTO, solver_for
 from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import AIR
-from air_recsys.models.solvers import Solver, as_solver, parameter_names, with_overrides
+from air_recsys.models.solvers import AUTO, Solver, as_solver, parameter_names, solver_for, with_overrides
 from air_recsys.storage.validation import check_integer, needs_extra
 
 with needs_extra("surprise"):
@@ -25,7 +24,7 @@ with needs_extra("surprise"):
 
 
 def to_trainset(interactions: Interactions) -> Trainset:
-    """Return a Surprise trainset with the same raw ids, inner ids equal to our indices.
+    """A Surprise trainset with the same raw ids, inner ids equal to our indices.
 
     Users and items without ratings keep their ids, with empty rating lists; some of Surprise's algorithms fail on
     those.
@@ -202,7 +201,7 @@ class SurpriseAIR(AlgoBase):
     # ---------------------------------------------------------------- estimates
 
     def estimate(self, u: int | str, i: int | str) -> float:
-        """Return the estimate of a pair of inner ids (``"UKN__"`` and the raw id for an unknown one), not clipped.
+        """The estimate of a pair of inner ids (``"UKN__"`` and the raw id for an unknown one), not clipped.
 
         Raises
         ------
@@ -227,7 +226,7 @@ class SurpriseAIR(AlgoBase):
         return self.model_.rating_values_
 
     def predict_proba(self, uid: Any, iid: Any) -> np.ndarray:
-        """Return the probability of each value of `rating_values_` for new ratings of pairs, see `AIR.predict_proba`.
+        """The probability of each value of `rating_values_` for new ratings of pairs, see `AIR.predict_proba`.
 
         Parameters
         ----------
@@ -261,7 +260,7 @@ class SurpriseAIR(AlgoBase):
     # ---------------------------------------------------------------- similarities
 
     def compute_similarities(self) -> sp.csr_array:
-        """Return the learned similarities of the users, or of the items where ``user_based`` is False.
+        """The learned similarities of the users, or of the items where ``user_based`` is False.
 
         They are a csr_array (n, n) by inner ids, symmetric, >= 0, with an empty diagonal: the larger, the more alike.
 
@@ -278,7 +277,7 @@ class SurpriseAIR(AlgoBase):
         return self.compute_similarities()
 
     def get_neighbors(self, iid: int, k: int) -> list[int]:
-        """Return the inner ids of the k users (or items) most alike to an inner id, the most alike first.
+        """The inner ids of the k users (or items) most alike to an inner id, the most alike first.
 
         A node with fewer than k edges has fewer neighbours.
 
@@ -312,7 +311,7 @@ class SurpriseAIR(AlgoBase):
 
 
 def _by_name(ids: np.ndarray, first: int) -> dict[int | str, int]:
-    """Return the places of ids from the first on, by the names that Surprise gives to ids that it does not know."""
+    """The places of ids from the first on, by the names that Surprise gives to ids that it does not know."""
     return {f"UKN__{raw}": first + place for place, raw in enumerate(ids[first:].tolist())}
 
 

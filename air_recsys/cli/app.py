@@ -21,17 +21,13 @@ from air_recsys import __version__
 from air_recsys.cli import (
     compare,
     data,
-    demo,
     dti,
     evaluate,
-    explain,
     inpaint,
     models,
     paths,
     predict,
     report,
-    score,
-    serve,
     tune,
 )
 from air_recsys.exceptions import AirRecsysError
@@ -49,19 +45,19 @@ app = paths.App(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-app.command("demo")(demo.demo)
+app.command("demo")(report.demo)
 app.command("train")(models.train)
 app.command("tune")(tune.tune)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("recommend")(models.recommend)
 app.command("predict")(predict.predict)
-app.command("score")(score.score)
+app.command("score")(predict.score)
 app.command("similar")(models.similar)
-app.command("explain")(explain.explain)
+app.command("explain")(predict.explain)
 app.command("graph")(models.graph)
 app.command("report")(report.report)
-app.command("serve")(serve.serve)
+app.command("serve")(report.serve)
 app.command("inpaint")(inpaint.inpaint)
 app.add_typer(data.app, name="datasets")
 app.add_typer(dti.app, name="dti")
@@ -90,7 +86,7 @@ def common(
     """Collaborative filtering that learns which users and which items are alike."""
 
 
-def run(arguments: list[str] | None = None, commands: typer.Typer = app) -> int:
+def run(arguments: list[str] | None = None, commands: typer.Typer | None = None) -> int:
     """Run the command line and return its status; every expected failure is one line on the standard error."""
     if sys.stdout is None:
         return _fail("the standard output is closed", 1)
@@ -103,7 +99,7 @@ def run(arguments: list[str] | None = None, commands: typer.Typer = app) -> int:
     try:
         with warnings.catch_warnings():
             warnings.showwarning = _warn
-            status = commands(arguments, standalone_mode=False)
+            status = (commands or app)(arguments, standalone_mode=False)
         sys.stdout.flush()
     except TyperException as error:
         return _fail(_message(error), 2)

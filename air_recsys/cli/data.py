@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from air_recsys.cli import options, paths
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+
 
 app = paths.App(help="Data sets: a list, and downloads from their publishers.", no_args_is_help=True)
 
@@ -36,3 +41,33 @@ def fetch(
     from air_recsys.datasets import fetch as fetched
 
     typer.echo(f"{name} is in {fetched(name, destination)}")
+
+
+ItemTitles = Annotated[
+    Path | None, typer.Option("--titles", help="CSV with the columns id (or item, movieId, ...) and title.")
+]
+
+
+def titles_or_none(file: Path | None, item_ids: np.ndarray) -> pd.Series | None:
+    """Return titles by item id; None without a file."""
+    from air_recsys.data.readers.pairs_file import read_titles, titles_of
+
+    return None if file is None else titles_of(read_titles(file, item_ids))
+
+
+def with_titles(table: pd.DataFrame, titles: pd.Series | None) -> pd.DataFrame:
+    """Return a table with a column of titles beside that of the items, empty for items without one.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(with_titles(pd.DataFrame({"item": [7, 9], "score": [4.0, 3.0]}), pd.Series({7: "Heat"})))
+       item title  score
+    0     7  Heat    4.0
+    1     9          3.0
+    """
+    if titles is None:
+        return table
+    named, known = table.copy(), titles.dropna().to_dict()
+    named.insert(table.columns.tolist().index("item") + 1, "title", [known.get(item, "") for item in table["item"]])
+    return named

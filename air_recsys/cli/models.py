@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from air_recsys.cli import options, paths
-from air_recsys.cli.titles import ItemTitles, titles_or_none, with_titles
+from air_recsys.cli.data import ItemTitles, titles_or_none, with_titles
 from air_recsys.exceptions import DataError, ParameterError
 
 if TYPE_CHECKING:

@@ -71,3 +71,65 @@ def _with_ids_of(test: Interactions, data: Interactions) -> Interactions:
         if ids.dtype == object and frame[side].dtype != object:
             frame[side] = frame[side].astype(str).astype(object)
     return Interactions.from_frame(frame, allow_negative=True)
+
+
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model, the graphs and the picture.")] = Path(
+        "air_recsys_demo"
+    ),
+    missing: Annotated[float, typer.Option(min=0.05, max=0.95, help="Share of the ratings to hide.")] = 0.7,
+    seed: options.Seed = 0,
+    device: options.Device = "auto",
+    json_file: options.JsonFile = None,
+) -> None:
+    """Complete ratings of which most are hidden, and find the hidden groups of users and items."""
+    from air_recsys.report.demo import run_demo
+    from air_recsys.report.plots import plot_completion
+    from air_recsys.storage.validation import import_extra
+
+    import_extra("matplotlib", "viz")  # before anything is trained
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"expected a folder for --out, found the file {out}")
+    out.mkdir(parents=True, exist_ok=True)
+    result = run_demo(seed, missing, device)
+    typer.echo(result.comparison.text() + "\n")
+    typer.echo(result.groups.text())
+    user = result.model.interactions_.user_ids[0]
+    typer.echo(f"\nBest unrated items for user {user}")
+    options.show_frame(result.model.recommend(user, n=3), None)
+    typer.echo(f"\nMost similar to user {user}")
+    options.show_frame(result.model.similar_users(user, n=3), None)
+    files = [result.model.save(out / "model.air")]
+    for kind, graph in (("user", result.model.user_graph_), ("item", result.model.item_graph_)):
+        if graph is not None:
+            files.append(graph.to_graphml(out / f"{kind}_graph.graphml"))
+    picture = out / "completion.png"
+    plot_completion(result.model).savefig(picture, dpi=110)
+    typer.echo(f"\nwrote {', '.join(str(file) for file in [*files, picture])}")
+    options.write_figures(json_file, {"models": result.comparison.rows, "groups": result.groups.rows})
+
+
+def serve(
+    model: ModelFile,
+    host: Annotated[str, typer.Option(help="Address to listen at; this machine alone by default.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="0 takes a free one.")] = 8000,
+    workers: Annotated[int, typer.Option(min=1, max=256, help="Processes; they share the model's memory.")] = 1,
+    titles: Annotated[
+        Path | None, typer.Option(help="CSV with the columns id (or item, movieId, ...) and title.")
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Let other machines ask; there are no passwords and no encryption.")
+    ] = False,
+) -> None:
+    """Answer requests over HTTP: lists, reasons, predictions, new users; and a page to try it. Ctrl-C ends it."""
+    from air_recsys.serving.server import Address, Served, address_of, hosts_of, listen
+    from air_recsys.serving.server import serve as serve_requests
+
+    address = Address(host, port, public)
+    with listen(address) as listening:
+        where = address_of(listening)
+        if public:
+            typer.echo(f"warning: whoever reaches {where} may ask for any user; there are no passwords", err=True)
+        served = Served(model, titles, hosts_of(address))
+        serve_requests(served, listening, workers, lambda: typer.echo(f"serving {model} at {where} (Ctrl-C ends it)"))
+    typer.echo("stopped")

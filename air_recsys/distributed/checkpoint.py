@@ -98,7 +98,9 @@ class Checkpoints:
                     part = state if rank == 0 else self._file(path, rank).read()
                     _fill(tensors, overlaps, part["tensors"])
             return dict(state["further"])
-        except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+        except CheckpointError:  # of a file, which says what it is
+            raise
+        except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, RuntimeError) as error:
             raise CheckpointError(f"{path} is no whole checkpoint that this process can read: {error}") from None
 
     def _file(self, folder: Path, rank: int) -> CheckpointFile:
@@ -112,7 +114,9 @@ class Checkpoints:
                 if self._group.rank == 0:
                     work()
             except OSError as error:
-                raise CheckpointError(f"cannot write the checkpoint {self.folder}: {error.strerror}") from None
+                raise CheckpointError(
+                    f"cannot write the checkpoint {self.folder}: {error.strerror or error}"
+                ) from None
 
         self._group.together(own)
 

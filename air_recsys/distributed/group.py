@@ -225,7 +225,7 @@ class Cut:
 
     @classmethod
     def balanced(cls, weights: np.ndarray, n_ranks: int) -> Self:
-        """Cut n >= n_ranks rows so that the sums of their weights (n,), > 0, are as alike as contiguous ranges allow.
+        """Cut n >= n_ranks rows so that the sums of their weights (n,), > 0, are as equal as contiguous ranges allow.
 
         Examples
         --------

@@ -96,7 +96,7 @@ class TableExtent:
 
 
 class OwnRatings(NamedTuple):
-    """What a rank holds of ratings that are shared out."""
+    """The part of shared ratings that a rank holds."""
 
     rows: Interactions  # of the own users, with the ids of all users and items
     sides: tuple[OwnSide, OwnSide]  # by user and by item
@@ -116,7 +116,7 @@ class OwnRatings(NamedTuple):
     def gathered(self, group: Group) -> Interactions | None:
         """All ratings on rank 0, and None on the others."""
         users, items = self.rows.user_index, self.rows.item_index
-        ratings = alike(group, self.rows.ratings)
+        ratings = of_one_width(group, self.rows.ratings)
         users, items, ratings = (_collected(group, column) for column in (users, items, ratings))
         if group.rank:
             return None
@@ -129,7 +129,7 @@ def _collected(group: Group, column: np.ndarray) -> np.ndarray | None:
     return None if whole is None else whole.numpy()
 
 
-def alike(group: Group, ratings: np.ndarray) -> np.ndarray:
+def of_one_width(group: Group, ratings: np.ndarray) -> np.ndarray:
     """Ratings in 32 bits where those of all ranks are such numbers, else in 64."""
     own = narrowed(ratings)
     return own if all(group.of_all(own.dtype == np.float32)) else own.astype(np.float64, copy=False)

@@ -23,7 +23,7 @@ from air_recsys.data.readers.rating_columns import ColumnNames, Table
 from air_recsys.data.readers.ratings_parquet import read_headers, read_share
 from air_recsys.distributed.checks import check_enough
 from air_recsys.distributed.group import Cut, Group
-from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, alike, moments_of
+from air_recsys.distributed.own_ratings import OwnRatings, OwnSide, TableExtent, moments_of, of_one_width
 from air_recsys.exceptions import DataFileError
 from air_recsys.models.storage.fingerprint import add_ids
 from air_recsys.storage.validation import check_choice
@@ -105,7 +105,7 @@ def read_own(group: Group, source: ParquetRatings, cuts_of: CutsOf) -> OwnRating
     Raises
     ------
     DataFileError, DataError
-        On all ranks alike: see `ParquetRatings.read`, for a repeated pair, a negative rating, or fewer users or items
+        On all ranks: see `ParquetRatings.read`, for a repeated pair, a negative rating, or fewer users or items
         than ranks.
     """
     table = source.read(group)
@@ -115,7 +115,9 @@ def read_own(group: Group, source: ParquetRatings, cuts_of: CutsOf) -> OwnRating
     check_enough(group, user_ids.size, item_ids.size)
     counts = [_counts(group, index, ids.size) for index, ids in ((users, user_ids), (items, item_ids))]
     cuts = cuts_of(TableExtent(user_ids.size, item_ids.size, n_read), counts)
-    index_of_users, index_of_items, ratings = _dealt(group, users, cuts[0], users, items, alike(group, table.ratings))
+    index_of_users, index_of_items, ratings = _dealt(
+        group, users, cuts[0], users, items, of_one_width(group, table.ratings)
+    )
     rows = group.together(
         lambda: Interactions(
             index_of_users,
@@ -135,7 +137,7 @@ def _sides(group: Group, rows: Interactions, cuts: tuple[Cut, Cut]) -> tuple[Own
     """The ratings of the own users, and from those of all ranks the ratings of the own items."""
     matrix = rows.to_csr()
     matrix.sort_indices()
-    items, ratings = matrix.indices.astype(rows.item_index.dtype, copy=False), alike(group, matrix.data)
+    items, ratings = matrix.indices.astype(rows.item_index.dtype, copy=False), of_one_width(group, matrix.data)
     users = np.repeat(np.arange(rows.n_users, dtype=rows.user_index.dtype), np.diff(matrix.indptr))
     degrees = _counts(group, users, rows.n_users), _counts(group, items, rows.n_items)
     own = OwnSide.sorted(cuts[0], group.rank, users, items, ratings, degrees[0])

@@ -1,4 +1,4 @@
-"""The cost of training by `Adam`, or by sweeps, for a rank: the arithmetic of docs/distributed.md."""
+"""The cost of training by `Adam`, or by sweeps, for a rank: the arithmetic of benchmarks/reports/speed.md."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ class ShardedPosteriorEngine(PosteriorEngine):
 
     @property
     def device(self) -> torch.device:
-        """That of this rank."""
+        """The device of this rank."""
         return self._group.device
 
     def start(

@@ -115,7 +115,7 @@ def fit(
 
 
 class Share(NamedTuple):
-    """What a rank trains with."""
+    """The engine of a rank, and the data that it trains with."""
 
     engine: Engine
     data: Interactions  # with the ids of all users and items
@@ -209,7 +209,7 @@ class ShardedEngine(ObjectiveEngine):
 
     @property
     def device(self) -> torch.device:
-        """That of this rank."""
+        """The device of this rank."""
         return self._group.device
 
     @torch.no_grad()

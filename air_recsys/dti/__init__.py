@@ -2,8 +2,12 @@
 
 from air_recsys.evaluation.drug_targets import SETTINGS, evaluate_pairs, interaction_folds
 from air_recsys.evaluation.enrichment import enrichment, enrichment_curve, hidden_enrichment
-from air_recsys.models.drug_target.affinities import as_p_affinity
-from air_recsys.models.drug_target.described import feature_similarity, sequence_similarity, smiles_similarity
+from air_recsys.models.drug_target.described import (
+    as_p_affinity,
+    feature_similarity,
+    sequence_similarity,
+    smiles_similarity,
+)
 from air_recsys.models.drug_target.model import DrugTargetAIR
 
 __all__ = [

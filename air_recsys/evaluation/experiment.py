@@ -20,7 +20,7 @@ from air_recsys.evaluation.system import System
 from air_recsys.exceptions import AirRecsysError, DataError
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import GraphRanker, Recommender
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.pattern import interaction_pattern
 from air_recsys.storage.progress import messages_beside, progress_bar
 
 Pairs = tuple[Any, Any]  # ids of users and ids of items, one of each a pair

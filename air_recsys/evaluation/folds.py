@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.splits.base import StrongSplit
 from air_recsys.exceptions import DataError
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.pattern import interaction_pattern
 from air_recsys.splits import (
     Split,
     global_time,

@@ -2,8 +2,8 @@
 
 On ratings, *which* films a user has rated has more information on films than how they were rated: neighbours by the
 learned graph alone agree less in their genres than neighbours by a plain cosine of the columns
-(docs/graph-quality.md). A random pattern, as in matrix completion, has no information, so this module is for ratings
-and interactions that people chose.
+(benchmarks/reports/graphs.md). A random pattern, as in matrix completion, has no information, so this module is for
+ratings and interactions that people chose.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ LEARNED_SHARE = 0.1  # weight of the learned graph; chosen on the genres of Movi
 
 
 def pattern_factors(pattern: Any, rank: int = 128) -> np.ndarray:
-    r"""Factors of the rows whose cosine says how alike their two-step walks are; float32, (n, min(rank, n, m)).
+    r"""Factors of the rows whose cosine says how similar their two-step walks are; float32, (n, min(rank, n, m)).
 
     With the 0/1 pattern P (n x m), its degrees d (rows) and e (columns), and
     :math:`B = d^{-1/2} P e^{-1/2} = U \Sigma V^\top`, the factors are :math:`U \Sigma^2` without their component along
     :math:`u_0 = d^{1/2} / |d^{1/2}|`: their inner products are :math:`(B B^\top)^2 - u_0 u_0^\top`. So two items are
-    alike if they go together with the same other items more than their numbers of entries would have it: u_0 is the
+    similar if they go together with the same other items more than their numbers of entries would have it: u_0 is the
     singular vector of the value 1 that every connected pattern has, and measures only how popular a node is. Small
     singular values, mostly noise, count by their fourth power. The factors of a row without entries are 0, and so are
     all factors of a full pattern.
@@ -96,13 +96,13 @@ def with_pattern(learned: Any, pattern: Any, k: int = 50, share: float = LEARNED
            [1. , 0. , 0. ],
            [0.1, 0. , 0. ]])
     """
-    adjacency, alike = sp.csr_array(learned, dtype=np.float64), _pattern_graph(pattern, k)
-    n = alike.indptr.size - 1
+    adjacency, similar = sp.csr_array(learned, dtype=np.float64), _pattern_graph(pattern, k)
+    n = similar.indptr.size - 1
     if adjacency.shape != (n, n):
         raise DataError(
             f"expected a learned graph of {n} x {n}, one node a row of the pattern, found {adjacency.shape}"
         )
-    joined = sp.csr_array(alike + share * scaled_adjacency(adjacency))
+    joined = sp.csr_array(similar + share * scaled_adjacency(adjacency))
     joined.eliminate_zeros()
     return joined
 
@@ -142,9 +142,9 @@ def with_pattern_of_isolated(learned: sp.csr_array, pattern: Any, k: int = 50) -
 
 def _pattern_graph(pattern: Any, k: int) -> sp.csr_array:
     """The cosines of the pattern's factors with the k nearest nodes of each, shape (n, n)."""
-    alike = nearest_neighbors_graph(pattern_factors(pattern), k, "cosine")
-    alike.data[alike.data < _NO_COSINE] = 0
-    return alike
+    similar = nearest_neighbors_graph(pattern_factors(pattern), k, "cosine")
+    similar.data[similar.data < _NO_COSINE] = 0
+    return similar
 
 
 def _entries(pattern: Any) -> sp.csr_array:

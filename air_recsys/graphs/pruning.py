@@ -4,7 +4,7 @@ Adjacencies are symmetric, shape (n, n). A node keeps some of its edges, and an 
 keeps it; so the result is symmetric, and a node may end with more edges than it kept.
 
 A graph is learned, or counted, in a unit of its own. Divided by its largest weight it keeps communities and the order
-of neighbours, and graphs of all models read alike: 1 is the pair that is most similar, 0 is no edge. Four digits are
+of neighbours, and all graphs read the same: 1 is the pair that is most similar, 0 is no edge. Four digits are
 what pages print, and they are above the rounding of single precision, so that pairs that are equally similar have
 equal numbers.
 """

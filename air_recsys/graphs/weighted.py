@@ -94,7 +94,7 @@ class WeightedGraph:
 
     @property
     def support(self) -> sp.csr_array | None:
-        """What orders edges of equal weight, shape (n, n); see `SimilarityGraph`. None where nothing does."""
+        """The order of edges of equal weight, shape (n, n); see `SimilarityGraph`. None where nothing does."""
         if self._support is None:
             return None
         own = self._adjacency

@@ -6,8 +6,7 @@ True means observed. Files need the extra ``images``. A parameter outside its ra
 
 from air_recsys.data.images.files import check_image_path, check_mask, load_image, load_test_image, save_image
 from air_recsys.data.images.masks import PAPER_PATCHES, load_mask, patch_mask, random_mask, texture_mask
-from air_recsys.models.pictures.choice import MODELS, model_for
-from air_recsys.models.pictures.inpaint import inpaint, inpainting_errors
+from air_recsys.models.pictures.inpaint import MODELS, inpaint, inpainting_errors, model_for
 
 __all__ = [
     "MODELS",

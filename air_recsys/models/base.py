@@ -24,7 +24,7 @@ from air_recsys.training import Callback, check_callbacks
 
 
 class Recommender(KnowsSimilarities, SavedModel):
-    """Base class of all models: `fit` keeps the contract, and `_fit` of a subclass does the mathematics.
+    """Base class of all models: `fit` keeps the contract, and `learn` of a subclass does the mathematics.
 
     The fitted state is one value, an `air_recsys.models.state.FittedState`, which is replaced in one step. The
     attributes read from it.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import is_dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
@@ -44,6 +44,11 @@ class FittedModel(BaseEstimator):
         if state is None:
             raise NotFittedError(f"this {type(self).__name__} is not fitted yet: call fit first")
         return state
+
+    def take_state(self, state: FittedState) -> Self:
+        """Hold a fitted state, and return the model."""
+        self._state = state
+        return self
 
     def check_fitted(self) -> None:
         """Raise `NotFittedError` before `fit`."""
@@ -164,14 +169,14 @@ def model_card(call: str, state: FittedState, told: str) -> str:
         "data": f"{data.n_users:,} users, {data.n_items:,} items, {data.n_ratings:,} ratings from {low:g} to {high:g}",
         "learned": f"{width} factors" if width else "biases" if state.factors.user_biases.any() else "the mean",
         "graphs": " and ".join(graphs) or None,
-        "trained": _course(state),
+        "trained": _training_line(state),
         "chosen": told or None,
         "accuracy": ", ".join(_measured(state)) or (None if "NDCG" in told else _NOT_MEASURED),
     }
     return card(call, facts)
 
 
-def _course(state: FittedState) -> str | None:
+def _training_line(state: FittedState) -> str | None:
     ending, history = state.ending, state.history
     if ending.n_iter is None:
         return None

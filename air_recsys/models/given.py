@@ -23,7 +23,7 @@ from air_recsys.graphs.pruning import strongest
 from air_recsys.models.rows import Side
 from air_recsys.storage.reading import checked_sparse
 
-_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see docs/similarities.md
+_DIMS = 100  # of places: chosen on hidden ratings of Flixster and Douban, see benchmarks/reports/accuracy.md
 _MANY, _NEAREST = 50, 10  # mean neighbours above which the most similar ones count alone, and how many of them
 _FEW = 3  # nodes, of which a zero diagonal tells nothing
 _SYMMETRIC = 1e-6  # largest difference to the transpose, over the largest similarity
@@ -260,9 +260,9 @@ def _of_pairs(file: Path, table: pd.DataFrame) -> tuple[sp.csr_array, np.ndarray
     starts, stops = np.split(places, 2)
     pairs = pd.DataFrame({"a": np.minimum(starts, stops), "b": np.maximum(starts, stops), "weight": weights})
     pairs = pairs.drop_duplicates()
-    twice = pairs[pairs.duplicated(["a", "b"])]
+    twice = pairs.loc[pairs.duplicated(["a", "b"]), ["a", "b"]].to_numpy()
     if len(twice):
-        first, second = ids[twice["a"].iloc[0]], ids[twice["b"].iloc[0]]
+        first, second = ids[twice[0]]
         raise DataFileError(f"{file}: expected one similarity a pair, found two of {first} and {second}")
     upper = sp.coo_array((pairs["weight"], (pairs["a"], pairs["b"])), shape=(len(ids), len(ids))).tocsr()
     return sp.csr_array(upper + sp.triu(upper, 1).T), np.asarray(ids)

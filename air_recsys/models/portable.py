@@ -11,9 +11,9 @@ from air_recsys.exceptions import ParameterError
 from air_recsys.models.base import Recommender
 from air_recsys.models.engines.objective_rows import ObjectiveRows
 from air_recsys.models.engines.posterior_rows import PosteriorRows, PosteriorSolver, draws_of_new_rows
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, item_gains
 from air_recsys.models.graph_ranker.ranker import GraphRanker
 from air_recsys.models.graph_ranker.regression import item_degrees
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
 from air_recsys.models.ratings import BINARY, is_binary
 from air_recsys.models.rows import LeastSquaresRows, made_definite
 from air_recsys.models.state import FittedState
@@ -199,17 +199,14 @@ def portable_lists(model: GraphRanker) -> dict[str, Any]:
     Raises
     ------
     ParameterError
-        Where a graph of users or items counts, which needs who took what; where the regression is that of more items
-        than one matrix of all pairs is inverted for.
+        Where the regression is that of more items than one matrix of all pairs is inverted for.
     """
     state, settings = model._fitted(), model.settings_
-    if "user" in settings.weights or "item" in settings.weights:
-        raise ParameterError("expected settings without user_weight and item_weight, whose graphs need who took what")
     found: dict[str, Any] = {"kind": "lists"} | dict.fromkeys(
         ("regression", "left", "right", "sources", "targets", "gains")
     )
     found |= {"regression_weight": settings.regression_weight, "factor_weight": settings.factor_weight}
-    found["temperature"], gains = settings.factor_temperature, np.exp(state.factors.item_biases)
+    found["temperature"], gains = settings.factor_temperature, np.exp(item_gains(state.data, settings))
     if settings.regression_weight:
         if not isinstance(state.item_weights, np.ndarray):
             raise ParameterError(

@@ -9,7 +9,7 @@ and the loss of a batch is the mean over its entries (i, j) of
 .. math:: -s_{ij} + \kappa \log \sum_l e^{s_{il}}
 
 over all columns l, or over a sample that stands for them, each exponential over the chance that its column is drawn.
-A row has no parameters, so that new rows need no training. Where columns have a graph, with the evened weights
+A row has no parameters, so that new rows need no training. Where columns have a graph, with the normalised weights
 :math:`A = D^{-1/2} W D^{-1/2}`, q is the sum of own targets and those of neighbours, :math:`q = (I + \beta A) \bar q`:
 columns of few rows learn from those that are like them. For :math:`\kappa > 1` columns that a row does not have
 weigh more than in a likelihood.
@@ -53,7 +53,7 @@ class ColumnGraph(NamedTuple):
 
 
 class ColumnFactors(NamedTuple):
-    """What is trained, and what is not: the weights w of the sources, and the graph of the columns."""
+    """The trained sources and targets, and beside them the weights w of the sources and the graph of the columns."""
 
     sources: Tensor  # (n, r)
     targets: Tensor  # own ones, (n, r)

@@ -10,8 +10,7 @@ import numpy as np
 from air_recsys.evaluation.comparison import Comparison
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.report.charts import Mark, dot_chart
-from air_recsys.report.document import check_target, page_html
-from air_recsys.report.markup import Markup, element, section, table
+from air_recsys.report.document import Markup, check_target, element, page_html, section, table
 from air_recsys.report.sections import machine_table, note
 from air_recsys.storage.writing import replace_file
 

@@ -11,11 +11,12 @@ import scipy.sparse as sp
 from scipy.optimize import linear_sum_assignment
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.graph_quality import counts_and_means, exposure, rated_rows
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.report.discs import disc_places
-from air_recsys.report.edges import edge_lists, strongest
+from air_recsys.graphs.pruning import common_counts, ranked
+from air_recsys.models import Recommender
+from air_recsys.models.deviations import PredictsDeviations
 from air_recsys.report.layout import node_positions
-from air_recsys.report.rated import add_ratings
 
 _MAX_EDGES = 200_000  # and at least _EDGES_PER_NODE times the nodes
 _EDGES_PER_NODE = 4
@@ -138,3 +139,127 @@ def _text(value: Any) -> str | None:
     if not isinstance(value, float):
         return str(value)
     return str(int(value)) if value.is_integer() else f"{value:.4g}"
+
+
+def strongest(graph: SimilarityGraph, limit: int) -> SimilarityGraph:
+    """Return the graph with the edges that are among the k largest at one of their ends, k as large as `limit` allows.
+
+    Every node keeps its best edge, so more than `limit` edges remain where there are as many nodes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> graph = SimilarityGraph(np.arange(16).reshape(4, 4) + np.arange(16).reshape(4, 4).T, range(4))
+    >>> strongest(graph, 4)
+    SimilarityGraph(4 nodes, 3 edges, 0 isolated, 1 component, ...)
+    """
+    if graph.n_edges <= limit:
+        return graph
+    entries, support = graph.to_scipy().tocoo(), graph.support
+    rows, order = ranked(graph.to_scipy(), None if support is None else support.data)
+    starts = np.concatenate(([0], np.cumsum(np.bincount(rows, minlength=len(graph)))[:-1]))
+    rank = np.empty(order.size, dtype=np.int64)
+    rank[order] = np.arange(order.size) - starts[rows[order]]
+    ranks = sp.csr_array((rank + 1, (entries.row, entries.col)), shape=entries.shape)
+    best = sp.triu(ranks.minimum(ranks.T), k=1).tocoo()
+    k = max(1, int(np.searchsorted(np.cumsum(np.bincount(best.data)), limit, side="right")) - 1)
+    return graph.top(k)
+
+
+def edge_lists(graph: SimilarityGraph) -> dict[str, Any]:
+    """Return both ends and the weight of every edge, largest weights first."""
+    edges = graph.strongest_first()
+    return {
+        "sources": edges.row.tolist(),
+        "targets": edges.col.tolist(),
+        "weights": [float(f"{weight:.4g}") for weight in edges.data],
+    }
+
+
+_COVERED = 0.35  # share of the box around all centres that the discs take
+_GAP = 0.1  # between two discs, of the mean radius
+_ROUNDS = 300  # most, of moves apart
+
+
+def disc_places(positions: np.ndarray, sizes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return centres (n, 2) and radii (n,) of discs near given positions, none over another.
+
+    Their areas are as `sizes`. Discs that lie over each other move apart, again and again, the smaller one more.
+
+    Examples
+    --------
+    >>> centres, radii = disc_places(np.array([[0.0, 0.0], [0.1, 0.0], [9.0, 9.0]]), np.array([4, 4, 1]))
+    >>> bool(np.linalg.norm(centres[0] - centres[1]) > radii[0] + radii[1]), (radii[0] / radii[2]).round(6).item()
+    (True, 2.0)
+    """
+    if not len(positions):
+        return positions, np.zeros(0)
+    sides = np.maximum(np.ptp(positions, axis=0), 1.0)
+    radii = np.sqrt(_COVERED * sides.prod() * sizes / (np.pi * sizes.sum()))
+    reach = radii + 0.5 * _GAP * radii.mean()
+    masses = radii**2
+    centres = positions.astype(np.float64)
+    for _ in range(_ROUNDS):
+        along = centres[None] - centres[:, None]  # (n, n, 2), from the first to the second
+        distance = np.linalg.norm(along, axis=2)
+        overlap = np.triu(reach[:, None] + reach - distance, k=1)
+        first, second = np.nonzero(overlap > 1e-6)
+        if not first.size:
+            break
+        angle = 2.4 * first  # those at one place part in all directions
+        same = np.column_stack((np.cos(angle), np.sin(angle)))
+        length = distance[first, second][:, None]
+        unit = np.where(length > 1e-9, along[first, second] / np.maximum(length, 1e-9), same)
+        move = (1.01 * overlap[first, second])[:, None] * unit
+        share = (masses[second] / (masses[first] + masses[second]))[:, None]
+        np.subtract.at(centres, first, share * move)
+        np.add.at(centres, second, (1 - share) * move)
+    return centres, radii
+
+
+_MAX_PATTERN_EDGES = 20_000
+
+
+def add_ratings(content: dict[str, Any], graph: SimilarityGraph, ratings: Interactions, max_nodes: int) -> None:
+    """Add to the content of a graph: attributes of the nodes, common ratings of the edges, and exposure."""
+    rows = rated_rows(graph, ratings)
+    counts, means = counts_and_means(rows)
+    content["attributes"]["number of ratings"] = [str(count) for count in counts.tolist()]
+    if np.ptp(ratings.ratings) > 0:
+        content["attributes"]["mean rating"] = [None if np.isnan(mean) else f"{mean:.3g}" for mean in means.tolist()]
+    for step in content["steps"]:
+        step["shared"] = common_counts(rows, step["sources"], step["targets"]).tolist()
+    content["raters"] = "users" if graph.kind == "item" else "items"
+    if len(graph) <= max_nodes:
+        labels = pd.Series(content["steps"][-1]["communities"], index=pd.Index(graph.ids))
+        found = exposure(graph, ratings, labels)
+        content["pattern"] = found.pattern.tolist()
+        by_pattern = strongest(SimilarityGraph(found.pattern_edges, graph.ids, graph.kind), _MAX_PATTERN_EDGES)
+        lists = edge_lists(by_pattern)
+        shared = common_counts(rows, lists["sources"], lists["targets"]).tolist()
+        content["pattern_edges"] = {"n_edges": found.pattern_edges.nnz // 2, **lists, "shared": shared}
+        content["nmi"] = {name: round(value, 3) for name, value in found.nmi.items()}
+
+
+Measures = Mapping[str, list[str | None]]
+"""Texts of attributes, one a node, by their names."""
+
+
+def uncertainties(model: Recommender, graphs: Mapping[str, SimilarityGraph]) -> dict[str, Measures]:
+    """Return the attribute "uncertainty" of the graphs of a model with a posterior, by the names of the graphs.
+
+    See `air_recsys.models.deviations.PredictsDeviations.uncertainty` for the definition.
+    """
+    if not (isinstance(model, PredictsDeviations) and model.knows_deviations_):
+        return {}
+    found: dict[str, Measures] = {}
+    for name, graph in graphs.items():
+        values = model.uncertainty("user" if graph.kind == "user" else "item").loc[graph.ids]
+        found[name] = {"uncertainty": [f"{value:.3g}" for value in values.tolist()]}
+    return found
+
+
+def add_measures(attributes: dict[str, list[str | None]], measures: Measures) -> None:
+    """Add measures to the attributes of a graph; what a table of titles has under such a name stays."""
+    for name, values in measures.items():
+        attributes.setdefault(name, values)

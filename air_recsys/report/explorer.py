@@ -15,11 +15,10 @@ from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models import Recommender
 from air_recsys.models.partial_fit import widened
-from air_recsys.report.certainty import Measures, add_measures, uncertainties
-from air_recsys.report.content import graph_content
+from air_recsys.report.content import Measures, add_measures, graph_content, uncertainties
+from air_recsys.report.document import single_page
 from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
 from air_recsys.report.plots.snapshots import snapshots_of
-from air_recsys.report.single_page import single_page
 from air_recsys.storage.validation import check_integer
 from air_recsys.storage.writing import replace_file
 

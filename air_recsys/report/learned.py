@@ -6,10 +6,16 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
+from sklearn.base import BaseEstimator
 
 from air_recsys.exceptions import DataError
-from air_recsys.models import GraphRanker, Recommender
-from air_recsys.report.markup import Markup, element, section, table
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.models import AIR, GraphRanker, Recommender
+from air_recsys.models.presets import PRESETS, OffersPresets
+from air_recsys.report.charts import panel
+from air_recsys.report.document import Markup, element, gallery, picture, section, table
+from air_recsys.report.plots import community_table, effective_neighbors, plot_adjacency, plot_degrees, plot_weights
+from air_recsys.report.sections import Name, note
 
 _MOST_EFFECTS = 12
 _SIDES: tuple[Literal["user", "item"], ...] = ("user", "item")
@@ -85,3 +91,115 @@ def _effects(model: Recommender, side: Literal["user", "item"]) -> list[Markup]:
 
 def _no_effects(side: str) -> pd.DataFrame:
     raise DataError(f"expected features of {side}s, found none")
+
+
+_N_COMMUNITIES = 15
+_N_MEMBERS = 5
+_MOST_EDGES = 400_000  # for Louvain in half a minute
+_LARGEST = 50_000  # nodes
+
+
+def graph_section(graph: SimilarityGraph | None, kind: str, name: Name) -> Markup:
+    """Return one graph: heatmap, communities with their most connected members, neighbours and weights.
+
+    `kind` is "user" or "item", `name` turns an id into what people call it.
+    """
+    title = f"Who is alike: the {kind} graph"
+    if graph is None:
+        return section(f"{kind}s", title, note(f"This model has learned no graph of {kind}s."))
+    counts = np.diff(graph.to_scipy().indptr)
+    isolated = int(np.count_nonzero(counts == 0))
+    lead = (
+        f"{len(graph):,} {kind}s, {graph.n_edges:,} edges, {isolated:,} {kind}s without any. On average a {kind} "
+        f"has {counts.mean():.1f} neighbours, with an effective number of {effective_neighbors(graph).mean():.1f} "
+        "(the exponential of the entropy of a node's weights)."
+    )
+    if graph.n_edges == 0:
+        return section(f"{kind}s", title, element("p", lead), note("There is nothing to draw."))
+    return section(f"{kind}s", title, element("p", lead), *_communities(graph, name))
+
+
+def _communities(graph: SimilarityGraph, name: Name) -> list[Any]:
+    if len(graph) > _LARGEST:
+        left_out = note(f"More than {_LARGEST:,} nodes: communities are left out of this page.")
+        return [left_out, gallery(*_distributions(graph))]
+    strongest, notes = graph, []
+    if graph.n_edges > _MOST_EDGES:
+        strongest = graph.top(max(1, _MOST_EDGES // len(graph)))
+        notes = [note(f"Communities are those of the {strongest.n_edges:,} strongest edges.")]
+    communities = strongest.communities()
+    heatmap = picture(
+        panel(plot_adjacency, strongest, communities=communities, size=(3.9, 3.4)),
+        f"Heatmap of the weights of all pairs of {graph.kind}s, sorted by {communities.nunique()} communities.",
+        f"Weights of all pairs of {graph.kind}s, sorted by {communities.nunique():,} communities; lines divide them.",
+    )
+    return [
+        *notes,
+        gallery(heatmap, *_distributions(graph)),
+        _community_rows(graph, community_table(strongest, communities, _N_MEMBERS), name),
+    ]
+
+
+def _community_rows(graph: SimilarityGraph, communities: pd.DataFrame, name: Name) -> Markup:
+    shown = communities.head(_N_COMMUNITIES)
+    rows = [
+        [f"{row['community'] + 1}", row["size"], f"{row['inside']:.0%}", ", ".join(map(name, row["members"]))]
+        for row in shown.to_dict("records")
+    ]
+    caption = f"Communities of {graph.kind}s"
+    if len(communities) > len(shown):
+        caption += f": the largest {len(shown)} of {len(communities)} with two members or more"
+    return table(caption, ["community", f"{graph.kind}s", "weight inside", "most connected"], rows)
+
+
+def _distributions(graph: SimilarityGraph) -> list[Markup]:
+    weights = graph.to_scipy().data
+    degrees = picture(
+        panel(plot_degrees, graph),
+        f"Histogram of the neighbours of a {graph.kind}.",
+        f"Number and effective number of neighbours of a {graph.kind}.",
+    )
+    text = f"Histogram of weights of edges from {weights.min():.2g} to {weights.max():.2g}."
+    return [degrees, picture(panel(plot_weights, graph), text, "Weights of the edges.")]
+
+
+def parameters_section(model: BaseEstimator) -> Markup:
+    """Return the parameters that differ from the nearest preset or from the defaults, and the others folded away."""
+    given = _values(model)
+    name, expected = _nearest(model, given)
+    changed = [key for key in given if repr(given[key]) != repr(expected.get(key))]
+    kept = [key for key in given if key not in changed]
+    parts = [element("p", f"{name}{':' if changed else '. All parameters have its values.'}")]
+    if changed:
+        rows = [(element("code", key), repr(given[key]), repr(expected.get(key))) for key in changed]
+        parts.append(table("Parameters with another value", ["parameter", "value", "value there"], rows))
+    if kept:
+        rows = [(element("code", key), repr(given[key])) for key in kept]
+        summary = element("summary", f"{len(kept)} parameters with the same value")
+        parts.append(
+            element("details", summary, table("Parameters with the same value", ["parameter", "value"], rows))
+        )
+    return section("parameters", "Parameters", *parts)
+
+
+def _values(model: BaseEstimator) -> dict[str, Any]:
+    """Return all parameters, those of a solver in the place of the solver."""
+    values = model.get_params(deep=True)
+    nested = {key.partition("__")[0] for key in values if "__" in key}
+    return {key: type(value).__name__ if key in nested else value for key, value in values.items()}
+
+
+def _nearest(model: BaseEstimator, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the start that the fewest parameters differ from, as people write it, and its parameters."""
+    kind = type(model)
+    starts: dict[str, Any] = {f"{kind.__name__}()": kind()}
+    if issubclass(kind, OffersPresets):
+        starts |= {f"{kind.__name__}.for_{name}()": kind.of_preset(name) for name in PRESETS}
+        starts |= {f"{kind.__name__}.auto()": kind.auto()} if issubclass(kind, AIR) else {}
+
+    def distance(name: str) -> int:
+        expected = _values(starts[name])
+        return sum(repr(value) != repr(expected.get(key)) for key, value in given.items())
+
+    nearest = min(starts, key=distance)
+    return f"As {nearest}", _values(starts[nearest])

@@ -15,12 +15,9 @@ from air_recsys.exceptions import DataError
 from air_recsys.models import Recommender
 from air_recsys.report import sections
 from air_recsys.report.document import check_page, page_html
-from air_recsys.report.errors import calibration_section, errors_section
-from air_recsys.report.graph_section import graph_section
-from air_recsys.report.learned import learned_section
-from air_recsys.report.parameters import parameters_section
+from air_recsys.report.learned import graph_section, learned_section, parameters_section
 from air_recsys.report.sections import Name
-from air_recsys.report.summary import summary_section
+from air_recsys.report.summary import calibration_section, errors_section, summary_section
 from air_recsys.storage.validation import import_extra
 from air_recsys.storage.writing import replace_file
 

@@ -14,8 +14,8 @@ from air_recsys.evaluation.results import machine, versions
 from air_recsys.exceptions import ParameterError
 from air_recsys.models import Recommender
 from air_recsys.models.deviations import PredictsDeviations
-from air_recsys.report.figures import panel
-from air_recsys.report.markup import Markup, element, gallery, joined, picture, section, table
+from air_recsys.report.charts import formation_strip, panel
+from air_recsys.report.document import Markup, element, gallery, joined, picture, section, table
 from air_recsys.report.plots import (
     plot_counts,
     plot_effective_neighbors,
@@ -29,7 +29,6 @@ from air_recsys.report.plots import (
 )
 from air_recsys.report.plots.axes import has_swept, positive
 from air_recsys.report.plots.snapshots import graphs_over_time
-from air_recsys.report.strip import formation_strip
 
 if TYPE_CHECKING:
     from air_recsys.dti import DrugTargetAIR

@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
+from importlib.resources import files
 from typing import Annotated, Any, TypeVar
 
 from air_recsys import __version__
 from air_recsys.exceptions import AirRecsysError, DataError, UnknownIdError
 from air_recsys.serving import schemas
 from air_recsys.serving.limits import MOST_IDS, MOST_ITEMS, Guard, Limits
-from air_recsys.serving.page import add_page
 from air_recsys.serving.service import Service
 from air_recsys.storage.validation import needs_extra
 
@@ -156,3 +156,36 @@ def _of_request(request: Request, error: Exception) -> JSONResponse:
     assert isinstance(error, RequestValidationError)
     faults = [f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()[:5]]
     return JSONResponse({"detail": "; ".join(faults)}, 422)
+
+
+with needs_extra("serve"):
+    from fastapi import FastAPI
+    from fastapi.responses import Response
+
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-cache",
+}
+_TYPES = {"page.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
+
+
+def add_page(app: FastAPI) -> None:
+    """Add the page to an application; its addresses are relative, so it may be mounted anywhere."""
+    for name, kind in _TYPES.items():
+        path = "/" if name == "page.html" else f"/{name}"
+        app.add_api_route(path, _answer(name, kind), methods=["GET"], include_in_schema=False)
+
+
+def _answer(name: str, kind: str):  # noqa: ANN202, FastAPI would take the type for that of the answer's content
+    content = files("air_recsys.serving").joinpath("assets", name).read_bytes()
+
+    async def asset() -> Response:
+        return Response(content, media_type=kind, headers=_HEADERS)
+
+    return asset

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import errno
 import ipaddress
+import multiprocessing
+import os
 import shutil
 import signal
 import socket
@@ -18,18 +20,18 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from multiprocessing import connection
 from pathlib import Path
 
 import torch
 
 from air_recsys.data.readers.pairs_file import read_titles, titles_of
-from air_recsys.exceptions import ModelFileError, ParameterError
+from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
 from air_recsys.nn.devices import one_blas_thread, torch_threads
 from air_recsys.serving.app import make_app
 from air_recsys.serving.limits import Limits
 from air_recsys.serving.service import Service
-from air_recsys.serving.workers import keep_working
 from air_recsys.storage.validation import needs_extra
 
 with needs_extra("serve"):
@@ -218,3 +220,72 @@ def _noted_signals(note: Callable[[], object]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+# A process that is forked from one that has computed lacks the threads of torch.
+_SPAWN = multiprocessing.get_context("spawn")
+_PAUSE = 0.2  # seconds between two looks at whether to stop
+_ENDING = 20  # seconds that a process has to end in
+
+Work = Callable[[Callable[[], None]], None]
+"""Work until SIGTERM; its argument has to be called when it is under way."""
+
+
+class Worker:
+    """A process at work."""
+
+    def __init__(self, work: Work) -> None:
+        self.under_way = _SPAWN.Event()
+        self.process = _SPAWN.Process(target=_run, args=(work, self.under_way.set))
+        self.process.start()
+
+
+def keep_working(work: Work, number: int, stopped: threading.Event) -> None:
+    """Let so many processes work until they are to stop; one that ends before is replaced.
+
+    Parameters
+    ----------
+    work : callable
+        That can be pickled.
+    number : int
+    stopped : Event
+        Set, by a handler of signals, when they are to stop.
+
+    Raises
+    ------
+    AirRecsysError
+        Where a process ends before its work is under way: another one would do so, too.
+    """
+    workers: list[Worker] = []
+    try:
+        workers += [Worker(work) for _ in range(number)]
+        while not stopped.is_set():
+            connection.wait([each.process.sentinel for each in workers], _PAUSE)
+            for place, worker in enumerate(workers):
+                if worker.process.exitcode is None or stopped.is_set():
+                    continue
+                if not worker.under_way.is_set():
+                    raise AirRecsysError(f"a process could not start, its status was {worker.process.exitcode}")
+                workers[place] = Worker(work)
+    finally:
+        for worker in workers:
+            worker.process.terminate()
+        for worker in workers:
+            worker.process.join(_ENDING)
+            worker.process.kill()
+
+
+def _run(work: Work, under_way: Callable[[], None]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        work(under_way)
+    except (AirRecsysError, MemoryError) as error:
+        sys.stderr.write(f"error: {error}\n")
+        sys.exit(1)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+    connection.wait([parent.sentinel])
+    os.kill(os.getpid(), signal.SIGTERM)

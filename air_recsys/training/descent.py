@@ -13,13 +13,13 @@ from torch import Tensor
 from air_recsys.nn.objective import Objective, Observations, State
 from air_recsys.training.plan import LEAST_REFRESH, SCHEDULES, Plan
 from air_recsys.training.steps import make_stepper, moments_of
-from air_recsys.training.trainer import Adjacencies, Measures, Record
+from air_recsys.training.trainer import Adjacencies, Measures, Record, Trainer
 
 # An objective this many times its start (or 1, the size of scaled data) is never on its way to a minimum.
 _DIVERGED = 1e3
 
 
-class GradientDescent:
+class GradientDescent(Trainer):
     """An objective that is minimised by Adam: a `Trainer` in epochs.
 
     Parameters
@@ -40,7 +40,6 @@ class GradientDescent:
     """
 
     unit, first_record, checks_steps = "epoch", 0, False
-    ready = True
 
     @torch.no_grad()
     def __init__(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -14,6 +15,7 @@ from air_recsys.nn.pattern import SparsePattern
 from air_recsys.nn.softmax import ColumnFactors, ColumnSample, softmax
 from air_recsys.training.plan import linear
 from air_recsys.training.steps import moments_of
+from air_recsys.training.trainer import Measures, Record, Trainer
 
 _MOST_COLUMNS = 50_000  # of more a step takes the exponentials of a sample
 _SAMPLE = 25_000
@@ -27,13 +29,11 @@ class SoftmaxTraining(NamedTuple):
     power: float = 1.1
     batch_rows: int = 1024  # of a step
     learning_rate: float = 0.01  # of the first step
+    evaluate_every: int = 10  # steps between two records
 
 
-Watch = Callable[[int, float], None]  # of the number of a step, from 0, and its loss
-
-
-class SoftmaxCourse:
-    """A training of factors of columns, a number of steps at a time, with a step size that falls to 0 evenly.
+class SoftmaxTrainer(Trainer):
+    """Factors of columns for `air_recsys.training.train`, with a step size that falls to 0 evenly.
 
     Of more than 50,000 columns a step takes the exponentials of about 25,000, drawn with chances that follow the
     square roots of their numbers of entries: the cost of a step has a limit.
@@ -56,27 +56,35 @@ class SoftmaxCourse:
         After the last step; the next one changes them in place.
     step : int
         How many have been taken.
+    n_steps : int
+        The last position, that of `training` unless it is set to an earlier one; the step sizes stay the same.
 
     Examples
     --------
+    >>> from air_recsys.training import train
     >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2))))  # two groups
     >>> columns = torch.linspace(-1, 1, 12).reshape(4, 3)
     >>> start = ColumnFactors(columns, columns.flip(0), torch.ones(4))
-    >>> course = SoftmaxCourse(pattern, start, SoftmaxTraining(200), 0)
-    >>> course.advance(120)
-    >>> other = SoftmaxCourse(pattern, start, SoftmaxTraining(200), 0)
-    >>> other.load_state(course.state())
-    >>> other.advance(200)
-    >>> rows = other.factors.row_sums(row_pattern(pattern[[0, 5]]))
-    >>> (rows @ other.factors.units().T).topk(2).indices.sort().values.tolist()
+    >>> trainer = SoftmaxTrainer(pattern, start, SoftmaxTraining(200), 0)
+    >>> train(trainer).records[-1].epoch
+    200
+    >>> rows = trainer.factors.row_sums(row_pattern(pattern[[0, 5]]))
+    >>> (rows @ trainer.factors.units().T).topk(2).indices.sort().values.tolist()
     [[0, 1], [2, 3]]
     """
 
+    unit = "step"
+    first_record = 1
+    watches_every_step = False
+    checks_steps = False
+    alone = True
+
     def __init__(self, pattern: sp.csr_array, start: ColumnFactors, training: SoftmaxTraining, seed: int) -> None:
         self.factors = start._replace(sources=start.sources.clone(), targets=start.targets.clone())
-        self.step = 0
+        self.n_steps, self.evaluate_every = training.n_steps, training.evaluate_every
         self._pattern, self._training, self._seed = pattern, training, seed
         self._optimizer = torch.optim.Adam([self.factors.sources, self.factors.targets], fused=True)
+        self._losses: list[torch.Tensor] = []  # since the last record
         self._start_at(0)
 
     def _start_at(self, step: int) -> None:
@@ -87,40 +95,55 @@ class SoftmaxCourse:
         self._samples = itertools.islice(_samples(self._pattern, self._seed, device), step, None)
 
     @torch.no_grad()
-    def advance(self, until: int, watch: Watch | None = None) -> None:
-        """Take the steps that are missing to a number of them, at most those of the training.
-
-        Parameters
-        ----------
-        until : int
-        watch : callable, optional
-            Called after each step.
-        """
+    def advance(self, position: int) -> None:
+        """Take the step from `position` to the next one; none where no row has a column."""
         training, trained = self._training, (self.factors.sources, self.factors.targets)
-        missing = range(self.step, min(until, training.n_steps))
-        for step, rows, sample in zip(missing, self._batches, self._samples, strict=False):
-            batch = row_pattern(self._pattern[rows], trained[0].device)
-            found = softmax(self.factors, batch, training.temperature, training.power, sample)
-            for tensor, gradient in zip(trained, found[1:], strict=True):
-                tensor.grad = gradient
-            self._optimizer.param_groups[0]["lr"] = training.learning_rate * linear(step / training.n_steps)
-            self._optimizer.step()
-            self.step = step + 1
-            if watch is not None:
-                watch(step, float(found.loss))
-        self.step = max(self.step, missing.stop)  # where no row has a column
+        self.step = position + 1
+        rows = next(self._batches, None)
+        if rows is None:
+            return
+        batch = row_pattern(self._pattern[rows], trained[0].device)
+        found = softmax(self.factors, batch, training.temperature, training.power, next(self._samples))
+        self._losses.append(found.loss)
+        for tensor, gradient in zip(trained, found[1:], strict=True):
+            tensor.grad = gradient
+        self._optimizer.param_groups[0]["lr"] = training.learning_rate * linear(position / training.n_steps)
+        self._optimizer.step()
         for tensor in trained:
             tensor.grad = None
 
-    def state(self) -> dict[str, Any]:
-        """Return what changes in a training, for `load_state`, after its first step; not copied."""
-        trained = self.factors.sources, self.factors.targets
-        moments = [dict(self._optimizer.state[tensor]) for tensor in trained]
-        return {"step": self.step, "sources": trained[0], "targets": trained[1], "moments": moments}
+    def measure(self, position: int) -> Measures:
+        """The mean loss of the steps since the last record as objective, and the size of the next step."""
+        losses = [float(loss) for loss in self._losses]
+        self._losses.clear()
+        rate = self._training.learning_rate * linear(position / self._training.n_steps)
+        return Measures(objective=float(np.mean(losses)) if losses else math.nan, learning_rate=rate)
+
+    def problem(self, record: Record, first: Record | None) -> str | None:
+        """The fault of the factors at a record, None where all is well."""
+        finite = all(bool(tensor.isfinite().all()) for tensor in (self.factors.sources, self.factors.targets))
+        return None if finite else "the factors are not finite"
+
+    def state(self) -> dict[str, torch.Tensor]:
+        """The sources and the targets."""
+        return {"sources": self.factors.sources.clone(), "targets": self.factors.targets.clone()}
 
     @torch.no_grad()
-    def load_state(self, state: Mapping[str, Any]) -> None:
-        """Go to where another course of the same training stood, perhaps in another process.
+    def load_state(self, state: Mapping[str, torch.Tensor]) -> None:
+        """Go back to what `state` returned, perhaps read from a file since; raise `ValueError` if it does not fit."""
+        for name in ("sources", "targets"):
+            tensor = getattr(self.factors, name)
+            if state[name].shape != tensor.shape:
+                raise ValueError(f"expected {name} of shape {tuple(tensor.shape)}, found {tuple(state[name].shape)}")
+            tensor.copy_(state[name])
+
+    def step_state(self) -> dict[str, Any]:
+        """The number of steps and the moments of the optimiser after the first of them; not copied."""
+        trained = self.factors.sources, self.factors.targets
+        return {"step": self.step, "moments": [dict(self._optimizer.state[tensor]) for tensor in trained]}
+
+    def load_step_state(self, state: Mapping[str, Any]) -> None:
+        """Go back to what `step_state` returned, perhaps read from a file since.
 
         Raises
         ------
@@ -130,25 +153,21 @@ class SoftmaxCourse:
         step, last = int(state["step"]), self._training.n_steps
         if not 0 < step <= last:
             raise ValueError(f"expected a step from 1 to {last}, found {step}")
-        for name, moments in zip(("sources", "targets"), state["moments"], strict=True):
-            tensor = getattr(self.factors, name)
-            if state[name].shape != tensor.shape:
-                raise ValueError(f"expected {name} of shape {tuple(tensor.shape)}, found {tuple(state[name].shape)}")
-            tensor.copy_(state[name])
+        for tensor, moments in zip((self.factors.sources, self.factors.targets), state["moments"], strict=True):
             own = moments_of(moments, tensor)
             self._optimizer.state[tensor] = {part: moment.clone() for part, moment in own.items()}
         self._start_at(step)
 
 
 def row_pattern(rows: sp.csr_array, device: torch.device | str = "cpu") -> SparsePattern:
-    """Return the stored entries of some rows on a device."""
+    """The stored entries of some rows on a device."""
     rows.sort_indices()
     starts, columns = (torch.from_numpy(each.astype(np.int64)).to(device) for each in (rows.indptr, rows.indices))
     return SparsePattern(starts, columns, cast("tuple[int, int]", rows.shape)[1])
 
 
 def _batches(pattern: sp.csr_array, size: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield positions of rows without end; nothing where no row has a column."""
+    """Positions of rows without end; nothing where no row has a column."""
     random = np.random.default_rng(seed)
     filled = np.flatnonzero(np.diff(pattern.indptr))
     while filled.size:
@@ -158,7 +177,7 @@ def _batches(pattern: sp.csr_array, size: int, seed: int) -> Iterator[np.ndarray
 
 
 def _samples(pattern: sp.csr_array, seed: int, device: torch.device) -> Iterator[ColumnSample | None]:
-    """Yield columns to take the exponentials of, without end; None for all of them where they are few."""
+    """Columns to take the exponentials of, without end; None for all of them where they are few."""
     n_columns = cast("tuple[int, int]", pattern.shape)[1]
     if n_columns <= _MOST_COLUMNS:
         yield from itertools.repeat(None)
@@ -171,7 +190,7 @@ def _samples(pattern: sp.csr_array, seed: int, device: torch.device) -> Iterator
 
 
 def _chances(counts: np.ndarray, size: int) -> np.ndarray:
-    """Return chances <= 1 of sum `size`, which follow the square roots of the counts, those of 0 taken as 1.
+    """The chances <= 1 of sum `size`, which follow the square roots of the counts, those of 0 taken as 1.
 
     Examples
     --------

@@ -77,7 +77,7 @@ class CapturedSteps(PlainSteps):
 
 
 class _Replayed(Generic[Result]):
-    """Kernels that are alike every time: launched one by one a few times, then captured once and replayed.
+    """Kernels that are the same every time: launched one by one a few times, then captured once and replayed.
 
     All is work of one device, which need not be the current one: a graph holds only what its own stream is given.
     """
@@ -112,7 +112,7 @@ class _Replayed(Generic[Result]):
 
 
 def _can_be_captured(objective: Objective) -> bool:
-    """Whether a step is a fixed series of dense kernels: full width, graphs of all pairs, alike every time."""
+    """Whether a step is a fixed series of dense kernels: full width, graphs of all pairs, the same every time."""
     tensors: list[Tensor] = objective.model_parameters()
     dense = all(
         isinstance(laplacian, FixedLaplacian) or (isinstance(laplacian, DenseLaplacian) and laplacian.every == 1)

@@ -94,6 +94,8 @@ class Measures(NamedTuple):
 class Trainer(Protocol):
     """Something that is trained in steps, epochs or sweeps; step k leads from position k to position k + 1.
 
+    What one leaves out is as of a trainer without graphs and without held-out entries.
+
     Attributes
     ----------
     unit : str
@@ -123,12 +125,12 @@ class Trainer(Protocol):
     @property
     def ready(self) -> bool:
         """Whether the training may end at this state."""
-        ...
+        return True
 
     @property
     def is_watched(self) -> bool:
         """Whether there are held-out entries."""
-        ...
+        return False
 
     def advance(self, position: int) -> None:
         """Take the step from `position` to the next one."""
@@ -140,7 +142,7 @@ class Trainer(Protocol):
 
     def validation_error(self) -> float:
         """The root mean squared error on the held-out entries, NaN where there are none."""
-        ...
+        return math.nan
 
     def problem(self, record: Record, first: Record | None) -> str | None:
         """The fault of the state of a record, None where all is well; `first` is the first record."""
@@ -152,7 +154,7 @@ class Trainer(Protocol):
 
     def adjacencies(self) -> Adjacencies:
         """The present graphs."""
-        ...
+        return [None, None]
 
     def state(self) -> Any:
         """The values that predictions and graphs depend on; no later step changes them."""

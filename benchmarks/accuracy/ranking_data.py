@@ -23,8 +23,8 @@ from air_recsys.evaluation.folds import (
     holdout_of_users,
 )
 from air_recsys.evaluation.results.table import ResultTable
-from air_recsys.models.graph_ranker.regression import evened_items
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
+from air_recsys.models.graph_ranker.pattern import interaction_pattern
+from air_recsys.models.graph_ranker.regression import normalised_items
 from benchmarks.accuracy.experiments import experiment
 
 _SHARE = 0.2
@@ -189,7 +189,7 @@ def likeness(fold: Fold, seed: int = 0) -> Likeness:
     users = asked[enough[asked]][:_MOST_USERS]
     if not users.size:
         return Likeness(np.nan, np.nan, 0)
-    columns = sp.csc_array(evened_items(left[half], 0.0, 1.0).rows)  # of length 1
+    columns = sp.csc_array(normalised_items(left[half], 0.0, 1.0).rows)  # of length 1
     within, across = np.mean(
         [_cosines(columns, tested[[user]].indices, left[[user]].indices) for user in users], axis=0
     )

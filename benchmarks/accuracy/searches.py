@@ -15,10 +15,9 @@ from air_recsys.evaluation.lists import NewUsersLister
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import ndcg_at_k
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.choice import TIMES
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, hidden_parts, latest_of_rows
-from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
+from air_recsys.models.graph_ranker.hidden import HiddenPart, hidden_parts, latest_of_rows
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, with_half_life
+from air_recsys.models.graph_ranker.selection import TIMES
 from air_recsys.splits import user_holdout
 
 _SHARE, _LENGTH, _MOST_USERS = 0.2, 20, 5000
@@ -202,10 +201,10 @@ class HalfLives:
         trial = self.train(_shown(part, interactions))
         self.figures_: dict[float, float] = {}
         for half_life in HALF_LIVES:
-            own = of_later_items(part.shown, part.times, half_life)
+            own = with_half_life(part.shown, part.times, half_life)
             self.figures_[half_life] = hidden_ndcg(trial, part.hidden, own, self.seed)
         best = max(self.figures_, key=self.figures_.__getitem__)
-        self._ranker, self._own = self.train(interactions), of_later_items(pattern, times, best)
+        self._ranker, self._own = self.train(interactions), with_half_life(pattern, times, best)
         self.settings_: dict[str, Any] = {**getattr(self._ranker, "settings_", {}), "half_life": best}
         return self
 

@@ -414,7 +414,7 @@ def page(
     out: Annotated[Path, typer.Option(callback=paths.writable, help="The page to write, in Markdown.")],
 ) -> None:
     """Write the page of accuracy tables from result files."""
-    from benchmarks.accuracy.page import accuracy_page
+    from benchmarks.paper.pages import accuracy_page
 
     out.write_text(accuracy_page(results), encoding="utf-8")
     typer.echo(f"wrote {out}")

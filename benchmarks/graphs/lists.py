@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,25 +13,24 @@ import torch
 from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.datasets import load_movielens
 from air_recsys.evaluation.folds import Fold, holdout_of_users
-from air_recsys.evaluation.results import ResultTable, mean_of
+from air_recsys.evaluation.results import mean_of
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models import AIR
-from air_recsys.models.graph_ranker.factor_graph import column_graph
-from air_recsys.models.graph_ranker.factors import FactorCourse
-from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.smoothings import (
-    RankerSettings,
-    interaction_pattern,
-    item_graph,
-    over_items,
-    raised,
-)
-from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart
-from air_recsys.training.softmax import SoftmaxCourse, SoftmaxTraining
+from air_recsys.models.graph_ranker.factors import FactorTraining, column_graph
+from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, times_columns
+from air_recsys.models.graph_ranker.scorers import ProductScorer
+from air_recsys.models.graph_ranker.settings import RankerSettings
+from air_recsys.training import train
+from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining
+from benchmarks.harness import Found, told
 
 _SHARE = 0.2
 _WIDTH, _STEPS = 128, 50  # of the factors
+_EDGES = 500  # of an item in a co-occurrence graph by itself
 _NEIGHBORS = 50  # of an item, in the co-occurrence graph of the factors, as in `GraphRanker`
 _DEVICE = torch.device("cpu")  # of the factors
 _GRIDS = {
@@ -50,17 +50,25 @@ _GRIDS = {
 _WEIGHTS = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)  # of a term, where the regression counts 1
 
 
-class _OverGraph(FactorCourse):
+class GraphPowers(NamedTuple):
+    """Powers of the weights of a graph, and of the popularity of a user's own items and of those that are listed."""
+
+    item_power: float
+    item_source: float
+    item_target: float
+
+
+class _OverGraph(FactorTraining):
     """Factors whose targets are spread over a graph that is given."""
 
     def __init__(self, graph: Csr, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._graph = column_graph(graph, _DEVICE)
 
-    def _course_from(self, sources: torch.Tensor) -> SoftmaxCourse:
-        course = super()._course_from(sources)
-        course.factors = course.factors._replace(graph=self._graph)
-        return course
+    def _start(self, sources: torch.Tensor) -> SoftmaxTrainer:
+        trainer = super()._start(sources)
+        trainer.factors = trainer.factors._replace(graph=self._graph)
+        return trainer
 
 
 class ListPart:
@@ -80,77 +88,63 @@ class ListPart:
         hidden = HiddenPart("random", self._shown, interaction_pattern(fold.test))
         self._held_out = HeldOut(hidden, seed, n_users=fold.train.n_users)
         self.graphs = {
-            "co-occurrence": item_graph(self._shown, RankerSettings()),
+            "co-occurrence": cooccurrence_neighbors(sp.csr_array(self._shown.T), _EDGES),
             "AIR": _learned(fold.train, settings),
             "AIR by Adam": _learned(fold.train, by_adam),
         }
 
-    def scorer(self, kind: str, graph: str) -> Callable[[RankerSettings], np.ndarray]:
-        """Return what scores all items, each user's of length 1, by a kind of term over a graph."""
+    def scorer(self, kind: str, graph: str) -> Callable[[Any], np.ndarray]:
+        """What scores all items, each user's of length 1, by a kind of term over a graph."""
         if kind == "regression":
             return self._held_out.regression_scores
         if kind == "graph":
-            return lambda settings: self._smoothed(self.graphs[graph], settings)
-        course = self._course(graph)
-        course.advance(_STEPS)
-        self._held_out.use_factors(course.factors())
+            return lambda powers: self._over(self.graphs[graph], powers)
+        training = self._training(graph)
+        train(training.trainer(_STEPS))
+        self._held_out.use_factors(training.factors())
         return self._held_out.factor_scores
 
-    def _course(self, graph: str) -> FactorCourse:
+    def _training(self, graph: str) -> FactorTraining:
         arguments = self._shown, _WIDTH, SoftmaxTraining(), self._seed, _DEVICE
         if graph == "co-occurrence":
-            return FactorCourse(*arguments, _NEIGHBORS)
-        return _OverGraph(self.graphs[graph], *arguments) if graph else FactorCourse(*arguments)
+            return FactorTraining(*arguments, _NEIGHBORS)
+        return _OverGraph(self.graphs[graph], *arguments) if graph else FactorTraining(*arguments)
 
-    def _smoothed(self, graph: Csr, settings: RankerSettings) -> np.ndarray:
-        over = over_items(self._shown, raised(graph, settings.item_power), settings)
-        return over.scores(self._held_out.users).astype(np.float32)
+    def _over(self, graph: Csr, powers: GraphPowers) -> np.ndarray:
+        """The scores of a user's items over a graph, rows and columns divided by powers of popularity."""
+        counts = np.maximum(np.bincount(self._shown.indices, minlength=self._shown.shape[1]), 1).astype(np.float64)
+        weights = (graph.data.astype(np.float64) ** powers.item_power).astype(np.float32)
+        raised = sp.csr_array((weights, graph.indices, graph.indptr), shape=graph.shape)
+        source = counts**-powers.item_source
+        right = times_columns(raised, counts**-powers.item_target)
+        scorer = ProductScorer(times_columns(self._shown, source), right, source)
+        return scorer.scores(self._held_out.users).astype(np.float32)
 
     def measure(self, scores: np.ndarray) -> dict[str, float]:
-        """Return NDCG and recall of the lists of 20."""
+        """NDCG and recall of the lists of 20."""
         return dict(zip(("ndcg@20", "recall@20"), self._held_out.measure(scores), strict=True))
 
 
-def bench_lists(
-    data: Interactions,
-    seeds: int = 5,
-    settings: dict[str, Any] | None = None,
-    by_adam: dict[str, Any] | None = None,
-) -> tuple[ResultTable, ResultTable]:
+def bench_lists(root: Path, **case: Any) -> Found:
+    """Lists of MovieLens-100K, see `lists_over_graphs`."""
+    return lists_over_graphs(load_movielens(root, "100k"), **case)
+
+
+def lists_over_graphs(data: Interactions, *, seeds: int, settings: dict[str, Any], by_adam: dict[str, Any]) -> Found:
     """Hide a fifth of each user's items, and ask for them by smoothing what is shown over graphs and by a regression.
 
-    Parameters
-    ----------
-    seeds : int
-        Hidden parts to average over.
-    settings : dict, optional
-        Parameters that differ from `AIR.for_ratings`.
-    by_adam : dict, optional
-        Those of the model that `Adam` trains; by default the same.
-
-    Returns
-    -------
-    means, single : ResultTable
-        A row a term, with the graph that it reads: the regression, a user's items smoothed over a graph, and factors
-        spread over a graph; figures alone and beside the regression, with the weight there.
+    A row a term, with the graph that it reads: the regression, a user's items smoothed over a graph, and factors
+    spread over a graph; figures alone and beside the regression, with the weight there.
     """
-    settings = settings or {}
-    by_adam = settings | {"solver": "adam"} | (by_adam or {})
-    protocol = (
-        f"all ratings as interactions; {data!r}; a random fifth of each user's hidden, seeds 0..{seeds - 1}; all "
-        "items ranked that a user was not shown; settings and weights beside the regression chosen by NDCG@20 on a "
-        f"random fifth of what is shown; co-occurrence graphs of 500 edges an item, for factors {_NEIGHBORS}; factors "
-        f"after {_STEPS} of {SoftmaxTraining().n_steps} steps; graphs of AIR.for_ratings with {settings}, "
-        f"by Adam with {by_adam}, from the ratings shown"
-    )
-    single = ResultTable("MovieLens: lists over graphs, single runs", protocol)
-    for seed in tqdm(range(seeds), unit="part", desc="lists over graphs"):
+    by_adam, single = settings | {"solver": "adam"} | by_adam, []
+    for seed in tqdm(range(seeds), unit="part", desc="graphs lists"):
         given = settings | {"random_state": seed}, by_adam | {"random_state": seed}, seed
         asked = holdout_of_users(data, _SHARE, seed)
         nested = holdout_of_users(asked.train, _SHARE, seeds + seed)
         results = _results(ListPart(nested, *given), ListPart(asked, *given))
-        single.rows += [system | {"seed": seed} | figures for system, figures in results]
-    return ResultTable("MovieLens: lists over graphs", protocol, mean_of(single.rows, ("term", "graph"))), single
+        single += [system | {"seed": seed} | figures for system, figures in results]
+    facts = {"neighbors": _NEIGHBORS, "steps": _STEPS, "all_steps": SoftmaxTraining().n_steps, "last": seeds - 1}
+    return Found(mean_of(single, ("term", "graph")), single, shown=data, by_adam=told(by_adam), **facts)
 
 
 def _results(nested: ListPart, outer: ListPart) -> Iterator[tuple[dict[str, str], dict[str, float]]]:
@@ -167,16 +161,17 @@ def _results(nested: ListPart, outer: ListPart) -> Iterator[tuple[dict[str, str]
 
 
 def _chosen(nested: ListPart, outer: ListPart, kind: str, graph: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the scores on both parts with the settings that make the best lists on the first."""
+    """The scores on both parts with the settings that make the best lists on the first."""
     scorer, grid = nested.scorer(kind, graph), _GRIDS[kind]
     values: list[dict[str, Any]] = [dict(zip(grid, each, strict=True)) for each in itertools.product(*grid.values())]
-    tried = [RankerSettings(**each) for each in values]
+    kind_of: Any = GraphPowers if kind == "graph" else RankerSettings
+    tried = [kind_of(**each) for each in values]
     best = max(tried, key=lambda settings: nested.measure(scorer(settings))["ndcg@20"])
     return scorer(best), outer.scorer(kind, graph)(best)
 
 
 def _weight(part: ListPart, regression: np.ndarray, other: np.ndarray) -> float:
-    """Return the weight of other scores beside the regression that makes the best lists."""
+    """The weight of other scores beside the regression that makes the best lists."""
     return max(_WEIGHTS, key=lambda weight: part.measure(regression + np.float32(weight) * other)["ndcg@20"])
 
 

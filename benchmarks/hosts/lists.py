@@ -177,8 +177,8 @@ def bench_cornac_lists(data: Interactions, *, seeds: Iterable[int] = range(25, 2
     seeds : iterable of int
         Of splits and models.
     """
+    from air_recsys.adapters.cornac import CornacRanker
     from air_recsys.adapters.cornac_peer import cornac_model
-    from air_recsys.adapters.cornac_ranker import CornacRanker
 
     seeds, single = list(seeds), []
     for seed in tqdm(seeds, unit="split", desc="hosts: lists in Cornac"):
@@ -257,15 +257,15 @@ def makers() -> dict[str, Callable[..., Any]]:
 
 def list_makers() -> tuple[Callable[..., Any], Callable[..., Any]]:
     """The BPR of implicit and our ranker, which share no settings with the others."""
+    from air_recsys.adapters.implicit import ImplicitRanker
     from air_recsys.adapters.implicit_peer import bayesian_ranking
-    from air_recsys.adapters.implicit_ranker import ImplicitRanker
 
     return bayesian_ranking, partial(ImplicitRanker, device="cpu")
 
 
 def divided(liked: Interactions, seed: int) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """The likes to train on and a fifth of each user's, as implicit wants them."""
-    from air_recsys.adapters.implicit_split import as_implicit_reads
+    from air_recsys.adapters._implicit_input import as_implicit_reads
 
     split = user_holdout(liked, 0.2, random_state=seed)
     train, test = (as_implicit_reads(liked.select(mask).to_csr(), np.float32) for mask in split)

@@ -1,4 +1,4 @@
-"""The explorer that docs/story.md shows: made when the site is built, from a made catalogue."""
+"""The explorer that docs/explorer.md shows: made when the site is built, from a made catalogue."""
 
 from __future__ import annotations
 

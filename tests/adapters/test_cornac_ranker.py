@@ -14,7 +14,7 @@ from cornac.metrics import NDCG, Recall
 from cornac.models import MostPop
 
 from air_recsys import Interactions
-from air_recsys.adapters.cornac_ranker import CornacRanker
+from air_recsys.adapters.cornac import CornacRanker
 from air_recsys.exceptions import NotFittedError, ParameterError
 from air_recsys.models import GraphRanker
 

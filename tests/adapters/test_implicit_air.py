@@ -21,10 +21,12 @@ from implicit.cpu.als import AlternatingLeastSquares, calculate_loss
 from implicit.cpu.matrix_factorization_base import MatrixFactorizationBase
 from implicit.utils import ParameterWarning
 
+from air_recsys.adapters._implicit_files import digests_of
 from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
 from air_recsys.datasets import load_movielens
 from air_recsys.exceptions import DataError, DeviceError, MissingExtraError, ModelFileError, NotFittedError
 from air_recsys.exceptions import ParameterError as OurParameterError
+from air_recsys.storage.tensor_files import to_sealed_json
 
 N_USERS, N_ITEMS = 90, 40
 SMALL = {"factors": 6, "regularization": 1.0, "alpha": 2.0, "iterations": 10, "use_gpu": False, "num_threads": 1}
@@ -730,10 +732,10 @@ def test_other_files_are_refused(tmp_path, model):
     whole = path.read_bytes()
     np.savez(tmp_path / "pickled.npz", header=np.array([{}], dtype=object))
     np.savez(tmp_path / "foreign.npz", user_factors=np.ones((2, 2)))
-    np.savez(tmp_path / "newer.npz", header=np.array('{"format": "air_recsys implicit 4", "parameters": {}}'))
+    np.savez(tmp_path / "other.npz", header=np.array('{"format": "air_recsys implicit 3", "model": "ImplicitAIR"}'))
     (tmp_path / "cut.npz").write_bytes(whole[: len(whole) // 2])
     (tmp_path / "empty.npz").write_bytes(b"")
-    for name in ("pickled", "foreign", "newer", "cut", "empty"):
+    for name in ("pickled", "foreign", "other", "cut", "empty"):
         with fails(ModelFileError, "expected a file that ImplicitAIR.save wrote"):
             ImplicitAIR.load(tmp_path / f"{name}.npz")
     with pytest.raises(FileNotFoundError):
@@ -741,28 +743,19 @@ def test_other_files_are_refused(tmp_path, model):
 
 
 def rewrite(path, header, **changed):
-    """Write a file again with another header, and with other arrays."""
+    """Write a file again with another header, with its digest, and with other arrays."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files}
-    text = json.loads(arrays.pop("header").item())
-    np.savez(path, **arrays | changed, header=np.array(json.dumps(header(text))))
-
-
-def test_files_of_release_0_1_0_have_no_digests_and_load(tmp_path, model):
-    path = tmp_path / "model.npz"
-    model.save(path)
-    rewrite(path, lambda text: {"format": "air_recsys implicit 1", "parameters": text["parameters"]})
-    loaded = ImplicitAIR.load(path)
-    np.testing.assert_array_equal(loaded.item_factors, model.item_factors)
-    assert loaded.settings_ == model.settings_
-    np.testing.assert_array_equal(loaded.recalculate_user(0, LIKES[0]), model.recalculate_user(0, LIKES[0]))
+    text = header(json.loads(arrays.pop("header").item()))
+    del text["digest"]
+    np.savez(path, **arrays | changed, header=np.array(to_sealed_json(text).decode()))
 
 
 @pytest.mark.parametrize(
     ("unit", "counts", "message"),
     [
-        (1.0, np.zeros(N_ITEMS), "expected _item_counts >= 1, one for each of item_factors"),
-        (1.0, np.ones(3), "expected _item_counts >= 1, one for each of item_factors"),
+        (1.0, np.zeros(N_ITEMS), "expected numbers of likes >= 1 of 40 items"),
+        (1.0, np.ones(3), "expected numbers of likes >= 1 of 40 items"),
         (-1.0, np.ones(N_ITEMS), "unit must be a number > 0, found -1.0"),
     ],
 )
@@ -770,22 +763,20 @@ def test_targets_in_a_file_have_to_fit(tmp_path, unit, counts, message):
     path = tmp_path / "model.npz"
     fitted(**AUTO).save(path)
 
-    def without_digests(text):
-        kept = {name: text[name] for name in ("parameters", "settings")}
-        return {"format": "air_recsys implicit 1", "unit": unit} | kept
+    def changed(text):
+        return text | {"unit": unit, "digests": text["digests"] | digests_of({"item_counts": counts})}
 
-    rewrite(path, without_digests, _item_counts=counts)
+    rewrite(path, changed, item_counts=counts)
     with fails(ModelFileError, message):
         ImplicitAIR.load(path)
 
 
-def test_damage_is_named_and_digests_cannot_be_left_out(tmp_path, model):
+def test_damage_is_named(tmp_path, model):
     path = tmp_path / "model.npz"
-    for header in (lambda text: {**text, "format": "air_recsys implicit 1"}, lambda text: text):
-        model.save(path)
-        rewrite(path, header, item_factors=model.item_factors + 1)
-        with fails(ModelFileError, "the file of ImplicitAIR is damaged"):
-            ImplicitAIR.load(path)
+    model.save(path)
+    rewrite(path, lambda text: text, item_factors=model.item_factors + 1)
+    with fails(ModelFileError, "the file of ImplicitAIR is damaged: array item_factors differs"):
+        ImplicitAIR.load(path)
 
 
 def test_what_would_not_load_is_not_saved(tmp_path, model):

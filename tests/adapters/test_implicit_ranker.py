@@ -13,8 +13,7 @@ from implicit.evaluation import ranking_metrics_at_k
 from implicit.utils import ParameterWarning
 
 from air_recsys import Interactions
-from air_recsys.adapters.implicit import leave_k_out_split
-from air_recsys.adapters.implicit_ranker import ImplicitRanker
+from air_recsys.adapters.implicit import ImplicitRanker, leave_k_out_split
 from air_recsys.exceptions import DataError, ModelFileError, NotFittedError, ParameterError
 from air_recsys.models import GraphRanker
 

@@ -11,8 +11,7 @@ from host_sources import host_module, source_of
 from implicit.recommender_base import RecommenderBase
 from scipy.sparse import csr_matrix
 
-from air_recsys.adapters.implicit import ImplicitAIR, leave_k_out_split
-from air_recsys.adapters.implicit_ranker import ImplicitRanker
+from air_recsys.adapters.implicit import ImplicitAIR, ImplicitRanker, leave_k_out_split
 
 TESTS = source_of("implicit") / "tests"
 base = host_module(TESTS / "recommender_base_test.py", "recommender_base_test")

@@ -11,11 +11,11 @@ import pytest
 import scipy.sparse as sp
 
 from air_recsys.images import patch_mask
-from benchmarks import cases, figures, runs, systems
-from benchmarks.cases import Case
-from benchmarks.recipes import Recipe
-from benchmarks.runs import Options, Run
-from benchmarks.systems import Outcome
+from benchmarks.paper import cases, figures, runs, systems
+from benchmarks.paper.cases import Case
+from benchmarks.paper.recipes import Recipe
+from benchmarks.paper.runs import Options, Run
+from benchmarks.paper.systems import Outcome
 
 M, N = 14, 13  # no smaller, or a patch of 12 x 12 does not fit
 PICTURES = ("barbara", "baboon")
@@ -59,7 +59,7 @@ def small_texture() -> np.ndarray:
 def small_recipe(**changes: Any) -> Recipe:
     """A recipe on a small matrix with two systems."""
     recipe = Recipe(
-        name="group/00-small",
+        row="small",
         title="small",
         data="rank-5",
         mask="random",

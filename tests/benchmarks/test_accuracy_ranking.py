@@ -13,9 +13,8 @@ from air_recsys.evaluation.folds import Fold, given_rows, users_asked
 from air_recsys.evaluation.lists import Popularity, lists_of, lists_of_new_users
 from air_recsys.evaluation.system import System, make_implicit, train
 from air_recsys.metrics import ndcg_at_k
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts, latest_of_rows
-from air_recsys.models.graph_ranker.times.recency import interaction_times
+from air_recsys.models.graph_ranker.hidden import hidden_parts, latest_of_rows
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times
 from air_recsys.splits import user_holdout
 from benchmarks.accuracy import ranking
 from benchmarks.accuracy import ranking_systems as of_systems

@@ -139,7 +139,7 @@ def test_contenders_run_in_turn_without_the_collector():
 
 def test_the_tables_of_implicit_are_those_of_the_result_file():
     docs = Path(__file__).parents[2] / "docs"
-    page = (docs / "adapters" / "implicit.md").read_text(encoding="utf-8")
+    page = (docs.parent / "benchmarks" / "reports" / "ranking.md").read_text(encoding="utf-8")
     equal, means, single = json.loads((docs / "results" / "adapters-implicit.json").read_text("utf-8"))["reports"]
     for row in means["rows"]:
         systems = " | ".join(f"{row[name]:.4f}" for name in ("ALS", "ALS, searched", "ImplicitAIR()"))

@@ -9,8 +9,8 @@ import torch
 
 from air_recsys.exceptions import ParameterError
 from air_recsys.nn.build import Settings, build_objective, observations
+from benchmarks.paper.steps import bench_step
 from benchmarks.plain_autograd import PlainAIR, plain_optimizers, plain_step, program_step
-from benchmarks.step import bench_step
 
 STRENGTH = 0.03
 

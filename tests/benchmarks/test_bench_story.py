@@ -1,23 +1,17 @@
-"""The story of a training: the made catalogue, the figures of every step, and the command that writes them."""
-
-import json
+"""The story of a training: the made catalogue, and the figures of every step."""
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from air_recsys import SimilarityGraph
-from air_recsys.cli.app import app
 from benchmarks import story
-from benchmarks.story import courses, levels
 
 
 @pytest.fixture
 def short(monkeypatch):
     """Trainings of a few epochs, of one kind of catalogue."""
-    monkeypatch.setattr(courses, "_N_EPOCHS", 30)
-    monkeypatch.setattr(courses, "_STEPS", (0, 10))
-    monkeypatch.setattr(levels, "STRENGTHS", ((0.8, 0.5),))
+    monkeypatch.setattr(story, "_N_EPOCHS", 30)
+    monkeypatch.setattr(story, "_STEPS", (0, 10))
+    monkeypatch.setattr(story, "STRENGTHS", ((0.8, 0.5),))
 
 
 def test_fine_groups_lie_in_coarse_ones_and_books_follow_them():
@@ -63,34 +57,10 @@ def test_a_course_has_a_row_for_every_step_and_side():
     assert all(row["last"] == pytest.approx(1) for row in rows if row["step"] == 30 and row["communities"] > 1)
 
 
-def test_genres_are_told_of_items_alone():
-    made = story.make_catalogue()
-    titles = made.books.assign(genres=made.books["shelf"])
-    course = courses.Course("Made", "", courses.AIR(), items=titles)
-    shelves = made.levels["item"]["coarse"]
-    graph = SimilarityGraph(np.equal.outer(shelves, shelves).astype(float), titles.index, "item")
-    assert [row["with genre"] for row in course._side("item", {0: graph})] == [1.0]
-    assert [str(row["with genre"]) for row in course._side("user", {0: graph})] == ["nan"]
-
-
 @pytest.mark.usefixtures("short")
-def test_the_command_writes_figures_page_and_picture(tmp_path):
-    page, picture, file = (tmp_path / name for name in ("p.html", "p.png", "p.json"))
-    shown = ["--html", str(page), "--figure", str(picture), "--json", str(file)]
-    done = CliRunner().invoke(app, ["bench", "story", "--set", "catalogue", "--seeds", "1", "--device", "cpu", *shown])
-    assert done.exit_code == 0, done.output
-    assert "Made catalogue: communities through training" in done.output
-    steps, means, single = json.loads(file.read_text(encoding="utf-8"))["reports"]
-    assert len(steps["rows"]) == 6
-    assert [row["graph"] for row in means["rows"]] == ["users", "items"]
-    for row in single["rows"]:
+def test_levels_say_which_groups_came_first():
+    means, single = story.bench_levels(seeds=1, device="cpu")
+    assert [row["graph"] for row in means.rows] == ["users", "items"]
+    for row in single.rows:
         assert row["first"] == float(row["coarse step"] < row["fine step"])
         assert 0 <= row["fine"] <= 1
-    assert picture.read_bytes().startswith(b"\x89PNG")
-    assert "The Silent" in page.read_text(encoding="utf-8")
-
-
-def test_a_page_is_of_one_set(tmp_path):
-    done = CliRunner().invoke(app, ["bench", "story", "--html", str(tmp_path / "p.html")])
-    assert done.exit_code == 1
-    assert "show one set, found 3: give --set" in str(done.exception) + done.output

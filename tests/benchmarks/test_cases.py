@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from reproduction_cases import M, N, small_case, small_recipe, small_texture, use_small_cases
 
 from air_recsys.exceptions import DataError, DataFileError, ParameterError
-from benchmarks.cases import Case, load_case, observed_entries, validation_entries
+from benchmarks.paper.cases import Case, load_case, observed_entries, validation_entries
 
 SHAPES = st.tuples(st.integers(5, 40), st.integers(5, 40))
 SHARES = st.floats(0.05, 0.9)
@@ -28,7 +28,7 @@ def test_random_masks_depend_on_shape_share_and_seed_alone(shape, missing, seed,
     assert first.shape == shape
     assert first.dtype == bool
     truth = np.random.default_rng(other).random(shape)
-    changes = {"name": "group/01-other", "title": "other", "data": "baboon", "keep": ("graphs",), "seeds": (other,)}
+    changes = {"row": "other", "title": "other", "data": "baboon", "keep": ("graphs",), "seeds": (other,)}
     np.testing.assert_array_equal(observed(shape, missing, seed, truth, **changes), first)
 
 

@@ -9,12 +9,11 @@ import pytest
 from reproduction_cases import options, small_case, use_small_cases
 
 from air_recsys.exceptions import MissingExtraError
-from benchmarks import figures, runs
-from benchmarks.figure_titles import FIGURE_TITLES
-from benchmarks.figures import reproduce_figure, save_figure
-from benchmarks.recipes import recipes_of
-from benchmarks.runs import Options
-from benchmarks.systems import QUICK_EPOCHS
+from benchmarks.paper import figures, runs
+from benchmarks.paper.figures import DRAWINGS, figure_of, recipes_of_figure, save_figure
+from benchmarks.paper.recipes import recipes_of
+from benchmarks.paper.runs import Options
+from benchmarks.paper.systems import QUICK_EPOCHS
 
 pytest.importorskip("matplotlib")
 
@@ -32,32 +31,28 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("figures")
 
 
-def recipes(name):
-    return (
-        [one for one in recipes_of("table1") if "completed" in one.keep]
-        if name == "fig-inpainting"
-        else recipes_of(name)
-    )
-
-
-@pytest.mark.parametrize("name", FIGURE_TITLES)
+@pytest.mark.parametrize("name", DRAWINGS)
 def test_every_figure_is_drawn_in_quick_mode(name, folder):
-    drawn = reproduce_figure(name, options(folder, quick=True))
+    drawn = figure_of(name, options(folder, quick=True))
     report = drawn.report
-    assert report.title.startswith(FIGURE_TITLES[name])
     assert "QUICK" in report.title
     folder_name = "table1" if name == "fig-inpainting" else name
-    assert f"recipes/{folder_name};" in report.protocol
-    expected = [(one.title, system, seed) for one in recipes(name) for seed in one.seeds[:1] for system in one.systems]
+    assert f"recipes/{folder_name}.toml;" in report.protocol
+    expected = [
+        (one.title, system, seed)
+        for one in recipes_of_figure(name)
+        for seed in one.seeds[:1]
+        for system in one.systems
+    ]
     assert [(row["panel"], row["system"], row["seed"]) for row in report.rows] == expected
     assert all(np.isfinite(row["nmae"]) for row in report.rows)
     assert drawn.figure.axes
-    assert set(drawn.curves) == ({one.title for one in recipes(name)} if name in WITH_CURVES else set())
+    assert set(drawn.curves) == ({one.title for one in recipes_of_figure(name)} if name in WITH_CURVES else set())
 
 
 @pytest.mark.parametrize("name", sorted(WITH_CURVES))
 def test_rows_hold_what_the_curves_do(name, folder):
-    drawn = reproduce_figure(name, options(folder, quick=True))
+    drawn = figure_of(name, options(folder, quick=True))
     for row in drawn.report.rows:
         curves = drawn.curves[row["panel"]][row["system"]]
         assert (curves["epoch"][0], curves["epoch"][-1]) == (0, QUICK_EPOCHS)
@@ -73,30 +68,30 @@ def test_rows_hold_what_the_curves_do(name, folder):
 
 @pytest.mark.parametrize("name", ["fig-depth", "fig-training-nmae"])
 def test_a_panel_of_curves_a_recipe(name, folder):
-    axes = reproduce_figure(name, options(folder, quick=True)).figure.axes
-    assert [one.get_title().replace("\n", " ") for one in axes] == [one.title for one in recipes(name)]
+    axes = figure_of(name, options(folder, quick=True)).figure.axes
+    assert [one.get_title().replace("\n", " ") for one in axes] == [one.title for one in recipes_of_figure(name)]
 
 
 def test_pictures_have_a_row_a_recipe_and_the_truth_first(folder):
-    figure = reproduce_figure("fig-inpainting", options(folder, quick=True)).figure
-    systems = {system for one in recipes("fig-inpainting") for system in one.systems}
+    figure = figure_of("fig-inpainting", options(folder, quick=True)).figure
+    systems = {system for one in recipes_of_figure("fig-inpainting") for system in one.systems}
     assert len(figure.axes) == 6 * (2 + len(systems))
     assert figure.axes[0].get_title() == "truth"
     np.testing.assert_allclose(figure.axes[0].images[0].get_array(), small_case("barbara").truth)
 
 
 def test_more_seeds_are_more_rows_and_the_drawing_shows_the_first(folder):
-    one = reproduce_figure("fig-trajectories", options(folder, quick=True))
-    two = reproduce_figure("fig-trajectories", options(folder, quick=True), seeds=2)
+    one = figure_of("fig-trajectories", options(folder, quick=True))
+    two = figure_of("fig-trajectories", options(folder, quick=True), seeds=[0, 1])
     assert [row["seed"] for row in two.report.rows] == [0, 1] * 4
     assert [row for row in two.report.rows if row["seed"] == 0] == one.report.rows
     assert two.curves == one.curves
 
 
 def test_pictures_share_their_runs_with_table_1(folder, monkeypatch):
-    first = runs.all_runs(recipes("fig-inpainting"), 1)
+    first = runs.all_runs(recipes_of_figure("fig-inpainting"))
     how = options(folder, quick=True)
-    reproduce_figure("fig-inpainting", how)
+    figure_of("fig-inpainting", how)
     monkeypatch.setattr(runs, "run_system", None)
     assert len(runs.outcomes(first, how, "again")) == len(first)
 
@@ -105,11 +100,11 @@ def test_a_missing_extra_is_told_before_any_work(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setattr(figures, "outcomes", None)
     with pytest.raises(MissingExtraError, match=r"air-recsys\[viz\]"):
-        reproduce_figure("fig-depth", options(tmp_path))
+        figure_of("fig-depth", options(tmp_path))
 
 
 def test_figures_are_written_as_png_and_svg(folder, tmp_path):
-    drawn = reproduce_figure("fig-depth-width", options(folder, quick=True))
+    drawn = figure_of("fig-depth-width", options(folder, quick=True))
     paths = save_figure(drawn.figure, tmp_path, "fig-depth-width")
     assert [path.name for path in paths] == ["fig-depth-width.png", "fig-depth-width.svg"]
     assert paths[0].read_bytes().startswith(b"\x89PNG")
@@ -119,7 +114,7 @@ def test_figures_are_written_as_png_and_svg(folder, tmp_path):
 @pytest.mark.data
 def test_a_figure_of_the_real_data(tmp_path, data_root, monkeypatch):
     monkeypatch.undo()
-    drawn = reproduce_figure("fig-heatmaps", Options(data_root, tmp_path / "runs", quick=True, device="cpu"))
+    drawn = figure_of("fig-heatmaps", Options(data_root, tmp_path / "runs", quick=True, device="cpu"))
     assert [row["panel"] for row in drawn.report.rows] == [one.title for one in recipes_of("fig-heatmaps")]
     assert drawn.curves == {}
     names = [axes.get_title() for axes in drawn.figure.axes]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 import re
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from air_recsys.evaluation.results.table import ResultTable
 from air_recsys.exceptions import ParameterError
-from benchmarks.figure_titles import FIGURE_TITLES
-from benchmarks.page import read_results, reproduction_page
-from benchmarks.untouched_column import with_untouched_column
+from benchmarks.paper.figures import DRAWINGS
+from benchmarks.paper.pages import REPORTS, RESULTS, reproduction_page
 
 ORDER = [
     "table1",
@@ -30,8 +29,6 @@ ORDER = [
     "theorem2",
 ]
 TABLES = ("table1", "untouched", "table2")
-ROOT = Path(__file__).parents[2]
-RESULTS = ROOT / "docs" / "results" / "reproduction"
 ROWS = [
     {"data": "A", "system": "KNN", "statement": "|x| <= 1", "nmae": 0.12345, "deviation": np.nan, "holds": True},
     {"data": "B", "system": "AIR", "statement": "energy", "holds": False, "lowest at": 100},
@@ -58,11 +55,13 @@ def test_a_section_a_file_in_a_fixed_order(tmp_path):
         write(tmp_path, name)
     page = reproduction_page(tmp_path, "pictures", [name for name in ORDER if name not in TABLES])
     assert re.findall(r"^## Title of (.*)$", page, re.MULTILINE) == ORDER
-    assert [page.count(f"`air-recsys reproduce {name}`: protocol of {name}.") for name in ORDER] == [1] * len(ORDER)
+    assert [page.count(f"`python -m benchmarks paper {name}`: protocol of {name}.") for name in ORDER] == [1] * len(
+        ORDER
+    )
     assert [page.count(f"* note of {name}\n") for name in ORDER] == [1] * len(ORDER)
     drawn = re.findall(r"!\[.*\]\(pictures/(.*)\.png\)", page)
     assert drawn == [name for name in ORDER if name not in TABLES]
-    assert set(FIGURE_TITLES) <= set(ORDER)  # no figure is forgotten
+    assert set(DRAWINGS) <= set(ORDER)  # no figure is forgotten
 
 
 def test_nothing_for_absent_files(tmp_path):
@@ -147,52 +146,23 @@ def test_machine_and_versions_are_told(tmp_path):
 # ---------------------------------------------------------------- the pages of the repository
 
 
-def test_the_page_of_the_docs_is_that_of_its_result_files():
-    drawn = [path.stem for path in (ROOT / "docs" / "images" / "reproduction").glob("*.png")]
-    expected = reproduction_page(RESULTS, "images/reproduction", drawn)
-    assert (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8") == expected
+def test_the_committed_page_is_that_of_its_result_files():
+    drawn = [path.stem for path in (REPORTS / "images").glob("*.png")]
+    expected = reproduction_page(RESULTS / "reproduction", "images", drawn)
+    assert (REPORTS / "reproduction.md").read_text(encoding="utf-8") == expected
 
 
-def test_the_column_of_untouched_presets_of_the_paper_is_that_of_their_result_file():
-    page = (ROOT / "docs" / "paper.md").read_text(encoding="utf-8")
-    assert with_untouched_column(page, read_results(RESULTS / "untouched.json")) == page
+def shown(row):
+    """A mean and its standard error, with four decimals, or more where the error has its first digit later."""
+    decimals = max(4, math.ceil(-math.log10(row["nmae s.e."])))
+    return f"{row['nmae']:.{decimals}f} ± {row['nmae s.e.']:.{decimals}f}"
 
 
-# ---------------------------------------------------------------- the column of untouched presets
-
-COLUMN = "\n".join(
-    ["before", "| NMAE | preset, untouched | AIR |", "|---|---|---|", "| A, 30 % random | old | 1 |", "after"]
-)
-
-
-def untouched_rows(**figures):
-    return {"rows": [{"data": "A, 30 % missing", "model": "AIR.for_completion()"} | figures]}
-
-
-@pytest.mark.parametrize(
-    ("mean", "error", "shown"),
-    [
-        (0.01234, 0.00016, "0.0123 ± 0.0002"),
-        (0.000123, 0.0000021, "0.000123 ± 0.000002"),
-        (0.05, 0.0, "0.0500 ± 0.0000"),
-        (0.05, None, "0.0500"),  # of one run
-    ],
-)
-def test_a_mean_has_as_many_decimals_as_its_error(mean, error, shown):
-    filled = with_untouched_column(COLUMN, untouched_rows(nmae=mean, **{"nmae s.e.": error}))
-    assert filled == COLUMN.replace("old", shown)
-
-
-def test_data_without_results_have_empty_cells_and_models_for_holes_are_others():
-    content = untouched_rows(nmae=0.5, **{"nmae s.e.": 0.1})
-    content["rows"][0]["model"] = "images.model_for"
-    assert with_untouched_column(COLUMN, content) == COLUMN.replace("old", "")
-
-
-def test_rows_with_other_measures_leave_the_column_as_it_is():
-    assert with_untouched_column(COLUMN, untouched_rows(rmse=0.5)) == COLUMN.replace("old", "")
-
-
-def test_a_page_without_the_column_is_told():
-    with pytest.raises(ParameterError, match="expected one table with the column 'preset, untouched', found 0"):
-        with_untouched_column("| a |\n|---|\n| 1 |", {"rows": []})
+def test_the_column_of_untouched_presets_of_the_docs_is_that_of_their_result_file():
+    lines = (REPORTS.parents[1] / "docs" / "paper.md").read_text(encoding="utf-8").splitlines()
+    table = [cells(line) for line in lines if line.startswith("|")]
+    column = table[0].index("preset, untouched")
+    results = json.loads((RESULTS / "reproduction" / "untouched.json").read_text(encoding="utf-8"))["rows"]
+    figures = {row["data"]: shown(row) for row in results if row["model"].startswith("AIR.") and "nmae" in row}
+    rows = {row[0].replace("random", "missing"): row[column] for row in table[2:]}
+    assert rows == {data: figures[data] for data in rows}

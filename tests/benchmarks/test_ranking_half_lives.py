@@ -7,9 +7,8 @@ import scipy.sparse as sp
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.metrics import ndcg_at_k
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import latest_of_rows
-from air_recsys.models.graph_ranker.times.recency import interaction_times, of_later_items
+from air_recsys.models.graph_ranker.hidden import latest_of_rows
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, with_half_life
 from benchmarks.accuracy.peers.autoencoders import EASE
 from benchmarks.accuracy.ranking_systems import choice_of, ranking_systems, systems_by_default
 from benchmarks.accuracy.searches import HALF_LIVES, HalfLives
@@ -31,7 +30,7 @@ def test_the_half_life_is_the_best_on_the_latest_fifth_of_each_user(walks):
     part = latest_of_rows(interaction_pattern(walks), interaction_times(walks), 0)
     trial, asked = EASE(1.0).fit(Interactions.from_csr(part.shown)), np.flatnonzero(np.diff(part.hidden.indptr))
     for half_life in HALF_LIVES:
-        own = of_later_items(part.shown, part.times, half_life)[asked]
+        own = with_half_life(part.shown, part.times, half_life)[asked]
         assert model.figures_[half_life] == ndcg_at_k(trial.lists_of_new(own, 20), part.hidden[asked], 20)
     assert model.figures_[model.settings_["half_life"]] == max(model.figures_.values())
     assert 0 < model.settings_["half_life"] < 100  # who walks on does not come back
@@ -39,7 +38,7 @@ def test_the_half_life_is_the_best_on_the_latest_fifth_of_each_user(walks):
 
 def test_lists_are_of_the_weighed_items_and_have_no_item_again(walks):
     model, users = HalfLives(EASE(1.0).fit).fit(walks), np.array([3, 0])
-    own = of_later_items(interaction_pattern(walks), interaction_times(walks), model.settings_["half_life"])
+    own = with_half_life(interaction_pattern(walks), interaction_times(walks), model.settings_["half_life"])
     lists = model.lists(users, 5)
     np.testing.assert_array_equal(lists, EASE(1.0).fit(walks).lists_of_new(own[users], 5))
     seen = interaction_pattern(walks)[users].toarray() > 0

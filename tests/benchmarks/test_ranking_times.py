@@ -39,7 +39,7 @@ def test_a_system_has_a_row_and_a_note(small_systems, likes):
         assert row["searched_seconds"] > 0
         assert row["trained_seconds"] > 0
         assert row["lists_seconds"] > 0
-    assert "chosen: item_neighbors" in table.notes[0]
+    assert "chosen: factor_temperature" in table.notes[0]
     assert "chosen: weight" in table.notes[1]
 
 

@@ -1,32 +1,38 @@
-"""Every recipe is whole, and every system of it can be built."""
+"""Every recipe is whole, and every kind of system in it can be built."""
 
 from __future__ import annotations
 
-import dataclasses
-from importlib import resources
-
-import numpy as np
 import pytest
 from reproduction_cases import M, N, ring, small_case
 
 from air_recsys import Interactions
 from air_recsys.exceptions import ParameterError
 from air_recsys.models.trained import TrainedRecommender
-from benchmarks.recipes import DATA, KEPT, MASKS, SCARCE, Recipe, recipe, recipes_of
-from benchmarks.systems import BY_HOLES, make_model
+from benchmarks.paper.cases import MADE
+from benchmarks.paper.figures import DRAWINGS, PICTURES
+from benchmarks.paper.recipes import DATA, KEPT, MASKS, SCARCE, content_of, groups, parse_seeds, recipes_of
+from benchmarks.paper.systems import BY_HOLES, make_model
+from benchmarks.paper.tables import TABLES
 
-FOLDER = resources.files("benchmarks") / "recipes"
-GROUPS = sorted(entry.name for entry in FOLDER.iterdir() if entry.is_dir())
-RECIPES = [one for group in GROUPS for one in recipes_of(group)]
-BY_NAME = {one.name: one for one in RECIPES}
-# What `model_for` chooses is no model before the holes are there.
-SYSTEMS = [
-    (name, system)
-    for name, one in BY_NAME.items()
-    for system in one.systems
-    if one.systems[system]["model"] != BY_HOLES
-]
+RECIPES = {f"{group}/{one.row}": one for group in groups() for one in recipes_of(group)}
 RANDOM = ("random", "either")
+
+
+def kinds_of_systems():
+    """A system of every data, model and set of parameters, without models that wait for the holes of a picture."""
+    places = {
+        (small_kind(one.data), settings["model"], tuple(sorted(settings))): (name, system)
+        for name, one in RECIPES.items()
+        for system, settings in one.systems.items()
+        if settings["model"] != BY_HOLES
+    }
+    return sorted(places.values())
+
+
+def small_kind(data):
+    """What tells the stand-ins of two data sets apart."""
+    return "picture" if data in ("barbara", "baboon") else "pairs" if data in ("ic", "gpcr") else data
+
 
 # Table 1 as printed: KNN, SVD, PNMC, DMF, RDMF, DMF+DE, AIR.
 COLUMNS = ("KNN", "SVD", "PNMC", "DMF", "RDMF", "DMF+DE", "AIR")
@@ -58,108 +64,62 @@ SECONDS = {
     (240, 4): (52.24, 61.89, 88.34),
 }
 
-every_recipe = pytest.mark.parametrize("one", RECIPES, ids=BY_NAME)
-every_system = pytest.mark.parametrize(
-    ("name", "system"), SYSTEMS, ids=[f"{name}:{system}" for name, system in SYSTEMS]
-)
+
+def test_there_are_recipes_of_the_tables_and_of_every_figure():
+    assert set(groups()) == {*TABLES, *DRAWINGS} - {PICTURES}
 
 
-def settings_of(one: Recipe, system: str) -> tuple[dict, dict[str, np.ndarray] | None]:
-    """What a run gives to `make_model`: the settings, and the arrays of the run whose graphs it takes."""
-    settings = dict(one.systems[system])
-    source = settings.pop("graphs_of", None)
-    if source is None:
-        return settings, None
-    graphs = {}
-    for epoch in one.systems[source]["snapshot_epochs"]:
-        graphs |= {f"user_graph_{epoch}": ring(M).toarray(), f"item_graph_{epoch}": ring(N).toarray()}
-    return settings, graphs
-
-
-def test_there_are_recipes_of_the_table_and_of_every_figure():
-    assert {"table1", "fig-depth", "fig-heatmaps", "fig-trajectories"} <= set(GROUPS)
-    assert all(recipes_of(group) for group in GROUPS)
-
-
-@every_recipe
-def test_keys_are_known_and_values_from_the_allowed_sets(one):
-    assert set(recipe(one.name)) <= {field.name for field in dataclasses.fields(Recipe)} - {"name"}
-    assert one.title
-    assert one.data in DATA
-    assert one.mask in MASKS
-    assert set(one.keep) <= set(KEPT)
-    assert len(set(one.keep)) == len(one.keep)
-    assert (one.mask == "drawn") is (one.data == SCARCE)
-    assert one.mask in (*RANDOM, "drawn") or small_case(one.data).picture
-    assert one.row
-
-
-@every_recipe
-def test_the_missing_share_is_given_for_random_masks_alone(one):
-    assert ("missing" in recipe(one.name)) is (one.mask in RANDOM)
-    assert one.mask not in RANDOM or 0 < one.missing < 1
-
-
-@every_recipe
-def test_seeds_are_distinct(one):
-    assert one.seeds
-    assert len(set(one.seeds)) == len(one.seeds)
-    assert all(isinstance(seed, int) and seed >= 0 for seed in one.seeds)
-
-
-@every_recipe
-def test_published_systems_are_run_and_told_where_they_come_from(one):
-    assert set(one.published) <= set(one.systems)
-    assert all(0 < value < 1 for value in one.published.values())
-    lines = (FOLDER / f"{one.name}.toml").read_text(encoding="utf-8").splitlines()
-    assert ("[published]" in lines) is bool(one.published)
-    assert all(lines[row - 1].startswith("# ") for row, line in enumerate(lines) if line == "[published]")
-
-
-@pytest.mark.parametrize("group", GROUPS)
-def test_titles_and_rows_of_a_group_are_unique(group):
+@pytest.mark.parametrize("group", groups())
+def test_rows_are_whole(group):
     recipes = recipes_of(group)
-    assert len({one.title for one in recipes}) == len({one.row for one in recipes}) == len(recipes)
+    assert content_of(group)["title"]
+    assert len({one.title for one in recipes}) == len({one.row for one in recipes}) == len(recipes) > 0
+    for one in recipes:
+        assert one.data in (*DATA, *MADE)
+        assert one.mask in MASKS
+        assert set(one.keep) <= set(KEPT)
+        assert (one.mask == "drawn") is (one.data == SCARCE)
+        assert one.mask in (*RANDOM, "drawn") or small_case(one.data).picture
+        assert (0 < one.missing < 1) is (one.mask in RANDOM)
+        assert one.seeds
+        assert set(one.published) <= set(one.systems)
+        assert all(0 < value < 1 for value in one.published.values())
 
 
-@every_system
-@pytest.mark.parametrize("quick", [False, True])
-def test_every_system_is_a_model_whose_parameters_are_valid(name, system, quick):
-    one = BY_NAME[name]
-    case = small_case(one.data)
-    settings, graphs = settings_of(one, system)
-    model = make_model(settings, case, 3, quick, "cpu", graphs)
-    model.check(Interactions.from_dense(case.truth, allow_negative=True))
-    parameters = model.get_params()
-    assert parameters.get("random_state", 3) == 3
-    assert parameters.get("device", "cpu") == "cpu"
-    assert not {"random_state", "device", "verbose"} & set(settings)  # these are the caller's
-    if quick and "n_epochs" in parameters:
-        assert parameters["n_epochs"] <= 60
+def test_what_systems_need_is_kept():
+    for one in RECIPES.values():
+        for settings in one.systems.values():
+            assert not {"random_state", "device", "verbose"} & set(settings)  # these are the caller's
+            assert ("graphs_of" in settings) is ("graphs_at" in settings)
+            if "graphs_of" in settings:
+                source = one.systems[settings["graphs_of"]]
+                assert "graphs_of" not in source
+                assert settings["graphs_at"] in source["snapshot_epochs"]
+            if {"graphs_of", "snapshot_epochs"} & set(settings):
+                assert "graphs" in one.keep
+            if "snapshot_epochs" in settings:
+                assert max(settings["snapshot_epochs"]) <= settings["n_epochs"]
+            assert not settings.get("side") or small_case(one.data).side is not None
 
 
-@every_system
-def test_what_a_recipe_keeps_its_systems_have(name, system):
-    one, settings = BY_NAME[name], BY_NAME[name].systems[system]
-    settings_given, graphs = settings_of(one, system)
-    model = make_model(settings_given, small_case(one.data), 0, graphs=graphs)
-    assert "curves" not in one.keep or isinstance(model, TrainedRecommender)
-    if "snapshot_epochs" in settings:
-        assert "graphs" in one.keep
-        assert max(settings["snapshot_epochs"]) <= settings["n_epochs"]
-    if settings.get("side"):
-        assert small_case(one.data).side is not None
-
-
-@every_system
-def test_graphs_come_from_a_system_that_keeps_them(name, system):
-    one, settings = BY_NAME[name], BY_NAME[name].systems[system]
-    assert ("graphs_of" in settings) is ("graphs_at" in settings)
-    if "graphs_of" in settings:
-        source = one.systems[settings["graphs_of"]]
-        assert "graphs" in one.keep
-        assert "graphs_of" not in source
-        assert settings["graphs_at"] in source["snapshot_epochs"]
+@pytest.mark.parametrize(("name", "system"), kinds_of_systems(), ids=":".join)
+def test_every_kind_of_system_is_a_model_whose_parameters_are_valid(name, system):
+    one = RECIPES[name]
+    settings, case, graphs = dict(one.systems[system]), small_case(one.data), None
+    if (source := settings.pop("graphs_of", None)) is not None:
+        graphs = {}
+        for epoch in one.systems[source]["snapshot_epochs"]:
+            graphs |= {f"user_graph_{epoch}": ring(M).toarray(), f"item_graph_{epoch}": ring(N).toarray()}
+    for quick in (False, True):
+        model = make_model(settings, case, 3, quick, "cpu", graphs)
+        model.check(Interactions.from_dense(case.truth, allow_negative=True))
+        parameters = model.get_params()
+        assert parameters.get("random_state", 3) == 3
+        assert parameters.get("device", "cpu") == "cpu"
+        assert not quick or parameters.get("n_epochs", 0) <= 60
+        assert "curves" not in one.keep or isinstance(model, TrainedRecommender)
+    if settings.get("dense"):
+        assert model.get_params()["graph_neighbors"] is None
 
 
 def test_table_1_has_the_rows_and_the_figures_of_the_paper():
@@ -174,12 +134,28 @@ def test_table_1_has_the_rows_and_the_figures_of_the_paper():
         assert (one.data, one.mask) == (data, mask if mask in MASKS else "random")
 
 
+def test_our_settings_stand_beside_the_same_published_figures():
+    for one in recipes_of("ours"):
+        row = recipes_of("table1", [one.row])[0]
+        assert (one.data, one.missing, one.seeds) == (row.data, row.missing, row.seeds)
+        assert one.published.items() <= row.published.items()
+        assert one.systems["AIR"] == row.systems["AIR tuned"]
+
+
 def test_table_2_has_the_seconds_of_the_paper():
-    rows = recipe("table2")["rows"]
+    rows = content_of("table2")["rows"]
     assert {(row["size"], row["depth"]): (row["DMF"], row["RDMF"], row["AIR"]) for row in rows} == SECONDS
     assert len(rows) == len(SECONDS)
 
 
-def test_unknown_parameters_are_told():
+def test_unknown_rows_and_parameters_are_told():
+    with pytest.raises(ParameterError, match=r"rows must be of \['barbara-random', .*\], found 'd'"):
+        recipes_of("table1", ["ic", "d"])
     with pytest.raises(ParameterError, match="KNN has no parameter 'neighbors'"):
         make_model({"model": "KNN", "neighbors": 3}, small_case("rank-5"), 0)
+
+
+@pytest.mark.parametrize("text", ["a", "1..", "1,1", "5..2"])
+def test_seeds_that_are_none(text):
+    with pytest.raises(ParameterError, match="seeds must be"):
+        parse_seeds(text)

@@ -11,9 +11,9 @@ import pytest
 from reproduction_cases import AIR, GIVEN, options, small_recipe, use_small_cases
 
 from air_recsys.exceptions import AirRecsysError, DataError, DataFileError, ParameterError
-from benchmarks import runs
-from benchmarks.runs import Options, Run, all_runs, mean_and_deviation, outcomes
-from benchmarks.systems import Outcome
+from benchmarks.paper import runs
+from benchmarks.paper.runs import Options, Run, all_runs, mean_and_deviation, outcomes
+from benchmarks.paper.systems import Outcome
 
 KNN = {"model": "KNN", "n_neighbors": 3}
 GRAPHS = {
@@ -50,7 +50,7 @@ def numbers(found):
 def test_all_runs_are_every_system_and_seed():
     recipe = small_recipe()
     assert [(run.system, run.seed) for run in all_runs([recipe])] == [("AIR", 0), ("KNN", 0), ("AIR", 1), ("KNN", 1)]
-    assert [(run.system, run.seed) for run in all_runs([recipe], 2, 5, ["KNN"])] == [("KNN", 5), ("KNN", 6)]
+    assert [(run.system, run.seed) for run in all_runs([recipe], [5, 6], ["KNN"])] == [("KNN", 5), ("KNN", 6)]
     assert len(all_runs([recipe, small_recipe(systems={"SVD": {"model": "IterativeSVD"}})], systems=["SVD"])) == 2
 
 
@@ -132,7 +132,7 @@ def test_nothing_is_computed_twice(calls, tmp_path):
     again = outcomes(chosen, options(tmp_path), "test")
     assert len(calls) == 4
     assert numbers(again) == numbers(first)
-    more = outcomes(all_runs([small_recipe(title="other")], 3), options(tmp_path), "test")
+    more = outcomes(all_runs([small_recipe(title="other")], [0, 1, 2]), options(tmp_path), "test")
     assert calls[4:] == [("AIR", 2), ("KNN", 2)]
     assert numbers(first).items() <= numbers(more).items()
     outcomes(chosen, options(tmp_path, quick=True), "test")
@@ -173,7 +173,7 @@ def test_a_broken_file_is_told_before_any_work(calls, tmp_path):
 
 
 def test_data_that_is_missing_is_told_before_any_work(calls, tmp_path, monkeypatch):
-    recipes = [small_recipe(), small_recipe(name="group/01-last", data="baboon")]
+    recipes = [small_recipe(), small_recipe(row="last", data="baboon")]
     chosen, how = all_runs(recipes), options(tmp_path)
     outcomes(chosen[-4:], how, "test")
 

@@ -12,9 +12,9 @@ from reproduction_cases import AIR, GIVEN, M, N, ring, small_case, small_recipe,
 
 from air_recsys.exceptions import DataFileError
 from air_recsys.metrics import nmae
-from benchmarks import systems
-from benchmarks.cases import observed_entries, validation_entries
-from benchmarks.systems import Outcome, run_system
+from benchmarks.paper import systems
+from benchmarks.paper.cases import observed_entries, validation_entries
+from benchmarks.paper.systems import Outcome, run_system
 
 SYSTEMS = {
     "AIR": (AIR, "syn-netflix"),
@@ -91,7 +91,7 @@ def test_observed_entries_do_reach_it(chosen, data, monkeypatch):
 @pytest.mark.parametrize("chosen", [AIR, {"model": "KNN"}], ids=["AIR", "KNN"])
 def test_in_validation_neither_hidden_nor_asked_entries_reach_training(chosen, mask, monkeypatch):
     data = "barbara"
-    monkeypatch.setattr("benchmarks.cases._SHIFT", (4, 4))
+    monkeypatch.setattr("benchmarks.paper.cases._SHIFT", (4, 4))
     hidden, asked = parts(data, mask=mask, validation=0.3)
     assert asked.any()
     honest = run(chosen, data, mask=mask, validation=0.3)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from air_recsys.exceptions import ParameterError
-from benchmarks import table2 as module
-from benchmarks.recipes import recipe
-from benchmarks.table2 import table2
+from benchmarks.paper import steps as module
+from benchmarks.paper.recipes import content_of
+from benchmarks.paper.steps import table2
 
 SMALL = {
     "note": "small",
@@ -21,7 +21,7 @@ SYSTEMS = ("DMF", "RDMF", "AIR")
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch):
-    monkeypatch.setattr(module, "recipe", lambda name: SMALL)
+    monkeypatch.setattr(module, "content_of", lambda name: SMALL)
 
 
 def test_ratios_are_quotients_of_the_seconds():
@@ -59,11 +59,11 @@ def test_seconds_and_verdict(monkeypatch):
 
 
 def test_published_ratios_are_those_of_the_file(monkeypatch):
-    monkeypatch.setattr(module, "recipe", recipe)
+    monkeypatch.setattr(module, "content_of", content_of)
     monkeypatch.setattr(module, "engine_step", lambda *args: None)
     monkeypatch.setattr(module, "median_times", lambda *args: dict.fromkeys(SYSTEMS, 1.0))
     report = table2(device="cpu")
-    for row, printed in zip(report.rows, recipe("table2")["rows"], strict=True):
+    for row, printed in zip(report.rows, content_of("table2")["rows"], strict=True):
         assert (row["m"], row["L"]) == (printed["size"], printed["depth"])
         for name in ("RDMF", "AIR"):
             assert row[f"{name}/DMF, published"] == printed[name] / printed["DMF"]

@@ -10,10 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from air_recsys.evaluation.results.table import write_json
-from air_recsys.exceptions import DataError, DataFileError, MissingExtraError, ParameterError
-from benchmarks.checks import worst_rows
-from benchmarks.plots.theorems import plot_theorem2
-from benchmarks.theorem2 import (
+from air_recsys.exceptions import DataFileError, MissingExtraError, ParameterError
+from benchmarks.paper.checks import worst_rows
+from benchmarks.paper.theorem2 import (
     common_checks,
     distances_of,
     integrate,
@@ -22,6 +21,7 @@ from benchmarks.theorem2 import (
     softmaxes_of,
     theorem2,
 )
+from benchmarks.paper.theorem_plots import plot_theorem2
 
 few = settings(max_examples=10)
 SOFTMAXES = ("global_sum", "row_softmin")
@@ -160,8 +160,6 @@ def test_bad_input_is_told(result, tmp_path, monkeypatch):
         theorem2(seed=-1)
     with pytest.raises(DataFileError):
         theorem2(tmp_path)
-    with pytest.raises(DataError, match="expected the curves of theorem2, found none named pairs"):
-        plot_theorem2({name: part for name, part in result[1].items() if name != "pairs"})
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     with pytest.raises(MissingExtraError, match="viz"):
         plot_theorem2(result[1])

@@ -3,10 +3,10 @@
 import contextlib
 
 import pytest
+from attacks import paths
 from cli_cases import cli
 
 from air_recsys.cli.paths import is_same_file
-from benchmarks.faults import paths
 
 pytest.importorskip("PIL")
 

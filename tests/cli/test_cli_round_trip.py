@@ -13,12 +13,10 @@ import pytest
 from cli_cases import SHORT, cli, fill, ratings, read_json
 
 import air_recsys.report.demo
-import benchmarks.reproduce
 from air_recsys import AIR
 from air_recsys.evaluation.results.table import format_number
 from air_recsys.evaluation.systems import beside_ranker as systems_of
 from air_recsys.models import GraphRanker
-from benchmarks.recipes import recipe
 
 PROGRAM = Path(sys.executable).with_name("air-recsys")
 
@@ -27,12 +25,6 @@ PROGRAM = Path(sys.executable).with_name("air-recsys")
 def folder(tmp_path_factory):
     """Tables and models, good and bad."""
     return fill(tmp_path_factory.mktemp("cli"))
-
-
-def short_recipe(name):
-    """The recipe with 20 epochs for every system."""
-    chosen = recipe(name)
-    return chosen | {part: chosen[part] | {"n_epochs": 20} for part in ("settings", "dmf")}
 
 
 def write_table(path, ids):
@@ -346,17 +338,8 @@ def test_demo_writes_model_graphs_picture_and_figures(tmp_path, monkeypatch):
 
 
 @pytest.mark.data
-def test_evaluate_and_reproduce_on_real_data(data_root, tmp_path, monkeypatch):
-    monkeypatch.setattr(benchmarks.reproduce, "recipe", short_recipe)
+def test_evaluate_on_real_data(data_root, tmp_path):
     target, common = tmp_path / "r.json", ["--device", "cpu", "--data", data_root]
-    few = ["--seeds", 1, "--validation", 0.1, "--set", "n_epochs=2"]
-    ended = cli("reproduce", "syn-netflix", *few, *common, "--json", target)
-    assert ended.status == 0, ended.err
-    report = read_json(target)
-    assert len(report["rows"]) == len(report["single_runs"]) == 6
-    assert "10% of the observed entries" in report["protocol"]
-    assert all(format_number(row["nmae"]) in ended.out for row in report["rows"])
-    assert report["rows"][1]["user_auc"] is None  # DMF learns no graph
     ended = cli("evaluate", "--dataset", "movielens-100k", "--set", "n_sweeps=2", *common, "--json", target)
     assert ended.status == 0, ended.err
     errors = {row["model"]: row["rmse"] for row in read_json(target)["rows"]}

@@ -3,26 +3,23 @@
 import signal
 
 import pytest
+from attacks import signals
 
 from air_recsys.cli import app, main
-from air_recsys.datasets import make_planted_ratings
-from air_recsys.models import AIR
-from benchmarks.faults import signals
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """Ratings, and the model of a training that is left alone."""
     folder = tmp_path_factory.mktemp("whole")
-    make_planted_ratings(*signals._SHAPE, random_state=0).interactions.to_frame().to_csv(folder / "a.csv", index=False)
-    assert signals._end(signals._start(folder / "a.csv", folder))[0] == 0
-    return folder / "a.csv", AIR.load(folder / "model.air")
+    expected, _ = signals.left_alone(folder)
+    return folder / "ratings.csv", expected
 
 
 @pytest.mark.parametrize("name", ["SIGTERM in training", "ten SIGINT in training", "SIGINT from the start"])
 def test_a_signal_loses_nothing(name, whole, tmp_path):
     table, expected = whole
-    assert signals._faults(signals.CASES[name], table, tmp_path / "run", 0.3, expected) == []
+    assert signals.faults_of(signals.CASES[name], table, tmp_path / "run", 0.3, expected) == []
 
 
 def test_ctrl_c_behind_an_error_of_an_import_ends_like_ctrl_c(monkeypatch, capsys):

@@ -1,4 +1,4 @@
-"""The tables of costs in docs/distributed.md: `python tests/distributed/cost_tables.py` prints them."""
+"""The tables of costs in benchmarks/reports/speed.md: `python tests/distributed/cost_tables.py` prints them."""
 
 from __future__ import annotations
 

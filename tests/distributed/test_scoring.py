@@ -402,7 +402,7 @@ except ImportError as error:
 def command(*arguments: object) -> None:
     import typer
 
-    from air_recsys.cli.score import score
+    from air_recsys.cli.predict import score
 
     app = typer.Typer(pretty_exceptions_enable=False)
     app.command()(score)

@@ -205,9 +205,9 @@ def test_the_plan_needs_the_memory_that_a_model_plans():
     assert cost.bytes_needed == sweeping().memory_plan(data).total
 
 
-def test_the_table_in_the_docs_is_what_the_module_prints():
-    docs = Path(__file__).resolve().parents[2] / "docs" / "distributed.md"
-    assert table(SWEEPS, OF_SWEEPS) in docs.read_text(encoding="utf-8")
+def test_the_table_of_the_report_is_what_the_module_prints():
+    report = Path(__file__).resolve().parents[2] / "benchmarks" / "reports" / "speed.md"
+    assert table(SWEEPS, OF_SWEEPS) in report.read_text(encoding="utf-8")
 
 
 def test_strengths_of_given_graphs_are_not_searched():

@@ -14,6 +14,7 @@ from markdown_it.token import Token
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+REPORTS = sorted((ROOT / "benchmarks" / "reports").glob("*.md"))  # of makers: their links alone are tested
 CELL = "{code-cell} python"
 _HEAD = re.compile(r"---\n.*?^---\n", re.DOTALL | re.MULTILINE)
 _MARKDOWN = MarkdownIt("commonmark").enable("table")
@@ -47,11 +48,11 @@ def blocks(page: Path) -> list[Block]:
     return found
 
 
-def commands(block: Block) -> list[str]:
-    """The `air-recsys` commands of a block, each in one line and without its comment."""
+def commands(block: Block, program: str = "air-recsys ") -> list[str]:
+    """The commands of a program in a block, each in one line and without its comment."""
     joined = re.sub(r"\\\n\s*", " ", block.text)
     lines = (re.sub(r"\s+#.*", "", line).strip() for line in joined.splitlines())
-    return [line for line in lines if line.startswith("air-recsys ")]
+    return [line for line in lines if line.startswith(program)]
 
 
 def links(page: Path) -> Iterator[str]:

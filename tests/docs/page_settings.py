@@ -15,7 +15,6 @@ from PIL import Image
 
 from air_recsys import AIR, Interactions, datasets
 from air_recsys.datasets import DrugTargetData
-from air_recsys.splits import random_holdout
 
 Names = dict[str, Any]
 FOUR = ["ann", "bob", "cid", "dan"]
@@ -85,8 +84,9 @@ def tables_of_ones_own() -> None:
 
 def data_page() -> Names:
     picture("picture.png")
+    table().to_csv("ratings.csv", index=False)
     tables_of_ones_own()
-    return {"data": Interactions.from_frame(table())}
+    return {}
 
 
 def tuning() -> Names:
@@ -104,10 +104,6 @@ def explanations() -> Names:
     labels = {item: f"film {item}" for item in range(150)}
     pd.DataFrame({"id": list(labels), "title": list(labels.values())}).to_csv("titles.csv", index=False)
     return {"model": model, "titles": labels}
-
-
-def story() -> Names:
-    return shell_files() | {"ratings": table()}
 
 
 def explorer() -> Names:
@@ -133,18 +129,8 @@ def ranking() -> Names:
     return {"pd": pd, "interactions": Interactions.from_frame(liked, rating=None), "user_ids": FOUR} | columns
 
 
-def presets() -> Names:
-    """The published sets are too large for a test of the code: small tables stand for them."""
-    data = Interactions.from_frame(table(12, 10))
-    split = random_holdout(data, 0.2, random_state=0)
-    folds = data.select(split.train), data.select(split.test)
-    datasets.load_movielens = lambda *_: data
-    datasets.load_movielens_fold = lambda *_: folds
-    return {}
-
-
 def comparison() -> Names:
-    return shell_files() | presets() | {"Interactions": Interactions, "table": table(), "root": "data"}
+    return shell_files() | {"Interactions": Interactions, "table": table()}
 
 
 def drugs() -> Names:
@@ -167,11 +153,11 @@ def affinities() -> DrugTargetData:
     names = ["11314340", *map(str, range(11))], ["AAK1", "YES", *map(str, range(8))]
     groups = [np.arange(len(ids)) % 2 for ids in names]
     values = 6 + np.equal.outer(*groups) + 0.2 * rng.standard_normal((12, 10))
-    alike = (
+    similar = (
         pd.DataFrame(0.5 * (1 + np.equal.outer(group, group)), ids, ids)
         for group, ids in zip(groups, names, strict=True)
     )
-    return DrugTargetData(Interactions.from_dense(values, *names), *alike)
+    return DrugTargetData(Interactions.from_dense(values, *names), *similar)
 
 
 def surprise() -> Names:
@@ -208,11 +194,6 @@ def cornac() -> Names:
     return {"triples": triples, "train_set": train_set, "model": CornacAIR(seed=0).fit(train_set)}
 
 
-def accuracy() -> Names:
-    pairs = {"users": FOUR[:2], "items": ["item 1", "item 2"]}
-    return {"AIR": AIR, "ratings": Interactions.from_frame(table()), **pairs}
-
-
 def scale() -> Names:
     return {"data": Interactions.from_frame(table())}
 
@@ -223,25 +204,23 @@ def checkpoints() -> Names:
 
 SETTINGS: dict[str, Callable[[], Names]] = {
     "docs/checkpoints.md": checkpoints,
+    "docs/trust.md": shell_files,
     "README.md": readme,
     "docs/index.md": readme,
     "docs/start.md": shell_files,
     "docs/serving.md": shell_files,
     "docs/ratings.md": shell_files,
     "docs/data.md": data_page,
-    "docs/presets.md": presets,
     "docs/explanations.md": explanations,
     "docs/ranking.md": ranking,
     "docs/top-n.md": top_n,
     "docs/compare.md": comparison,
     "docs/dti.md": drugs,
     "docs/explorer.md": explorer,
-    "docs/story.md": story,
     "docs/plots.md": plots,
     "docs/gpu-and-scale.md": scale,
     "docs/distributed.md": distributed,
     "docs/tuning.md": tuning,
-    "docs/accuracy.md": accuracy,
     "docs/adapters/surprise.md": surprise,
     "docs/adapters/implicit.md": implicit,
     "docs/adapters/sklearn.md": sklearn,

@@ -36,10 +36,10 @@ AS_WRITTEN = {"docs/walk.md"}  # it says what a whole training ends in
 LOOKS_LIKE_CODE = re.compile(r"^(from|import) \w+|^[a-z_]+ = \w+[.(]|^(air-recsys|pip|python|torchrun) ", re.MULTILINE)
 
 
-def short_ratings():
-    """The preset "ratings" with two epochs, or two sweeps."""
-    preset = PRESETS["ratings"]
-    solvers = {name: preset.solvers.get(name, {}) | {f"n_{kind.unit}s": 2} for name, kind in SOLVERS.items()}
+def shortened(name, steps):
+    """A preset with few epochs, or sweeps, of each of its solvers."""
+    preset = PRESETS[name]
+    solvers = {solver: preset.solvers.get(solver, {}) | {f"n_{kind.unit}s": steps} for solver, kind in SOLVERS.items()}
     return replace(preset, solvers=solvers)
 
 
@@ -75,33 +75,32 @@ def run_page(page, names):
 def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch):
     torch.set_num_threads(1)  # a library of the page before may have set more
     if name_of(page) not in AS_WRITTEN:  # the code is tested here, not what it reaches
-        monkeypatch.setitem(PRESETS, "ratings", short_ratings())
-    for name in ("load_movielens", "load_movielens_fold", "load_yamanishi"):
+        monkeypatch.setitem(PRESETS, "ratings", shortened("ratings", 2))
+        monkeypatch.setitem(PRESETS, "completion", shortened("completion", 60))
+    for name in ("load_yamanishi", "load_davis"):
         monkeypatch.setattr(datasets, name, getattr(datasets, name))  # pages may set others in their place
     monkeypatch.chdir(tmp_path)
     with joblib.parallel_config("threading"):  # workers of their own would import everything again
         run_page(page, {"__name__": "page", **SETTINGS.get(name_of(page), dict)()})
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_code_stands_in_fences(page):
-    found = blocks(page)
-    assert {block.language for block in found} <= LANGUAGES
-    assert [block.line for block in found if block.language == "" and LOOKS_LIKE_CODE.search(block.text)] == []
+def test_code_stands_in_fences():
+    for page in PAGES:
+        found = blocks(page)
+        assert {block.language for block in found} <= LANGUAGES, name_of(page)
+        indented = [block.line for block in found if block.language == "" and LOOKS_LIKE_CODE.search(block.text)]
+        assert indented == [], name_of(page)
 
 
-@pytest.mark.parametrize(
-    ("text", "error"),
-    [
+def test_what_is_wrong_is_seen(tmp_path, monkeypatch):
+    page = tmp_path / "wrong.md"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(doc_pages, "ROOT", tmp_path)
+    for text, error in (
         ("```python\nprint(1)\n```\n\n```text\n2\n```\n", AssertionError),
         ("```python\nnothing\n```\n", NameError),
         ("```bash\nair-recsys train nowhere.csv --model x.air\n```\n", AssertionError),
-    ],
-)
-def test_what_is_wrong_is_seen(text, error, tmp_path, monkeypatch):
-    page = tmp_path / "wrong.md"
-    page.write_text(text)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(doc_pages, "ROOT", tmp_path)
-    with pytest.raises(error):
-        run_page(page, {})
+    ):
+        page.write_text(text)
+        with pytest.raises(error):
+            run_page(page, {})

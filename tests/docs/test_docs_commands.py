@@ -4,9 +4,8 @@ import re
 import shlex
 import subprocess
 
-import pytest
 import typer
-from doc_pages import PAGES, blocks, commands, name_of
+from doc_pages import PAGES, blocks, commands
 
 from air_recsys.cli.app import app
 
@@ -23,43 +22,30 @@ IN_TEXT = sorted(
 
 
 def unknown_words(line):
-    """The words of a line that no command or option has; values and files are left alone, NAME is any command."""
-    meant, words = [COMMAND], shlex.split(line)[1:]
-    while words and not words[0].startswith("--") and (below := getattr(meant[0], "commands", None)) is not None:
+    """The words of a line that no command or option has; values and files are left alone."""
+    meant, words = COMMAND, shlex.split(line)[1:]
+    while words and not words[0].startswith("--") and (below := getattr(meant, "commands", None)) is not None:
         word = words.pop(0)
-        meant = list(below.values()) if word == "NAME" else [below[word]] if word in below else []
-        if not meant:
+        if word not in below:
             return [word]
-    parameters = [parameter for command in meant for parameter in command.params]
-    options = {option for parameter in parameters for option in (*parameter.opts, *parameter.secondary_opts)}
+        meant = below[word]
+    options = {option for parameter in meant.params for option in (*parameter.opts, *parameter.secondary_opts)}
     return [word for word in words if word.startswith("--") and word.split("=")[0] not in options | {"--help"}]
 
 
-@pytest.mark.parametrize("line", LINES)
-def test_a_command_has_the_options_that_a_block_gives_it(line):
-    assert unknown_words(line) == []
-
-
-@pytest.mark.parametrize("line", IN_TEXT)
-def test_a_command_has_the_options_that_the_text_gives_it(line):
-    assert unknown_words(line) == []
-
-
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_shell_blocks_are_shell(page):
-    for block in blocks(page):
-        if block.language == "bash":
-            checked = subprocess.run(["bash", "-n"], input=block.text, text=True, capture_output=True, check=False)
-            assert checked.returncode == 0, checked.stderr
-
-
-@pytest.mark.parametrize(
-    "line", ["air-recsys trian", "air-recsys train --no-such x", "air-recsys bench nothing", "air-recsys --no-such"]
-)
-def test_the_check_sees_what_there_is_not(line):
-    assert unknown_words(line) != []
-
-
-def test_the_check_knows_what_there_is():
+def test_commands_have_the_options_that_the_pages_give_them():
     assert len(LINES) > 15
-    assert unknown_words("air-recsys bench speed --part full-width --json x.json") == []
+    assert {line: unknown for line in (*LINES, *IN_TEXT) if (unknown := unknown_words(line))} == {}
+
+
+def test_shell_blocks_are_shell():
+    blocks_of_shell = [block.text for page in PAGES for block in blocks(page) if block.language == "bash"]
+    for text in blocks_of_shell:
+        checked = subprocess.run(["bash", "-n"], input=text, text=True, capture_output=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+
+
+def test_the_check_sees_what_there_is_not():
+    for line in ("air-recsys trian", "air-recsys train --no-such x", "air-recsys dti nothing", "air-recsys --no-such"):
+        assert unknown_words(line) != []
+    assert unknown_words("air-recsys graph model.air --html x.html") == []

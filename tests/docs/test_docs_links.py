@@ -6,7 +6,7 @@ import runpy
 from urllib.parse import urlsplit
 
 import pytest
-from doc_pages import DOCS, PAGES, ROOT, anchors, links, name_of
+from doc_pages import DOCS, PAGES, REPORTS, ROOT, anchors, links, name_of
 
 IMAGES = sorted(path for path in (DOCS / "images").rglob("*") if path.is_file())
 
@@ -20,9 +20,11 @@ def is_there(page, target):
     return inside and aim.exists() and (not parts.fragment or parts.fragment in anchors(aim))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_link_leads_somewhere(page):
-    assert [target for target in links(page) if not is_there(page, target)] == []
+def test_every_link_leads_somewhere():
+    pages = (*PAGES, *REPORTS)
+    assert [
+        f"{name_of(page)}: {target}" for page in pages for target in links(page) if not is_there(page, target)
+    ] == []
 
 
 def object_of(dotted):
@@ -38,11 +40,11 @@ def object_of(dotted):
     raise AssertionError(f"no module in {dotted}")
 
 
-@pytest.mark.parametrize("page", PAGES, ids=name_of)
-def test_every_role_names_an_object(page):
-    for text in re.findall(r"\{py:\w+\}`([^`]*)`", page.read_text(encoding="utf-8")):
-        named = re.search(r"<(.*)>", text)
-        object_of(named.group(1) if named else text)
+def test_every_role_names_an_object():
+    for page in PAGES:
+        for text in re.findall(r"\{py:\w+\}`([^`]*)`", page.read_text(encoding="utf-8")):
+            named = re.search(r"<(.*)>", text)
+            object_of(named.group(1) if named else text)
 
 
 def test_every_picture_is_shown_on_a_page():
@@ -58,14 +60,15 @@ def test_every_picture_has_a_command():
     assert [name for name in pictures if not name.startswith(tuple(named))] == []
 
 
-@pytest.mark.parametrize("target", ["nowhere.md", "start.md#nowhere", "images/nowhere.png", "#nowhere", "../../x"])
-def test_the_check_sees_a_dead_link(target):
-    assert not is_there(DOCS / "start.md", target)
-
-
-@pytest.mark.parametrize("target", ["start.md#install", "images/demo.png", "../examples/plots.py", "#install"])
-def test_the_check_sees_a_live_link(target):
-    assert is_there(DOCS / "start.md", target)
+@pytest.mark.parametrize(
+    ("targets", "there"),
+    [
+        (["nowhere.md", "start.md#nowhere", "images/nowhere.png", "#nowhere", "../../x"], False),
+        (["start.md#install", "images/demo.png", "../examples/plots.py", "#install"], True),
+    ],
+)
+def test_the_check_sees_dead_and_live_links(targets, there):
+    assert {is_there(DOCS / "start.md", target) for target in targets} == {there}
 
 
 def test_the_architecture_names_the_layers_that_are_enforced():

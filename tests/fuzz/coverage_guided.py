@@ -26,18 +26,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))  # for the attacks, where this is run as a script
 PARSERS = (
-    *("reading", "ids", "datasets", "images.files", "images.grey", "images.masks", "tuning.storage"),
-    *("models.storage", "models.base", "models.air", "models.trained", "models.engines", "solvers"),
-    *(
-        "training.checkpoint",
-        "training.checkpointer",
-        "training.trainer",
-    ),
-    *("dti.files", "dti.model"),
-    *("distributed.checkpoint", "distributed.checkpointer", "distributed.parquet"),
-    *("adapters.implicit", "adapters.implicit_files"),
-    *("benchmarks.systems", "benchmarks.page", "benchmarks.accuracy.page"),
+    *("storage", "data", "datasets", "images", "evaluation.tuning.storage", "solvers"),
+    *("models.storage", "models.base", "models.air", "models.trained", "models.engines", "models.drug_target"),
+    *("training", "distributed", "adapters.implicit", "adapters._implicit_files"),
 )
 """Modules and packages of air_recsys whose lines guide the choice of inputs."""
 BLIND = {
@@ -114,11 +107,10 @@ def load_readers() -> tuple[dict[str, Any], Callable[..., None]]:
     with atheris.instrument_imports(include=["air_recsys"], exclude=uninstrumented()):
         for parser in PARSERS:  # some are imported where they are used, which is too late
             import_module(f"air_recsys.{parser}")
+        from attacks.readers import all_readers
         from guided import fuzz
 
-        from benchmarks.faults.all_loaders import all_loaders
-
-        return all_loaders(), fuzz
+        return all_readers(), fuzz
 
 
 def run(reader: Any, fuzz: Callable[..., None], kept: Path, limits: list[str]) -> Row:
@@ -131,7 +123,7 @@ def run(reader: Any, fuzz: Callable[..., None], kept: Path, limits: list[str]) -
         seconds = time.perf_counter() - begin
         log, count = (room / "log").read_text(encoding="utf-8", errors="replace"), room / "count"
         if not ended(log):
-            from benchmarks.faults.fuzz import keep
+            from attacks.fuzz import keep
 
             target = keep(room / "files", kept, f"{reader.name}-ended")
             target.with_suffix(".txt").write_text(log, encoding="utf-8")

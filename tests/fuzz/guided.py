@@ -11,11 +11,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from attacks.fuzz import keep, limit_memory
+from attacks.mutations import mutated
+from attacks.readers import Loader, Workplace
+
 from air_recsys.exceptions import AirRecsysError
-from benchmarks.faults.fuzz import keep, limit_memory
-from benchmarks.faults.loaders import Loader
-from benchmarks.faults.mutations import mutated
-from benchmarks.faults.workplace import Workplace
 
 SECONDS = 10  # an input that takes longer ends the process
 _SEEDS = 10  # broken copies of each file, to begin with

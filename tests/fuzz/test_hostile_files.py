@@ -18,11 +18,10 @@ from air_recsys.data.sets.fetching import unpack
 from air_recsys.data.sets.monti import read_matlab
 from air_recsys.data.sets.registry import read_registry
 from air_recsys.datasets import load_movielens, load_movielens_items, load_yamanishi, read_ratings
-from air_recsys.exceptions import CheckpointError, DataError, DataFileError, ParameterError
+from air_recsys.exceptions import CheckpointError, DataError, DataFileError
 from air_recsys.images import load_image
 from air_recsys.storage import reading
 from air_recsys.storage.reading import parse_json, read_arrays, unpacked_limit
-from benchmarks.recipes import recipe
 
 h5py = pytest.importorskip("h5py")
 HEADER = "user,item,rating\n"
@@ -163,12 +162,6 @@ def test_registries_name_no_place_outside(tmp_path, key, place):
     (tmp_path / "r.toml").write_text(f"{lines}[[toy.files]]\npath = '{named['path']}'\nurl = 'u'\nsha256 = '0'\n")
     with pytest.raises(DataFileError, match="outside of the data root"):
         read_registry(tmp_path / "r.toml")
-
-
-def test_recipes_are_those_of_the_package():
-    for name in ("../../../pyproject", "/etc/passwd", "table1/../../x"):
-        with pytest.raises(ParameterError, match="expected a recipe"):
-            recipe(name)
 
 
 def test_matlab_files_lead_to_no_other_file(tmp_path):

@@ -14,14 +14,14 @@ pytest.importorskip("implicit")
 pytest.importorskip("h5py")
 pytest.importorskip("optuna")
 
+from attacks.fuzz import Count, _read_one, fuzzed_readers
+from attacks.mutations import FORMS, mutated
+from attacks.readers import Loader, Workplace, all_readers
+
 from air_recsys.exceptions import AirRecsysError, ModelFileError, ParameterError
 from air_recsys.models import Recommender
-from benchmarks.faults import bench_fuzz, n_faults
-from benchmarks.faults.all_loaders import all_loaders
-from benchmarks.faults.mutations import FORMS, mutated
-from benchmarks.faults.workplace import Workplace
 
-LOADERS = all_loaders()
+LOADERS = all_readers()
 few = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -51,17 +51,32 @@ def test_the_same_seed_breaks_alike(form):
     assert len(broken) > 15
 
 
-def test_the_benchmark_counts_every_input(tmp_path):
+def test_every_input_is_counted(tmp_path):
     names = ["titles, CSV", "registry of data sets"]
-    report = bench_fuzz(60, names=names, kept=tmp_path / "kept")
-    assert [row["reader"] for row in report.rows] == [*names, "all"]
-    for row in report.rows:
-        assert row["inputs"] == row["accepted"] + row["refused"] + row["unexpected"]
-    assert report.rows[-1]["inputs"] == 60
-    assert n_faults(report) == 0
+    rows, notes = fuzzed_readers(60, 0, names, tmp_path / "kept")
+    assert [row["reader"] for row in rows] == names
+    for row in rows:
+        assert row["inputs"] == row["accepted"] + row["refused"]
+    assert sum(row["inputs"] for row in rows) == 60
+    assert notes == []
     assert not (tmp_path / "kept").exists()
-    with pytest.raises(ParameterError, match="expected readers of"):
-        bench_fuzz(1, names=["none"])
+    with pytest.raises(ParameterError, match="a reader must be one of"):
+        fuzzed_readers(1, 0, ["none"])
+
+
+def test_an_unexpected_error_is_counted_and_its_input_kept(tmp_path):
+    def load(folder):
+        if folder.joinpath("a.txt").read_text("latin-1") != "a,b":
+            raise KeyError("not ours")
+
+    reader = Loader("fragile", "text", lambda folder: folder.joinpath("a.txt").write_text("a,b"), load)
+    place, count = Workplace(reader, tmp_path / "files", 0), Count()
+    for number in range(20):
+        _read_one(reader, place.broken(number), number, count, tmp_path / "kept")
+    assert count.unexpected > 10
+    assert count.accepted + count.unexpected == 20
+    assert len(list((tmp_path / "kept").iterdir())) == len(count.found) == 5
+    assert "KeyError: 'not ours'" in count.found[0]
 
 
 # -------------------------------------------------------------------- model files, one fault at a time

@@ -13,7 +13,7 @@ from air_recsys import BiasModel, Interactions
 from air_recsys.exceptions import DataError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.report import write_explorer, write_report
-from benchmarks.page import markdown_table
+from benchmarks.paper.pages import markdown_table
 
 pytest.importorskip("matplotlib")
 HOSTILE = (

@@ -8,8 +8,8 @@ from power_cuts import PowerCut
 
 from air_recsys import Interactions
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker.factors import FactorCourse
 from air_recsys.training import softmax as training
+from air_recsys.training.softmax import SoftmaxTrainer
 
 pytestmark = needs_gpu
 
@@ -67,16 +67,16 @@ def test_in_implicit_factors_are_those_of_the_cpu(likes):
 @pytest.mark.parametrize("every", [4, 1000])
 def test_a_fit_that_goes_on_there_ends_where_one_that_ran_through_ends(likes, every, tmp_path, monkeypatch):
     path, expected = tmp_path / "run.ckpt", ranker("cuda").fit(likes)
-    advance, taken = FactorCourse.advance, []
+    advance, taken = SoftmaxTrainer.advance, []
 
-    def cut(course, until, watch=None):
+    def cut(trainer, position):
         if len(taken) == 20:
             raise PowerCut
-        taken.append(until)
-        advance(course, until, watch)
+        taken.append(position)
+        advance(trainer, position)
 
     with monkeypatch.context() as patched:
-        patched.setattr(FactorCourse, "advance", cut)
+        patched.setattr(SoftmaxTrainer, "advance", cut)
         with pytest.raises(PowerCut):
             ranker("cuda").fit(likes, checkpoint=path, every=every)
     resumed = ranker("cuda").fit(likes, resume_from=path)

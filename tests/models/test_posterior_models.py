@@ -9,11 +9,10 @@ from model_cases import frame
 from sklearn.base import clone
 
 from air_recsys import AIR, Interactions
-from air_recsys.datasets import load_movielens, load_movielens_fold, load_movielens_genres
+from air_recsys.datasets import load_movielens_fold
 from air_recsys.exceptions import NotFittedError, ParameterError, UnknownIdError
 from air_recsys.metrics import rmse
 from air_recsys.splits import random_holdout
-from benchmarks.graphs.measures import jaccard, neighbor_agreement
 
 CPU = {"device": "cpu", "random_state": 0}
 SOLVERS = ("variational", "langevin")
@@ -360,15 +359,6 @@ def test_deviations_need_a_posterior():
 def test_parameters_that_do_not_go_together(options, message):
     with pytest.raises(ParameterError, match=message):
         model("langevin").set_params(**options).fit(frame())
-
-
-@pytest.mark.data
-def test_the_graph_of_films_knows_their_genres(data_root):
-    data, genres = load_movielens(data_root, "100k"), load_movielens_genres(data_root, "100k")
-    graph = AIR.for_ratings(**CPU).fit(data).item_graph_
-    flags = genres.drop(columns="unknown").loc[data.item_ids].to_numpy()
-    often = np.bincount(data.item_index) >= 20
-    assert neighbor_agreement(graph.to_scipy(), jaccard(flags))[often].mean() > 0.395  # by the pattern alone 0.390
 
 
 @pytest.mark.data

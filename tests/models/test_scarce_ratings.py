@@ -10,7 +10,7 @@ from sklearn.base import clone
 from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.metrics import rmse
 from air_recsys.models.engines.scaling import is_scarce
-from benchmarks.scarce import scarce_ratings
+from benchmarks.paper.scarce import scarce_ratings
 
 CPU = {"random_state": 0, "device": "cpu"}
 both = pytest.mark.parametrize("solver", ["variational", "langevin"])

@@ -10,7 +10,7 @@ from importlib import resources
 import numpy as np
 import air_recsys
 from air_recsys import AIR
-from benchmarks.recipes import recipes_of
+from benchmarks.paper.recipes import recipes_of
 from air_recsys.data.sets.registry import read_registry
 
 assert air_recsys.__file__.startswith(sys.argv[1]), air_recsys.__file__

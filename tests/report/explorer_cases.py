@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
+from made_films import ADJECTIVES, NOUNS
 
 from air_recsys import SimilarityGraph
-from benchmarks.made_titles import ADJECTIVES, NOUNS
 
 HOSTILE = (
     "</script><script>window.hacked=1</script>",

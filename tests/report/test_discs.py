@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from air_recsys.report.discs import disc_places
+from air_recsys.report.content import disc_places
 
 
 @pytest.fixture

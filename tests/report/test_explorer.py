@@ -19,9 +19,9 @@ from air_recsys.exceptions import DataError, NotFittedError, ParameterError
 from air_recsys.graphs.postprocess import with_pattern
 from air_recsys.report import explorer, explorer_of, write_explorer
 from air_recsys.report.content import communities, graph_content, matched, strongest
+from air_recsys.report.document import single_page
 from air_recsys.report.fold_in import fold_in_scripts
 from air_recsys.report.layout import node_positions
-from air_recsys.report.single_page import single_page
 
 
 def content(path: Path) -> dict:
@@ -371,7 +371,7 @@ def test_edges_of_who_rated_what_are_the_strongest_of_that_graph(tmp_path, monke
     np.testing.assert_allclose(expected.to_scipy()[found["sources"], found["targets"]], found["weights"], rtol=1e-3)
     pattern = np.isfinite(ratings.to_dense()).astype(int)
     assert found["shared"] == (pattern.T @ pattern)[found["sources"], found["targets"]].tolist()
-    monkeypatch.setattr("air_recsys.report.rated._MAX_PATTERN_EDGES", 40)
+    monkeypatch.setattr("air_recsys.report.summary._MAX_PATTERN_EDGES", 40)
     fewer = content(write_explorer(tmp_path / "g.html", graph, ratings=ratings))["graphs"][0]["pattern_edges"]
     assert fewer["n_edges"] == found["n_edges"]
     assert len(fewer["weights"]) < len(found["weights"])

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 from browsers import Page as AnyPage
 from browsers import chromium, show, webdriver
+from made_films import GraphSize, made_graph
 from selenium.webdriver.support.ui import WebDriverWait
 
 from air_recsys import SimilarityGraph
 from air_recsys.report import write_explorer
-from benchmarks.explorer.made import GraphSize, made_graph
 
 
 class Page(AnyPage):

@@ -16,8 +16,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 from air_recsys import AIR, Interactions
 from air_recsys.datasets import make_planted_ratings
 from air_recsys.report import explorer_of, write_explorer
+from air_recsys.report.document import read_asset
 from air_recsys.report.fold_in import fold_in_content, fold_in_scripts
-from air_recsys.report.single_page import read_asset
 
 N_USERS, N_ITEMS = 120, 60
 PICKS = [(3, 5.0), (17, 1.0), (30, 4.0), (41, 2.0)]  # positions of items, and ratings
@@ -209,7 +209,7 @@ def check_reasons(found, expected, items, rest) -> None:
         {},
         {"factor_weight": 0.0},
         {"regression_weight": 0.0},
-        {"factor_temperature": 0.0, "regression_share": 0.0},
+        {"factor_temperature": 0.4, "regression_share": 0.0},
         {"item_trend": 1.0, "user_half_life": 3.0},
     ],
 )

@@ -75,8 +75,6 @@ def test_more_than_a_page_may_hold_is_refused(model, tmp_path, monkeypatch, most
     [
         (lambda: AIR.for_ratings(item_graph_reg=0, n_sweeps=2, device="cpu"), "a graph of the items to pick from"),
         (lambda: AIR.for_completion(tv_reg=1.0, n_epochs=3, device="cpu"), "no total variation"),
-        (lambda: GraphRanker(settings={"user_weight": 1.0}, device="cpu"), "without user_weight and item_weight"),
-        (lambda: GraphRanker(settings={"item_weight": 1.0}, device="cpu"), "without user_weight and item_weight"),
     ],
 )
 def test_models_that_a_page_cannot_solve_for(ratings, tmp_path, make, message):

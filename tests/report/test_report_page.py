@@ -16,8 +16,8 @@ from air_recsys.exceptions import DataError, MissingExtraError, NotFittedError, 
 from air_recsys.metrics import rmse
 from air_recsys.models import GlobalMean
 from air_recsys.report import sections
-from air_recsys.report.graph_section import graph_section
-from air_recsys.report.markup import element, number_text, table
+from air_recsys.report.document import element, number_text, table
+from air_recsys.report.learned import graph_section
 from air_recsys.report.page import _item_names, write_report
 from air_recsys.splits import random_holdout
 
@@ -211,13 +211,13 @@ def test_a_model_that_cannot_explain_recommends_without_reasons(model):
 def test_a_graph_without_edges_and_one_too_large(monkeypatch):
     empty = SimilarityGraph(np.zeros((3, 3)), "abc", "item")
     assert "There is nothing to draw." in graph_section(empty, "item", str)
-    monkeypatch.setattr("air_recsys.report.graph_section._LARGEST", 2)
+    monkeypatch.setattr("air_recsys.report.learned._LARGEST", 2)
     chain = SimilarityGraph([[0, 1, 0], [1, 0, 4], [0, 4, 0]], "abc", "item")
     assert "communities are left out of this page" in graph_section(chain, "item", str)
 
 
 def test_a_graph_of_many_edges_is_cut_to_the_strongest(monkeypatch):
-    monkeypatch.setattr("air_recsys.report.graph_section._MOST_EDGES", 40)
+    monkeypatch.setattr("air_recsys.report.learned._MOST_EDGES", 40)
     weights = np.random.default_rng(0).random((20, 20))
     dense = SimilarityGraph(weights + weights.T, range(20), "item")
     assert f"those of the {dense.top(2).n_edges} strongest edges" in graph_section(dense, "item", str)

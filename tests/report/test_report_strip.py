@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from air_recsys import SimilarityGraph
-from air_recsys.report import strip
+from air_recsys.report import charts as strip
 
 
 def blocks(n_groups: int, size: int = 24) -> SimilarityGraph:

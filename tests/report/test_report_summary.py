@@ -14,11 +14,9 @@ from air_recsys import AIR, BiasModel, Interactions
 from air_recsys.evaluation.held_out import Evaluation, evaluate_model
 from air_recsys.evaluation.resampling import Advantage, Interval
 from air_recsys.models import Recommender
-from air_recsys.report.errors import calibration_section, errors_section
-from air_recsys.report.learned import learned_section
+from air_recsys.report.learned import learned_section, parameters_section
 from air_recsys.report.page import report_html
-from air_recsys.report.parameters import parameters_section
-from air_recsys.report.summary import advantage_text, summary_section
+from air_recsys.report.summary import advantage_text, calibration_section, errors_section, summary_section
 from air_recsys.splits import random_holdout
 
 FAST: dict[str, Any] = {"n_factors": 2, "random_state": 0, "device": "cpu"}

@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from air_recsys.exceptions import AirRecsysError, DataError
-from air_recsys.serving.workers import keep_working
+from air_recsys.serving.server import keep_working
 
 
 def work_on(folder, under_way):

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
 
+from air_recsys.exceptions import DivergenceError
 from air_recsys.nn.softmax import ColumnFactors, softmax
+from air_recsys.training import Callback, train
 from air_recsys.training import softmax as module
-from air_recsys.training.softmax import SoftmaxCourse, SoftmaxTraining, Watch, row_pattern
+from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining, row_pattern
 
 
 def pattern(n_rows: int = 50, seed: int = 0) -> sp.csr_array:
@@ -24,11 +28,11 @@ def start() -> ColumnFactors:
 
 
 def train_softmax(
-    entries: sp.csr_array, begun: ColumnFactors, training: SoftmaxTraining, seed: int, watch: Watch | None = None
+    entries: sp.csr_array, begun: ColumnFactors, training: SoftmaxTraining, seed: int, *callbacks: Callback
 ) -> ColumnFactors:
-    course = SoftmaxCourse(entries, begun, training, seed)
-    course.advance(training.n_steps, watch)
-    return course.factors
+    trainer = SoftmaxTrainer(entries, begun, training, seed)
+    assert train(trainer, callbacks=callbacks).error is None
+    return trainer.factors
 
 
 def loss(factors: ColumnFactors, entries: sp.csr_array) -> float:
@@ -60,11 +64,20 @@ def test_every_row_has_its_turn_before_any_has_a_second() -> None:
     assert sizes == [1024, 1024, 452] * 2
 
 
-def test_each_step_is_told_with_its_loss() -> None:
-    told: list[tuple[int, float]] = []
-    train_softmax(pattern(), start(), SoftmaxTraining(40), 0, lambda *step: told.append(step))
-    assert [number for number, _ in told] == list(range(40))
-    assert told[-1][1] < told[0][1]
+def test_records_tell_the_mean_loss_since_the_last_one() -> None:
+    single, told = ([], [])
+    train_softmax(pattern(), start(), SoftmaxTraining(42, evaluate_every=1), 0, single.append)
+    train_softmax(pattern(), start(), SoftmaxTraining(42), 0, told.append)
+    assert [record.epoch for record in told] == [10, 20, 30, 40, 42]
+    losses = [record.objective for record in single]
+    assert losses[-1] < losses[0]
+    expected = [np.mean(losses[first:last]) for first, last in itertools.pairwise([0, 10, 20, 30, 40, 42])]
+    assert [record.objective for record in told] == expected
+
+
+def test_factors_that_are_not_finite_end_the_training() -> None:
+    trainer = SoftmaxTrainer(pattern(), start(), SoftmaxTraining(30, learning_rate=1e38), 0)
+    assert isinstance(train(trainer).error, DivergenceError)
 
 
 def test_of_many_columns_each_step_takes_some_and_the_loss_of_all_falls(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -93,28 +106,31 @@ def test_chances_stand_for_all_columns() -> None:
 
 
 @pytest.mark.parametrize("most", [50_000, 11])
-def test_a_course_goes_on_from_a_state_to_the_bit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_training_goes_on_from_a_state_to_the_bit(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of the rows and the columns that are drawn follow from the number of steps."""
     monkeypatch.setattr(module, "_MOST_COLUMNS", most)
     monkeypatch.setattr(module, "_SAMPLE", 6)
     training = SoftmaxTraining(30, batch_rows=20)
     whole = train_softmax(pattern(), start(), training, 0)
-    course, other = (SoftmaxCourse(pattern(), start(), training, 0) for _ in range(2))
-    course.advance(13)
-    other.load_state(course.state())
+    cut, other = (SoftmaxTrainer(pattern(), start(), training, 0) for _ in range(2))
+    cut.n_steps = 13
+    train(cut)
+    other.load_state(cut.state())
+    other.load_step_state(cut.step_state())
     assert other.step == 13
-    other.advance(30)
+    for position in range(13, 30):
+        other.advance(position)
     assert torch.equal(other.factors.sources, whole.sources)
     assert torch.equal(other.factors.targets, whole.targets)
 
 
 def test_a_state_of_another_training_is_refused() -> None:
-    course = SoftmaxCourse(pattern(), start(), SoftmaxTraining(5), 0)
-    course.advance(2)
-    state = course.state()
+    trainer = SoftmaxTrainer(pattern(), start(), SoftmaxTraining(5), 0)
+    trainer.advance(0)
+    steps = trainer.step_state()
     with pytest.raises(ValueError, match=r"expected sources of shape \(12, 4\), found \(3, 4\)"):
-        course.load_state(state | {"sources": torch.zeros(3, 4)})
+        trainer.load_state(trainer.state() | {"sources": torch.zeros(3, 4)})
     with pytest.raises(ValueError, match="expected a step from 1 to 5, found 6"):
-        course.load_state(state | {"step": 6})
+        trainer.load_step_state(steps | {"step": 6})
     with pytest.raises(ValueError, match="expected moments of a tensor of shape"):
-        course.load_state(state | {"moments": [each | {"exp_avg": torch.zeros(1)} for each in state["moments"]]})
+        trainer.load_step_state(steps | {"moments": [each | {"exp_avg": torch.zeros(1)} for each in steps["moments"]]})

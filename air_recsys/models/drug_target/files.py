@@ -11,9 +11,8 @@ import numpy as np
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.graphs import SimilarityGraph
-from air_recsys.models.drug_target.calibration import HeldOut
-from air_recsys.models.drug_target.sides import Similarities
-from air_recsys.models.drug_target.similarities import as_similarity
+from air_recsys.models.drug_target.answers import HeldOut
+from air_recsys.models.drug_target.similarities import Similarities, as_similarity
 from air_recsys.models.solvers import plain
 from air_recsys.models.storage import files
 from air_recsys.models.storage.contents import (

@@ -19,16 +19,27 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, DataWarning, NotFittedError, UnknownIdError
 from air_recsys.graphs import SimilarityGraph
 from air_recsys.models.drug_target import files
-from air_recsys.models.drug_target.answers import Answers
-from air_recsys.models.drug_target.calibration import Calibration
+from air_recsys.models.drug_target.answers import Answers, Calibration
 from air_recsys.models.drug_target.explanation import PairExplanation, explained
-from air_recsys.models.drug_target.graphs import adjacency_of
 from air_recsys.models.drug_target.pairs import as_pairs, with_ids, without_evidence
-from air_recsys.models.drug_target.regression import regress
-from air_recsys.models.drug_target.sides import Similarities, known_sides
-from air_recsys.models.drug_target.similarities import as_similarity, ids_of, with_nearest
-from air_recsys.models.drug_target.strength import chosen_weight
-from air_recsys.models.drug_target.whole import Strengths, Whole, chosen_regression, complete_all, mixed, score_parts
+from air_recsys.models.drug_target.similarities import (
+    Similarities,
+    adjacency_of,
+    as_similarity,
+    ids_of,
+    known_sides,
+    with_nearest,
+)
+from air_recsys.models.drug_target.whole import (
+    Strengths,
+    Whole,
+    chosen_regression,
+    chosen_weight,
+    complete_all,
+    mixed,
+    regress,
+    score_parts,
+)
 from air_recsys.models.ranking.ties import best_of
 from air_recsys.models.storage.files import Contents, class_of, read_contents
 from air_recsys.nn.devices import device_or_cpu, resolve_device
@@ -44,20 +55,20 @@ class DrugTargetAIR(BaseEstimator):
     Completion and graphs are computed in turn, each exactly: see `air_recsys.models.drug_target.completion`.
     Similarities of structures or sequences are a prior of the graphs. Drugs and targets without any known interaction,
     but with a similarity, are not part of the completion. They are predicted from their neighbours afterwards: see
-    `air_recsys.models.drug_target.extension`. There is no random start, so the same data give the same model.
+    `air_recsys.models.drug_target.completion`. There is no random start, so the same data give the same model.
 
     Parameters
     ----------
     similarity_weight : float or "auto"
         Share of a given similarity in the graph of its side, in [0, 1]. "auto" chooses the share that ranks hidden
-        recorded pairs best, see `air_recsys.models.drug_target.strength`. It is safer if similarities may be
+        recorded pairs best, see `air_recsys.models.drug_target.whole`. It is safer if similarities may be
         meaningless, and 25 times slower.
     noise : float, optional
         sigma > 0. A larger value gives recorded values less weight against the graphs. None is 0.5 if a similarity is
         given, else 1.
     regression_weight : float or "auto"
         Share g of a ridge regression of targets on each other, and of drugs, in the scores, in [0, 1]: see
-        `air_recsys.models.drug_target.regression`. "auto" chooses it on recorded pairs that are left out one by one.
+        `air_recsys.models.drug_target.whole`. "auto" chooses it on recorded pairs that are left out one by one.
     unobserved_weight : float or "auto"
         Weight of the value 0 for a pair that the data do not contain, in [0, 1]: 0 treats it as missing, 1 as no
         interaction. "auto" is 0 if zeros are recorded, and 1 if all recorded pairs interact.
@@ -76,7 +87,7 @@ class DrugTargetAIR(BaseEstimator):
     open_scores_ : ndarray, shape (n_drugs, n_targets)
         The same, with every recorded 0 scored as if it were missing; `new_interactions` ranks by these.
     calibration_ : Calibration
-        Map from scores to probabilities, from hidden recorded pairs: see `air_recsys.models.drug_target.calibration`.
+        Map from scores to probabilities, from hidden recorded pairs: see `air_recsys.models.drug_target.answers`.
     drug_graph_, target_graph_ : SimilarityGraph
         The graphs that a further round would use, over the completed profiles of all drugs and targets. With more than
         4096 drugs or targets, an edge is kept if it is among the 100 strongest of one of its ends.
@@ -198,7 +209,7 @@ class DrugTargetAIR(BaseEstimator):
         Returns
         -------
         DataFrame
-            Columns drug, target, probability and its deviation (see `air_recsys.models.drug_target.calibration`),
+            Columns drug, target, probability and its deviation (see `air_recsys.models.drug_target.answers`),
             score (of `open_scores_`), rank, known: whether the interaction is recorded, and recorded_zero: whether the
             pair is recorded as 0. Scores that differ by rounding alone tie, and come in the order of the drugs, then
             of the targets; see `air_recsys.models.ranking.ties`.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import cho_factor, cho_solve
 
+from air_recsys.metrics import average_precision
 from air_recsys.models.drug_target.completion import Completed, complete, contributions, left_out
-from air_recsys.models.drug_target.regression import Regressed, chosen_share, regress
-from air_recsys.models.drug_target.sides import AllRows, Sides, Similarities, known_sides, to_all_rows
+from air_recsys.models.drug_target.similarities import AllRows, Sides, Similarities, known_sides, to_all_rows, without
 
 _COMPARED = 2**22  # recorded pairs, of which more say nothing new
 
@@ -107,3 +108,106 @@ def score_parts(whole: Whole, share: float, drug: int, target: int) -> np.ndarra
 
 def _carried(block: Completed) -> np.ndarray:
     return ((block.scores + block.filled) / 2).numpy()
+
+
+DECAY = 10.0
+_PRIOR = 0.2  # chosen on validation parts: benchmarks/reports/drug-target.md
+_SHARES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
+
+
+class Regressed(NamedTuple):
+    """The scores of both regressions, and what their weights are made of."""
+
+    scores: np.ndarray  # E, (m, n)
+    solved: np.ndarray  # Z (Z^T Z + decay)^-1, which is (Z Z^T + decay)^-1 Z, (m, n)
+    decay: float
+
+    def contributions(self, known: np.ndarray, row: int, column: int) -> np.ndarray:
+        """Return what each known interaction adds to the score of a pair, (m, n)."""
+        added = np.zeros(known.shape)
+        added[row] = known[row] * _weights(known.T @ self.solved[:, column], column, self.decay) / 2
+        added[:, column] += known[:, column] * _weights(known @ self.solved[row], row, self.decay) / 2
+        return added
+
+
+def regress(known: np.ndarray, decay: float = DECAY) -> Regressed:
+    """Regress targets on targets and drugs on drugs.
+
+    Both take one system of equations, of the smaller side: with :math:`S = Z (Z^T Z + c)^{-1}`, which is
+    :math:`(Z Z^T + c)^{-1} Z`, the inverses that the weights are ratios of are :math:`(1 - Z^T S) / c` and
+    :math:`(1 - S Z^T) / c`.
+
+    Parameters
+    ----------
+    known : ndarray, shape (m, n)
+        Z.
+    decay : float
+        c, of both ridge regressions.
+
+    Examples
+    --------
+    >>> regress(np.array([[1.0, 1.0], [1.0, 0.0]]), decay=1.0).scores.round(2).tolist()
+    [[0.5, 0.17], [0.17, 0.33]]
+    """
+    solved = _solved(known, decay) if known.shape[0] >= known.shape[1] else _solved(known.T, decay).T
+    explained = known * solved
+    rows, columns = 1 - explained.sum(axis=1), 1 - explained.sum(axis=0)  # diagonals of both inverses, times c
+    return Regressed(known - decay / 2 * solved * (1 / rows[:, None] + 1 / columns), solved, decay)
+
+
+def chosen_share(left_out: np.ndarray, regressed: np.ndarray, labels: np.ndarray) -> float:
+    """Return g for scores of recorded pairs that lack each of them, shape (n_recorded,) all.
+
+    Examples
+    --------
+    >>> labels = np.array([1, 1, 0, 0])
+    >>> chosen_share(np.array([0.9, 0.8, 0.1, 0.2]), np.array([0.0, 0.0, 0.5, 0.5]), labels)
+    0.1
+    """
+    precisions = [average_precision(labels, (1 - share) * left_out + share * regressed) for share in _SHARES]
+    return (_SHARES[int(np.argmax(precisions))] + _PRIOR) / 2
+
+
+def _solved(known: np.ndarray, decay: float) -> np.ndarray:
+    factor = cho_factor(known.T @ known + decay * np.eye(known.shape[1], dtype=known.dtype), overwrite_a=True)
+    return cho_solve(factor, known.T).T
+
+
+def _weights(product: np.ndarray, own: int, decay: float) -> np.ndarray:
+    """Return the weights of a line on all others, of its own 0, by its row of Z^T S or of S Z^T; (n,)."""
+    weights = product / (1 - product[own])
+    weights[own] = 0
+    return weights
+
+
+_WEIGHTS = (0.0, 0.25, 0.5, 0.75, 1.0)
+_REPEATS, _HIDDEN = 5, 0.1
+
+
+def chosen_weight(
+    values: np.ndarray,
+    weights: np.ndarray,
+    similarities: tuple[np.ndarray | None, np.ndarray | None],
+    *,
+    noise: float,
+    n_rounds: int,
+    device: str = "cpu",
+) -> float:
+    """Return the similarity weight with the highest average precision on recorded pairs that are hidden in turn.
+
+    A tenth of the recorded pairs is hidden, five times, always the same ones for the same data. Parameters are those
+    of `models.drug_target.completion.complete`; where no hidden pair interacts the weight is the middle one.
+    """
+    rng, recorded = np.random.RandomState(0), np.flatnonzero(weights)
+    scores = np.zeros(len(_WEIGHTS))
+    for _ in range(_REPEATS):
+        hidden = rng.permutation(recorded)[: max(1, round(_HIDDEN * recorded.size))]
+        labels = values.ravel()[hidden]
+        if not labels.any():
+            continue
+        shown = without(weights, hidden)
+        for k, weight in enumerate(_WEIGHTS):
+            settings = {"similarity_weight": weight, "noise": noise, "n_rounds": n_rounds}
+            completed = complete(values, shown, similarities, **settings, device=device)
+            scores[k] += average_precision(labels, completed.scores.numpy().flat[hidden])
+    return float(_WEIGHTS[int(np.argmax(scores))]) if scores.any() else 0.5

@@ -12,7 +12,7 @@ Models of draws solve a row once a kept draw of the other side, and take the mea
 **New rows** have a looser prior than those of training. W, S and the items were learned on the trained users and give
 way to each of them; a user that took no part lies further from :math:`W^\top f`, for which W is shrunk too much. So
 :math:`S^{-1}` is taken times 0.6 and W of the pattern times 1.5, as chosen on hidden users and items
-(docs/fold-in.md). `partial_fit` solves trained users with the prior of training.
+(benchmarks/reports/accuracy.md). `partial_fit` solves trained users with the prior of training.
 """
 
 from __future__ import annotations

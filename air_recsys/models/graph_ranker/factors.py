@@ -9,22 +9,17 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from air_recsys.graphs.cooccurrence import scaled
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors, scaled, scaled_adjacency
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.factor_graph import factor_graph
-from air_recsys.models.graph_ranker.smoothings import (
-    of_length_one,
-    popularity,
-    rough_lengths,
-    times_added,
-    to_power,
-)
-from air_recsys.models.ranking.catalogue import Catalogue
-from air_recsys.nn.softmax import ColumnFactors
-from air_recsys.training.softmax import SoftmaxCourse, SoftmaxTraining, Watch
+from air_recsys.models.graph_ranker.pattern import some_users
+from air_recsys.nn.softmax import ColumnFactors, ColumnGraph
+from air_recsys.training import Callback, train
+from air_recsys.training.softmax import SoftmaxTrainer, SoftmaxTraining, row_pattern
 
 _ITERATIONS: Any = 3  # scikit-learn annotates this parameter as text, and takes numbers
 _SPREAD = 0.1  # of the entries of the targets, where the training starts
+_SHARE = 2.0  # of the neighbours in a target, where an item itself counts 1
+_MOST_READ = 10_000_000  # interactions: the time for all pairs of items of each user has a limit
 
 
 class ItemFactors(NamedTuple):
@@ -34,11 +29,11 @@ class ItemFactors(NamedTuple):
     targets: np.ndarray  # (n_items, r)
 
 
-class FactorCourse:
+class FactorTraining:
     """A training of the factors of the items of a pattern, a number of steps at a time.
 
-    It starts from the leading singular vectors of the evened pattern, which are computed when they are needed, as is
-    the graph of the items.
+    It starts from the leading singular vectors of the normalised pattern, which are computed when they are needed, as
+    is the graph of the items.
 
     Parameters
     ----------
@@ -54,9 +49,9 @@ class FactorCourse:
     Examples
     --------
     >>> pattern = sp.csr_array(np.kron(np.eye(2), np.ones((3, 2), dtype=np.float32)))  # two groups
-    >>> course = FactorCourse(pattern, 2, SoftmaxTraining(50), 0, torch.device("cpu"))
-    >>> course.advance(20)
-    >>> course.step, course.factors().targets.shape
+    >>> training = FactorTraining(pattern, 2, SoftmaxTraining(50), 0, torch.device("cpu"))
+    >>> _ = train(training.trainer(20))
+    >>> training.step, training.factors().targets.shape
     (20, (4, 2))
     """
 
@@ -71,27 +66,33 @@ class FactorCourse:
     ) -> None:
         self.n_steps = training.n_steps
         self._pattern, self._width = pattern, min(n_factors, min(pattern.shape))
-        self._weights = to_power(popularity(pattern), -0.5)
+        counts = np.maximum(np.bincount(pattern.indices, minlength=pattern.shape[1]), 1)
+        self._weights = (counts.astype(np.float64) ** -0.5).astype(np.float32)
         self._training, self._seed, self._device, self._n_neighbors = training, seed, device, n_neighbors
-        self._course: SoftmaxCourse | None = None
+        self._trainer: SoftmaxTrainer | None = None
 
     @property
     def step(self) -> int:
         """How many steps have been taken."""
-        return 0 if self._course is None else self._course.step
+        return 0 if self._trainer is None else self._trainer.step
 
-    def advance(self, until: int, watch: Watch | None = None) -> None:
-        """Take the steps that are missing to a number of them, at most those of the training."""
-        self._begun().advance(until, watch)
+    def trainer(self, until: int) -> SoftmaxTrainer:
+        """What is trained, to a number of steps, at most those of the training."""
+        if self._trainer is None:
+            self._trainer = self._start(torch.from_numpy(item_axes(self._pattern, self._width, self._seed)))
+        self._trainer.n_steps = min(until, self.n_steps)
+        return self._trainer
 
     def factors(self) -> ItemFactors:
-        """Return the factors after the last step."""
-        trained = self._begun().factors
+        """The factors after the last step."""
+        trained = self.trainer(self.n_steps).factors
         return ItemFactors(trained.sources.cpu().numpy() * self._weights[:, None], trained.units().cpu().numpy())
 
     def state(self) -> dict[str, Any] | None:
-        """Return what changes, for `load_state`; None before the first step."""
-        return self._course.state() if self._course is not None and self._course.step else None
+        """What changes, for `load_state`; None before the first step."""
+        if self._trainer is None or not self._trainer.step:
+            return None
+        return {"factors": self._trainer.state(), "steps": self._trainer.step_state()}
 
     def load_state(self, state: Mapping[str, Any] | None) -> None:
         """Go to where the same training stood, perhaps in another process.
@@ -102,8 +103,9 @@ class FactorCourse:
             If the state does not fit.
         """
         if state is not None:
-            self._course = self._course_from(torch.zeros(self._pattern.shape[1], self._width))
-            self._course.load_state(state)
+            trainer = self._trainer = self._start(torch.zeros(self._pattern.shape[1], self._width))
+            trainer.load_state(state["factors"])
+            trainer.load_step_state(state["steps"])
 
     def check(self, factors: ItemFactors) -> None:
         """Raise `ValueError` where factors, perhaps read from a file, are not of this training."""
@@ -112,21 +114,16 @@ class FactorCourse:
             if (each.shape, each.dtype) != (expected, np.float32):
                 raise ValueError(f"expected factors of shape {expected} and float32, found {each.shape}, {each.dtype}")
 
-    def _begun(self) -> SoftmaxCourse:
-        if self._course is None:
-            self._course = self._course_from(torch.from_numpy(item_axes(self._pattern, self._width, self._seed)))
-        return self._course
-
-    def _course_from(self, sources: torch.Tensor) -> SoftmaxCourse:
+    def _start(self, sources: torch.Tensor) -> SoftmaxTrainer:
         axes = sources.to(self._device)
         spread = axes.square().mean().sqrt().clamp_min(torch.finfo(axes.dtype).tiny)
         weights = torch.from_numpy(self._weights).to(self._device)
         graph = factor_graph(self._pattern, self._n_neighbors, self._seed, self._device) if self._n_neighbors else None
         start = ColumnFactors(axes, axes * (_SPREAD / spread), weights, graph)
-        return SoftmaxCourse(self._pattern, start, self._training, self._seed)
+        return SoftmaxTrainer(self._pattern, start, self._training, self._seed)
 
 
-Start = Callable[[Csr], FactorCourse]
+Begin = Callable[[Csr], FactorTraining]
 
 
 def trained_factors(
@@ -135,9 +132,11 @@ def trained_factors(
     training: SoftmaxTraining,
     seed: int,
     device: torch.device,
-    watch: Watch | None = None,
+    *,
+    callbacks: tuple[Callback, ...] = (),
+    progress: bool = False,
 ) -> ItemFactors:
-    """Return the factors of the items after all steps of a `FactorCourse` with these parameters and without a graph.
+    """The factors of the items after all steps of a `FactorTraining` with these parameters and without a graph.
 
     Examples
     --------
@@ -146,23 +145,26 @@ def trained_factors(
     >>> (factors.sources @ factors.targets.T).argmax(axis=1) // 2
     array([0, 0, 1, 1])
     """
-    course = FactorCourse(pattern, n_factors, training, seed, device)
-    course.advance(training.n_steps, watch)
-    return course.factors()
+    begun = FactorTraining(pattern, n_factors, training, seed, device)
+    if training.n_steps:
+        result = train(begun.trainer(training.n_steps), callbacks=callbacks, progress=progress)
+        if result.error is not None:
+            raise result.error
+    return begun.factors()
 
 
 def item_axes(pattern: Csr, n_factors: int, seed: int) -> np.ndarray:
-    """Return the leading right singular vectors of the pattern, both of its degrees evened out; (n_items, r)."""
+    """The leading right singular vectors of the pattern, normalised by both of its degrees; (n_items, r)."""
     from sklearn.utils.extmath import randomized_svd
 
     width = min(n_factors, min(pattern.shape))
-    even = sp.csr_matrix(scaled(pattern, 0.5, 0.5))
-    _, _, axes = randomized_svd(even, width, n_oversamples=16, n_iter=_ITERATIONS, random_state=seed)
+    normalised = sp.csr_matrix(scaled(pattern, 0.5, 0.5))
+    _, _, axes = randomized_svd(normalised, width, n_oversamples=16, n_iter=_ITERATIONS, random_state=seed)
     return np.ascontiguousarray(axes.T, dtype=np.float32)
 
 
 def user_factors(pattern: Csr, sources: np.ndarray) -> np.ndarray:
-    """Return the factors of users with these items, of length 1, or 0 without any; float32, (n_users, r).
+    """The factors of users with these items, of length 1, or 0 without any; float32, (n_users, r).
 
     Examples
     --------
@@ -175,73 +177,33 @@ def user_factors(pattern: Csr, sources: np.ndarray) -> np.ndarray:
     return sums.astype(np.float32)
 
 
-class FactorTerm(NamedTuple):
-    """The scores exp(u . q / temperature + t) of factors, divided by their length; temperature 0: of u . q itself."""
+def factor_graph(pattern: Csr, n_neighbors: int, seed: int, device: torch.device) -> ColumnGraph:
+    """The strongest co-occurrences of each item, normalised by the degrees of both ends, times 2.
 
-    users: np.ndarray  # (n_users, r)
-    items: Catalogue  # q, and t, the trends of the items
-    temperature: float
+    Targets are spread over it. Of more than ten million interactions it reads those of some users, drawn at random.
 
-    def scores(self, users: np.ndarray) -> np.ndarray:
-        """Return the scores of all items for some users, of length 1 each (or 0); float64, shape (b, n_items)."""
-        own = self.users[users].astype(np.float64)
-        product = own @ self.items.factors.astype(np.float64).T
-        if not self.temperature:
-            return of_length_one(product)
-        product /= self.temperature
-        product += self.items.offsets
-        product -= product.max(axis=1, keepdims=True)
-        np.exp(product, out=product)
-        product[~own.any(axis=1)] = 0  # who has no items
-        return of_length_one(product)
-
-    def rough(self, users: np.ndarray, room: np.ndarray) -> RoughFactors:
-        """Return the scores for lists; the lengths of those in double precision are of single precision."""
-        own = torch.from_numpy(self.users[users].astype(np.float32))
-        values = self.items.approximate(own / (self.temperature or 1), torch.from_numpy(room))
-        logs = torch.zeros(len(own), 1, dtype=torch.float64)
-        if self.temperature:
-            largest = values.amax(dim=1, keepdim=True).double()
-            torch.softmax(values, dim=1, out=values)  # in one pass
-            logs = largest - values.amax(dim=1, keepdim=True).double().log()
-            values[~own.any(dim=1)] = 0  # who has no items
-        return RoughFactors(self, own, logs, values.numpy(), rough_lengths(values.numpy()))
-
-    def for_users(self, left: np.ndarray) -> FactorTerm:
-        """Return the term for users with other factors."""
-        return self._replace(users=left)
+    Examples
+    --------
+    >>> pattern = sp.csr_array([[1.0, 1.0, 0.0], [1.0, 1.0, 1.0]])
+    >>> factor_graph(pattern, 1, 0, torch.device("cpu")).spread(torch.eye(3))
+    tensor([[1.0000, 1.5638, 1.2468],
+            [1.5638, 1.0000, 0.0000],
+            [1.2468, 0.0000, 1.0000]])
+    """
+    read = some_users(pattern, seed, _MOST_READ)
+    return column_graph(cooccurrence_neighbors(sp.csr_array(read.T), n_neighbors), device)
 
 
-class RoughFactors(NamedTuple):
-    """Those scores for lists."""
+def column_graph(graph: Csr, device: torch.device) -> ColumnGraph:
+    """The weights of a graph, (n_items, n_items), normalised by the degrees of both ends, times 2.
 
-    term: FactorTerm
-    own: torch.Tensor  # factors of the users, (b, r)
-    logs: torch.Tensor  # of the sums of a user's exponentials, (b, 1)
-    values: np.ndarray  # (b, n_items)
-    lengths: np.ndarray  # (b, 1)
-
-    def added(self, weight: float, total: np.ndarray | None) -> np.ndarray:
-        """Return a sum of scores with these added."""
-        scales = (weight / self.lengths).astype(np.float32)
-        if total is None:
-            return np.multiply(self.values, scales, out=self.values)
-        return times_added(total, self.values, scales)
-
-    def at(self, items: np.ndarray) -> np.ndarray:
-        """Return the scores of some items of each user."""
-        own = self.own.double() / (self.term.temperature or 1)
-        exact = self.term.items.exact(own, torch.from_numpy(items))
-        if self.term.temperature:
-            exact.sub_(self.logs).exp_().mul_(self.own.any(dim=1, keepdim=True))
-        return exact.numpy() / self.lengths
-
-
-def over_factors(
-    users: np.ndarray, items: np.ndarray, temperature: float, trend: np.ndarray | None = None
-) -> FactorTerm:
-    """Return the term of factors, (n_users, r) and (n_items, r), with the logs of trends; cosines have no trend."""
-    wide = np.require(items, np.float32, ["C", "W"])
-    counted = trend is not None and temperature
-    offsets = np.asarray(trend, np.float32) if counted else np.zeros(len(wide), np.float32)
-    return FactorTerm(users, Catalogue(wide, offsets, torch.device("cpu")), temperature)
+    Examples
+    --------
+    >>> graph = sp.csr_array([[0.0, 0.3], [0.3, 0.0]])
+    >>> column_graph(graph, torch.device("cpu")).spread(torch.eye(2))
+    tensor([[1., 2.],
+            [2., 1.]])
+    """
+    normalised = scaled_adjacency(graph)
+    edges = row_pattern(normalised, device)  # in order of the columns, and then the weights are, too
+    return ColumnGraph(edges, torch.from_numpy((_SHARE * normalised.data).astype(np.float32)).to(device))

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.smoothings import Rough, Term, blend
+from air_recsys.models.graph_ranker.scorers import BlockScores, WeightedScorers
 from air_recsys.models.ranking import ties
 from air_recsys.models.ranking.lists import among
 from air_recsys.nn.devices import in_workers
@@ -27,40 +27,36 @@ _SPARE = 32  # candidates beyond the length of the list
 _ERROR = 2e-4  # of single precision, in scores of length 1
 
 
-class _Rooms(threading.local):
+class _Buffers(threading.local):
     """Memory of each thread for the scores of a block: new memory for each takes longer than a product."""
 
     def __init__(self, names: Iterable[str], size: int, n_items: int) -> None:
-        self._rooms = {name: np.empty((size, n_items), dtype=np.float32) for name in names}
+        self._buffers = {name: np.empty((size, n_items), dtype=np.float32) for name in names}
+        self._total = np.empty((size, n_items), dtype=np.float32)
 
-    def of(self, n_users: int) -> dict[str, np.ndarray]:
-        """Return a room for each term."""
-        return {name: room[:n_users] for name, room in self._rooms.items()}
+    def of(self, n_users: int) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """A buffer for each scorer, and one for their sum."""
+        return {name: buffer[:n_users] for name, buffer in self._buffers.items()}, self._total[:n_users]
 
 
 def best_lists(
-    terms: Mapping[str, Term],
-    weights: Mapping[str, float],
+    scorers: WeightedScorers,
     users: np.ndarray,
     n: int,
-    n_items: int,
     *,
     seen: Csr | None = None,
     allowed: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n items with the highest scores of each user, best first, and these scores.
+    """The n items with the highest scores of each user, best first, and these scores.
 
     Ties are those of `air_recsys.models.ranking.ties`: no score is larger than the sum of the weights.
 
     Parameters
     ----------
-    terms : mapping
-        By name.
-    weights : mapping
-        Of the terms that count.
+    scorers : WeightedScorers
     users : ndarray, shape (b,)
         Their positions.
-    n, n_items : int
+    n : int
     seen : csr_array, shape (b, n_items), optional
         Stored entries are items to leave out.
     allowed : ndarray, optional
@@ -74,20 +70,21 @@ def best_lists(
     items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
     if allowed is not None and not allowed.size:
         return items, scores
-    size = _users_of_block(n_items)
-    rooms = _Rooms(weights, min(size, users.size), n_items)
+    size = _users_of_block(scorers.n_items)
+    buffers = _Buffers(scorers.weights, min(size, users.size), scorers.n_items)
 
     def rank(start: int) -> None:
         block = slice(start, min(start + size, users.size))
         hidden = None if seen is None else seen[block]
-        rough = {name: terms[name].rough(users[block], room) for name, room in rooms.of(block.stop - start).items()}
-        sure, *found = _by_candidates(rough, weights, n, hidden, allowed)
+        held, total = buffers.of(block.stop - start)
+        blocks = {name: scorers.scorers[name].block(users[block], buffer) for name, buffer in held.items()}
+        sure, *found = _by_candidates(blocks, scorers.weights, total, n, hidden, allowed)
         items[block], scores[block] = found
         for place in np.flatnonzero(~sure) + start:  # one at a time: they are few
             whole = slice(place, place + 1)
-            every = blend(terms, weights, users[whole], n_items)
-            found = _by_all(every, weights, n, None if seen is None else seen[whole], allowed)
-            items[whole], scores[whole] = found
+            every = _left(scorers.scores(users[whole]), None if seen is None else seen[whole], allowed)
+            places, scores[whole] = ties.best_of(every, n, scorers.reach)
+            items[whole] = among(allowed, places)
 
     in_workers(rank, range(0, users.size, size))
     return items, scores
@@ -99,21 +96,19 @@ def _users_of_block(n_items: int) -> int:
 
 
 def _by_candidates(
-    rough: Mapping[str, Rough],
+    blocks: Mapping[str, BlockScores],
     weights: Mapping[str, float],
+    total: np.ndarray,
     n: int,
     seen: Csr | None,
     allowed: np.ndarray | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whose lists are sure, (b,), and items and scores, (b, n)."""
-    total = None
-    for name, weight in weights.items():
-        total = rough[name].added(weight, total)
-    assert total is not None  # some term counts
+    """Whose lists are sure, (b,), and items and scores, (b, n); writes over `total`."""
+    _add_up(blocks, weights, total)
     left = _left(total, seen, allowed)
     near, places = largest_of_rows(torch.from_numpy(left), min(n + _SPARE, left.shape[1]))
     items, reach = among(allowed, places.numpy()), sum(weights.values())
-    exact = sum(weight * rough[name].at(items) for name, weight in weights.items())
+    exact = sum(weight * blocks[name].exact(items) for name, weight in weights.items())
     candidates = torch.from_numpy(np.where(near.isneginf().numpy(), -np.inf, exact))
     lowest = near[:, -1].double()
     others = torch.full_like(lowest, -torch.inf) if near.shape[1] == left.shape[1] else lowest + _ERROR * reach
@@ -123,7 +118,7 @@ def _by_candidates(
 
 
 def largest_of_rows(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the k largest of each row and their columns, (b, k) each, in descending order.
+    """The k largest of each row and their columns, (b, k) each, in descending order.
 
     In long rows they are among the columns of the k groups with the largest maxima: most columns are read once.
 
@@ -145,15 +140,18 @@ def largest_of_rows(scores: torch.Tensor, k: int) -> tuple[torch.Tensor, torch.T
     return found.values, columns.gather(1, found.indices)
 
 
-def _by_all(
-    scores: np.ndarray, weights: Mapping[str, float], n: int, seen: Csr | None, allowed: np.ndarray | None
-) -> tuple[np.ndarray, np.ndarray]:
-    found, best = ties.best_of(_left(scores, seen, allowed), n, sum(weights.values()))
-    return among(allowed, found), best
+def _add_up(blocks: Mapping[str, BlockScores], weights: Mapping[str, float], total: np.ndarray) -> None:
+    """Write the weighted sum of scores into `total`, (b, n_items), in single precision."""
+    for number, (name, weight) in enumerate(weights.items()):
+        scales = (weight / blocks[name].lengths).astype(np.float32)
+        if number == 0:
+            np.multiply(blocks[name].values, scales, out=total, casting="same_kind")
+        else:
+            torch.from_numpy(total).addcmul_(*(torch.from_numpy(each) for each in (blocks[name].values, scales)))
 
 
 def _left(scores: np.ndarray, seen: Csr | None, allowed: np.ndarray | None) -> np.ndarray:
-    """Return the scores of the items allowed, those of items seen at -inf; overwrites `scores`."""
+    """The scores of the items allowed, those of items seen at -inf; overwrites `scores`."""
     if seen is not None:
         scores[seen.nonzero()] = -np.inf
     return scores if allowed is None else scores[:, allowed]

@@ -5,60 +5,38 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import pandas as pd
+import scipy.sparse as sp
 
 from air_recsys.data.interactions import Interactions, as_likes
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
 from air_recsys.graphs import SimilarityGraph
+from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr
 from air_recsys.models.base import Recommender
 from air_recsys.models.explain import Labels
 from air_recsys.models.graph_ranker import regression
-from air_recsys.models.graph_ranker.choice import (
-    MOST_SEARCHED,
-    Choice,
-    Search,
-    history_frame,
-    members_of,
-)
 from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
-from air_recsys.models.graph_ranker.factors import FactorCourse, user_factors
-from air_recsys.models.graph_ranker.fold_in import FoldedUsers
+from air_recsys.models.graph_ranker.factors import FactorTraining, user_factors
+from air_recsys.models.graph_ranker.hidden import VALIDATIONS, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.lists import best_lists
-from air_recsys.models.graph_ranker.ranker_state import (
-    listed_scores,
-    ranker_graph,
-    ranker_scores,
-    ranker_settings,
-    ready_state,
-    sources_before,
-    with_items,
-)
-from air_recsys.models.graph_ranker.search.progress import Progress, progress_of
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
-from air_recsys.models.graph_ranker.times.hidden_parts import VALIDATIONS, HiddenPart, hidden_parts
-from air_recsys.models.graph_ranker.times.recency import interaction_times, item_gains, own_items
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, own_items, some_users
+from air_recsys.models.graph_ranker.progress import Progress, progress_of
+from air_recsys.models.graph_ranker.selection import MOST_SEARCHED, Search, Selection, members_of
+from air_recsys.models.graph_ranker.settings import RankerSettings, check_settings
+from air_recsys.models.graph_ranker.users import FoldedUsers, ready_state, settings_of
 from air_recsys.models.learned import Factors
 from air_recsys.models.pairs import list_ndcg
-from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommend_with
+from air_recsys.models.ranking.lists import Popular, allowed_items, list_length, most_liked, recommend_with
 from air_recsys.models.rows import Side
 from air_recsys.models.state import FittedState, lock_of
 from air_recsys.models.storage.fingerprint import fingerprint
 from air_recsys.nn.devices import check_device_name, resolve_device
-from air_recsys.storage.validation import (
-    check_choice,
-    check_integer,
-    check_real,
-    choice,
-    integer,
-    real,
-    warn_of_unread,
-)
+from air_recsys.storage.validation import check_choice, choice, integer, real, warn_of_unread
 from air_recsys.training import Callback, check_callbacks
 from air_recsys.training.checkpoint import HeldCheckpoint, check_paths
 from air_recsys.training.softmax import SoftmaxTraining
@@ -67,43 +45,28 @@ Path = str | os.PathLike[str]
 _NEIGHBORS = 50  # edges that each item chooses in the graph that its target is spread over
 _FEW = regression.MOST_EXACT  # items that gain nothing by that graph
 _BLOCK_ENTRIES = 8_000_000  # scores held at a time
-_RANGES = {
-    "source": (-2.0, 10.0),
-    "target": (-2.0, 10.0),
-    "share": (0.0, 1.0),
-    "penalty": (0.0, 1e6),
-    "life": (0.0, 1e6),
-}
-"""Of settings, by the last word of their names."""
-_HIDDEN = {
-    "ndcg_users": "users held out",
-    "ndcg_last": "the latest fifth of each user's",
-    "ndcg_time": "the latest fifths of all",
-}
-"""In words, by how the columns of a history begin."""
-_WORDS = {"regression": "regression", "factor": "factors", "item": "item graph", "user": "user graph"}
+_USER_EDGES, _ITEM_EDGES = 100, 500  # that each node chooses in the graphs that people see
+_ITEM_POWER = 1.15  # of the weights of that of the items
 
 
 @dataclass(eq=False, repr=False)
 class GraphRanker(Recommender):
-    r"""Rank items by a regression of the items on each other and by trained factors, with graphs beside them.
+    r"""Rank items by a regression of the items on each other and by trained factors.
 
     .. math:: s_u = \lambda_r \frac{r_u D^{-b} H D^{-c}}{|\cdot|} + \lambda_f \frac{\exp(Q p_u / \tau)}{|\cdot|}
-              + \lambda_u \frac{a_u R}{|\cdot|} + \lambda_i \frac{r_u A_{items}}{|\cdot|}
 
     with R the pattern of interactions, H the ridge regression of its items (in
     `air_recsys.models.graph_ranker.regression`), factors Q of the items and p of the users (`air_recsys.nn.softmax`),
-    sparse graphs A of the strongest co-occurrences (`air_recsys.graphs.cooccurrence`), and every term divided by its
-    length. The factors start from singular vectors and are trained by the softmax over all items, those of more
-    than 4096 items over their graph (`air_recsys.models.graph_ranker.factor_graph`); a user's are made of its items.
-    Rows and columns of R and A are divided by powers of their numbers of interactions, because the best
+    and each term divided by its length. The factors start from singular vectors and are trained by the softmax over
+    all items, those of more than 4096 items over their graph (`air_recsys.models.graph_ranker.factors`); a user's are
+    made of its items. Rows and columns of R are divided by powers of their numbers of interactions, because the best
     weight of popularity differs from data set to data set. These powers, the penalty of the regression, the
-    temperature and the weights are chosen by `fit` on hidden parts of the interactions, see `validation`. The
+    temperature and the weights are selected by `fit` on hidden parts of the interactions, see `validation`. The
     geometric mean of NDCG decides. With more than two million interactions, `fit` searches on those of some users,
-    drawn at random. The search does not cover the graphs: their weights are 0 unless `settings` give them.
+    drawn at random.
 
     With times, items that gain interactions may count more in regression and factors (`item_trend`), and later items
-    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.times.recency`.
+    of a user more than earlier ones (`user_half_life`), see `air_recsys.models.graph_ranker.pattern`.
 
     Parameters
     ----------
@@ -137,6 +100,7 @@ class GraphRanker(Recommender):
     Attributes
     ----------
     user_graph_, item_graph_ : SimilarityGraph
+        The strongest co-occurrences, 100 edges a user and 500 an item, for inspection: they take no part in scores.
     user_factors_, item_factors_ : ndarray
         Vectors of length 1; a score is not just their product. Singular vectors if factors have no weight.
     settings_ : RankerSettings
@@ -195,15 +159,7 @@ class GraphRanker(Recommender):
         for name, default in {"time_budget": None, "validation": "auto"}.items():
             if getattr(self, name) != default:
                 warn_of_unread(name, getattr(self, name), "settings=None")
-        if not isinstance(self.settings, Mapping):
-            raise ParameterError(f"settings must be a mapping or None, found {type(self.settings).__name__}")
-        for name, value in self.settings.items():
-            check_choice("a name in settings", name, RankerSettings._fields)
-            if name.endswith("neighbors"):
-                check_integer(name, value, minimum=1)
-                continue
-            lowest, highest = _RANGES.get(name.rpartition("_")[2], (0.0, 10.0))
-            check_real(name, value, minimum=lowest, maximum=highest, strict=name.endswith(("power", "penalty")))
+        check_settings(self.settings)
 
     # ---------------------------------------------------------------- fitting
 
@@ -226,7 +182,8 @@ class GraphRanker(Recommender):
         ----------
         interactions : Interactions, sparse matrix, DataFrame or ndarray
         callbacks : iterable of callable
-            Not called: this training has no records.
+            Called with each `air_recsys.training.Record` of the training that follows the search, every ten steps of
+            the factors; `objective` is the mean loss since the last one. If one returns True, the training stops.
         checkpoint : path, optional
             File that keeps the state of search and training, replaced in one step each time.
         every : int
@@ -242,6 +199,8 @@ class GraphRanker(Recommender):
         CheckpointError
             Before any work, if a checkpoint cannot be read or written, belongs to other data or parameters, or is in
             use by another training. Later, if one cannot be written; the model then does not change.
+        DivergenceError
+            If the factors diverge; the model then does not change.
 
         Examples
         --------
@@ -254,7 +213,7 @@ class GraphRanker(Recommender):
         >>> np.array_equal(whole.item_factors_, again.item_factors_)
         True
         """
-        check_callbacks(callbacks)
+        listed = check_callbacks(callbacks)
         data = self.checked_data(interactions)
         check_paths(checkpoint=checkpoint, resume_from=resume_from)
         mark: dict[str, Any] = {}
@@ -263,38 +222,40 @@ class GraphRanker(Recommender):
             mark = fingerprint(type(self).__name__, self.saved_parameters(), data, timed=timed)
         file = HeldCheckpoint(mark, checkpoint, every, resume_from)
         with progress_of(file, self.time_budget) as progress, lock_of(self):
-            self._state = self._learned(data, progress)
+            self._state = self._learned(data, progress, listed)
         return self
 
-    def _learned(self, data: Interactions, progress: Progress) -> FittedState:
-        found = self._chosen(data, progress)
-        pattern, settings = interaction_pattern(data), found.settings
-        factors = progress.trained(self._training(pattern, found.n_steps > 0), found.n_steps)
+    def _learned(self, data: Interactions, progress: Progress, callbacks: list[Callback]) -> FittedState:
+        selected = self._selected(data, progress)
+        pattern, settings = interaction_pattern(data), selected.settings
+        training = self._training(pattern, selected.n_steps > 0)
+        factors = progress.trained(training, selected.n_steps, callbacks)
         users = user_factors(own_items(pattern, data, settings), factors.sources)
         return FittedState(
             data,
-            Factors(users, factors.targets, np.zeros(data.n_users), item_gains(data, settings), 0.0),
-            history=history_frame(found),
+            Factors(users, factors.targets, np.zeros(data.n_users), np.zeros(data.n_items), 0.0),
+            history=selected.table(),
+            chosen=selected.fitted(training.step, self.n_steps),
             item_weights=regression.item_weights(pattern, settings) if settings.regression_weight else None,
             source_factors=factors.sources,
         )
 
-    def _training(self, pattern: Csr, spread: bool = True) -> FactorCourse:
-        """Return the training of the factors of a pattern."""
+    def _training(self, pattern: Csr, spread: bool = True) -> FactorTraining:
+        """The training of the factors of a pattern."""
         training, device = SoftmaxTraining(self.n_steps), resolve_device(self.device)
         n_neighbors = _NEIGHBORS if spread and pattern.shape[1] > _FEW else 0
-        return FactorCourse(pattern, self.n_factors, training, self.random_state, device, n_neighbors)
+        return FactorTraining(pattern, self.n_factors, training, self.random_state, device, n_neighbors)
 
-    def _chosen(self, data: Interactions, progress: Progress) -> Choice:
-        """Return the settings and the number of steps, given or chosen, and all that was tried."""
+    def _selected(self, data: Interactions, progress: Progress) -> Selection:
+        """The settings and the number of steps, given or selected, and all that was tried."""
         given: dict[str, Any] = dict(self.settings or {})
         by_default = RankerSettings(**given)
-        unsearched = Choice(by_default, self.n_steps if by_default.factor_weight else 0, [])
+        unsearched = Selection(by_default, self.n_steps if by_default.factor_weight else 0, [])
         _check_times(data, by_default)
         if self.settings is not None:
             return unsearched
-        if progress.chosen is not None:
-            return Choice.of_row(progress.chosen, progress.history)
+        if progress.selected is not None:
+            return Selection.of_row(progress.selected, progress.history)
         parts = self._hidden_parts(data)
         if not parts[0].hidden.nnz:  # no user has interactions to spare
             return unsearched
@@ -305,7 +266,7 @@ class GraphRanker(Recommender):
                 ParameterWarning,
                 stacklevel=4,
             )
-        progress.has_chosen(found.settings._asdict() | {"n_steps": found.n_steps})
+        progress.has_selected(found.values())
         return found
 
     def _hidden_parts(self, data: Interactions) -> list[HiddenPart]:
@@ -318,15 +279,13 @@ class GraphRanker(Recommender):
 
     @property
     def settings_(self) -> RankerSettings:
-        """What was given or chosen."""
-        return ranker_settings(self._fitted())
+        """What was given or selected."""
+        return settings_of(self._fitted())
 
     @property
     def n_steps_(self) -> int:
         """Steps of the training of the factors; 0 where they have no weight."""
-        state = self._fitted()
-        used = self.n_steps if ranker_settings(state).factor_weight else 0
-        return int(state.history.iloc[-1].get("n_steps", used))  # files of before hold no number: all were taken
+        return int(self._fitted().chosen.values["n_steps"])
 
     @property
     def members_(self) -> pd.DataFrame:
@@ -335,34 +294,23 @@ class GraphRanker(Recommender):
 
     @property
     def search_line_(self) -> str:
-        """What was chosen and why."""
-        weights, members = self.settings_.weights, self.members_["ndcg"]
-        chosen = " and ".join(word for name, word in _WORDS.items() if name in weights)
-        if members.empty:
-            return f"{chosen}: nothing was compared on hidden parts"
-        told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
-        left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
-        cut = f"; {self.n_steps_} of {self.n_steps} steps" if 0 < self.n_steps_ < self.n_steps else ""
-        return f"{chosen}: NDCG@20 on {_where(self.history_)}: {told}{cut}{left_out}"
+        """What was selected and why."""
+        return self._fitted().chosen.line
 
     def restored(self, state: FittedState, arrays: Mapping[str, np.ndarray]) -> FittedState:
         """The state of a file, completed by what only this class knows of it."""
-        settings = ranker_settings(state)
-        if not np.isfinite([float(value) for value in settings]).all():
-            raise ValueError("expected finite settings in the history, found NaN or infinity")
+        settings, _ = settings_of(state), int(state.chosen.values["n_steps"])
         if settings.user_half_life and state.data.timestamps is None:
             raise ValueError("expected the times that the settings ask for, found none")
         if settings.regression_weight and state.item_weights is None:
             raise ValueError("expected the weights of the regression that the settings ask for, found none")
-        if state.source_factors is not None:
-            return state
-        if "factor_target" not in state.history:
+        if state.source_factors is None:
             raise ValueError("expected the source factors of the items, found none")
-        return replace(state, source_factors=sources_before(state))
+        return state
 
     def learned_graph(self, state: FittedState, side: Side) -> SimilarityGraph:
         """The graph that was learned, in its own unit."""
-        return ranker_graph(state, side)
+        return state.once(f"{side} graph", lambda: _cooccurrences(state.data, side))
 
     def as_data(self, interactions: Any) -> Interactions:
         """The interactions that `fit` was given."""
@@ -376,31 +324,19 @@ class GraphRanker(Recommender):
         """The score of each pair of known indices, at a time where given."""
         different, place = np.unique(users, return_inverse=True)
         order = np.argsort(place, kind="stable")
-        scores = np.empty(users.size)
+        scores, ranker = np.empty(users.size), ready_state(state)
         block = max(1, _BLOCK_ENTRIES // state.data.n_items)
         for start in range(0, different.size, block):
             first, last = np.searchsorted(place[order], (start, start + block))
             pairs = order[first:last]
-            scores[pairs] = ranker_scores(state, different[start : start + block])[place[pairs] - start, items[pairs]]
+            of_block = ranker.scores(different[start : start + block])
+            scores[pairs] = of_block[place[pairs] - start, items[pairs]]
         return scores
 
     def score(self, test: Any, y: None = None) -> float:
-        """Return the mean NDCG of lists of 10 unseen items on other interactions; larger is better.
+        """The mean NDCG of lists of 10 unseen items on other interactions, for scikit-learn as `Recommender.score`.
 
-        `cross_val_score` and `GridSearchCV` of scikit-learn call this method, see `Recommender.score`.
-
-        Parameters
-        ----------
-        test : Interactions, DataFrame, sparse matrix or ndarray
-            Interactions with the ids of the training data; values do not count. Unknown users and items, and pairs of
-            the training data, are left out.
-        y : None
-            Ignored; scikit-learn passes it.
-
-        Returns
-        -------
-        float
-            In 0..1, over the users that are left.
+        Values do not count. Unknown users and items, and pairs of the training data, are left out.
 
         Raises
         ------
@@ -414,7 +350,7 @@ class GraphRanker(Recommender):
         1.0
         """
         state, data = self._fitted(), as_likes(test, allow_negative=True)
-        return list_ndcg(state, data, partial(listed_scores, state))
+        return list_ndcg(state, data, ready_state(state).listed_scores)
 
     def recommend(
         self,
@@ -426,7 +362,7 @@ class GraphRanker(Recommender):
         exclude: Any = None,
         device: str = "cpu",
     ) -> pd.DataFrame:
-        """Return the best n items of each user, as `Recommender.recommend`; on the CPU.
+        """The best n items of each user, as `Recommender.recommend`; on the CPU.
 
         An unknown user, and one without any item, gets the items that most users have, scored by the share of the
         users who have them.
@@ -436,20 +372,22 @@ class GraphRanker(Recommender):
         allowed = allowed_items(state.data.items, items, exclude)
         length = list_length(n, state.data.n_items, allowed)
 
-        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            seen, ranking = state.statistics.seen[users] if exclude_seen else None, ready_state(state)
-            return best_lists(
-                ranking.terms, ranking.settings.weights, users, length, state.data.n_items, seen=seen, allowed=allowed
-            )
+        ranker = ready_state(state)
 
-        popular = partial(most_liked, state, length, allowed)
-        served = with_items(state)
+        def best(users: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+            seen = state.statistics.seen[users] if exclude_seen else None
+            return best_lists(ranker.scorers, users, length, seen=seen, allowed=allowed)
+
+        def popular() -> Popular:
+            return most_liked(state, length, allowed)
+
+        served = ranker.with_items()
         return recommend_with(best, state, user_ids, length, clips=False, popular=popular, served=served)
 
     def explain(
         self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
     ) -> ListExplanation:
-        """Return what each item of a user adds to a score: contributions that sum to it.
+        """What each item of a user adds to a score: contributions that sum to it.
 
         See `air_recsys.models.graph_ranker.explanation` for the definitions.
 
@@ -476,21 +414,21 @@ class GraphRanker(Recommender):
         """
         state = self._fitted()
         user = state.data.users.place(user_id)
-        ranking = ready_state(state)
-        return explain(ranking, ranking.terms, (user_id, item_id), (user, ranking.own[[user]]), n, labels)
+        ranker = ready_state(state)
+        own = ranker.own[[user]]
+        return explain(ranker.scorers, state.data, (user_id, item_id), (user, own), n, labels)
 
     def fold_in(self, interactions: Any) -> FoldedUsers:
-        """Return new users from their items, for lists, without training; the model does not change.
+        """New users from their items, for lists, without training; the model does not change.
 
-        All terms take part; see `air_recsys.models.graph_ranker.fold_in`.
+        See `air_recsys.models.graph_ranker.users`.
 
         Parameters
         ----------
         interactions : Interactions, DataFrame, or SciPy sparse
             Interactions and tables have the users by id, tables with or without a column of ratings; their items must
-            be known. A user with the id of a trained user is not its own neighbour. A matrix has one row per new user
-            and one column per item of the model; a stored 0 is no interaction. Other values do not count. Without
-            timestamps, all items of a new user count the same.
+            be known. A matrix has one row per new user and one column per item of the model; a stored 0 is no
+            interaction. Other values do not count. Without timestamps, all items of a new user count the same.
 
         Raises
         ------
@@ -522,7 +460,11 @@ def _check_times(data: Interactions, settings: RankerSettings) -> None:
             raise DataError(f"{name} in settings needs interactions with timestamps, found none")
 
 
-def _where(history: pd.DataFrame) -> str:
-    """Return in words what the search of a history has hidden."""
-    found = (told for start, told in _HIDDEN.items() if any(str(name).startswith(start) for name in history))
-    return next(found, "parts hidden at random")
+def _cooccurrences(data: Interactions, side: Side) -> SimilarityGraph:
+    """The graph of users or of items as people see it: the data are all it needs."""
+    pattern = interaction_pattern(data)
+    if side == "user":
+        return SimilarityGraph(cooccurrence_neighbors(pattern, _USER_EDGES), data.user_ids, side)
+    edges = cooccurrence_neighbors(sp.csr_array(pattern.T), _ITEM_EDGES)
+    edges.data = (edges.data.astype(np.float64) ** _ITEM_POWER).astype(np.float32)
+    return SimilarityGraph(edges, data.item_ids, side)

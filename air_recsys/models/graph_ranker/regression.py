@@ -1,4 +1,4 @@
-r"""Ridge regression of the items on each other, from the pattern R of interactions: a smoothing of a user's items.
+r"""Ridge regression of the items on each other, from the pattern R of interactions: a scorer of a user's items.
 
 With the weights :math:`W = \mathrm{diag}(|N(u)|^{-a})` of the users, :math:`G = R^\top W R`, d its diagonal and
 :math:`D = x\,d + (1 - x)\,\bar d`,
@@ -11,7 +11,7 @@ RDLAE without its limit on the diagonal for a = 0 and x between 0 and 1. For a l
 for a = 1 the linear part of GF-CF, the degrees of the items counted with the weights of the users.
 
 H is exact where items are few. Where they are many, column j is that of a regression on the strongest neighbours of
-item j alone, of those that share a user with it. A search smooths a block of users by Chebyshev polynomials of M.
+item j alone, of those that share a user with it. A search scores a block of users by Chebyshev polynomials of M.
 
 Sources: Steck, Embarrassingly Shallow Autoencoders for Sparse Data, WWW 2019; Moon, Kim, Lee, It's Enough: Relaxing
 Diagonal Constraints in Linear Autoencoders for Recommendation, SIGIR 2023; Ning, Karypis, SLIM, ICDM 2011
@@ -32,7 +32,9 @@ from numpy.polynomial.chebyshev import chebinterpolate
 from air_recsys.exceptions import DataError
 from air_recsys.graphs.cooccurrence import scaled, strongest_entries, strongest_products
 from air_recsys.metrics.checks import Csr
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, Smoothing, divided
+from air_recsys.models.graph_ranker.pattern import times_columns
+from air_recsys.models.graph_ranker.scorers import ProductScorer
+from air_recsys.models.graph_ranker.settings import RankerSettings
 from air_recsys.nn.devices import in_workers, one_blas_thread
 from air_recsys.training.softmax import row_pattern
 
@@ -43,24 +45,24 @@ _NEIGHBORS = 200  # of an item's regression where there are more
 _EDGES = 400  # of M that each item chooses there
 _TOLERANCE = 3e-3  # of the polynomial, against the largest value of H
 _POWER_STEPS = 20
-_FILTERED = 32  # users whose items a polynomial smooths at a time: they stay in the cache
+_FILTERED = 32  # users whose items go through a polynomial at a time: they stay in the cache
 _SMALL = 2048  # rows of a matrix that one thread inverts
 
 
-class EvenedItems(NamedTuple):
-    """The columns of the pattern, evened out: M = rows^T rows."""
+class NormalisedItems(NamedTuple):
+    """The columns of the pattern, normalised: M = rows^T rows."""
 
     rows: Csr  # W^1/2 R D^-1/2, (n_users, n_items)
     degrees: np.ndarray  # D, (n_items,)
 
 
-def evened_items(pattern: Csr, exponent: float, share: float) -> EvenedItems:
-    """Return W^1/2 R D^-1/2 and D, for the exponent a of the users and the share x of the items' own degrees.
+def normalised_items(pattern: Csr, exponent: float, share: float) -> NormalisedItems:
+    """W^1/2 R D^-1/2 and D, for the exponent a of the users and the share x of the items' own degrees.
 
     Examples
     --------
-    >>> evened = evened_items(sp.csr_array([[1.0, 1.0], [0.0, 1.0]]), 0.0, 1.0)
-    >>> evened.degrees, (evened.rows.T @ evened.rows).toarray().round(4)
+    >>> normalised = normalised_items(sp.csr_array([[1.0, 1.0], [0.0, 1.0]]), 0.0, 1.0)
+    >>> normalised.degrees, (normalised.rows.T @ normalised.rows).toarray().round(4)
     (array([1., 2.]), array([[1.    , 0.7071],
            [0.7071, 1.    ]]))
     """
@@ -69,45 +71,40 @@ def evened_items(pattern: Csr, exponent: float, share: float) -> EvenedItems:
     present = own > 0
     degrees = share * own + (1 - share) * (own[present].mean() if present.any() else 1.0)
     degrees[~present] = 1.0
-    return EvenedItems(divided(weighted, degrees, 0.5), degrees)
+    return NormalisedItems(times_columns(weighted, degrees**-0.5), degrees)
 
 
 def item_weights(pattern: Csr, settings: RankerSettings) -> Csr | np.ndarray:
-    """Return H, (n_items, n_items): dense and exact for few items, sparse for many."""
-    evened = evened_items(pattern, settings.regression_exponent, settings.regression_share)
+    """The weights H, (n_items, n_items): dense and exact for few items, sparse for many."""
+    normalised = normalised_items(pattern, settings.regression_exponent, settings.regression_share)
     if pattern.shape[1] <= MOST_EXACT:
-        return exact_weights(item_products(evened), settings.regression_penalty)
-    return neighborhood_weights(evened, settings.regression_penalty)
+        return exact_weights(item_products(normalised), settings.regression_penalty)
+    return neighborhood_weights(normalised, settings.regression_penalty)
 
 
 def item_degrees(pattern: Csr, settings: RankerSettings) -> np.ndarray:
-    """Return D, (n_items,)."""
-    return evened_items(pattern, settings.regression_exponent, settings.regression_share).degrees
+    """The degrees D, (n_items,)."""
+    return normalised_items(pattern, settings.regression_exponent, settings.regression_share).degrees
 
 
-def over_regression(
+def regression_scorer(
     pattern: Csr, own: Csr, weights: Csr | np.ndarray, trend: np.ndarray, settings: RankerSettings
-) -> Smoothing:
-    """Return the smoothing by H of how much a user's items count; columns times the exponentials of `trend`."""
+) -> ProductScorer:
+    """The scorer of how much a user's items count by H; columns times the exponentials of `trend`."""
     degrees = item_degrees(pattern, settings)
-    right = times_columns(weights, degrees**-settings.regression_target * np.exp(trend))
-    return Smoothing(divided(own, degrees, settings.regression_source), right)
+    source, target = degrees**-settings.regression_source, degrees**-settings.regression_target * np.exp(trend)
+    dense = isinstance(weights, np.ndarray)
+    right = weights * target.astype(weights.dtype) if dense else times_columns(weights, target)
+    return ProductScorer(times_columns(own, source), right, source)
 
 
-def times_columns(matrix: Csr | np.ndarray, factors: np.ndarray) -> Csr | np.ndarray:
-    """Return a dense or a sparse matrix with its columns multiplied, in the type of the matrix."""
-    if isinstance(matrix, np.ndarray):
-        return matrix * factors.astype(matrix.dtype)
-    return divided(matrix, factors, -1.0)
-
-
-def item_products(evened: EvenedItems) -> np.ndarray:
-    """Return M, dense in double precision, (n_items, n_items)."""
-    return (evened.rows.T @ evened.rows).toarray().astype(np.float64)
+def item_products(normalised: NormalisedItems) -> np.ndarray:
+    """The products M, dense in double precision, (n_items, n_items)."""
+    return (normalised.rows.T @ normalised.rows).toarray().astype(np.float64)
 
 
 def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
-    """Return H for the products M by one inverse in double precision, rounded to float32.
+    """The weights H for the products M by one inverse in double precision, rounded to float32.
 
     Examples
     --------
@@ -124,7 +121,7 @@ def exact_weights(products: np.ndarray, penalty: float) -> np.ndarray:
 
 
 def inverted(matrix: np.ndarray) -> np.ndarray:
-    """Return the inverse of a symmetric positive definite matrix in column order, in its place and in its type.
+    """The inverse of a symmetric positive definite matrix in column order, in its place and in its type.
 
     Raises
     ------
@@ -150,8 +147,8 @@ def inverted(matrix: np.ndarray) -> np.ndarray:
     return inverse
 
 
-def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int = _NEIGHBORS) -> Csr:
-    r"""Return H where the regression of each item takes its strongest neighbours alone.
+def neighborhood_weights(normalised: NormalisedItems, penalty: float, n_neighbors: int = _NEIGHBORS) -> Csr:
+    r"""The weights H where the regression of each item takes its strongest neighbours alone.
 
     With the neighbours N of item j, :math:`\beta = (M_{NN} + \lambda I)^{-1} M_{Nj}` and
     :math:`\gamma = \lambda / (M_{jj} + \lambda - M_{jN} \beta)`, column j holds :math:`\gamma \beta` at N and
@@ -160,16 +157,16 @@ def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int =
 
     Examples
     --------
-    >>> evened = EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]]), np.ones(2))
-    >>> neighborhood_weights(evened, 1.0).toarray().round(4)
+    >>> normalised = NormalisedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]]), np.ones(2))
+    >>> neighborhood_weights(normalised, 1.0).toarray().round(4)
     array([[0.4545, 0.0909],
            [0.0909, 0.8182]], dtype=float32)
     """
-    columns = sp.csr_array(evened.rows.T)
-    n_items = evened.degrees.size
+    columns = sp.csr_array(normalised.rows.T)
+    n_items = normalised.degrees.size
     chosen = strongest_products(columns, columns, max(_EDGES, n_neighbors), np.arange(n_items), in_workers)
     products = sp.csr_array(chosen.maximum(chosen.T))
-    own = np.bincount(evened.rows.indices, evened.rows.data.astype(np.float64) ** 2, minlength=n_items)
+    own = np.bincount(normalised.rows.indices, normalised.rows.data.astype(np.float64) ** 2, minlength=n_items)
     nearest = strongest_entries(products, n_neighbors)
     with one_blas_thread():
         columns_of = [_regression(products, own, item, nearest, penalty) for item in range(n_items)]
@@ -183,7 +180,7 @@ def neighborhood_weights(evened: EvenedItems, penalty: float, n_neighbors: int =
 def _regression(
     products: Csr, own: np.ndarray, item: int, nearest: Csr, penalty: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the positions and the values of a column of H."""
+    """The positions and the values of a column of H."""
     from scipy.linalg import solve
 
     span = slice(*nearest.indptr[item : item + 2])
@@ -198,20 +195,20 @@ def _regression(
     return np.append(neighbors, item), np.append(gamma * weights, 1 - gamma)
 
 
-def filtered(evened: EvenedItems, own: Csr, penalties: Sequence[float]) -> list[np.ndarray]:
-    """Return `own` (b, n_items) times H for each penalty, by Chebyshev polynomials of M, without H itself; float32.
+def filtered(normalised: NormalisedItems, own: Csr, penalties: Sequence[float]) -> list[np.ndarray]:
+    """Rows `own`, (b, n_items), times H for each penalty, by Chebyshev polynomials of M, without H itself; float32.
 
     The degree is the least that leaves an error of `_TOLERANCE` of the largest value of H.
 
     Examples
     --------
-    >>> evened = EvenedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]], dtype=np.float32), np.ones(2))
+    >>> normalised = NormalisedItems(sp.csr_array([[1.0, 1.0], [0.0, 2.0]], dtype=np.float32), np.ones(2))
     >>> own = sp.csr_array([[1.0, 0.0]], dtype=np.float32)
-    >>> (found,) = filtered(evened, own, [1.0])
-    >>> bool(np.abs(found - own @ exact_weights(item_products(evened), 1.0)).max() < 3e-3)
+    >>> (found,) = filtered(normalised, own, [1.0])
+    >>> bool(np.abs(found - own @ exact_weights(item_products(normalised), 1.0)).max() < 3e-3)
     True
     """
-    rows, columns = evened.rows, sp.csr_array(evened.rows.T)
+    rows, columns = normalised.rows, sp.csr_array(normalised.rows.T)
     top = _largest_value(rows, columns)
     degree = _degree(min(penalties) / top)
     coefficients = [_coefficients(penalty / top, degree).tolist() for penalty in penalties]
@@ -232,7 +229,7 @@ def filtered(evened: EvenedItems, own: Csr, penalties: Sequence[float]) -> list[
 def polynomials(
     shifted: Callable[[torch.Tensor], torch.Tensor], block: torch.Tensor, coefficients: Sequence[Sequence[float]]
 ) -> list[torch.Tensor]:
-    """Return Chebyshev polynomials of an operator, times a block, for lists of coefficients of one length.
+    """Chebyshev polynomials of an operator, times a block, for lists of coefficients of one length.
 
     Examples
     --------
@@ -249,7 +246,7 @@ def polynomials(
 
 
 def chebyshev_coefficients(function: Callable[[np.ndarray], np.ndarray], degree: int) -> np.ndarray:
-    """Return the coefficients of a function on -1..1 in Chebyshev polynomials, (degree + 1,), in float32.
+    """The coefficients of a function on -1..1 in Chebyshev polynomials, (degree + 1,), in float32.
 
     Examples
     --------
@@ -261,12 +258,12 @@ def chebyshev_coefficients(function: Callable[[np.ndarray], np.ndarray], degree:
 
 
 def _coefficients(ratio: float, degree: int) -> np.ndarray:
-    """Return those of x / (x + ratio) for x in 0..1."""
+    """The coefficients of x / (x + ratio) for x in 0..1."""
     return chebyshev_coefficients(lambda z: (z + 1) / (z + 1 + 2 * ratio), degree)
 
 
 def _largest_value(rows: Csr, columns: Csr) -> float:
-    """Return a little more than the largest eigenvalue of M; its vector is not negative, nor is the start."""
+    """A little more than the largest eigenvalue of M; its vector is not negative, nor is the start."""
     vector, value = np.sqrt(np.asarray(columns.sum(axis=1), dtype=np.float64)), 1.0
     for _ in range(_POWER_STEPS):
         length = np.linalg.norm(vector)
@@ -276,6 +273,6 @@ def _largest_value(rows: Csr, columns: Csr) -> float:
 
 
 def _degree(ratio: float) -> int:
-    """Return the degree for a penalty of so many times the largest value: the error falls with the ellipse of 1/x."""
+    """The degree for a penalty of so many times the largest value: the error falls with the ellipse of 1/x."""
     base = 1 + 2 * ratio + 2 * np.sqrt(ratio * (1 + ratio))
     return max(1, int(np.ceil(-np.log(_TOLERANCE) / np.log(base))))

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from sklearn.base import clone
 
 from air_recsys.data.images.files import as_pixels, check_mask
@@ -13,7 +15,8 @@ from air_recsys.data.interactions import Interactions
 from air_recsys.exceptions import DataError, ParameterError
 from air_recsys.metrics import nmae, psnr, ssim
 from air_recsys.metrics.rating import SSIM_WINDOW
-from air_recsys.models import Recommender
+from air_recsys.models import AIR, PNMC, PatchAIR, Recommender
+from air_recsys.models.solvers import Adam
 
 
 def inpaint(image: Any, observed: Any, model: Recommender) -> np.ndarray:
@@ -110,3 +113,37 @@ def _check_brightness(pixels: np.ndarray) -> None:
         raise DataError(f"expected finite observed pixels, found {(~np.isfinite(pixels)).sum()} NaN or infinite")
     if pixels.min() < 0 or pixels.max() > 1:
         raise DataError(f"expected observed pixels in [0, 1], found {pixels.min():g}..{pixels.max():g}")
+
+
+MODELS: dict[str, Callable[[], Recommender]] = {
+    "patches": PatchAIR,
+    "rows": lambda: AIR(solver=Adam(learning_rate=3e-3, init_mean=0.0, init_std=0.03, n_epochs=4000, tv_reg=0.03)),
+    "pnmc": PNMC,
+}
+"""Models by name: AIR on overlapping patches, AIR on rows and columns with total variation, and PNMC."""
+
+
+def model_for(observed: np.ndarray) -> Recommender:
+    """`PatchAIR` where every patch has an observed pixel, else AIR on rows and columns with total variation.
+
+    Parameters
+    ----------
+    observed : ndarray of bool, shape (height, width)
+
+    Examples
+    --------
+    >>> observed = np.ones((40, 40), dtype=bool)
+    >>> observed[5, 5:30] = False
+    >>> type(model_for(observed)).__name__
+    'PatchAIR'
+    >>> observed[5:20, 5:30] = False
+    >>> type(model_for(observed)).__name__
+    'AIR'
+
+    Source: the validation errors in docs/table1.md.
+    """
+    side = PatchAIR().patch
+    if min(observed.shape) < side:
+        return MODELS["rows"]()
+    seen = sliding_window_view(observed, (side, side)).any(axis=(2, 3))
+    return MODELS["patches" if seen.all() else "rows"]()

@@ -115,9 +115,8 @@ class SavedModel(FittedModel):
     def _read(cls, contents: Contents) -> Self:
         model = cls._unfitted(contents)
         state = state_from_contents(contents)
-        ending = contents.attributes["ending"]
-        kept = snapshots_from_contents(contents.attributes.get("snapshots", []), contents.arrays, state.data)
-        kept_ending = {name: ending[f"{name}_"] for name in _OF_TRAINING if f"{name}_" in ending}
-        ending = Ending(**kept_ending, snapshots=kept)
-        model._state = model.restored(replace(state, ending=ending), contents.arrays)
-        return model
+        written = contents.attributes["ending"]
+        snapshots = snapshots_from_contents(contents.attributes.get("snapshots", []), contents.arrays, state.data)
+        parts = {name: written[f"{name}_"] for name in _OF_TRAINING if f"{name}_" in written}
+        ending = Ending(**parts, snapshots=snapshots)
+        return model.take_state(model.restored(replace(state, ending=ending), contents.arrays))

@@ -3,7 +3,7 @@ r"""Drift: effects of rows and columns that change over time, beside factors and
 .. math:: y_{ij} = p_i\cdot q_j + b_i + c_j + \sum_k z^{(k)}_i(t_{ij}) + \sum_l u^{(l)}_j(t_{ij}) + e_{ij}
 
 with processes z of the rows and u of the columns (`process`). How many there are, how long they last and how much they
-vary follows once, after some sweeps without them, from how alike errors are by the time between entries (`curve`);
+vary follows once, after some sweeps without them, from how similar errors are by the time between entries (`curve`);
 from then on they are a part of every sweep, and rows and columns see the entries without them.
 """
 

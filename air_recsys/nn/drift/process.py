@@ -25,7 +25,7 @@ _MOMENTS = 32  # in a time scale; entries between two of them count as of one ti
 
 
 class Moments(NamedTuple):
-    """What a process is at the moments of the entries, and between them."""
+    """A process at the moments of the entries, and between them."""
 
     keys: Tensor  # (k,), ascending: row times the number of moments there may be, plus moment
     mean: Tensor  # (k,)
@@ -169,7 +169,7 @@ class Process(Stateful):
 
 
 class Solved(NamedTuple):
-    """What follows from the equations A x = h of chains."""
+    """The solution of the equations A x = h of chains, and its variances."""
 
     solution: Tensor  # (k,)
     variances: Tensor  # (k,), the diagonal of A^-1

@@ -176,7 +176,7 @@ def solve(found: Equations, scale: Tensor, prior_mean: Tensor, prior_precision: 
 
 
 class Given(NamedTuple):
-    """What the rows of one side follow from."""
+    """The entries, partners, noise and prior that the rows of one side follow from."""
 
     blocks: Sequence[Block]  # the entries
     partner: Rows
@@ -187,7 +187,7 @@ class Given(NamedTuple):
 
 
 class Half(NamedTuple):
-    """What half a sweep found."""
+    """The rows of one side after half a sweep."""
 
     rows: Rows
     means: Tensor  # (m, d), of the rows given the other side

@@ -92,7 +92,7 @@ class OwnEntries(NamedTuple):
 
     @property
     def values(self) -> Tensor:
-        """Those of the own rows: their type and device are those of all numbers."""
+        """The values of the own rows: their type and device are those of all numbers."""
         return self.entries[0].values
 
     def own(self, side: int) -> slice:

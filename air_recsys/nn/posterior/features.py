@@ -14,13 +14,13 @@ from air_recsys.nn.posterior.exchange import OwnEntries
 
 DEGREES = "degrees"
 """In place of a number of features: the degrees alone."""
-_POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight, see docs/accuracy.md
+
+# What was tried in place of these values: benchmarks/reports/accuracy.md.
+_POWER = 1 / 3  # of the degrees; 1/2 gives rare rows and columns too much weight
 _PASSES = 6  # scores are then within 0.0002 of those of the exact vectors on MovieLens; 4 miss them by 0.0005
 _OVERSAMPLED = 10
-_SHARE = 0.2  # of the rows, or columns; on parts of MovieLens a third or a tenth are worse, see docs/accuracy.md
-_FLOOR = (
-    0.9  # of the first squared singular value left out: what vectors of entries at random have, see docs/accuracy.md
-)
+_SHARE = 0.2  # of the rows, or columns; on parts of MovieLens a third or a tenth are worse
+_FLOOR = 0.9  # of the first squared singular value left out: what vectors of entries at random have
 
 
 def pattern_features(observed: OwnEntries, n_features: int | str, rng: np.random.Generator) -> tuple[Tensor, Tensor]:

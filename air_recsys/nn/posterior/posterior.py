@@ -43,7 +43,7 @@ from air_recsys.nn.posterior.state import Stateful, load_position, position
 from air_recsys.nn.posterior.triangles import packed
 
 _MOMENTUM = 0.5  # -a
-_PAST = 0.6  # of the way to the best Gaussian, beyond it; see docs/accuracy.md
+_PAST = 0.6  # of the way to the best Gaussian, beyond it; see benchmarks/reports/accuracy.md
 _START_NOISE = 0.3  # fraction of the variance of the values; smaller ones prune factors before the noise settles
 _START_COVARIANCE = 0.01
 

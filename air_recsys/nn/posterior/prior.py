@@ -32,7 +32,7 @@ from air_recsys.nn.posterior.triangles import symmetric
 _SPREAD = 0.1  # s_0
 _FREE = 0.01  # ridge of the constant
 _FURTHER = 0.8  # of the way of a precision, beyond it; at 1 one that the rows fix at once swings for ever
-_RIDGE = 20.0  # of the features; learned by evidence it is too small, see docs/accuracy.md
+_RIDGE = 20.0  # of the features; learned by evidence it is too small, see benchmarks/reports/accuracy.md
 _COUNTS = 10.0  # nu
 _SMALLEST = 1e-4  # fraction of the starting variance; float32 cannot solve the equations of a smaller noise
 Numbers = TypeVar("Numbers", Tensor, np.ndarray)

@@ -4,17 +4,28 @@ Every function returns a `matplotlib.figure.Figure`, works without a display, an
 matplotlib. If `ax` is given it is drawn on; by default there is a new figure, in the theme of `use_theme`.
 """
 
-from air_recsys.report.plots.accuracy import plot_accuracy, plot_errors, plot_reliability
-from air_recsys.report.plots.completion import plot_completion
-from air_recsys.report.plots.enrichment import plot_enrichment
-from air_recsys.report.plots.graphs import plot_adjacency, plot_degrees, plot_weights
-from air_recsys.report.plots.measures import community_table, effective_neighbors, self_edge_share
-from air_recsys.report.plots.predictions import plot_predictions
-from air_recsys.report.plots.ratings import plot_counts, plot_ratings
-from air_recsys.report.plots.singular_values import SingularValues, plot_singular_values, product_singular_values
+from air_recsys.report.plots.accuracy import plot_accuracy, plot_enrichment, plot_errors, plot_reliability
+from air_recsys.report.plots.graphs import (
+    community_table,
+    effective_neighbors,
+    plot_adjacency,
+    plot_degrees,
+    plot_weights,
+    self_edge_share,
+)
+from air_recsys.report.plots.ratings import plot_completion, plot_counts, plot_predictions, plot_ratings
 from air_recsys.report.plots.snapshots import plot_effective_neighbors, plot_self_edges, plot_snapshots, plot_vanishing
 from air_recsys.report.plots.theme import use_theme
-from air_recsys.report.plots.training import plot_energy, plot_fit, plot_noise, plot_training, plot_validation
+from air_recsys.report.plots.training import (
+    SingularValues,
+    plot_energy,
+    plot_fit,
+    plot_noise,
+    plot_singular_values,
+    plot_training,
+    plot_validation,
+    product_singular_values,
+)
 
 __all__ = [
     "SingularValues",

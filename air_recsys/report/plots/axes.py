@@ -30,7 +30,7 @@ def new_figure(size: tuple[float, float]) -> Figure:
     array([4., 3.])
     """
     import_extra("matplotlib.figure", "viz")
-    from air_recsys.report.plots.notebook import NotebookFigure
+    from air_recsys.report.plots.theme import NotebookFigure
 
     return NotebookFigure(figsize=size, layout="constrained")
 

@@ -2,18 +2,35 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import copy
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from air_recsys.data.interactions import Interactions
-from air_recsys.report.plots.axes import COLOR_OF, GREEN, figure_and_axes, finish, light_grid, logarithmic
-from air_recsys.report.plots.theme import ink
-from air_recsys.storage.validation import check_choice
+from air_recsys.exceptions import DataError
+from air_recsys.graphs import SimilarityGraph
+from air_recsys.metrics import rmse
+from air_recsys.metrics.checks import check_pairs
+from air_recsys.models import Recommender
+from air_recsys.report.plots.axes import (
+    COLOR_OF,
+    GREEN,
+    ORANGE,
+    figure_and_axes,
+    finish,
+    light_grid,
+    logarithmic,
+    new_figure,
+)
+from air_recsys.report.plots.graphs import ceiling
+from air_recsys.report.plots.theme import ink, weight_colors
+from air_recsys.storage.validation import check_choice, import_extra
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
 
 _FEW = 20  # distinct ratings that get a bar each
 _BARS = 30
@@ -75,3 +92,131 @@ def plot_counts(data: Interactions, side: Literal["user", "item"] = "user", ax: 
     title = f"Ratings per {side}" + (f" ({without:,} without)" if without else "")
     finish(axes, title, "ratings", f"{side}s")
     return figure
+
+
+_LARGEST = 2_000
+
+
+def plot_completion(model: Recommender) -> Figure:
+    """Draw the ratings given, the ratings completed, and both graphs, all sorted by the graphs' communities.
+
+    Parameters
+    ----------
+    model : Recommender
+        Fitted, with both graphs and at most 2,000 users and items.
+
+    Raises
+    ------
+    DataError
+        For a model without graphs, or too large to be drawn as matrices.
+    """
+    figure, model = new_figure((11, 9)), copy.copy(model)  # the state of this moment, whatever another thread writes
+    data = model.interactions_
+    if model.user_graph_ is None or model.item_graph_ is None:
+        raise DataError(f"expected a model with both graphs, found a {type(model).__name__} without")
+    if max(data.n_users, data.n_items) > _LARGEST:
+        raise DataError(f"expected at most {_LARGEST} users and items, found {data.n_users} and {data.n_items}")
+    users, items = _order(model.user_graph_), _order(model.item_graph_)
+    given = data.to_dense()[np.ix_(users, items)]
+    pairs = np.repeat(data.user_ids[users], items.size), np.tile(data.item_ids[items], users.size)
+    completed = model.predict(*pairs).reshape(given.shape)
+    axes = figure.subplots(2, 2)
+    style = {"cmap": "viridis", "vmin": float(data.ratings.min()), "vmax": float(data.ratings.max())}
+    titles = f"Given: {data.density:.0%} of the ratings", "Completed"
+    for panel, values, title in zip(axes[0], (given, completed), titles, strict=True):
+        _matrix(figure, panel, values, title, ("items", "users"), **style)
+    _graph(figure, axes[1, 0], model.user_graph_, users, "user")
+    _graph(figure, axes[1, 1], model.item_graph_, items, "item")
+    return figure
+
+
+def _order(graph: SimilarityGraph) -> np.ndarray:
+    return np.argsort(graph.communities().to_numpy(), kind="stable")
+
+
+def _graph(figure: Figure, axes: Axes, graph: SimilarityGraph, order: np.ndarray, kind: str) -> None:
+    weights = graph.to_scipy().toarray()[np.ix_(order, order)]
+    title = f"Learned {kind} graph: {graph.communities().nunique()} communities"
+    style = {"cmap": weight_colors(), "vmin": 0, "vmax": ceiling(weights, 0.95)}
+    _matrix(figure, axes, weights, title, (f"{kind}s", f"{kind}s"), **style)
+
+
+def _matrix(figure: Figure, axes: Axes, values: np.ndarray, title: str, labels: tuple[str, str], **style: Any) -> None:
+    image = axes.imshow(values, interpolation="nearest", aspect="auto", **style)
+    axes.set(title=title, xlabel=labels[0], ylabel=labels[1])
+    figure.colorbar(image, ax=axes)
+
+
+_FEW_VALUES = 12  # distinct true values that get a column each
+_ROWS = 60
+
+
+def plot_predictions(y_true: Any, y_pred: Any, ax: Axes | None = None) -> Figure:
+    """Draw predicted against true ratings as densities, with the diagonal where both are equal.
+
+    At most 12 distinct true values (stars, 0/1) get a column each: its colours are the shares of the predictions for
+    that value, its mark their median. Other truths are drawn as hexagons, coloured by the number of pairs.
+
+    Parameters
+    ----------
+    y_true, y_pred : array_like of float, shape (n,)
+    ax : Axes, optional
+
+    Raises
+    ------
+    DataError
+        If the two differ in length, are empty, or hold NaN.
+
+    Examples
+    --------
+    >>> figure = plot_predictions([1, 1, 5], [1.5, 0.5, 4.0])
+    >>> figure.axes[0].get_title()
+    'Predicted against true: 3 ratings, RMSE 0.707'
+    """
+    truth, predicted = check_pairs(y_true, y_pred)
+    figure, axes = figure_and_axes(ax, (5.4, 4.4))
+    if np.unique(truth).size <= _FEW_VALUES:
+        _draw_columns(axes, truth, predicted)
+    else:
+        _draw_hexagons(axes, truth, predicted)
+    low, high = min(truth.min(), predicted.min()), max(truth.max(), predicted.max())
+    axes.plot([low, high], [low, high], color=ORANGE, linestyle="--", linewidth=1, label="predicted = true")
+    error = rmse(truth, predicted)
+    axes.set_title(f"Predicted against true: {truth.size:,} ratings, RMSE {error:.3g}", fontsize="medium")
+    axes.set(xlabel="true rating", ylabel="predicted rating")
+    axes.legend(loc="upper left", fontsize="small", frameon=False)
+    return figure
+
+
+def _draw_columns(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
+    levels, column = np.unique(truth, return_inverse=True)
+    low, high = float(predicted.min()), float(predicted.max())
+    if high == low:
+        low, high = low - 0.5, high + 0.5
+    half = 0.4 * (np.diff(levels).min() if levels.size > 1 else 1.0)
+    columns = [predicted[column == index] for index in range(levels.size)]
+    shares = np.stack([np.histogram(values, bins=_ROWS, range=(low, high))[0] / values.size for values in columns])
+    edges = np.linspace(low, high, _ROWS + 1)
+    meshes = [
+        axes.pcolormesh(
+            [level - half, level + half],
+            edges,
+            np.ma.masked_equal(share[:, None], 0),
+            cmap=weight_colors(),
+            vmin=0,
+            vmax=shares.max(),
+            rasterized=True,  # drawn as vectors, white lines would show between the cells
+        )
+        for level, share in zip(levels.tolist(), shares, strict=True)
+    ]
+    ticks = import_extra("matplotlib.ticker", "viz").MaxNLocator(5)  # the same ones while the layout is sought
+    axes.figure.colorbar(meshes[0], ax=axes, ticks=ticks, label="share of its pairs")
+    medians = [float(np.median(values)) for values in columns]
+    axes.plot(levels, medians, "o", color=ink(), markersize=5, label="median")
+    axes.set_xticks(levels)
+
+
+def _draw_hexagons(axes: Axes, truth: np.ndarray, predicted: np.ndarray) -> None:
+    scale = import_extra("matplotlib.colors", "viz").LogNorm()
+    hexagons = axes.hexbin(truth, predicted, gridsize=50, cmap=weight_colors(), norm=scale, mincnt=1, linewidths=0.1)
+    axes.figure.colorbar(hexagons, ax=axes, label="pairs")

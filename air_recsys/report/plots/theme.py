@@ -6,15 +6,19 @@ everything of that colour anew while a figure is rendered, so one figure can be 
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from matplotlib.figure import Figure
 
 from air_recsys.storage.validation import check_choice, import_extra
 
 if TYPE_CHECKING:
     from matplotlib.colors import Colormap
     from matplotlib.figure import Figure
+
 
 INKS = {"light": "#1c2126", "dark": "#e4e8ec", "auto": "#777d85"}
 """Ink by theme; that of "auto" has a contrast above 4:1 on white and on the near-black of dark notebooks."""
@@ -98,3 +102,33 @@ def _recolor(figure: Figure, old: str, new: str) -> None:
 
 def _none() -> None:
     return None
+
+
+class NotebookFigure(Figure):
+    """A `Figure` in the theme of `use_theme`, which a notebook shows where it is the value of a cell.
+
+    A notebook shows plain figures only after an import of `pyplot`, which nothing here imports.
+    """
+
+    _in_notebook = False
+
+    def draw(self, renderer: Any) -> None:
+        """Draw with the ink of the theme."""
+        theme = theme_in_use()
+        with inked(self, INKS[theme] if self._in_notebook or theme != "auto" else ink()):
+            super().draw(renderer)
+
+    def savefig(self, fname: Any, **options: Any) -> None:
+        """Save, without a background where the theme has none."""
+        if self._in_notebook or theme_in_use() != "auto":
+            options.setdefault("transparent", True)
+        super().savefig(fname, **options)
+
+    def _repr_png_(self) -> bytes:
+        buffer = io.BytesIO()
+        self._in_notebook = True
+        try:
+            self.savefig(buffer, format="png")
+        finally:
+            self._in_notebook = False
+        return buffer.getvalue()

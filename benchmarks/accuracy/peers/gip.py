@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from air_recsys.models.drug_target.completion import spectrum
-from benchmarks.graphs.rivals import ease, gip
+from benchmarks.graphs.measures import ease, gip
 
 _NEGLIGIBLE = 1e-4
 

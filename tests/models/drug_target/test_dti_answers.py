@@ -12,7 +12,7 @@ import pytest
 from air_recsys.datasets import load_yamanishi
 from air_recsys.dti import DrugTargetAIR, interaction_folds
 from air_recsys.exceptions import UnknownIdError
-from air_recsys.models.drug_target.calibration import Calibration, held_out
+from air_recsys.models.drug_target.answers import Calibration, held_out
 from air_recsys.models.drug_target.completion import affinity, spectrum
 
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 import torch
 
-from air_recsys.models.drug_target import graphs
+from air_recsys.models.drug_target import similarities as graphs
 from air_recsys.models.drug_target.completion import affinity
 
 

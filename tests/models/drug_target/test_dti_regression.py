@@ -8,7 +8,7 @@ import torch
 
 from air_recsys.dti import DrugTargetAIR
 from air_recsys.models.drug_target.completion import Completed, affinity, complete, left_out, spectrum
-from air_recsys.models.drug_target.regression import chosen_share, regress
+from air_recsys.models.drug_target.whole import chosen_share, regress
 from benchmarks.accuracy.peers.gip import ease_scores
 
 

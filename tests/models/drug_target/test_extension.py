@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from air_recsys.models.drug_target.completion import affinity
-from air_recsys.models.drug_target.extension import _leave_one_out, extension_weights, softmin_neighbors
+from air_recsys.models.drug_target.completion import _leave_one_out, affinity, extension_weights, softmin_neighbors
 
 
 @pytest.mark.parametrize("effective", [2.0, 3.0, 5.0])

@@ -11,14 +11,15 @@ import torch
 
 from air_recsys import AIR, Interactions
 from air_recsys.exceptions import DataError, ModelFileError, ParameterError
-from air_recsys.models.graph_ranker import holdout, ranker, regression
-from air_recsys.models.graph_ranker.choice import Search
-from air_recsys.models.graph_ranker.factors import FactorCourse, item_axes, trained_factors
-from air_recsys.models.graph_ranker.holdout import HeldOut
+from air_recsys.models.graph_ranker import hidden, ranker, regression
+from air_recsys.models.graph_ranker.factors import FactorTraining, trained_factors
+from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart, hidden_parts, hide_fifth
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, some_users
+from air_recsys.models.graph_ranker.progress import Progress
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.graph_ranker.search.progress import Progress
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, interaction_pattern, some_users
-from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, hidden_parts, hide_leaning
+from air_recsys.models.graph_ranker.selection import Search
+from air_recsys.models.graph_ranker.settings import RankerSettings
+from air_recsys.training import train
 from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
@@ -46,7 +47,6 @@ def fitted():
 def scores_by_hand(model, data):
     """Return the scores of all pairs by the formula of the docstring."""
     x, s = data.to_csr().toarray(), model.settings_
-    popular = np.maximum(x.sum(axis=0), 1)
     weighted = x.T @ (x * np.maximum(x.sum(axis=1, keepdims=True), 1.0) ** -s.regression_exponent)
     own = weighted.diagonal()
     d = s.regression_share * own + (1 - s.regression_share) * own[own > 0].mean()
@@ -54,8 +54,6 @@ def scores_by_hand(model, data):
     m = weighted / np.sqrt(np.outer(d, d))
     h = m @ np.linalg.inv(m + s.regression_penalty * np.eye(len(m)))
     parts = {
-        "item": lambda: x / popular**s.item_source @ graph(model, "item") / popular**s.item_target,
-        "user": lambda: graph(model, "user") @ (x / popular**s.user_target),
         "factor": lambda: np.exp(model.user_factors_ @ model.item_factors_.T / s.factor_temperature),
         "regression": lambda: x / d**s.regression_source @ h / d**s.regression_target,
     }
@@ -66,19 +64,9 @@ def scores_by_hand(model, data):
     return total
 
 
-def graph(model, side):
-    return getattr(model, f"{side}_adjacency_").toarray()
-
-
-EVERY_TERM: dict[str, Any] = {
-    "item_weight": 0.5,
-    "user_weight": 0.4,
-    "regression_share": 0.3,
-    "regression_source": 0.1,
-}
-
-
-@pytest.mark.parametrize("settings", [None, EVERY_TERM, {"regression_weight": 0.0, "item_weight": 1.0}])
+@pytest.mark.parametrize(
+    "settings", [None, {"regression_share": 0.3, "regression_source": 0.1}, {"regression_weight": 0.0}]
+)
 def test_scores_are_those_of_the_formula(fitted, settings):
     model, data, *_ = fitted
     if settings is not None:
@@ -126,7 +114,7 @@ def test_the_settings_chosen_are_the_best_of_those_tried(fitted):
 
 
 def begun(pattern):
-    return FactorCourse(pattern, 6, SoftmaxTraining(30), 0, torch.device("cpu"))
+    return FactorTraining(pattern, 6, SoftmaxTraining(30), 0, torch.device("cpu"))
 
 
 def test_the_search_scores_with_nothing_but_what_is_shown():
@@ -135,12 +123,12 @@ def test_the_search_scores_with_nothing_but_what_is_shown():
     pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
     rng = np.random.default_rng(0)
     hide = rng.random(pattern.nnz) < 0.2
-    shown, hidden = pattern.copy(), pattern.copy()
-    shown.data, hidden.data = np.where(hide, 0, 1).astype(np.float32), hide.astype(np.float32)
-    for part in (shown, hidden):
+    shown, later = pattern.copy(), pattern.copy()
+    shown.data, later.data = np.where(hide, 0, 1).astype(np.float32), hide.astype(np.float32)
+    for part in (shown, later):
         part.eliminate_zeros()
-    other = sp.csr_array((np.ones(hidden.nnz), hidden.indices[::-1].copy(), hidden.indptr), shape=hidden.shape)
-    held_out = [HeldOut(HiddenPart("", shown, truth), 0, 500) for truth in (hidden, other)]
+    other = sp.csr_array((np.ones(later.nnz), later.indices[::-1].copy(), later.indptr), shape=later.shape)
+    held_out = [HeldOut(HiddenPart("", shown, truth), 0, 500) for truth in (later, other)]
     for each in held_out:
         each.use_factors(trained_factors(shown, 6, SoftmaxTraining(30), 0, torch.device("cpu")))
     for scorer in (HeldOut.regression_scores, HeldOut.factor_scores):
@@ -152,7 +140,7 @@ def test_the_search_is_asked_for_at_most_so_many_users(monkeypatch):
     data, *_ = planted()
     found = GraphRanker(**SMALL | {"n_validation": 5}).fit(data)
     assert ((found.history_["recall"] >= 0) & (found.history_["recall"] <= 1)).to_numpy().all()
-    monkeypatch.setattr(holdout, "_MAX_ENTRIES", 3 * data.n_items)
+    monkeypatch.setattr(hidden, "_MAX_ENTRIES", 3 * data.n_items)
     pattern = sp.csr_array(data.to_csr(), dtype=np.float32)
     assert HeldOut(HiddenPart("", pattern, pattern), 0, 100).users.size == 3
 
@@ -170,20 +158,18 @@ def test_of_many_interactions_those_of_some_users_are_searched(monkeypatch):
     assert model.recommend(data.user_ids, 3)["user"].nunique() == data.n_users
 
 
-@pytest.mark.parametrize("lean", [0.0, 0.5, -0.5])
-def test_a_fifth_of_each_row_is_hidden_and_nothing_is_in_both_parts(lean):
+@pytest.mark.parametrize("popularity_bias", [0.0, 0.5, -0.5])
+def test_a_fifth_of_each_row_is_hidden_and_nothing_is_in_both_parts(popularity_bias):
     data, *_ = planted()
     pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
-    shown, hidden = hide_leaning(pattern, lean, 0)
-    np.testing.assert_array_equal((shown + hidden).toarray(), pattern.toarray())
-    assert shown.multiply(hidden).sum() == 0
+    shown, later = hide_fifth(pattern, popularity_bias, 0)
+    np.testing.assert_array_equal((shown + later).toarray(), pattern.toarray())
+    assert shown.multiply(later).sum() == 0
     sizes = np.diff(pattern.indptr)
-    np.testing.assert_array_equal(
-        hidden.sum(axis=1), np.minimum(np.floor(0.2 * sizes + 0.5), np.maximum(sizes - 1, 0))
-    )
+    np.testing.assert_array_equal(later.sum(axis=1), np.minimum(np.floor(0.2 * sizes + 0.5), np.maximum(sizes - 1, 0)))
 
 
-def test_to_lean_is_to_hide_popular_or_rare_columns():
+def test_popular_or_rare_columns_are_hidden_first():
     data, *_ = planted()
     pattern = sp.csr_array(data.to_csr() > 0, dtype=np.float32)
     counts = pattern.sum(axis=0)
@@ -199,62 +185,24 @@ def test_ways_of_hiding_count_by_ratios():
         Search(some, begun, 0, 500, Progress(HeldCheckpoint({}))) for some in (ways, *([way] for way in ways))
     )
     for search in (together, *apart):
-        search._try(RankerSettings(user_weight=0, factor_weight=0), HeldOut.regression_scores)
+        search._try(RankerSettings(factor_weight=0), HeldOut.regression_scores)
     alone = np.array([search.history[0]["ndcg"] for search in apart])
     assert together.history[0]["ndcg"] == pytest.approx(np.exp(np.log(alone).mean()))
 
 
 def test_given_settings_are_used_and_nothing_is_tried():
     data, *_ = planted()
-    model = GraphRanker(**SMALL, settings={"user_weight": 0.0, "factor_weight": 0.0}).fit(data)
-    assert model.settings_ == RankerSettings(user_weight=0.0, factor_weight=0.0)
+    model = GraphRanker(**SMALL, settings={"factor_weight": 0.0}).fit(data)
+    assert model.settings_ == RankerSettings(factor_weight=0.0)
     assert len(model.history_) == 1
     assert np.isnan(model.history_["ndcg"].to_numpy()).all()
-
-
-def before_training(model, data):
-    """Return what files held when factors were singular vectors: those of items times powers of popularity."""
-    pattern = interaction_pattern(data)
-    counts = np.maximum(pattern.sum(axis=0), 1)
-    axes = item_axes(pattern, 4, 0)
-    users, items = pattern / np.sqrt(counts) @ axes, axes * counts[:, None] ** 0.25
-    state, history = model._fitted(), model.history_.drop(columns="factor_temperature")
-    factors = state.factors._replace(user_factors=users, item_factors=items)
-    history = history.assign(factor_target=-0.25, n_axes=4)
-    return replace(state, factors=factors, source_factors=None, history=history)
-
-
-def test_files_from_before_the_factors_were_trained_score_and_fold_in_as_then(tmp_path):
-    data, *_ = planted()
-    weights = {"user_weight": 0.0, "regression_weight": 0.0, "factor_weight": 1.0}
-    model = GraphRanker(**SMALL, settings=weights).fit(data)
-    model._state = before_training(model, data)
-    again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
-    x = np.asarray(data.to_csr().toarray() > 0, dtype=float)
-    counts = np.maximum(x.sum(axis=0), 1)
-    axes = item_axes(interaction_pattern(data), 4, 0)
-    expected = x / np.sqrt(counts) @ axes @ (axes * counts[:, None] ** 0.25).T
-    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
-    users, items = (side.ravel() for side in np.indices(x.shape))
-    np.testing.assert_allclose(again.predict(users, items).reshape(x.shape), expected, rtol=1e-4, atol=1e-6)
-    np.testing.assert_allclose(again.fold_in(data).scores(), expected, rtol=1e-4, atol=1e-6)
-    assert again.settings_.factor_temperature == 0
-
-
-def test_files_from_before_the_regression_score_without_it(tmp_path):
-    data, *_ = planted()
-    model = GraphRanker(**SMALL, settings={"regression_weight": 0.0, "item_weight": 1.0}).fit(data)
-    again = GraphRanker.load(model.save(tmp_path / "ranker.model"))
-    later = [name for name in again.history_ if name.startswith("regression")]
-    again._state = replace(again._fitted(), history=again.history_.drop(columns=later))
-    assert again.recommend(data.user_ids, 5).equals(model.recommend(data.user_ids, 5))
 
 
 def test_many_items_are_regressed_on_their_neighbours(fitted, tmp_path, monkeypatch):
     """Which changes little: in the search, the lists, a file and for new users."""
     model, data, *_ = fitted
     monkeypatch.setattr(regression, "MOST_EXACT", 10)
-    monkeypatch.setattr(holdout, "MOST_EXACT", 10)
+    monkeypatch.setattr(hidden, "MOST_EXACT", 10)
     sparse = GraphRanker(**SMALL).fit(data)
     np.testing.assert_allclose(sparse.history_["ndcg"].max(), model.history_["ndcg"].max(), rtol=0.02)
     given = GraphRanker(**SMALL, settings={}).fit(data)
@@ -297,6 +245,27 @@ def test_a_file_whose_regression_is_lost_is_refused(fitted):
         GraphRanker().restored(state, {})
 
 
+@pytest.mark.parametrize("values", [{}, {"regression_penalty": float("nan")}])
+def test_a_file_whose_settings_are_lost_is_refused(fitted, values):
+    state = fitted[0]._fitted()
+    lost = replace(state.chosen, values=values and state.chosen.values | values)
+    with pytest.raises((ValueError, LookupError)):
+        GraphRanker().restored(replace(state, chosen=lost), {})
+
+
+def test_callbacks_see_the_last_training_and_may_end_it():
+    data, *_ = planted()
+    seen = []
+    GraphRanker(**SMALL, settings={}).fit(data, callbacks=[seen.append])
+    assert [record.epoch for record in seen] == [10, 20, 30]
+    assert seen[-1].objective < seen[0].objective
+    model = GraphRanker(**SMALL, settings={}).fit(data, callbacks=[lambda record: record.epoch == 20])
+    assert model.n_steps_ == 20
+    expected = FactorTraining(interaction_pattern(data), 6, SoftmaxTraining(30), 0, torch.device("cpu"))
+    train(expected.trainer(20))
+    np.testing.assert_array_equal(model.item_factors_, expected.factors().targets)
+
+
 def test_where_no_user_has_an_item_to_spare_the_defaults_serve():
     model = GraphRanker(**SMALL).fit(Interactions.from_dense([[1, np.nan], [np.nan, 1], [1, np.nan]]))
     assert model.settings_ == RankerSettings()
@@ -330,14 +299,14 @@ def test_a_saved_model_makes_the_same_lists(fitted, tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"settings": {"item_neighbors": 0}}, "item_neighbors"),
+        ({"settings": {"factor_temperature": 0.0}}, "factor_temperature"),
+        ({"settings": {"factor_weight": 0.0, "regression_weight": 0.0}}, "found both 0"),
         ({"n_steps": 0}, "n_steps"),
         ({"device": "gpu"}, "device must be"),
         ({"n_factors": 2.5}, "n_factors"),
         ({"n_validation": 0}, "n_validation"),
-        ({"settings": {"item_powr": 1.0}}, "a name in settings"),
-        ({"settings": {"item_power": 0.0}}, "item_power"),
-        ({"settings": {"user_weight": -1.0}}, "user_weight"),
+        ({"settings": {"item_power": 1.0}}, "a name in settings"),
+        ({"settings": {"factor_weight": -1.0}}, "factor_weight"),
         ({"settings": {"regression_penalty": 0.0}}, "regression_penalty"),
         ({"settings": {"regression_share": 1.5}}, "regression_share"),
         ({"settings": 3}, "settings must be a mapping or None, found int"),

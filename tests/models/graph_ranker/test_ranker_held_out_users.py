@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from air_recsys.models.graph_ranker.holdout import HeldOut
+from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart, hidden_parts
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.graph_ranker.smoothings import RankerSettings
-from air_recsys.models.graph_ranker.times.hidden_parts import HiddenPart, hidden_parts
+from air_recsys.models.graph_ranker.settings import RankerSettings
 
 SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "device": "cpu"}
 N_USERS, N_ITEMS = 130, 40
@@ -63,8 +62,8 @@ def test_who_is_held_out_does_not_count_in_the_training(pattern: sp.csr_array) -
     assert part.given is not None
     other = HiddenPart(part.name, part.shown, part.hidden, given=sp.csr_array(part.given[::-1]))
     settings = RankerSettings()
-    evened = [HeldOut(each, 0, 100)._evened(0.5, 1.0) for each in (part, other)]
-    np.testing.assert_array_equal(evened[0].rows.toarray(), evened[1].rows.toarray())
+    normalised = [HeldOut(each, 0, 100)._normalised(0.5, 1.0) for each in (part, other)]
+    np.testing.assert_array_equal(normalised[0].rows.toarray(), normalised[1].rows.toarray())
     scores = [HeldOut(each, 0, 100).regression_scores(settings) for each in (part, other)]
     assert not np.array_equal(scores[0], scores[1])
 

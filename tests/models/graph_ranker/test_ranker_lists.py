@@ -8,16 +8,24 @@ import scipy.sparse as sp
 import torch
 
 from air_recsys.models.graph_ranker import lists
-from air_recsys.models.graph_ranker.factors import over_factors
+from air_recsys.models.graph_ranker.factors import ItemFactors
 from air_recsys.models.graph_ranker.lists import best_lists, largest_of_rows
-from air_recsys.models.graph_ranker.smoothings import Smoothing, Term, blend
+from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, WeightedScorers
 from air_recsys.models.ranking import ties
 
 N_USERS, N_ITEMS = 70, 300
 WEIGHTS = {"regression": 1.0, "factor": 0.7}
 
 
-def terms(temperature: float = 0.15, *, copies: bool = False) -> dict[str, Term]:
+def product(left: sp.csr_array, right: sp.csr_array | np.ndarray) -> ProductScorer:
+    return ProductScorer(left, right, np.ones(left.shape[1]))
+
+
+def factors(users: np.ndarray, items: np.ndarray, temperature: float) -> FactorScorer:
+    return FactorScorer.of(users, ItemFactors(items, items), temperature, np.zeros(len(items)))
+
+
+def scorers(temperature: float = 0.15, *, copies: bool = False) -> WeightedScorers:
     """A sparse product and factors; with copies, each item is there three times."""
     rng = np.random.default_rng(0)
     n = N_ITEMS // 3 if copies else N_ITEMS
@@ -28,11 +36,12 @@ def terms(temperature: float = 0.15, *, copies: bool = False) -> dict[str, Term]
     users[3] = 0  # who has no items
     if copies:
         right, items = sp.csr_array(sp.hstack([right] * 3)), np.tile(items, (3, 1))
-    return {"regression": Smoothing(sp.csr_array(left), right), "factor": over_factors(users, items, temperature)}
+    both = {"regression": product(sp.csr_array(left), right), "factor": factors(users, items, temperature)}
+    return WeightedScorers(both, WEIGHTS, N_ITEMS)
 
 
-def expected(each: dict[str, Term], n: int, seen: sp.csr_array | None, allowed: np.ndarray | None) -> tuple:
-    scores = blend(each, WEIGHTS, np.arange(N_USERS), N_ITEMS)
+def expected(each: WeightedScorers, n: int, seen: sp.csr_array | None, allowed: np.ndarray | None) -> tuple:
+    scores = each.scores(np.arange(N_USERS))
     if seen is not None:
         scores[seen.nonzero()] = -np.inf
     if allowed is not None:
@@ -49,12 +58,12 @@ def some_seen() -> sp.csr_array:
 
 
 @pytest.mark.parametrize("copies", [False, True])
-@pytest.mark.parametrize("temperature", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("temperature", [0.1, 0.3])
 @pytest.mark.parametrize("n", [1, 20, N_ITEMS])
 @pytest.mark.parametrize("hides", [False, True])
 def test_lists_are_those_of_all_scores(copies: bool, temperature: float, n: int, hides: bool) -> None:
-    each, seen = terms(temperature, copies=copies), some_seen() if hides else None
-    items, scores = best_lists(each, WEIGHTS, np.arange(N_USERS), n, N_ITEMS, seen=seen)
+    each, seen = scorers(temperature, copies=copies), some_seen() if hides else None
+    items, scores = best_lists(each, np.arange(N_USERS), n, seen=seen)
     wanted, values = expected(each, n, seen, None)
     np.testing.assert_array_equal(items, wanted)
     np.testing.assert_allclose(scores, values, rtol=1e-5, atol=1e-6)
@@ -66,20 +75,20 @@ def test_lists_do_not_depend_on_the_candidates(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(lists, "_SPARE", spare)
     monkeypatch.setattr(lists, "_ERROR", max(error, 2e-4))
     monkeypatch.setattr(lists, "_users_of_block", lambda n_items: 11)
-    each, seen = terms(copies=True), some_seen()
-    items, _ = best_lists(each, WEIGHTS, np.arange(N_USERS), 7, N_ITEMS, seen=seen)
+    each, seen = scorers(copies=True), some_seen()
+    items, _ = best_lists(each, np.arange(N_USERS), 7, seen=seen)
     np.testing.assert_array_equal(items, expected(each, 7, seen, None)[0])
 
 
 @pytest.mark.parametrize("allowed", [np.arange(0, N_ITEMS, 2), np.array([4]), np.arange(10, 60)])
 def test_lists_hold_what_is_allowed(allowed: np.ndarray) -> None:
-    each, seen, n = terms(), some_seen(), min(5, len(allowed))
-    items, _ = best_lists(each, WEIGHTS, np.arange(N_USERS), n, N_ITEMS, seen=seen, allowed=allowed)
+    each, seen, n = scorers(), some_seen(), min(5, len(allowed))
+    items, _ = best_lists(each, np.arange(N_USERS), n, seen=seen, allowed=allowed)
     np.testing.assert_array_equal(items, expected(each, n, seen, allowed)[0])
 
 
 def test_nothing_allowed_leaves_nothing() -> None:
-    items, scores = best_lists(terms(), WEIGHTS, np.arange(2), 0, N_ITEMS, allowed=np.empty(0, int))
+    items, scores = best_lists(scorers(), np.arange(2), 0, allowed=np.empty(0, int))
     assert items.shape == scores.shape == (2, 0)
 
 
@@ -88,26 +97,25 @@ def test_scores_of_nothing_are_zero_whatever_they_weigh(weight: float) -> None:
     """In single precision a large weight over the length of a row of zeros is not finite."""
     rng = np.random.default_rng(3)
     items = rng.normal(size=(N_ITEMS, 6)).astype(np.float32)
-    nothing = Smoothing(sp.csr_array((2, N_ITEMS), dtype=np.float32), sp.eye_array(N_ITEMS, format="csr"))
-    each: dict[str, Term] = {"regression": nothing, "factor": over_factors(np.zeros((2, 6)), items, 0.15)}
-    for name, term in each.items():
-        rough = term.rough(np.arange(2), np.empty((2, N_ITEMS), dtype=np.float32))
-        assert not rough.added(weight, None).any()
-        found, scores = best_lists(each, {name: weight}, np.arange(2), 3, N_ITEMS)
+    nothing = product(sp.csr_array((2, N_ITEMS), dtype=np.float32), sp.eye_array(N_ITEMS, format="csr"))
+    for scorer in (nothing, factors(np.zeros((2, 6)), items, 0.15)):
+        one = WeightedScorers({"one": scorer}, {"one": weight}, N_ITEMS)
+        found, scores = best_lists(one, np.arange(2), 3)
         np.testing.assert_array_equal(found, [[0, 1, 2]] * 2)
         assert not scores.any()
 
 
 def test_no_users_have_no_lists() -> None:
-    assert best_lists(terms(), WEIGHTS, np.empty(0, int), 3, N_ITEMS)[0].shape == (0, 3)
+    assert best_lists(scorers(), np.empty(0, int), 3)[0].shape == (0, 3)
 
 
 def test_dense_weights_and_a_single_term() -> None:
     rng = np.random.default_rng(2)
     left = sp.random_array((N_USERS, 9), density=0.5, random_state=rng, dtype=np.float32, format="csr")
-    one: dict[str, Term] = {"regression": Smoothing(sp.csr_array(left), rng.random((9, N_ITEMS), dtype=np.float32))}
-    items, _ = best_lists(one, {"regression": 2.0}, np.arange(N_USERS), 4, N_ITEMS)
-    scores = blend(one, {"regression": 2.0}, np.arange(N_USERS), N_ITEMS)
+    scorer = product(sp.csr_array(left), rng.random((9, N_ITEMS), dtype=np.float32))
+    one = WeightedScorers({"regression": scorer}, {"regression": 2.0}, N_ITEMS)
+    items, _ = best_lists(one, np.arange(N_USERS), 4)
+    scores = one.scores(np.arange(N_USERS))
     np.testing.assert_array_equal(items, ties.best_of(scores, 4, 2.0)[0])
 
 

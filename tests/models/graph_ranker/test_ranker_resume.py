@@ -18,13 +18,12 @@ from air_recsys import AIR, Interactions
 from air_recsys.cli import main
 from air_recsys.exceptions import CheckpointError, ParameterError
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker import choice
+from air_recsys.models.graph_ranker import progress, selection
 from air_recsys.models.graph_ranker import ranker as module
-from air_recsys.models.graph_ranker.factors import FactorCourse
-from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.search import time_budget
+from air_recsys.models.graph_ranker.hidden import HeldOut
 from air_recsys.training.checkpoint import CheckpointFile
 from air_recsys.training.interrupts import Terminated
+from air_recsys.training.softmax import SoftmaxTrainer
 
 N_STEPS = 24  # measured after 8, 12, ...
 FULL = OSError(28, "No space left on device")
@@ -42,17 +41,17 @@ def make(**parameters) -> GraphRanker:
 
 
 def few_settings() -> None:
-    choice._REGRESSION = {"regression_target": (-0.25, 0.0)}
-    choice._FACTORS = {"factor_weight": (0.5, 0.75, 1.0)}
+    selection._REGRESSION = {"regression_target": (-0.25, 0.0)}
+    selection._FACTORS = {"factor_weight": (0.5, 0.75, 1.0)}
 
 
 @pytest.fixture(scope="module", autouse=True)
 def quick() -> Iterator[None]:
     """Let searches try few settings."""
-    before = choice._REGRESSION, choice._FACTORS
+    before = selection._REGRESSION, selection._FACTORS
     few_settings()
     yield
-    choice._REGRESSION, choice._FACTORS = before
+    selection._REGRESSION, selection._FACTORS = before
 
 
 @pytest.fixture(scope="module")
@@ -76,19 +75,19 @@ class Cut:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.patch, self.steps, self.tries = monkeypatch, 0, 0
-        advance, measure = FactorCourse.advance, HeldOut.measure
+        advance, measure = SoftmaxTrainer.advance, HeldOut.measure
 
-        def counted(course: FactorCourse, until: int, watch=None) -> None:
-            self.steps += until - course.step
+        def counted(trainer: SoftmaxTrainer, position: int) -> None:
+            self.steps += 1
             self.at_step()
-            advance(course, until, watch)
+            advance(trainer, position)
 
         def tried(way: HeldOut, scores: np.ndarray) -> tuple[float, float]:
             self.tries += 1
             self.at_try()
             return measure(way, scores)
 
-        monkeypatch.setattr(FactorCourse, "advance", counted)
+        monkeypatch.setattr(SoftmaxTrainer, "advance", counted)
         monkeypatch.setattr(HeldOut, "measure", tried)
         self.go_on()
 
@@ -185,20 +184,19 @@ def test_given_settings_go_on_too(cut, tmp_path) -> None:
 KILLED = """
 import os, signal, sys
 import test_ranker_resume as cases
-from air_recsys.models.graph_ranker.factors import FactorCourse
 
 cases.few_settings()
 cases.make().fit(cases.likes())  # imports what both need
-advance, steps = FactorCourse.advance, 0
+advance, steps = cases.SoftmaxTrainer.advance, 0
 
-def killed(course, until, watch=None):
+def killed(trainer, position):
     global steps
     steps += 1
     if steps > number:
         os.kill(os.getpid(), signal.SIGKILL)
-    advance(course, until, watch)
+    advance(trainer, position)
 
-FactorCourse.advance = killed
+cases.SoftmaxTrainer.advance = killed
 for path, number in zip(sys.argv[1::2], map(int, sys.argv[2::2])):
     if (child := os.fork()) == 0:
         cases.make().fit(cases.likes(), checkpoint=path, every=2)
@@ -325,7 +323,7 @@ def test_bad_arguments_and_broken_files_are_refused_before_any_work(checkpoint, 
     assert list(tmp_path.iterdir()) == [half]
 
 
-@pytest.mark.parametrize("kind", ["history", "chosen", "last", "steps"])
+@pytest.mark.parametrize("kind", ["history", "selected", "last", "steps"])
 def test_a_state_of_something_else_is_refused(kind, checkpoint, tmp_path) -> None:
     path, model = tmp_path / "run.ckpt", make(settings={}) if kind == "last" else make()
     kept = module.fingerprint("GraphRanker", model.saved_parameters(), likes())
@@ -351,7 +349,7 @@ class Clock:
 def test_the_seconds_before_count_for_a_time_budget(cut, tmp_path, monkeypatch) -> None:
     """A setting takes 30 seconds: there is time for four, before and after."""
     clock, path = Clock(), tmp_path / "run.ckpt"
-    monkeypatch.setattr(time_budget, "time", clock)
+    monkeypatch.setattr(progress, "time", clock)
 
     def ends() -> None:
         clock.go(10)

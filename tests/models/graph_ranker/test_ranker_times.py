@@ -10,10 +10,9 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.exceptions import DataError, ParameterError, ParameterWarning
+from air_recsys.models.graph_ranker.hidden import hidden_parts
+from air_recsys.models.graph_ranker.pattern import interaction_pattern, interaction_times, log_trend, with_half_life
 from air_recsys.models.graph_ranker.ranker import GraphRanker
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
-from air_recsys.models.graph_ranker.times.recency import interaction_times, log_trend, of_later_items
 
 SMALL: dict[str, Any] = {"n_factors": 4, "n_steps": 5, "n_validation": 100, "device": "cpu"}
 TIMED = {"user_half_life": 2.0, "item_trend": 0.5}
@@ -172,14 +171,14 @@ def test_items_of_one_time_count_the_same() -> None:
     pattern = sp.csr_array(np.ones((2, 3), dtype=np.float32))
     times = sp.csr_array(np.array([[1, 1, 2], [5, 5, 5]]))
     expected = [[0.5, 0.5, 1.0], [1.0, 1.0, 1.0]]
-    np.testing.assert_array_equal(of_later_items(pattern, times, 1.0).toarray(), expected)
-    assert of_later_items(pattern, times, 0.0) is pattern
+    np.testing.assert_array_equal(with_half_life(pattern, times, 1.0).toarray(), expected)
+    assert with_half_life(pattern, times, 0.0) is pattern
 
 
 def test_an_item_counts_half_with_as_many_later_ones_as_the_half_life() -> None:
     pattern = sp.csr_array(np.ones((1, 7), dtype=np.float32))
     times = sp.csr_array(np.arange(7, 0, -1)[None, :])
-    found = of_later_items(pattern, times, 3.0).toarray()[0]
+    found = with_half_life(pattern, times, 3.0).toarray()[0]
     np.testing.assert_allclose(found, 3 / (3 + np.arange(7)), rtol=1e-6)
     assert found[3] == 0.5
 

@@ -6,16 +6,17 @@ import scipy.sparse as sp
 
 from air_recsys import Interactions
 from air_recsys.models.graph_ranker.regression import (
-    EvenedItems,
-    evened_items,
+    NormalisedItems,
     exact_weights,
     filtered,
     item_products,
     item_weights,
     neighborhood_weights,
-    over_regression,
+    normalised_items,
+    regression_scorer,
 )
-from air_recsys.models.graph_ranker.smoothings import RankerSettings, of_length_one
+from air_recsys.models.graph_ranker.scorers import of_length_one
+from air_recsys.models.graph_ranker.settings import RankerSettings
 from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
 from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 
@@ -38,18 +39,18 @@ def scores_of_items(ranker) -> np.ndarray:
     return ranker._scores(sp.csr_array(sp.eye_array(ranker.pattern.shape[1], dtype=np.float32)))
 
 
-def as_weights(evened: EvenedItems, h: np.ndarray) -> np.ndarray:
+def as_weights(normalised: NormalisedItems, h: np.ndarray) -> np.ndarray:
     """Return D^-1/2 H D^1/2, column j divided by 1 - H_jj: the docstring's map to weights of EASE."""
-    roots = np.sqrt(evened.degrees)
+    roots = np.sqrt(normalised.degrees)
     return h / roots[:, None] * roots / (1 - h.diagonal())
 
 
 def test_ease_is_a_member(pattern):
-    evened = evened_items(pattern, 0.0, 0.0)
-    decay = 3.0 * evened.degrees[0]
+    normalised = normalised_items(pattern, 0.0, 0.0)
+    decay = 3.0 * normalised.degrees[0]
     ease = EASE(decay).fit(Interactions.from_csr(pattern))
-    found = as_weights(evened, exact_weights(item_products(evened), 3.0))
-    present = np.flatnonzero(pattern.sum(axis=0))  # the item of nobody is not evened
+    found = as_weights(normalised, exact_weights(item_products(normalised), 3.0))
+    present = np.flatnonzero(pattern.sum(axis=0))  # the item of nobody is not normalised
     at = np.ix_(present, present)
     np.testing.assert_allclose(off_diagonal(found)[at], off_diagonal(scores_of_items(ease))[at], rtol=1e-3, atol=1e-5)
 
@@ -57,12 +58,12 @@ def test_ease_is_a_member(pattern):
 @pytest.mark.parametrize("share", [1.0, 0.4])
 def test_rdlae_without_a_limit_is_a_member(pattern, share):
     """Its penalty lambda + p / (1 - p) n_i is that of D: a share of the item's degree, the rest for all alike."""
-    evened, penalty = evened_items(pattern, 0.0, share), 2.0
+    normalised, penalty = normalised_items(pattern, 0.0, share), 2.0
     counts = pattern.sum(axis=0)
     dropout = penalty * share / (1 + penalty * share)
     decay = penalty * (1 - share) * counts[counts > 0].mean()
     own = scores_of_items(RDLAE(max(decay, 1e-6), dropout, 0.0).fit(Interactions.from_csr(pattern)))
-    found = as_weights(evened, exact_weights(item_products(evened), penalty))
+    found = as_weights(normalised, exact_weights(item_products(normalised), penalty))
     present = np.flatnonzero(counts)
     at = np.ix_(present, present)
     np.testing.assert_allclose(off_diagonal(found)[at], off_diagonal(own)[at], rtol=1e-3, atol=1e-5)
@@ -74,7 +75,7 @@ def scores_of_products(pattern, power):
         regression_exponent=1.0, regression_penalty=1e5, regression_source=power, regression_target=power
     )
     weights = item_weights(pattern, settings)
-    term = over_regression(pattern, pattern, weights, np.zeros(pattern.shape[1]), settings)
+    term = regression_scorer(pattern, pattern, weights, np.zeros(pattern.shape[1]), settings)
     return term.scores(np.arange(pattern.shape[0]))
 
 
@@ -104,30 +105,30 @@ def test_linear_gf_cf_and_turbo_cf_are_members_where_users_have_as_many_items_ea
 @pytest.mark.parametrize("penalty", [1.0, 16.0])
 def test_polynomials_and_neighbourhoods_are_the_exact_weights(pattern, exponent, share, penalty):
     whole = sp.csr_array(sp.vstack([pattern, np.arange(25)[None] != 3]), dtype=np.float32)  # every pair is shared
-    evened = evened_items(whole, exponent, share)
-    exact = exact_weights(item_products(evened), penalty)
-    own = sp.csr_array(pattern[:35], dtype=np.float32)  # more than are smoothed at a time
-    for found in filtered(evened, own, [penalty / 2, penalty])[1:]:
+    normalised = normalised_items(whole, exponent, share)
+    exact = exact_weights(item_products(normalised), penalty)
+    own = sp.csr_array(pattern[:35], dtype=np.float32)  # more than go through a polynomial at a time
+    for found in filtered(normalised, own, [penalty / 2, penalty])[1:]:
         np.testing.assert_allclose(found, own @ exact, atol=3e-3 * own.sum(axis=1).max())
-    np.testing.assert_allclose(neighborhood_weights(evened, penalty).toarray(), exact, rtol=1e-4, atol=1e-6)
+    np.testing.assert_allclose(neighborhood_weights(normalised, penalty).toarray(), exact, rtol=1e-4, atol=1e-6)
 
 
 def test_few_neighbours_are_a_regression_on_these_alone(pattern):
     """Column j is that of the exact weights of j and its neighbours, all other items left out."""
-    evened = evened_items(pattern, 0.5, 1.0)
-    found = neighborhood_weights(evened, 2.0, n_neighbors=5).toarray()
+    normalised = normalised_items(pattern, 0.5, 1.0)
+    found = neighborhood_weights(normalised, 2.0, n_neighbors=5).toarray()
     for item in (0, 7, 24):
         chosen = np.flatnonzero(found[:, item])
         assert chosen.size == 6
         alone = exact_weights(
-            item_products(EvenedItems(sp.csr_array(evened.rows[:, chosen]), evened.degrees[chosen])), 2.0
+            item_products(NormalisedItems(sp.csr_array(normalised.rows[:, chosen]), normalised.degrees[chosen])), 2.0
         )
         np.testing.assert_allclose(found[chosen, item], alone[:, np.flatnonzero(chosen == item)[0]], rtol=1e-4)
 
 
 def test_an_item_of_nobody_has_no_weights(pattern):
-    evened = evened_items(pattern, 0.5, 1.0)
-    assert np.isfinite(evened.degrees).all()
-    for weights in (exact_weights(item_products(evened), 2.0), neighborhood_weights(evened, 2.0).toarray()):
+    normalised = normalised_items(pattern, 0.5, 1.0)
+    assert np.isfinite(normalised.degrees).all()
+    for weights in (exact_weights(item_products(normalised), 2.0), neighborhood_weights(normalised, 2.0).toarray()):
         np.testing.assert_allclose(weights[3], 0, atol=1e-12)
         np.testing.assert_allclose(weights[:, 3], 0, atol=1e-12)

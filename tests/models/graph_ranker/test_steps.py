@@ -9,12 +9,12 @@ import torch
 
 from air_recsys import Interactions
 from air_recsys.models import GraphRanker
-from air_recsys.models.graph_ranker.factors import FactorCourse
-from air_recsys.models.graph_ranker.holdout import HeldOut
-from air_recsys.models.graph_ranker.search.progress import Progress
-from air_recsys.models.graph_ranker.search.steps import StepChoice
-from air_recsys.models.graph_ranker.smoothings import interaction_pattern
-from air_recsys.models.graph_ranker.times.hidden_parts import hidden_parts
+from air_recsys.models.graph_ranker.factors import FactorTraining
+from air_recsys.models.graph_ranker.hidden import HeldOut, hidden_parts
+from air_recsys.models.graph_ranker.pattern import interaction_pattern
+from air_recsys.models.graph_ranker.progress import Progress
+from air_recsys.models.graph_ranker.steps import StepSearch
+from air_recsys.training import train
 from air_recsys.training.checkpoint import HeldCheckpoint
 from air_recsys.training.softmax import SoftmaxTraining
 
@@ -28,8 +28,8 @@ def likes() -> Interactions:
     return Interactions.from_dense(np.where(rng.random(chance.shape) < chance, 1.0, np.nan))
 
 
-def begun(pattern: sp.csr_array, n_steps: int = 12, seed: int = 0) -> FactorCourse:
-    return FactorCourse(pattern, 2, SoftmaxTraining(n_steps), seed, torch.device("cpu"))
+def begun(pattern: sp.csr_array, n_steps: int = 12, seed: int = 0) -> FactorTraining:
+    return FactorTraining(pattern, 2, SoftmaxTraining(n_steps), seed, torch.device("cpu"))
 
 
 @pytest.mark.parametrize(
@@ -49,12 +49,12 @@ def test_training_stops_where_lists_get_no_better_and_the_best_factors_are_kept(
         seen.append(step)
         return found[step]
 
-    assert StepChoice(ways, begun, Progress(HeldCheckpoint({}))).best(measure) == best
+    assert StepSearch(ways, begun, Progress(HeldCheckpoint({}))).best(measure) == best
     assert seen == measured
     for way in ways:
-        course = begun(way.shown)
-        course.advance(best)
-        np.testing.assert_array_equal(way.factors.targets, course.factors().targets)
+        training = begun(way.shown)
+        train(training.trainer(best))
+        np.testing.assert_array_equal(way.factors.targets, training.factors().targets)
 
 
 def test_factors_that_learn_by_heart_are_stopped_early() -> None:
@@ -66,9 +66,9 @@ def test_factors_that_learn_by_heart_are_stopped_early() -> None:
     assert max(figures[[60, 80]]) < 0.98 * figures[40]
     assert model.n_steps_ == 40
     assert model.search_line_.endswith("; 40 of 120 steps")
-    course = begun(interaction_pattern(data), 120, seed)
-    course.advance(40)
-    np.testing.assert_array_equal(model.item_factors_, course.factors().targets)
+    training = begun(interaction_pattern(data), 120, seed)
+    train(training.trainer(40))
+    np.testing.assert_array_equal(model.item_factors_, training.factors().targets)
 
 
 def test_given_settings_take_all_steps_and_factors_without_weight_none() -> None:
@@ -80,9 +80,3 @@ def test_given_settings_take_all_steps_and_factors_without_weight_none() -> None
 def test_the_number_of_steps_is_in_the_file(tmp_path) -> None:
     model = GraphRanker(n_steps=5, settings={}, **SMALL).fit(likes())
     assert GraphRanker.load(model.save(tmp_path / "lists.air")).n_steps_ == 5
-
-
-def test_models_of_before_have_all_their_steps() -> None:
-    model = GraphRanker(n_steps=5, settings={}, **SMALL).fit(likes())
-    del model.history_["n_steps"]
-    assert model.n_steps_ == 5

@@ -28,7 +28,7 @@ MAKERS: dict[str, Any] = {
     "adam": lambda: AIR.for_ratings(n_factors=5, solver="adam", n_epochs=30, random_state=0, device="cpu"),
     "dmf": MODELS["DMF"],
     "bias": MODELS["BiasModel"],
-    "ranker": lambda: GraphRanker(n_factors=6, settings={"user_neighbors": 5}),
+    "ranker": lambda: GraphRanker(n_factors=6, settings={}),
 }
 
 

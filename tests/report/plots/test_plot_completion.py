@@ -9,7 +9,8 @@ from matplotlib.colors import Normalize
 
 from air_recsys import AIR, DMF, BiasModel
 from air_recsys.exceptions import DataError, MissingExtraError
-from air_recsys.report.plots import completion, plot_completion
+from air_recsys.report.plots import plot_completion
+from air_recsys.report.plots import ratings as completion
 
 
 @pytest.fixture(scope="module")

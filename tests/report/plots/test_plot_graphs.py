@@ -28,7 +28,7 @@ from air_recsys.report.plots import (
     plot_weights,
     self_edge_share,
 )
-from air_recsys.report.plots.measures import community_order, mean_weights
+from air_recsys.report.plots.graphs import community_order, mean_weights
 from air_recsys.report.plots.snapshots import graphs_over_time
 
 SHORT = {"device": "cpu", "random_state": 0, "init_std": 0.1, "learning_rate": 0.01, "evaluate_every": 20}

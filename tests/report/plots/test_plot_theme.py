@@ -18,8 +18,7 @@ from air_recsys import SimilarityGraph
 from air_recsys.exceptions import ParameterError
 from air_recsys.report.plots import plot_adjacency, plot_degrees, plot_predictions, use_theme
 from air_recsys.report.plots.axes import figure_and_axes
-from air_recsys.report.plots.notebook import NotebookFigure
-from air_recsys.report.plots.theme import INKS, ink, theme_in_use
+from air_recsys.report.plots.theme import INKS, NotebookFigure, ink, theme_in_use
 from air_recsys.report.plots.vector import inline_svg
 
 WHITE, DARK = "#ffffff", "#111111"

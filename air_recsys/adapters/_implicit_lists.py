@@ -1,0 +1,238 @@
+"""Lists as all of implicit's models give them; ties are those of `air_recsys.models.ranking`."""
+
+from __future__ import annotations
+
+import copy
+import os
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.adapters._implicit_input import check_filters, check_ids, check_rows, list_length
+from air_recsys.models.ranking.top_items import top_items
+from air_recsys.nn.devices import in_workers
+
+_USERS_AT_A_TIME = 512
+_MANY_USERS = 64  # for fewer, threads cost more than they save
+
+
+class Asked(NamedTuple):
+    """What a list is asked for, once it is checked."""
+
+    ids: Any  # an id or several
+    n: int  # at most the number of candidates
+    filtered: Any  # ids to leave out, or None
+    chosen: Any  # the only candidates, or None
+
+    def answer(self, found: np.ndarray, scores: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The lists as implicit returns them, (n,) for one id and (b, n) for several."""
+        return (found[0], scores[0]) if np.isscalar(self.ids) else (found, scores)
+
+
+class GivesLists:
+    """The questions for lists of implicit's recommenders, their checks, and the form of the answers."""
+
+    def recommend(
+        self,
+        userid: Any,
+        user_items: Any,
+        N: int = 10,
+        filter_already_liked_items: bool = True,
+        filter_items: Any = None,
+        recalculate_user: bool = False,
+        items: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Recommend as every model of implicit does; see ``implicit.als.AlternatingLeastSquares.recommend``.
+
+        Lists have at most as many items as the model, and as `items`. Scores that differ by rounding alone tie, see
+        `air_recsys.models.ranking.ties`; the item with the lower id comes first. What is left out, liked and filtered
+        items, comes last where nothing else is left, with the lowest number of its type as score. With
+        `recalculate_user` only `user_items` and the number of `userid` count.
+
+        Raises
+        ------
+        IndexError
+            For ids that are not in the model, negative ones included.
+        ValueError
+            If `user_items` is not a csr_matrix, or has not one row for each user, or has too many columns.
+        NotFittedError
+            Before `fit`.
+        """
+        model = copy.copy(self)  # what is learned at this moment, whatever another thread writes
+        n_users, n_items = model._sizes()
+        if not recalculate_user:
+            check_ids("userid", userid, n_users)
+        check_filters("items", filter_items, items, n_items)
+        check_rows(userid, user_items, n_items, read=filter_already_liked_items or recalculate_user)
+        asked = Asked(userid, list_length(N, items, n_items), filter_items, items)
+        liked = user_items if filter_already_liked_items else None
+        return asked.answer(*model._recommended(asked, liked, user_items if recalculate_user else None))
+
+    def similar_users(
+        self, userid: Any, N: int = 10, filter_users: Any = None, users: Any = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The users most alike to some, itself first; ids and similarities. See `similar_items`."""
+        model = copy.copy(self)
+        n_users, _ = model._sizes()
+        check_ids("userid", userid, n_users)
+        check_filters("users", filter_users, users, n_users)
+        return model._similar("user", Asked(userid, list_length(N, users, n_users), filter_users, users), None)
+
+    def similar_items(
+        self,
+        itemid: Any,
+        N: int = 10,
+        recalculate_item: bool = False,
+        item_users: Any = None,
+        filter_items: Any = None,
+        items: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The items most alike to some, itself first; ids and similarities, as in all of implicit.
+
+        Raises
+        ------
+        IndexError
+            For ids that are not in the model, negative ones included.
+        NotFittedError
+            Before `fit`.
+        NotImplementedError
+            With `recalculate_item`, of a model that takes no new items.
+        """
+        model = copy.copy(self)
+        _, n_items = model._sizes()
+        if not recalculate_item:
+            check_ids("itemid", itemid, n_items)
+        check_filters("items", filter_items, items, n_items)
+        asked = Asked(itemid, list_length(N, items, n_items), filter_items, items)
+        return model._similar("item", asked, model.recalculate_item(itemid, item_users) if recalculate_item else None)
+
+    def recalculate_item(self, itemid: Any, item_users: Any) -> np.ndarray:
+        """The factors of items from the users that like them."""
+        raise NotImplementedError(f"{type(self).__name__} takes no new items: expected recalculate_item=False")
+
+    def _sizes(self) -> tuple[int, int]:
+        """The numbers of users and items, or raise `NotFittedError`."""
+        raise NotImplementedError
+
+    def _recommended(self, asked: Asked, liked: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The lists of some users, (b, n) each, without the items `liked`; with `rows` of users who have those."""
+        raise NotImplementedError
+
+    def _similar(self, side: str, asked: Asked, solved: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        """Those most alike to some users or items, or to the factors `solved`, as implicit returns them."""
+        raise NotImplementedError
+
+
+def best_items(
+    users: np.ndarray, items: np.ndarray, offsets: np.ndarray, n: int, seen: sp.csr_matrix | None, n_threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The lists of `air_recsys.models.ranking.top_items.top_items`, by `n_threads` threads (0: one a core).
+
+    Each thread ranks its own users and waits for no other, which is faster than several threads for the same users,
+    and much faster on a busy machine.
+    """
+    if len(users) < _MANY_USERS:
+        return top_items(users, items, offsets, n, seen=seen)
+
+    def ranked(start: int) -> tuple[np.ndarray, np.ndarray]:
+        rows = slice(start, start + _USERS_AT_A_TIME)
+        return top_items(users[rows], items, offsets, n, seen=None if seen is None else seen[rows])
+
+    lists = in_workers(ranked, range(0, len(users), _USERS_AT_A_TIME), n_threads or os.cpu_count() or 1)
+    ids, scores = (np.concatenate(column) for column in zip(*lists, strict=True))
+    return ids, scores
+
+
+def recommended(
+    users: np.ndarray, items: np.ndarray, asked: Asked, liked: sp.csr_matrix | None, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ids and scores of the n best items of each user, (b, n) each; what is left out comes last.
+
+    Parameters
+    ----------
+    users, items : ndarray, shapes (b, r), (n_items, r)
+    asked : Asked
+    liked : csr_matrix, optional
+        One row per user and at most n_items columns; stored entries are left out.
+    threads : int
+
+    Examples
+    --------
+    >>> liked = sp.csr_matrix([[1.0]])
+    >>> recommended(np.ones((1, 1)), np.array([[3.0], [1.0], [1.0]]), Asked([0], 2, None, None), liked, 1)[0]
+    array([[1, 2]], dtype=int32)
+    """
+    shape = (len(users), len(items))
+    seen = None
+    if liked is not None:
+        seen = sp.csr_matrix((np.ones(liked.nnz, dtype=bool), liked.indices, liked.indptr), shape=shape)
+    offsets = _without(asked.filtered, len(items), items.dtype)
+    candidates = None if asked.chosen is None else np.sort(np.array(asked.chosen))
+    if candidates is not None:
+        items, offsets, seen = items[candidates], offsets[candidates], None if seen is None else seen[:, candidates]
+    places, scores = best_items(users, items, offsets, asked.n, seen, threads)
+    scores = filled(places, scores, len(items))
+    return _named(places, candidates), scores
+
+
+def alike(
+    queries: np.ndarray, others: np.ndarray, asked: Asked, own: np.ndarray | None, threads: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """The ids and cosines of the n rows of `others` most alike to each query, (b, n) each.
+
+    Parameters
+    ----------
+    queries, others : ndarray, shapes (b, r), (m, r)
+        Of length 1 or 0, in double precision.
+    asked : Asked
+    own : ndarray of int, optional, shape (b,)
+        The id of each query, which comes first of those that tie with it.
+    threads : int
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]])
+    >>> alike(rows[[2]], rows, Asked([2], 2, None, None), np.array([2]), 1)[0]
+    array([[2, 0]], dtype=int32)
+    """
+    n, filtered, chosen = asked.n, asked.filtered, asked.chosen
+    offsets = _without(filtered, len(others), others.dtype)
+    candidates = None if chosen is None else np.array(chosen)
+    if candidates is not None:
+        others, offsets = others[candidates], offsets[candidates]
+    places, scores = best_items(queries, others, offsets, n, None, threads)
+    scores = filled(places, scores, len(others))
+    ids = _named(places, candidates)
+    if own is not None:
+        left_out = set() if filtered is None else set(np.atleast_1d(filtered).tolist())
+        here = range(len(offsets)) if candidates is None else set(candidates.tolist())
+        for row, one in zip(ids, own.tolist(), strict=True):
+            if one in here and one not in left_out:
+                place = np.flatnonzero(row == one)[:1] if one in row else n - 1
+                row[:] = [one, *np.delete(row, place)]
+    return ids, scores
+
+
+def _without(filtered: Any, size: int, dtype: np.dtype) -> np.ndarray:
+    offsets = np.zeros(size, dtype)
+    if filtered is not None:
+        offsets[np.asarray(filtered, dtype=np.int64)] = -np.inf
+    return offsets
+
+
+def _named(places: np.ndarray, candidates: np.ndarray | None) -> np.ndarray:
+    return places.astype(np.int32) if candidates is None else candidates[places]  # the types of implicit's ids
+
+
+def filled(places: np.ndarray, scores: np.ndarray, size: int) -> np.ndarray:
+    """Fill lists that are too short with what was left out, in place, and return scores with the lowest number there.
+
+    implicit gives all lists the same length.
+    """
+    short = np.flatnonzero((places < 0).any(axis=1))
+    for row in short:
+        listed = places[row] >= 0
+        others = np.setdiff1d(np.arange(size), places[row][listed])
+        places[row] = np.r_[places[row][listed], others[: (~listed).sum()]]
+    return np.where(np.isneginf(scores), np.finfo(scores.dtype).min, scores)

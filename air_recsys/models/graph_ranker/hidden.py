@@ -1,0 +1,305 @@
+"""What a `GraphRanker` hides of its training data in order to choose, and how good its lists are there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from air_recsys.data.splits.base import numbers_held_out, rank_within
+from air_recsys.metrics.at_k import ndcg_at_k, recall_at_k
+from air_recsys.metrics.checks import Csr
+from air_recsys.metrics.ranking import top_k
+from air_recsys.models.graph_ranker.factors import ItemFactors, user_factors
+from air_recsys.models.graph_ranker.pattern import log_trend, times_columns, with_half_life
+from air_recsys.models.graph_ranker.regression import (
+    MOST_EXACT,
+    PENALTIES,
+    SMALL_PENALTIES,
+    NormalisedItems,
+    exact_weights,
+    filtered,
+    item_products,
+    normalised_items,
+)
+from air_recsys.models.graph_ranker.scorers import FactorScorer, of_length_one
+from air_recsys.models.graph_ranker.settings import RankerSettings
+
+_MAX_ENTRIES = 50_000_000  # most scores of one scorer
+_LENGTH = 20
+_BLOCK = 256
+ByPenalty = Callable[[float], np.ndarray]  # of a penalty: the items of the users asked, times H
+_HIDDEN_SHARE = 0.2
+_POPULARITY_BIASES = {
+    "alike": 0.0,
+    "popular_first": 0.5,
+    "rare_first": -0.5,
+}  # power of the counts in the chance to be hidden
+_WINDOWS = 3  # fifths in time that are hidden
+_HELD_OUT = 0.1  # share of the rows
+_FEWEST = 10  # rows with hidden entries; fewer tell nothing
+VALIDATIONS = ("auto", "random", "users", "last", "time")
+
+
+class HiddenPart(NamedTuple):
+    """A part of the training data that is hidden, and what is left."""
+
+    name: str
+    shown: Csr  # to train on
+    hidden: Csr
+    times: Csr | None = None  # of what is left
+    given: Csr | None = None  # what is left of the rows of `hidden`, where these are not among the rows to train on
+
+    @property
+    def left(self) -> Csr:
+        """What is left of the rows of `hidden`."""
+        return self.shown if self.given is None else self.given
+
+    @property
+    def of_times(self) -> tuple[str, ...]:
+        """The settings that read times and can be chosen here."""
+        if self.times is None:
+            return ()
+        return ("item_trend", "user_half_life") if self.name == "last" else ("item_trend",)
+
+
+def hidden_parts(pattern: Csr, times: Csr | None, validation: str, seed: int) -> list[HiddenPart]:
+    """The hidden parts that settings are compared on.
+
+    A random part shows the quality of lists if the future is like the past. Most often popularity changes, and no part
+    of the past shows in which direction: therefore the three ways. `GraphRanker` says what each kind hides.
+
+    Parameters
+    ----------
+    pattern : csr_array, shape (m, n)
+    times : csr_array, shape (m, n), optional
+        Of the entries of the pattern.
+    validation : {"auto", "random", "users", "last", "time"}
+    seed : int
+        Of what is random; interactions of the same time are hidden at random.
+
+    Examples
+    --------
+    >>> pattern = sp.csr_array(np.ones((2, 5), dtype=np.float32))
+    >>> [part.name for part in hidden_parts(pattern, None, "auto", 0)]
+    ['alike', 'popular_first', 'rare_first']
+    """
+    parts: list[HiddenPart] = []
+    if validation == "users":
+        parts = _rows_held_out(pattern, seed)
+    elif validation == "last" and times is not None:
+        parts = [latest_of_rows(pattern, times, seed)]
+    elif validation != "random" and times is not None:
+        parts = [latest_of_all(pattern, times, seed, number) for number in range(_WINDOWS)]
+    told = [part for part in parts if np.count_nonzero(np.diff(part.hidden.indptr)) >= _FEWEST]
+    return told or _random_parts(pattern, seed)
+
+
+def _random_parts(pattern: Csr, seed: int) -> list[HiddenPart]:
+    return [HiddenPart(name, *hide_fifth(pattern, bias, seed)) for name, bias in _POPULARITY_BIASES.items()]
+
+
+def _rows_held_out(pattern: Csr, seed: int) -> list[HiddenPart]:
+    order = np.random.default_rng(seed).permutation(pattern.shape[0])
+    size = round(_HELD_OUT * pattern.shape[0])
+    held_out, others = np.sort(order[:size]), np.sort(order[size:])
+    return [
+        HiddenPart(f"users_{part.name}", pattern[others], part.hidden[held_out], given=part.shown[held_out])
+        for part in _random_parts(pattern, seed)
+    ]
+
+
+def hide_fifth(pattern: Csr, popularity_bias: float, seed: int) -> tuple[Csr, Csr]:
+    """What is left and a hidden fifth of every row, drawn with chances that follow the counts of the columns.
+
+    Parameters
+    ----------
+    pattern : csr_array, shape (m, n)
+    popularity_bias : float
+        Power of the number of entries in a column, to which the chance of an entry is proportional: 0 for all alike,
+        above 0 for columns of many entries before those of few.
+    seed : int
+
+    Returns
+    -------
+    shown, hidden : csr_array, shape (m, n)
+        A fifth of each row, rounded, is hidden, but never all of it.
+
+    Examples
+    --------
+    >>> shown, hidden = hide_fifth(sp.csr_array(np.ones((2, 5), dtype=np.float32)), 0, 0)
+    >>> shown.sum(axis=1).tolist(), hidden.sum(axis=1).tolist()
+    ([4.0, 4.0], [1.0, 1.0])
+    """
+    counts = np.bincount(pattern.indices, minlength=pattern.shape[1])[pattern.indices]
+    waits = (
+        np.random.default_rng(seed).exponential(size=pattern.nnz) / counts**popularity_bias
+    )  # the shortest are drawn
+    hide = _fifth_of_rows(pattern, np.lexsort((waits, _rows(pattern))))
+    return _kept(pattern, ~hide), _kept(pattern, hide)
+
+
+def latest_of_rows(pattern: Csr, times: Csr, seed: int) -> HiddenPart:
+    """The latest fifth of every row as the hidden part, of columns that occur in what is left.
+
+    Examples
+    --------
+    >>> times = sp.csr_array(np.array([[1, 2, 3], [3, 2, 1], [1, 1, 1]]))
+    >>> latest_of_rows(times > 0, times, 0).hidden.toarray()[:2].astype(int)
+    array([[0, 0, 1],
+           [1, 0, 0]])
+    """
+    order = np.lexsort((_draws(pattern, seed), -times.data, _rows(pattern)))
+    hide = _fifth_of_rows(pattern, order)
+    return _known_alone("last", pattern, times, ~hide, hide)
+
+
+def latest_of_all(pattern: Csr, times: Csr, seed: int, number: int = 0) -> HiddenPart:
+    """A fifth of all as the hidden part, of rows and columns that occur in what is left: all that is earlier.
+
+    Parameters
+    ----------
+    pattern, times : csr_array, shape (m, n)
+    seed : int
+    number : int
+        0: the latest fifth; 1: the one before it, and so on. What is later takes no part.
+
+    Examples
+    --------
+    >>> times = sp.csr_array(np.array([[1, 2, 5], [2, 1, 1], [9, 0, 0]]))
+    >>> latest_of_all(times > 0, times, 0).hidden.toarray().astype(int)  # the third row does not occur before
+    array([[0, 0, 1],
+           [0, 0, 0],
+           [0, 0, 0]])
+    """
+    size, from_last = int(np.ceil(_HIDDEN_SHARE * pattern.nnz)), np.empty(pattern.nnz, dtype=np.int64)
+    from_last[np.lexsort((_draws(pattern, seed), -times.data))] = np.arange(pattern.nnz)
+    fifth = from_last // size
+    return _known_alone(f"time_{number + 1}", pattern, times, fifth > number, fifth == number)
+
+
+def _known_alone(name: str, pattern: Csr, times: Csr, show: np.ndarray, hide: np.ndarray) -> HiddenPart:
+    shown, rows = _kept(pattern, show), _rows(pattern)
+    in_column = np.bincount(shown.indices, minlength=pattern.shape[1]) > 0
+    known = (np.diff(shown.indptr) > 0)[rows] & in_column[pattern.indices]
+    return HiddenPart(name, shown, _kept(pattern, hide & known), _kept(times, show))
+
+
+def _fifth_of_rows(pattern: Csr, order: np.ndarray) -> np.ndarray:
+    """A mask of the first fifth of each row, rounded and never all of it, by an order that sorts by rows."""
+    rows = _rows(pattern)
+    return rank_within(rows, order) < numbers_held_out("share", _HIDDEN_SHARE, np.diff(pattern.indptr))[rows]
+
+
+def _draws(pattern: Csr, seed: int) -> np.ndarray:
+    return np.random.default_rng(seed).random(pattern.nnz)
+
+
+def _rows(pattern: Csr) -> np.ndarray:
+    return np.repeat(np.arange(pattern.shape[0]), np.diff(pattern.indptr))
+
+
+def _kept(matrix: Csr, mask: np.ndarray) -> Csr:
+    return sp.csr_array((matrix.data[mask], (_rows(matrix)[mask], matrix.indices[mask])), shape=matrix.shape)
+
+
+class HeldOut:
+    """The terms of a `GraphRanker` trained on one part of the data, and its lists measured on another.
+
+    Parameters
+    ----------
+    part : HiddenPart
+        Some user has hidden items.
+    seed : int
+    n_users : int
+        How many users with hidden items are asked for lists, at most; drawn with `seed`.
+
+    Attributes
+    ----------
+    factors : ItemFactors
+        Those that `use_factors` was last given.
+    """
+
+    factors: ItemFactors
+
+    def __init__(self, part: HiddenPart, seed: int, n_users: int) -> None:
+        shown, hidden = part.shown, part.hidden
+        self.shown, self.name, self.of_times = shown, part.name, part.of_times
+        self._k = min(_LENGTH, shown.shape[1])
+        tested = np.flatnonzero(np.diff(hidden.indptr))
+        size = max(1, min(n_users, tested.size, _MAX_ENTRIES // shown.shape[1]))
+        self.users = np.sort(np.random.default_rng(seed).choice(tested, size, replace=False))
+        self._hidden, self._seen = hidden[self.users], part.left[self.users]
+        self._times = None if part.times is None else part.times[self.users]
+        self._trend = np.zeros(shown.shape[1]) if part.times is None else log_trend(part.times)
+        few = shown.shape[1] <= MOST_EXACT
+        self.penalties = (*SMALL_PENALTIES, *PENALTIES) if few else PENALTIES
+        self._normalised = lru_cache(1)(partial(normalised_items, shown))
+        self._products = lru_cache(1)(lambda exponent, share: item_products(self._normalised(exponent, share)))
+        self._weights = lru_cache(1)(lambda *key: exact_weights(self._products(*key[:2]), key[2]))
+        self._regression = lru_cache(1)(self._regression_of)
+        self._scores = lru_cache(1)(self._scores_of_factors)
+
+    def regression_scores(self, settings: RankerSettings) -> np.ndarray:
+        """The scores of the regression alone, (n_users asked, n_items), as those of the others."""
+        normalised, filtered_at = self._regression(
+            settings.regression_exponent,
+            settings.regression_share,
+            settings.regression_source,
+            settings.user_half_life,
+        )
+        gains = np.exp(settings.item_trend * self._trend)
+        target = (normalised.degrees**-settings.regression_target * gains).astype(np.float32)
+        product = filtered_at(settings.regression_penalty)
+        return self._by_blocks(lambda block: of_length_one(product[block] * target))
+
+    def _regression_of(
+        self, exponent: float, share: float, source: float, half_life: float
+    ) -> tuple[NormalisedItems, ByPenalty]:
+        normalised = self._normalised(exponent, share)
+        own = times_columns(self._own(half_life), normalised.degrees**-source)
+        if own.shape[1] <= MOST_EXACT:
+            return normalised, lambda penalty: own @ self._weights(exponent, share, penalty)
+        blocks = filtered(normalised, own, PENALTIES)
+        return normalised, lambda penalty: blocks[PENALTIES.index(penalty)]
+
+    def _own(self, half_life: float) -> Csr:
+        return with_half_life(self._seen, self._times, half_life)
+
+    def forget_regression(self) -> None:
+        """Free what the regression holds, several times the scores."""
+        for kept in (self._normalised, self._products, self._weights, self._regression):
+            kept.cache_clear()
+
+    def use_factors(self, factors: ItemFactors) -> None:
+        """Score with these factors from now on."""
+        self.factors = factors
+        self._scores.cache_clear()
+
+    def factor_scores(self, settings: RankerSettings) -> np.ndarray:
+        """The scores of the factors alone."""
+        return self._scores(settings.factor_temperature, settings.user_half_life, settings.item_trend)
+
+    def _scores_of_factors(self, temperature: float, half_life: float, trend: float) -> np.ndarray:
+        own = user_factors(self._own(half_life), self.factors.sources)
+        scorer = FactorScorer.of(own, self.factors, temperature, trend * self._trend)
+        users = np.arange(self.users.size)
+        return self._by_blocks(lambda block: scorer.scores(users[block]))
+
+    def _by_blocks(self, scores: Callable[[slice], np.ndarray]) -> np.ndarray:
+        starts = range(0, self.users.size, _BLOCK)
+        return np.concatenate([scores(slice(start, start + _BLOCK)).astype(np.float32) for start in starts])
+
+    def measure(self, scores: np.ndarray) -> tuple[float, float]:
+        """NDCG and recall of the lists of 20 that scores make."""
+        lists = np.concatenate([self.lists(scores, start) for start in range(0, len(scores), _BLOCK)])
+        return ndcg_at_k(lists, self._hidden, self._k), recall_at_k(lists, self._hidden, self._k)
+
+    def lists(self, scores: np.ndarray, start: int) -> np.ndarray:
+        """The lists of a block of the users asked, items shown left out."""
+        block = scores[start : start + _BLOCK].copy()
+        block[self._seen[start : start + _BLOCK].nonzero()] = -np.inf
+        return top_k(block, self._k)

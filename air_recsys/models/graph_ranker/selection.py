@@ -1,0 +1,214 @@
+"""How a `GraphRanker` selects its settings: by the lists it makes on hidden parts of its training data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from air_recsys.models import learned
+from air_recsys.models.graph_ranker.factors import Begin
+from air_recsys.models.graph_ranker.hidden import HeldOut, HiddenPart
+from air_recsys.models.graph_ranker.progress import Progress
+from air_recsys.models.graph_ranker.settings import RankerSettings
+from air_recsys.models.graph_ranker.steps import StepSearch
+from air_recsys.nn.devices import in_workers, one_blas_thread
+
+MOST_SEARCHED = 2_000_000  # interactions that a search sees
+_ROUNDS = 2  # passes over the settings, since the best value of one depends on the others
+Grid = dict[str, tuple[Any, ...]]
+Score = Callable[[HeldOut, RankerSettings], np.ndarray]
+_REGRESSION: Grid = {
+    "regression_target": (-0.5, -0.375, -0.25, -0.125, 0.0),
+    "regression_source": (0.0, 0.25, 0.5),
+    "regression_share": (0.5, 1.0),
+}
+TIMES: Grid = {
+    "item_trend": (0.0, 0.25, 0.5, 0.75, 1.0),
+    "user_half_life": (0.0, 1.0, 3.0, 10.0, 30.0, 100.0),
+}
+_FACTORS: Grid = {"factor_temperature": (0.1, 0.15, 0.2), "factor_weight": (0.25, 0.5, 0.75, 1.0, 1.5, 2.0)}
+_TERMS = {"regression": "regression_weight", "factors": "factor_weight"}
+_AFTER_REGRESSION = 0.6  # of the seconds of a fit, for factors and for the training of what is selected
+_HIDDEN = {
+    "ndcg_users": "users held out",
+    "ndcg_last": "the latest fifth of each user's",
+    "ndcg_time": "the latest fifths of all",
+}
+"""In words, by how the columns of a history begin."""
+
+
+class Selection(NamedTuple):
+    """The settings that were selected, or given."""
+
+    settings: RankerSettings
+    n_steps: int  # of the training of the factors
+    history: list[dict[str, Any]]  # every candidate that was tried
+
+    @classmethod
+    def of_row(cls, row: dict[str, Any], history: list[dict[str, Any]]) -> Selection:
+        """The selection of the settings in a row."""
+        values: dict[str, Any] = {name: row[name] for name in RankerSettings._fields}
+        return cls(RankerSettings(**values), int(row["n_steps"]), history)
+
+    def values(self) -> dict[str, Any]:
+        """The settings and the number of steps by name."""
+        return self.settings._asdict() | {"n_steps": self.n_steps}
+
+    def table(self) -> pd.DataFrame:
+        """The candidates, and what was selected in the last row.
+
+        Examples
+        --------
+        >>> Selection(RankerSettings(), 150, []).table()[["n_steps", "ndcg"]].values.tolist()
+        [[150.0, nan]]
+        """
+        selected = self.values()
+        tried = [row for row in self.history if selected.items() <= row.items()]
+        last = tried[-1] if tried else selected | {"ndcg": np.nan, "recall": np.nan}
+        return pd.DataFrame([*self.history, last], dtype=np.float64)
+
+    def fitted(self, n_steps: int, most_steps: int) -> learned.Selection:
+        """What a fitted model keeps of it, after so many steps of the last training."""
+        return learned.Selection(self.values() | {"n_steps": n_steps}, line=self.line(most_steps))
+
+    def line(self, most_steps: int) -> str:
+        """What was selected and why, where at most so many steps could be taken."""
+        terms = {"regression": self.settings.regression_weight, "factors": self.settings.factor_weight}
+        selected = " and ".join(name for name, weight in terms.items() if weight)
+        table = self.table()
+        members = members_of(table.iloc[:-1])["ndcg"]
+        if members.empty:
+            return f"{selected}: nothing was compared on hidden parts"
+        told = ", ".join(f"{name} {ndcg:.4f}" for name, ndcg in members.iloc[::-1].items())
+        left_out = "" if any("factors" in str(name) for name in members.index) else "; no time for factors"
+        cut = f"; {self.n_steps} of {most_steps} steps" if 0 < self.n_steps < most_steps else ""
+        return f"{selected}: NDCG@20 on {_where(table)}: {told}{cut}{left_out}"
+
+
+class Search:
+    """A search over `RankerSettings`, one at a time: first those of the regression, then how factors join it.
+
+    Best is the largest geometric mean of NDCG over the ways of hiding, so that every way counts by ratios.
+
+    Parameters
+    ----------
+    parts : sequence of HiddenPart
+        Of the training data, each with a name of its own; all of one kind.
+    begin : callable
+        Returns the `FactorTraining` of a pattern.
+    seed, n_users
+        As in `HeldOut`.
+    progress : Progress
+        Candidates in its history are not tried again. Those of the regression are tried for four tenths of its
+        budget. Factors are left out where a training on each way, and the one that follows, would take longer than
+        what is left.
+
+    Attributes
+    ----------
+    history : list of dict
+        Every candidate tried, with the steps of the factors as "n_steps", with "ndcg" and "recall" of lists of 20
+        items, geometric means over the ways, and "ndcg_alike" and the like, of each part.
+    """
+
+    def __init__(self, parts: Sequence[HiddenPart], begin: Begin, seed: int, n_users: int, progress: Progress) -> None:
+        self.ways = [HeldOut(part, seed, n_users) for part in parts]
+        self._begin, self._progress = begin, progress
+        self.history, self._budget = progress.history, progress.budget
+        self._reserve = _AFTER_REGRESSION  # share of the seconds that the search leaves
+
+    def best(self) -> Selection:
+        """The best candidate; the regression as it is where there is no time to try any."""
+        regression = RankerSettings(factor_weight=0.0)
+        grid: Grid = {"regression_penalty": self.ways[0].penalties} | _REGRESSION
+        grid |= {name: TIMES[name] for name in self.ways[0].of_times}
+        best = self._descend(regression, grid, HeldOut.regression_scores)
+        if not self.history:
+            return Selection(regression, 0, self.history)
+        single = {way: way.regression_scores(best) for way in self.ways}
+        for way in self.ways:
+            way.forget_regression()
+        self._join_factors(best, single)
+        row = max(self.history, key=lambda row: row["ndcg"])  # which may be one term alone
+        return Selection.of_row(row, self.history)
+
+    def _join_factors(self, regression: RankerSettings, single: dict[HeldOut, np.ndarray]) -> None:
+        """Train factors, and try them alone and beside the best regression, as far as there is time."""
+
+        def together(way: HeldOut, settings: RankerSettings) -> np.ndarray:
+            return single[way] + np.float32(settings.factor_weight) * way.factor_scores(settings)
+
+        joined = regression._replace(factor_weight=1.0)
+        steps = StepSearch(self.ways, self._begin, self._progress)
+        n_steps = steps.best(lambda step: self._try(joined, together, step))
+        if n_steps:
+            self._reserve = steps.share_for_last()
+            times = {name: getattr(regression, name) for name in TIMES}
+            alone = RankerSettings(**times, factor_weight=1.0, regression_weight=0.0)
+            self._try(alone, HeldOut.factor_scores, n_steps)
+            self._descend(joined, _FACTORS, together, n_steps)
+
+    def _descend(self, settings: RankerSettings, grid: Grid, scores: Score, n_steps: int = 0) -> RankerSettings:
+        """The best settings of a grid, one name at a time, as far as there is time."""
+        if not self._may_try(settings, n_steps):
+            return settings
+        best = self._try(settings, scores, n_steps)
+        for name, values in [pair for _ in range(_ROUNDS) for pair in grid.items()]:
+            for value in values:
+                other = settings._replace(**{name: value})
+                if value == getattr(settings, name) or not self._may_try(other, n_steps):
+                    continue
+                ndcg = self._try(other, scores, n_steps)
+                if ndcg > best:
+                    settings, best = other, ndcg
+        return settings
+
+    def _may_try(self, candidate: RankerSettings, n_steps: int) -> bool:
+        """Whether there is time for a candidate, or was before a checkpoint."""
+        return bool(self._tried(candidate, n_steps)) or self._budget.has(self._reserve)
+
+    def _tried(self, settings: RankerSettings, n_steps: int) -> list[float]:
+        known = settings._asdict() | {"n_steps": n_steps}
+        return [row["ndcg"] for row in self.history if known.items() <= row.items()]
+
+    def _try(self, settings: RankerSettings, scores: Score, n_steps: int = 0) -> float:
+        if tried := self._tried(settings, n_steps):
+            return tried[0]
+        with one_blas_thread():  # each way has a thread
+            measured = in_workers(lambda way: way.measure(scores(way, settings)), self.ways)
+        figures = np.array(measured)  # (ways, 2)
+        ndcg, recall = (figures.prod(axis=0) ** (1 / len(figures))).tolist()
+        each = {f"ndcg_{way.name}": value for way, value in zip(self.ways, figures[:, 0].tolist(), strict=True)}
+        self.history.append(settings._asdict() | {"n_steps": n_steps, "ndcg": ndcg, "recall": recall} | each)
+        self._progress.tried()
+        return ndcg
+
+
+def members_of(history: pd.DataFrame) -> pd.DataFrame:
+    """NDCG and recall of the best candidate of each choice of terms, by the names of the terms.
+
+    Examples
+    --------
+    >>> history = pd.DataFrame({"regression_weight": 1.0, "factor_weight": [0, 0.5, 1]})
+    >>> members_of(history.assign(ndcg=[0.2, 0.25, 0.3], recall=0.3))
+                            ndcg  recall
+    regression               0.2     0.3
+    regression and factors   0.3     0.3
+    """
+    figures = [name for name in history if str(name).startswith(("ndcg", "recall"))]
+    tried = history[history["ndcg"].notna()]
+    made_of = pd.Series("", index=tried.index, dtype=str)
+    for name, weight in _TERMS.items():
+        joined = made_of.where(made_of == "", made_of + " and ") + name
+        made_of = made_of.where(tried[weight] == 0, joined)
+    best = tried.groupby(made_of.to_numpy())["ndcg"].idxmax() if len(tried) else pd.Series(dtype=int)
+    members = tried.loc[best.to_numpy(), figures].set_axis(best.index)
+    return members.sort_values("ndcg", kind="stable")
+
+
+def _where(history: pd.DataFrame) -> str:
+    """What the search of a history has hidden, in words."""
+    found = (told for start, told in _HIDDEN.items() if any(str(name).startswith(start) for name in history))
+    return next(found, "parts hidden at random")

@@ -1,0 +1,242 @@
+r"""The users of a fitted `GraphRanker`, trained and new ones: what scores them, and their lists by position.
+
+Regression and factors serve any list of items. So a new user needs its items alone, and a trained user who is folded
+in gets the same scores again; all that was trained stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+import scipy.sparse as sp
+
+from air_recsys.data.interactions import Interactions
+from air_recsys.exceptions import UnknownIdError
+from air_recsys.metrics.checks import Csr
+from air_recsys.models.explain import Labels
+from air_recsys.models.graph_ranker.explanation import ListExplanation, explain
+from air_recsys.models.graph_ranker.factors import ItemFactors
+from air_recsys.models.graph_ranker.lists import best_lists
+from air_recsys.models.graph_ranker.pattern import (
+    interaction_pattern,
+    interaction_times,
+    item_gains,
+    ones_of,
+    own_items,
+    with_half_life,
+)
+from air_recsys.models.graph_ranker.regression import regression_scorer
+from air_recsys.models.graph_ranker.scorers import FactorScorer, ProductScorer, Scorer, WeightedScorers
+from air_recsys.models.graph_ranker.settings import RankerSettings
+from air_recsys.models.new_rows import as_rows, check_signs
+from air_recsys.models.ranking.lists import allowed_items, list_length, most_liked, recommendation_frame
+from air_recsys.models.state import FittedState
+
+
+class RankerState(NamedTuple):
+    """A fitted `GraphRanker`, ready to score."""
+
+    fitted: FittedState
+    settings: RankerSettings
+    scorers: WeightedScorers  # of the trained users
+    own: Csr  # how much each item of a user counts, (n_users, n_items)
+
+    def scores(self, users: np.ndarray) -> np.ndarray:
+        """The scores of all items for some users, (b, n_items)."""
+        return self.scorers.scores(users)
+
+    def listed_scores(self, users: np.ndarray) -> np.ndarray:
+        """What lists are made by, (b, n_items): scores, of users without items how many have each item."""
+        scores = self.scores(users)
+        scores[~self.with_items()[users]] = self.fitted.statistics.item_counts
+        return scores
+
+    def with_items(self) -> np.ndarray:
+        """Whether each user has any item, (n_users,); of those without any the scores say nothing."""
+        return np.diff(self.own.indptr) > 0
+
+    def popularity(self) -> WeightedScorers:
+        """The scores of one user of whom nothing is known: the share of the users who have each item."""
+        shares = self.fitted.statistics.item_counts / self.fitted.data.n_users
+        one = np.ones((1, 1), dtype=np.float32)
+        scorer = ProductScorer(sp.csr_array(one), shares[None].astype(np.float32), one[0])
+        return WeightedScorers({"popular": scorer}, {"popular": 1.0}, self.fitted.data.n_items)
+
+
+def settings_of(state: FittedState) -> RankerSettings:
+    """The settings that a fitted model was given or has selected."""
+    return RankerSettings.of_values(state.chosen.values)
+
+
+def ready_state(state: FittedState) -> RankerState:
+    """A fitted model ready to score, made once."""
+    return state.once("ranking", lambda: _ready(state))
+
+
+def _ready(state: FittedState) -> RankerState:
+    pattern, settings, data = interaction_pattern(state.data), settings_of(state), state.data
+    own, trend = own_items(pattern, data, settings), item_gains(data, settings)
+
+    def factors() -> Scorer:
+        assert state.source_factors is not None
+        items = ItemFactors(state.source_factors, state.factors.item_factors)
+        return FactorScorer.of(state.factors.user_factors, items, settings.factor_temperature, trend)
+
+    def regression() -> Scorer:
+        assert state.item_weights is not None
+        return regression_scorer(pattern, own, state.item_weights, trend, settings)
+
+    makers: dict[str, Callable[[], Scorer]] = {"factor": factors, "regression": regression}
+    scorers = {name: makers[name]() for name in settings.weights}
+    return RankerState(state, settings, WeightedScorers(scorers, settings.weights, data.n_items), own)
+
+
+def lists_of_users(
+    model: Any,
+    users: np.ndarray,
+    n: int,
+    *,
+    rows: Csr | None = None,
+    seen: Csr | None = None,
+    allowed: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The n items with the highest scores of trained or of new users, best first, and these scores.
+
+    By the positions of users and items, for hosts that know no other ids. A user without any item gets the items that
+    most users have.
+
+    Parameters
+    ----------
+    model : GraphRanker
+        Trained.
+    users : ndarray of int, shape (b,)
+        Positions of trained users; only their number counts with `rows`.
+    n : int
+    rows : csr_array, shape (b, n_items), optional
+        1 for every item of a new user: the users are folded in.
+    seen : csr_array, shape (b, n_items), optional
+        Stored entries, none of them 0, are items to leave out.
+    allowed : ndarray of int, optional
+        The items that a list may hold, ascending.
+
+    Returns
+    -------
+    items, scores : ndarray, shape (b, n)
+        -1 and -inf where no item is left.
+
+    Examples
+    --------
+    >>> from air_recsys.models import GraphRanker
+    >>> taken = sp.csr_array(np.array([[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 1, 1]], dtype=np.float32))
+    >>> model = GraphRanker(settings={}, device="cpu").fit(taken)
+    >>> lists_of_users(model, np.array([0]), 1, seen=taken[[0]])[0].tolist()
+    [[2]]
+    """
+    ranker = ready_state(model._fitted())
+    n_items = ranker.fitted.data.n_items
+    length = min(n, n_items if allowed is None else allowed.size)
+    scorers = ranker.scorers if rows is None else ranker.scorers.for_users(rows)
+    places = users if rows is None else np.arange(users.size)
+    known = ranker.with_items()[users] if rows is None else np.diff(rows.indptr) > 0
+    items, scores = np.full((users.size, n), -1), np.full((users.size, n), -np.inf)
+
+    def rank(some: np.ndarray, scorers: WeightedScorers, places: np.ndarray) -> None:
+        hidden = None if seen is None else seen[some]
+        found = best_lists(scorers, places, length, seen=hidden, allowed=allowed)
+        items[some, :length], scores[some, :length] = found
+
+    rank(np.flatnonzero(known), scorers, places[known])
+    others = np.flatnonzero(~known)
+    if others.size:
+        rank(others, ranker.popularity(), np.zeros(others.size, dtype=np.int64))
+    return items, scores
+
+
+class FoldedUsers:
+    """New users of a `GraphRanker`: what `GraphRanker.fold_in` returns.
+
+    Attributes
+    ----------
+    user_ids : ndarray, shape (n,)
+        The ids of the new users; the numbers of the rows where they came as a matrix.
+    """
+
+    def __init__(self, ranker: RankerState, ratings: Any) -> None:
+        data = Interactions.from_frame(ratings, allow_negative=True) if isinstance(ratings, pd.DataFrame) else ratings
+        rows, _ = as_rows(ranker.fitted.data, data, None, "user")
+        check_signs(ranker.fitted, rows.data)
+        if isinstance(data, Interactions):
+            self.user_ids = data.user_ids
+        else:
+            rows = sp.csr_array(rows, copy=True)
+            rows.eliminate_zeros()  # as in `as_likes`
+            self.user_ids = np.arange(rows.indptr.size - 1)
+        self._fitted = ranker.fitted
+        self._pattern = ones_of(rows, ranker.fitted.data.n_items)
+        self._own = with_half_life(self._pattern, _times(ranker.fitted, data), ranker.settings.user_half_life)
+        self._scorers = ranker.scorers.for_users(self._own)
+
+    def scores(self, users: Any = slice(None)) -> np.ndarray:
+        """The scores of all items for some of the users, by position, or for all; shape (b, n_items).
+
+        They order the items of a user and cannot be compared between users. All are 0 for a user without items.
+        """
+        return self._scorers.scores(np.arange(self.user_ids.size)[users])
+
+    def recommend(
+        self, n: int = 10, exclude_seen: bool = True, *, items: Any = None, exclude: Any = None
+    ) -> pd.DataFrame:
+        """The best n items of each new user, as `GraphRanker.recommend` does; popular ones without any item.
+
+        Parameters
+        ----------
+        n : int
+            Fewer rows come back for a user with fewer items left.
+        exclude_seen : bool
+            Leave out the items of the user's own list.
+        items, exclude : id, array_like or set of ids, optional
+            As in `GraphRanker.recommend`.
+
+        Returns
+        -------
+        DataFrame
+            Columns user, item, score, rank and source.
+        """
+        state, n_users = self._fitted, self.user_ids.size
+        allowed = allowed_items(state.data.items, items, exclude)
+        n = list_length(n, state.data.n_items, allowed)
+        best, scores = (np.tile(each, (n_users, 1)) for each in most_liked(state, n, allowed))  # of those without any
+        known = np.diff(self._pattern.indptr) > 0
+        users = np.flatnonzero(known)
+        seen = self._pattern[users] if exclude_seen else None
+        best[users], scores[users] = best_lists(self._scorers, users, n, seen=seen, allowed=allowed)
+        return recommendation_frame(self.user_ids, state.data.item_ids, best, scores, known)
+
+    def explain(
+        self, user_id: Hashable, item_id: Hashable, n: int = 10, *, labels: Labels | None = None
+    ) -> ListExplanation:
+        """What each item of a new user adds to a score, as `GraphRanker.explain`.
+
+        Raises
+        ------
+        UnknownIdError
+            For a user who was not folded in, and for an unknown item.
+        """
+        place = np.flatnonzero(self.user_ids == user_id)
+        if not place.size:
+            raise UnknownIdError("user", [user_id])
+        user = int(place[0])
+        return explain(self._scorers, self._fitted.data, (user_id, item_id), (user, self._own[[user]]), n, labels)
+
+
+def _times(state: FittedState, new: Any) -> Csr | None:
+    """The times of the items of new users, (b, n_items), or None."""
+    times = interaction_times(new) if isinstance(new, Interactions) else None
+    if times is None:
+        return None
+    timed = times.tocoo()
+    columns = state.data.items.lookup(new.item_ids)[timed.col]
+    return sp.csr_array((timed.data, (timed.row, columns)), shape=(new.n_users, state.data.n_items))

@@ -1,0 +1,1 @@
+"""Attacks on the library: broken files, flipped bits, kills, signals, threads, and outputs named as inputs."""
