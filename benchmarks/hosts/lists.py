@@ -17,7 +17,7 @@ from air_recsys.datasets import load_monti, load_movielens
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.splits import user_holdout
 from benchmarks.accuracy.experiments import experiment, settings_of
-from benchmarks.hosts.timing import median_seconds
+from benchmarks.harness import median_seconds
 
 _TEXTS = experiment("hosts")
 GRIDS: dict[str, dict[str, list[Any]]] = _TEXTS["cornac-lists"]

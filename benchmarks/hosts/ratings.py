@@ -13,7 +13,7 @@ from air_recsys.evaluation.folds import Fold, cross_validation_folds, holdout_fo
 from air_recsys.evaluation.results import ResultTable, mean_of
 from air_recsys.metrics import mae, rmse
 from benchmarks.accuracy.experiments import experiment, settings_of
-from benchmarks.hosts.timing import median_seconds
+from benchmarks.harness import median_seconds
 
 GRIDS: dict[str, dict[str, list[Any]]] = experiment("hosts")["cornac"]
 

@@ -9,6 +9,7 @@ import pytest
 
 from air_recsys import Interactions
 from air_recsys.adapters.implicit_peer import alternating_least_squares, ranking_metrics
+from benchmarks.harness import median_seconds
 from benchmarks.hosts import (
     bench_cornac,
     bench_cornac_lists,
@@ -19,7 +20,6 @@ from benchmarks.hosts import (
 )
 from benchmarks.hosts.lists import SEARCH, likes, likes_of, ndcg_of_users
 from benchmarks.hosts.sklearn import standardised
-from benchmarks.hosts.timing import median_seconds
 
 
 @pytest.fixture(scope="module")
