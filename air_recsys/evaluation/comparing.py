@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from air_recsys.data.interactions import Interactions, as_interactions
-from air_recsys.evaluation.comparison import Comparison
+from air_recsys.evaluation.comparison import Comparison, Measures, Run, measure, task_of
 from air_recsys.evaluation.experiment import Place, Task, here, process_place, trials
-from air_recsys.evaluation.measuring import Measures, Run, measure, task_of
 from air_recsys.evaluation.parts import AnySplit, Parts, given_parts, is_likes, make_parts
 from air_recsys.evaluation.system import System, installed, named, system_of
 from air_recsys.evaluation.systems import FOR_LIKES, FOR_RATINGS, comparable_systems

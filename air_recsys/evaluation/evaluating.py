@@ -8,7 +8,7 @@ import numpy as np
 
 from air_recsys.evaluation.experiment import Task, Trial, task_by_task, trials
 from air_recsys.evaluation.folds import Fold, NewUsersFold, given_rows, shown_rows, users_asked
-from air_recsys.evaluation.list_figures import (
+from air_recsys.evaluation.lists import (
     catalogue_figures,
     diversity_figure,
     holm,

@@ -1,18 +1,23 @@
-"""Lists of items by positions: of models of this library, of what is popular, and of any model by its scores."""
+"""Lists of items by positions, of models of this library, of what is popular, of any model; and their figures."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Protocol, Self, runtime_checkable
 
 import numpy as np
 import pandas as pd
 
 from air_recsys.data.interactions import Interactions
+from air_recsys.evaluation.resampling import UserResamples, interval_of
+from air_recsys.metrics import coverage, gini, intra_list_diversity, miscalibration, novelty, popularity_lift
 from air_recsys.metrics.checks import Csr
 from air_recsys.metrics.ranking import lists_of_scores
 from air_recsys.models import GraphRanker, Recommender
 
 _PAIRS = 500_000  # scored at a time
+
+_GROUPS = ("few items", "some items", "many items")
 
 
 class Lister(Protocol):
@@ -123,3 +128,130 @@ def lists_of_new_users(model: Any, rows: Csr, k: int) -> np.ndarray:
     """The best items of new users with these items, (b, n_items), as `lists_of` makes those of users."""
     lister = Recommending(model) if isinstance(model, Recommender) else model
     return np.asarray(lister.lists_of_new(rows, k))
+
+
+def measure_figures(by_user: Mapping[str, np.ndarray], resamples: UserResamples, k: int) -> dict[str, float]:
+    """The mean of each measure over the users and its 95 % interval.
+
+    Parameters
+    ----------
+    by_user : mapping of str to ndarray, shape (b,)
+        As from `air_recsys.metrics.user_measures`.
+    resamples : UserResamples
+        Of these users.
+    k : int
+        Of the lists.
+
+    Returns
+    -------
+    dict of str to float
+        For ``ndcg_at_k`` the names are ``ndcg@k``, ``ndcg low`` and ``ndcg high``.
+    """
+    figures: dict[str, float] = {}
+    for name, values in by_user.items():
+        measure = name.removesuffix("_at_k")
+        mean, low, high = interval_of(float(values.mean()), resamples.mean(values))
+        figures |= {f"{measure}@{k}": mean, f"{measure} low": low, f"{measure} high": high}
+    return figures
+
+
+def paired_p_value(own: np.ndarray, first: np.ndarray) -> float:
+    """The p-value of a paired t-test over the users; NaN where nothing differs, and for a single user."""
+    from scipy.stats import ttest_rel
+
+    if own.size < 2 or (own == first).all():
+        return np.nan
+    tested: Any = ttest_rel(own, first)
+    return float(tested.pvalue)
+
+
+def holm(p_values: Any) -> np.ndarray:
+    r"""P-values corrected for their number by Holm's method; NaN stands for no test.
+
+    Of m tests in ascending order the i-th, from 1, gets :math:`\max_{j \le i} \min(1, (m - j + 1)\, p_j)`. Among all
+    tests of equal systems, one is then below 0.05 with a probability of at most 0.05.
+
+    Parameters
+    ----------
+    p_values : array_like, shape (n,)
+
+    Returns
+    -------
+    ndarray, shape (n,)
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, np.nan, 0.03]).tolist()
+    [0.03, 0.06, nan, 0.06]
+
+    References
+    ----------
+    Holm: A simple sequentially rejective multiple test procedure, Scandinavian Journal of Statistics 1979.
+    """
+    corrected = np.array(p_values, dtype=np.float64)
+    tested = np.flatnonzero(~np.isnan(corrected))
+    order = tested[np.argsort(corrected[tested], kind="stable")]
+    steps = corrected[order] * np.arange(order.size, 0, -1)
+    corrected[order] = np.minimum(np.maximum.accumulate(steps), 1)
+    return corrected
+
+
+def catalogue_figures(lists: np.ndarray, users: np.ndarray, train: Interactions, shown: Csr) -> dict[str, float]:
+    """What lists do to the catalogue.
+
+    Parameters
+    ----------
+    lists : ndarray of int, shape (b, k)
+        Items by position, -1 where none is left.
+    users : ndarray of int, shape (b,)
+        The positions of their users.
+    train : Interactions
+    shown : csr_array, shape (n_users, n_items)
+        1 for each item that a user is known by; those of the training, and those given of new users.
+    """
+    counts = np.bincount(train.item_index, minlength=train.n_items)
+    whole = train.to_csr()
+    of_all = np.full((shown.shape[0], lists.shape[1]), -1)
+    of_all[users] = lists
+    return {
+        "coverage": coverage(lists, train.n_items),
+        "gini": gini(lists, train.n_items),
+        "novelty": novelty(lists, whole),
+        "popularity lift": popularity_lift(of_all, shown),
+        "miscalibration": miscalibration(lists, shown[users], popularity_groups(counts)),
+    }
+
+
+def diversity_figure(lists: np.ndarray, train: Interactions) -> dict[str, float]:
+    """How different the items of a list are, NaN where no list has two; memory grows with lists x users."""
+    several = ((lists >= 0).sum(axis=1) > 1).any()
+    return {"diversity": intra_list_diversity(lists, train.to_csr()) if several else np.nan}
+
+
+def popularity_groups(counts: np.ndarray) -> np.ndarray:
+    """1 for the group of each item, (n_items, 3): head, middle and tail have a third of all interactions each.
+
+    Examples
+    --------
+    >>> popularity_groups(np.array([1, 4, 3, 4])).argmax(axis=1).tolist()
+    [2, 0, 2, 1]
+    """
+    order = np.argsort(-counts, kind="stable")
+    before = np.cumsum(counts[order]) - counts[order]
+    group = np.empty(counts.size, dtype=np.int64)
+    group[order] = np.minimum(3 * before // max(counts.sum(), 1), 2)
+    return np.eye(3)[group]
+
+
+def thirds_of_users(sizes: np.ndarray) -> dict[str, np.ndarray]:
+    """Which users belong to each third by their numbers of items; ties by position.
+
+    Examples
+    --------
+    >>> {name: mask.nonzero()[0].tolist() for name, mask in thirds_of_users(np.array([5, 1, 3])).items()}
+    {'few items': [1], 'some items': [2], 'many items': [0]}
+    """
+    place = np.empty(sizes.size, dtype=np.int64)
+    place[np.argsort(sizes, kind="stable")] = 3 * np.arange(sizes.size) // max(sizes.size, 1)
+    masks = {name: place == number for number, name in enumerate(_GROUPS)}
+    return {name: mask for name, mask in masks.items() if mask.any()}

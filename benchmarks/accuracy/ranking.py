@@ -12,8 +12,7 @@ from tqdm import tqdm
 from air_recsys.data.interactions import Interactions
 from air_recsys.evaluation.experiment import Answer, Question, Task, ask, process_place, trials
 from air_recsys.evaluation.folds import Fold, NewUsersFold, shown_rows, users_asked
-from air_recsys.evaluation.list_figures import catalogue_figures, measure_figures, paired_p_value
-from air_recsys.evaluation.lists import lists_of
+from air_recsys.evaluation.lists import catalogue_figures, lists_of, measure_figures, paired_p_value
 from air_recsys.evaluation.resampling import UserResamples
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.results.apart import MemoryWatch, Stopwatch, run_apart

@@ -14,9 +14,9 @@ import pandas as pd
 from air_recsys.data.interactions import Interactions
 from air_recsys.data.sets.monti import MontiGraphs
 from air_recsys.evaluation import systems as compared
+from air_recsys.evaluation.comparison import rating_figures
 from air_recsys.evaluation.experiment import Answer, Question, Task, Trial, ask, process_place, trials, way_of_asking
 from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.measuring import rating_figures
 from air_recsys.evaluation.results import ResultTable
 from air_recsys.evaluation.system import System, check_installed
 from air_recsys.evaluation.systems import AIR_SETTINGS, air_systems, myfm_system

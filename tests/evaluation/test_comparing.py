@@ -12,9 +12,9 @@ from air_recsys.adapters.implicit_peer import ImplicitLists
 from air_recsys.adapters.surprise_peer import SurpriseModel
 from air_recsys.data.sets.planted import make_planted_ratings
 from air_recsys.evaluation import compare, comparing
+from air_recsys.evaluation.comparison import task_of
 from air_recsys.evaluation.experiment import trials
 from air_recsys.evaluation.lists import Popularity
-from air_recsys.evaluation.measuring import task_of
 from air_recsys.evaluation.parts import given_parts
 from air_recsys.evaluation.system import System
 from air_recsys.evaluation.systems import comparable_systems
