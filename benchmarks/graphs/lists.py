@@ -14,8 +14,7 @@ from tqdm import tqdm
 
 from air_recsys.data.interactions import Interactions
 from air_recsys.datasets import load_movielens
-from air_recsys.evaluation.folds import Fold
-from air_recsys.evaluation.holdouts import holdout_of_users
+from air_recsys.evaluation.folds import Fold, holdout_of_users
 from air_recsys.evaluation.results import mean_of
 from air_recsys.graphs.cooccurrence import cooccurrence_neighbors
 from air_recsys.metrics.checks import Csr

@@ -17,8 +17,8 @@ from air_recsys.models.graph_ranker.regression import (
     regression_scorer,
 )
 from air_recsys.models.graph_ranker.scorers import of_length_one
-from benchmarks.accuracy.ranking_filters import GFCF, TurboCF
-from benchmarks.accuracy.ranking_peers import EASE, RDLAE
+from benchmarks.accuracy.peers.autoencoders import EASE, RDLAE
+from benchmarks.accuracy.peers.filters import GFCF, TurboCF
 
 
 @pytest.fixture(scope="module")
